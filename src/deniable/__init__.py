@@ -1,0 +1,60 @@
+"""Private text under metric differential privacy, with a guarantee that is checked.
+
+Names are resolved when first used, so that ``import deniable`` stays fast.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deniable.errors import DeniableError, InputError, NotTractable
+    from deniable.guarantees import MetricDP
+    from deniable.space import Metric, Space
+    from deniable.text import Certificate, TextPrivatizer
+    from deniable.words import TEM, MultivariateLaplace, TruncatedGumbel, WordMechanism
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Certificate": "deniable.text",
+    "DeniableError": "deniable.errors",
+    "InputError": "deniable.errors",
+    "Metric": "deniable.space",
+    "MetricDP": "deniable.guarantees",
+    "MultivariateLaplace": "deniable.words",
+    "NotTractable": "deniable.errors",
+    "Space": "deniable.space",
+    "TEM": "deniable.words",
+    "TextPrivatizer": "deniable.text",
+    "TruncatedGumbel": "deniable.words",
+    "WordMechanism": "deniable.words",
+}
+
+__all__ = [
+    "TEM",
+    "Certificate",
+    "DeniableError",
+    "InputError",
+    "Metric",
+    "MetricDP",
+    "MultivariateLaplace",
+    "NotTractable",
+    "Space",
+    "TextPrivatizer",
+    "TruncatedGumbel",
+    "WordMechanism",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
+    """Import a public name from its home (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'deniable' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,64 @@
+"""``deniable explain``: what becomes of a word."""
+
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.cli.options import Epsilon, Mechanism, MetricName, SpaceSource, build_mechanism
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from deniable.words import WordMechanism
+
+DRAWS = 100_000
+SHOWN = 10
+MOST = 0.9
+
+
+def explain(
+    word: Annotated[str, typer.Argument(help="A word.")],
+    epsilon: Epsilon,
+    mechanism: Mechanism = "auto",
+    space: SpaceSource = "glove",
+    metric: MetricName = "euclidean",
+) -> None:
+    """Show what becomes of a word: its likeliest outputs, and how many words share the rest."""
+    built = build_mechanism(mechanism, space, metric, epsilon)
+    domain = built.space
+    shown = word
+    if word not in domain:
+        shown = domain.unknown
+        typer.echo(f"{word!r} is not in the vocabulary: it is read as the public word {shown!r}.")
+    law, how = _law(built, shown)
+    number = domain.number(shown)
+    order = (-law).argsort(kind="stable")
+    reach = int((law[order].cumsum() < MOST).sum()) + 1
+    typer.echo(f"{built.name}, {built.guarantee}: {built.guarantee.standing} by {built.guarantee.source}")
+    typer.echo(f"{how} over {len(domain):,} words of {domain.source}")
+    typer.echo(f"\n{'output':<24}{'probability':>12}{'distance':>10}")
+    distances = domain.distances([domain.point_of[number]])[0][domain.point_of]
+    for index in order[:SHOWN]:
+        if law[index] > 0:
+            typer.echo(f"{domain.words[index]:<24}{law[index]:>12.6f}{distances[index]:>10.3f}")
+    typer.echo(
+        f"\n{shown!r} stays as it is with probability {law[number]:.4f}; {reach:,} words make up 90 % of the outputs"
+    )
+
+
+def _law(built: "WordMechanism", word: str) -> "tuple[npt.NDArray[np.float64], str]":
+    """Return the law (n,) of a word's output and how it was found."""
+    import numpy as np  # noqa: PLC0415 - keeps --help fast
+
+    from deniable.errors import NotTractable  # noqa: PLC0415
+
+    try:
+        return built.probabilities(word), "exact law"
+    except NotTractable:
+        counts = Counter(built.privatize([word] * DRAWS))
+        law = np.zeros(len(built.space))
+        for output, count in counts.items():
+            law[built.space.index[output]] = count / DRAWS
+        return law, f"no exact law is known: shares of {DRAWS:,} draws"

@@ -1,0 +1,50 @@
+"""``deniable key``: make a secret key."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.errors import InputError
+
+
+def key(file: Annotated[Path, typer.Argument(help="Where to write the key; the file must not exist.")]) -> None:
+    """Write a new secret key, 32 random bytes, that only its owner can read.
+
+    With --key-file the output is a function of key, record id and text: a run can be repeated.
+    """
+    from deniable.randomness import fresh_key  # noqa: PLC0415 - keeps --help fast
+
+    try:
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise InputError(
+            f"The key file {str(file)!r} exists: keys are never overwritten. Choose another name."
+        ) from None
+    except OSError as error:
+        raise InputError(f"The key file {str(file)!r} cannot be written: {error.strerror}.") from None
+    with os.fdopen(handle, "wb") as out:
+        out.write(fresh_key())
+    typer.echo(f"Wrote {file}. Whoever has it can undo the noise: keep it secret.", err=True)
+
+
+def read_key(path: Path) -> bytes:
+    """Return the key in a file.
+
+    Raises:
+        InputError: the file cannot be read or does not hold a key.
+    """
+    from deniable.randomness import KEY_BYTES  # noqa: PLC0415
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"The key file {str(path)!r} cannot be read: {error.strerror}. Make one with: deniable key FILE"
+        ) from None
+    if len(data) != KEY_BYTES:
+        raise InputError(
+            f"The key file {str(path)!r} must hold {KEY_BYTES} bytes. Got {len(data)}. Make one with: deniable key FILE"
+        )
+    return data

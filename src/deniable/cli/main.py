@@ -1,0 +1,95 @@
+"""The ``deniable`` command: one line per error, exit codes 0 and 2."""
+
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from deniable import __version__
+from deniable.cli.explain import explain
+from deniable.cli.key import key
+from deniable.cli.privatize import privatize
+from deniable.errors import DeniableError
+
+COULD_NOT_RUN = 2
+
+app = typer.Typer(
+    help="Private text under metric differential privacy, with a guarantee that is checked.",
+    epilog="Start with: deniable privatize reviews.csv --column text --epsilon 3 --output private.csv",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command()(privatize)
+app.command()(explain)
+app.command()(key)
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
+    if wanted:
+        typer.echo(f"deniable {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that stand before the command."""
+
+
+def _terminate(signum: int, frame: Any) -> NoReturn:  # noqa: ANN401, ARG001 - a signal handler
+    raise KeyboardInterrupt
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Every expected failure is one line on standard error that says what is wrong and how to mend it.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    command = typer.main.get_command(app)
+    try:
+        command.main(args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False)
+    except (DeniableError, OSError, MemoryError) as error:
+        return _fail(_reason(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted: nothing was written.")
+    except Exception as error:
+        # The usage errors of typer have no public base class, but one method.
+        message = getattr(error, "format_message", None)
+        if message is None:
+            raise
+        text = message()
+        if text.startswith("Usage:"):
+            typer.echo(text)
+            return 0
+        return _fail(f"{text} See: deniable --help")
+    return 0
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, BrokenPipeError):
+        return "the reader of the output went away."
+    if isinstance(error, OSError) and error.strerror:
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror}{where}: nothing was written."
+    if isinstance(error, MemoryError):
+        return "out of memory: nothing was written. A row, or the vector file, is too large."
+    return str(error)
+
+
+def _fail(message: str) -> int:
+    line = " ".join(message.split())
+    print(f"deniable: {line}", file=sys.stderr)  # noqa: T201 - the command line's own output
+    return COULD_NOT_RUN
+
+
+def run() -> NoReturn:
+    """Entry point of the console script."""
+    sys.exit(main())

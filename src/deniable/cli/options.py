@@ -1,0 +1,62 @@
+"""Options that several commands share, and what they stand for. Heavy imports wait for use."""
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.words import WordMechanism
+
+Epsilon = Annotated[
+    float, typer.Option("--epsilon", help="Privacy parameter per unit of distance: smaller is more private.")
+]
+Mechanism = Annotated[
+    str,
+    typer.Option("--mechanism", help="auto, tem, multivariate-laplace or truncated-gumbel. auto is tem."),
+]
+SpaceSource = Annotated[
+    str,
+    typer.Option(
+        "--space",
+        help="glove (50,000 words that come with deniable), or a file: GloVe or word2vec text, word2vec .bin, .npz.",
+    ),
+]
+MetricName = Annotated[str, typer.Option("--metric", help="euclidean, manhattan, chebyshev or angular.")]
+
+
+def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "WordMechanism":
+    """Return the mechanism that the options describe.
+
+    Raises:
+        InputError: unknown name, a file that cannot be read, or a parameter out of range.
+    """
+    from deniable.errors import positive  # noqa: PLC0415
+    from deniable.space import Space  # noqa: PLC0415
+    from deniable.words import AUTO, MECHANISMS  # noqa: PLC0415
+
+    if name == "auto":
+        name = AUTO
+    if name not in MECHANISMS:
+        known = ["auto", *MECHANISMS]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+        raise InputError(f"Unknown mechanism {name!r}. {hint}")
+    positive(MECHANISMS[name].__name__, "epsilon", epsilon)
+    domain = Space.glove(metric=metric) if space == "glove" else Space.load(space, metric=metric)
+    return MECHANISMS[name](domain, epsilon=epsilon)
+
+
+def read_words(path: Path | None) -> list[str]:
+    """Return the words of a file, one a line, blank lines left out; nothing for None."""
+    if path is None:
+        return []
+    try:
+        return [word.strip() for word in path.read_text(encoding="utf-8-sig").splitlines() if word.strip()]
+    except UnicodeDecodeError:
+        raise InputError(f"The list {str(path)!r} is not UTF-8: convert it.") from None
+    except OSError as error:
+        raise InputError(f"The list {str(path)!r} cannot be read: {error.strerror}.") from None

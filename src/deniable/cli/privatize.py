@@ -1,0 +1,228 @@
+"""``deniable privatize``: a table in, a private table and its certificate out."""
+
+import enum
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.cli.key import read_key
+from deniable.cli.options import Epsilon, Mechanism, MetricName, SpaceSource, build_mechanism, read_words
+from deniable.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.text.certificate import Noise
+    from deniable.text.release import Tally
+    from deniable.text.table import Job
+
+PIPE = "-"
+
+
+class UnknownChoice(enum.StrEnum):
+    """What becomes of words that the vocabulary lacks."""
+
+    DRAW = "draw"
+    MASK = "mask"
+    DROP = "drop"
+
+
+class CaseChoice(enum.StrEnum):
+    """What becomes of capitals."""
+
+    LOWER = "lower"
+    COPY = "copy"
+
+
+def privatize(
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="csv, tsv, jsonl, parquet or txt, also .gz or .zst; - is a pipe.")
+    ],
+    epsilon: Epsilon,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The private file, in the input's format; - is a pipe.")
+    ],
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", "-c", help="Column with text; may be repeated.  [default: text]", show_default=False),
+    ] = None,
+    mechanism: Mechanism = "auto",
+    space: SpaceSource = "glove",
+    metric: MetricName = "euclidean",
+    record_id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column with unique record ids; by default the row number."),
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="Secret key from 'deniable key', for a run that can be repeated; needs --id.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Public seed, for tests only: the output is not private.")] = None,
+    unknown: Annotated[
+        UnknownChoice, typer.Option(help="Words that the vocabulary lacks: draw as one public word, mask, or drop.")
+    ] = UnknownChoice.DRAW,
+    case: Annotated[
+        CaseChoice, typer.Option(help="lower, or copy the capitals of the private text, which then show.")
+    ] = CaseChoice.LOWER,
+    keep: Annotated[Path | None, typer.Option(help="File of public words, one a line, that pass through.")] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default from the ending.")
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Of csv and tsv.  [default: , and tab]", show_default=False)
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of the input and the output.")] = "utf-8",
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Threads; the output does not depend on them.  [default: all cores]", show_default=False),
+    ] = None,
+    certificate: Annotated[
+        str | None,
+        typer.Option(help="Where the certificate goes.  [default: OUTPUT.certificate.json]", show_default=False),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")] = False,  # noqa: FBT002
+) -> None:
+    """Privatize the text columns of a table, word by word.
+
+    Writes the same table with private text, and a certificate that says what is guaranteed and
+    what is not. Every other column is copied as it is.
+    """
+    from deniable.text.table import Job, check_paths, privatize_table  # noqa: PLC0415 - keeps --help fast
+    from deniable.text.tables.layout import Layout  # noqa: PLC0415
+
+    kind = _format(source, output, format_)
+    key, noise = _key(key_file, seed, record_id)
+    if workers is not None and workers < 1:
+        raise InputError(f"The 'workers' option must be an int of at least 1. Got {workers}.")
+    layout = Layout(
+        name="the input" if source == PIPE else source,
+        columns=_columns(kind, column, record_id),
+        id_column=record_id,
+        delimiter=_delimiter(kind, delimiter),
+        encoding=encoding,
+    )
+    job = Job(
+        source=source,
+        target=output,
+        certificate=_certificate_path(output, certificate),
+        format=kind,
+        layout=layout,
+        key=key,
+        noise=noise,
+        unknown=unknown.value,
+        case=case.value,
+        keep=read_words(keep),
+        force=force,
+        workers=workers,
+    )
+    if source != PIPE and not Path(source).is_file():
+        raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
+    check_paths(job)
+    built = build_mechanism(mechanism, space, metric, epsilon)
+    for note in built.space.notes:
+        typer.echo(f"note: {note}", err=True)
+    with _progress(job) as report:
+        proof, tally = privatize_table(job, built, report)
+    typer.echo(proof.summary(), err=True)
+    typer.echo(_private_lines(tally), err=True)
+    typer.echo(f"wrote {output} and {job.certificate}", err=True)
+
+
+def _format(source: str, output: str, chosen: str | None) -> str:
+    from deniable.text.tables import FORMATS, format_of  # noqa: PLC0415
+
+    if chosen is not None:
+        if chosen not in FORMATS:
+            raise InputError(f"Unknown format {chosen!r}. Known: {', '.join(FORMATS)}.")
+        return chosen
+    named = [format_of(path) for path in (source, output) if path != PIPE]
+    if not named:
+        raise InputError("Between two pipes the format must be named, for example --format csv.")
+    if len(set(named)) > 1:
+        raise InputError(
+            f"The output has the input's format, {named[0]}. Got {output!r}: change its ending, or name the "
+            "format with --format."
+        )
+    return named[0]
+
+
+def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> "tuple[bytes, Noise]":
+    from deniable.randomness import fresh_key, key_from_seed  # noqa: PLC0415
+
+    if key_file is not None and seed is not None:
+        raise InputError("Give --key-file or --seed, not both.")
+    if seed is not None:
+        return key_from_seed(seed), "public seed"
+    if key_file is None:
+        return fresh_key(), "random"
+    if record_id is None:
+        raise InputError(
+            "--key-file needs --id COLUMN: under one key the noise follows the record's id, and row "
+            "numbers change when rows do."
+        )
+    return read_key(key_file), "keyed"
+
+
+def _columns(kind: str, column: list[str] | None, record_id: str | None) -> list[str]:
+    if kind == "txt" and (column or record_id):
+        raise InputError("A txt file has no columns, each line is a record: leave out --column and --id.")
+    columns = list(dict.fromkeys(column or ["text"]))
+    if record_id in columns:
+        raise InputError(f"The id column {record_id!r} cannot be a text column too: ids are copied as they are.")
+    return columns
+
+
+def _delimiter(kind: str, chosen: str | None) -> str:
+    if chosen is None:
+        return "\t" if kind == "tsv" else ","
+    if kind not in ("csv", "tsv"):
+        raise InputError(f"--delimiter is for csv and tsv. Got it for {kind}: leave it out.")
+    delimiter = "\t" if chosen == "\\t" else chosen
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InputError(f"The delimiter must be one character, no quote or line end. Got {chosen!r}.")
+    return delimiter
+
+
+def _certificate_path(output: str, chosen: str | None) -> str:
+    if chosen == PIPE:
+        raise InputError("The certificate must be a file: name one with --certificate FILE.")
+    if chosen is None and output == PIPE:
+        raise InputError("With --output - the certificate needs a place: name one with --certificate FILE.")
+    return chosen or f"{output}.certificate.json"
+
+
+def _private_lines(tally: "Tally") -> str:
+    words = max(tally.words, 1)
+    return (
+        f"for you alone  {tally.changed:,} words changed ({100 * tally.changed / words:.1f} %), "
+        f"{tally.unknown:,} not in the vocabulary; these figures tell of the private text: do not publish them"
+    )
+
+
+@contextmanager
+def _progress(job: "Job") -> Iterator[Callable[[int], None]]:
+    """Show a bar with rate and time left on standard error, if that is a terminal."""
+    if not sys.stderr.isatty() or job.source == PIPE:
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    bar = Progress(
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("privatizing", total=Path(job.source).stat().st_size)
+        yield lambda count: bar.advance(task, count)

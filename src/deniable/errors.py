@@ -1,0 +1,36 @@
+"""The errors that deniable raises, and the one form of message they share."""
+
+import math
+from numbers import Real
+from typing import Any
+
+
+class DeniableError(Exception):
+    """Base of every error that deniable raises on purpose; its text is one line."""
+
+
+class InputError(DeniableError, ValueError):
+    """A value, option or file cannot be used; the text names it and the mend."""
+
+
+class NotTractable(DeniableError):  # noqa: N818 - the name is part of the public surface
+    """No exact output law is known, or computing it would cost too much."""
+
+
+def bad_parameter(owner: str, name: str, expected: str, got: object) -> InputError:
+    """Return the error for a parameter outside its domain.
+
+    Example: ``The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1.``
+    """
+    return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {got!r}.")
+
+
+def positive(owner: str, name: str, value: Any, upper: float = math.inf) -> float:
+    """Return ``value`` as a float if it lies in (0, upper), else raise `InputError`."""
+    expected = f"a float in (0, {upper:g})"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise bad_parameter(owner, name, expected, value)
+    number = float(value)
+    if not 0 < number < upper:
+        raise bad_parameter(owner, name, expected, value)
+    return number

@@ -1,0 +1,49 @@
+"""Blocks of array work on all cores, and compiled loops.
+
+The heavy steps (matrix products, ufuncs on long rows, compiled loops) release the interpreter
+lock, so threads suffice and arrays are shared. The BLAS is held to one thread meanwhile: results
+then do not depend on the number of workers.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Return the number of processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def each(work: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None) -> list[Result]:
+    """Return ``[work(item) for item in items]``, computed by ``workers`` threads (default: all)."""
+    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(workers or cores()) as pool:
+        futures = [pool.submit(work, item) for item in items]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+
+
+def compiled(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Return ``function`` compiled by numba, without the interpreter lock.
+
+    The machine code is cached beside the package or in the user's cache folder; where neither can
+    be written it is compiled anew in every process.
+    """
+    from numba import njit  # noqa: PLC0415 - 0.5 s that only users of compiled loops pay
+
+    try:
+        return njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+    except RuntimeError:
+        return njit(nogil=True)(function)  # type: ignore[no-any-return]

@@ -1,0 +1,105 @@
+"""What a word is: the one grammar that spaces and tokenizers share.
+
+Every character is mapped to an ASCII stand-in by its Unicode category, one to one, so that a
+single regular expression over ASCII finds the words of any script, quickly for plain English:
+
+* letters, digits, combining marks and invisible format characters make up **words**;
+* emoji, other symbols, control characters, private use, unassigned code points and lone surrogates
+  make up **words of symbols**: they carry meaning, and nothing but punctuation passes through;
+* white space, punctuation, and the mathematical, currency and modifier symbols are **gaps**.
+
+Contractions are cut as the Penn Treebank and GloVe cut them (do|n't, it|'s, we|'ll), other inner
+apostrophes stay (o'clock), and numbers keep their inner ``. , :`` (1,000  3.14  10:30).
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+_LETTER, _SYMBOL, _JOINER, _GAP = "a", "\x01", "\x02", " "
+_GAP_CATEGORIES = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "Zs", "Zl", "Zp"})
+_SYMBOL_CATEGORIES = frozenset({"So", "Cs", "Co", "Cn", "Cc"})
+# They hold an emoji sequence together, and are found inside words of other scripts too.
+_JOINERS = frozenset({0x200C, 0x200D, 0x20E3, 0xFE0E, 0xFE0F, *range(0xE0020, 0xE0080)})
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_NEXT_LINE = 0x85
+
+
+class _Shape(dict[int, str]):
+    """Table for `str.translate`: the ASCII stand-in of every character, found when first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = stand_in = self._stand_in(code)
+        return stand_in
+
+    @staticmethod
+    def _stand_in(code: int) -> str:
+        if code == ord("’"):
+            return "'"
+        if code in _JOINERS:
+            return _JOINER
+        if code == _NEXT_LINE:
+            return _GAP
+        category = unicodedata.category(chr(code))
+        if category in _SYMBOL_CATEGORIES or code in _SKIN_TONES:
+            return _SYMBOL
+        return _GAP if category in _GAP_CATEGORIES else _LETTER
+
+
+# ASCII characters stand for themselves.
+_SHAPE = _Shape({code: chr(code) for code in range(128)})
+
+_END = r"(?![0-9A-Za-z\x02])"
+_NOT = rf"[nN]'[tT]{_END}"
+_CLITIC = rf"'(?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL][lL]){_END}"
+_LETTERS = rf"(?:[0-9A-MO-Za-mo-z\x02]++|[nN](?!'[tT]{_END}))++"
+# \x01 and \x02 stand for symbols and joiners; the other ASCII controls are symbols themselves.
+_SYMBOLS = r"[\x00\x01\x03-\x08\x0e-\x1b\x7f][\x00-\x08\x0e-\x1b\x7f]*+"
+_WORD = re.compile(
+    rf"([0-9]++(?:[.,:][0-9]++)++{_END}"
+    rf"|{_LETTERS}(?:(?!{_CLITIC})'{_LETTERS})*+"
+    rf"|{_NOT}|(?<=[0-9A-Za-z\x02]){_CLITIC}|{_SYMBOLS})"
+)
+_CLITIC_FORMS = frozenset({"n't", "'s", "'d", "'m", "'re", "'ve", "'ll"})
+
+
+def split(text: str) -> list[str]:
+    """Return [gap, word, gap, word, ..., gap]; joined they are ``text`` itself."""
+    if text.isascii() and "\x02" not in text:
+        return _WORD.split(text)
+    parts, at = [], 0
+    for start, end in _spans(text):
+        parts += (text[at:start], text[start:end])
+        at = end
+    parts.append(text[at:])
+    return parts
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _WORD.finditer(text.translate(_SHAPE)))
+
+
+def fold(word: str) -> str:
+    """Return the form under which a word is looked up: NFC, lower case, straight apostrophe.
+
+    Invisible format characters (zero-width, soft hyphen, direction marks) are dropped.
+    """
+    if not word.isascii():
+        word = unicodedata.normalize("NFC", word.replace("’", "'"))
+        word = "".join(letter for letter in word if unicodedata.category(letter) != "Cf")
+    return word.lower()
+
+
+def is_clitic(word: str) -> bool:
+    """Say whether the word is the second part of a contraction (n't, 's, 'll, ...)."""
+    return word in _CLITIC_FORMS
+
+
+def is_one_word(entry: str) -> bool:
+    """Say whether ``entry`` holds a letter or digit and would be found in a text as one word.
+
+    A clitic such as ``'s`` counts: it is found after another word.
+    """
+    if not any(letter.isalnum() for letter in entry):
+        return False
+    return is_clitic(entry) or split(entry) == ["", entry, ""]

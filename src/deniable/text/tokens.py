@@ -1,0 +1,146 @@
+"""From text to word numbers and back, losing nothing on the way but the words themselves."""
+
+import dataclasses
+from collections.abc import Collection, Iterable
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.space import Space
+from deniable.space.grammar import fold, is_clitic, split
+
+Unknown = Literal["draw", "mask", "drop"]
+Case = Literal["lower", "copy"]
+MASK = "[unknown]"
+
+_UNKNOWN, _KEEP = -1, -2
+_REMEMBERED = 1_000_000
+"""Spellings whose number is remembered at a time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Lexed:
+    """One text, cut for a mechanism.
+
+    Attributes:
+        gaps: L + 1 strings around the L words: what passes through, kept words included.
+        words: (L,) word numbers, unknown words already read as the public one.
+        capitals: L capital patterns, or None where they are not copied.
+        unknown: how many words of the text are not in the space.
+        stand_ins: places in `words` where the public word stands for an unknown one.
+    """
+
+    gaps: list[str]
+    words: npt.NDArray[np.int32]
+    capitals: list[int] | None
+    unknown: int
+    stand_ins: npt.NDArray[np.intp]
+
+
+class Lexer(dict[str, int]):
+    """Cuts texts for one space, and remembers the number of every spelling that it has met.
+
+    Args:
+        space: where words are looked up, folded.
+        unknown: ``draw`` reads an unknown word as ``space.unknown``; ``mask`` writes "[unknown]"
+            in its place; ``drop`` leaves it out with the white space before it.
+        case: ``lower`` writes words as the space has them, ``copy`` with the capitals of the
+            original.
+        keep: public words that pass through as they are.
+    """
+
+    def __init__(self, space: Space, unknown: Unknown, case: Case, keep: Collection[str]) -> None:
+        super().__init__()
+        self.space = space
+        self.unknown = unknown
+        self.case = case
+        self.keep = frozenset(fold(word) for word in keep)
+        self._stand_in = space.number(space.unknown)
+
+    def __missing__(self, spelling: str) -> int:
+        """Find, remember and return the number of a spelling, `_UNKNOWN` or `_KEEP`."""
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        folded = fold(spelling)
+        number = _KEEP if folded in self.keep else self.space.index.get(folded, _UNKNOWN)
+        self[spelling] = number
+        return number
+
+    def lex(self, text: str) -> Lexed:
+        """Cut one text."""
+        parts = split(text)
+        gaps, spellings = parts[0::2], parts[1::2]
+        numbers = np.fromiter(map(self.__getitem__, spellings), dtype=np.int32, count=len(spellings))
+        unknown = np.flatnonzero(numbers == _UNKNOWN)
+        stand_ins = unknown[:0]
+        if self.unknown == "draw":
+            numbers[unknown] = self._stand_in
+            stand_ins = unknown
+        if (numbers < 0).any():
+            stand_ins = stand_ins - np.cumsum(numbers < 0)[stand_ins]
+            gaps, spellings, numbers = self._pass_through(gaps, spellings, numbers)
+        capitals = [_capitals(word) for word in spellings] if self.case == "copy" else None
+        return Lexed(gaps, numbers, capitals, len(unknown), stand_ins)
+
+    def _pass_through(
+        self, gaps: list[str], spellings: list[str], numbers: npt.NDArray[np.int32]
+    ) -> tuple[list[str], list[str], npt.NDArray[np.int32]]:
+        """Make kept, masked and dropped words part of the gaps around them."""
+        out, words = [gaps[0]], []
+        touched = False  # does the gap end in a word that stays?
+        for spelling, number, gap in zip(spellings, numbers.tolist(), gaps[1:], strict=True):
+            if number >= 0:
+                if touched and not is_clitic(fold(spelling)):
+                    out[-1] += " "
+                words.append(spelling)
+                out.append(gap)
+                touched = False
+                continue
+            if number == _KEEP:
+                literal = spelling
+            elif self.unknown == "mask":
+                literal = MASK
+            else:
+                literal = ""
+                out[-1] = out[-1].rstrip() if out[-1].isspace() else out[-1]
+            if literal and not out[-1] and words and not is_clitic(fold(literal)):
+                literal = " " + literal
+            out[-1] += literal + gap
+            touched = bool(literal) and not gap
+        return out, words, numbers[numbers >= 0]
+
+    def write(self, lexed: Lexed, words: Iterable[int]) -> str:
+        """Return the text with the given words (L numbers) in place of its own.
+
+        Two words that touched (do|n't) are written apart unless the second is a contraction's.
+        """
+        chosen = [self.space.words[number] for number in words]
+        gaps = lexed.gaps
+        if "" in gaps[1:-1]:
+            gaps = gaps.copy()
+            for at, gap in enumerate(gaps[1:-1], 1):
+                if not gap and not is_clitic(chosen[at]):
+                    gaps[at] = " "
+        if lexed.capitals is not None:
+            chosen = [_recase(word, pattern) for word, pattern in zip(chosen, lexed.capitals, strict=True)]
+        parts = [""] * (2 * len(chosen) + 1)
+        parts[0::2] = gaps
+        parts[1::2] = chosen
+        return "".join(parts)
+
+
+_LOWER, _TITLE, _UPPER = 0, 1, 2
+
+
+def _capitals(word: str) -> int:
+    """Return the capital pattern of a word: none, the first letter, or all of several letters."""
+    if word[:1] == word[:1].lower():
+        return _LOWER
+    return _UPPER if len(word) > 1 and word == word.upper() else _TITLE
+
+
+def _recase(word: str, pattern: int) -> str:
+    if pattern == _LOWER:
+        return word
+    return word.upper() if pattern == _UPPER else word[:1].upper() + word[1:]

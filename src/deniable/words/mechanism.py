@@ -1,0 +1,168 @@
+"""The contract of a word mechanism: a randomized map from words to words with a guarantee."""
+
+import abc
+import dataclasses
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.cache import remember
+from deniable.errors import InputError, NotTractable, positive
+from deniable.guarantees import MetricDP
+from deniable.randomness import Streams, fresh_key, stream_key
+from deniable.space.metrics import Array
+from deniable.space.space import Points, Space
+from deniable.words import law
+
+SIMULATED = 20_000
+"""Draws behind an expected share where no cheap law is known."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """A share of words and where the figure comes from.
+
+    Attributes:
+        value: between 0 and 1.
+        draws: number of simulated draws behind it; 0 where it is exact.
+    """
+
+    value: float
+    draws: int = 0
+
+    def __str__(self) -> str:
+        """Return the share in percent, with a 95 % interval where it is simulated."""
+        if not self.draws:
+            return f"{100 * self.value:.1f} %"
+        margin = 196 * np.sqrt(max(self.value * (1 - self.value), 1 / self.draws) / self.draws)
+        return f"{100 * self.value:.1f} % (+- {margin:.1f}, {self.draws:,} simulated draws)"
+
+
+class WordMechanism(abc.ABC):
+    """A mechanism M: W -> W over a space, with epsilon per unit of the space's distance.
+
+    A mechanism is one file: a subclass that gives `guarantee`, `_draw_points`, and, where a law is
+    known, `rows`; and one row in the registry `deniable.words.MECHANISMS`.
+
+    Args:
+        space: the domain.
+        epsilon: privacy parameter per unit of distance, > 0.
+
+    Raises:
+        InputError: epsilon is not a positive finite number, or the space does not suit.
+    """
+
+    name: ClassVar[str]
+    """Name on the command line and in certificates."""
+    tabulated: ClassVar[bool]
+    """True where draws come from the integer tables of `rows`; False where they are simulated."""
+
+    def __init__(self, space: Space, *, epsilon: float) -> None:
+        if not isinstance(space, Space):
+            raise InputError(f"The 'space' parameter of {type(self).__name__} must be a Space. Got {space!r}.")
+        self.space = space
+        self.epsilon = positive(type(self).__name__, "epsilon", epsilon)
+
+    @property
+    @abc.abstractmethod
+    def guarantee(self) -> MetricDP:
+        """What the mechanism's theorem states."""
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Every number that the law depends on, beside the space."""
+        return {"epsilon": self.epsilon}
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that differs between mechanisms, parameters and spaces."""
+        numbers = ",".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{self.name}({numbers})@{self.space.fingerprint}"
+
+    def rows(self, points: Points) -> Array:
+        """Return the exact law (k, number of points) of up to BLOCK input points.
+
+        Raises:
+            NotTractable: no law is known.
+        """
+        raise NotTractable(
+            f"No exact output law of {type(self).__name__} is known. "
+            "Draw samples instead: mechanism.privatize([word] * 100_000)."
+        )
+
+    @abc.abstractmethod
+    def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
+        """Return one output point for each input point (N,)."""
+
+    def draw(self, words: npt.NDArray[np.int32], streams: Streams, workers: int | None = None) -> npt.NDArray[np.int32]:
+        """Return one output word number for each input word number (N,).
+
+        Args:
+            words: the words of several records, end to end.
+            streams: the records' keystreams and lengths.
+            workers: threads; the result does not depend on them.
+        """
+        space = self.space
+        points = self._draw_points(space.point_of[words], streams, workers)
+        if len(space.points) == len(space):
+            return points
+        order, ends = space.members
+        sizes = np.diff(ends, prepend=0)[points]
+        return order[ends[points] - sizes + streams.choose(sizes)].astype(np.int32)
+
+    def privatize(self, words: Sequence[str]) -> list[str]:
+        """Return one output word for each word, with fresh noise from the operating system.
+
+        Raises:
+            InputError: a word is not in the space.
+        """
+        if isinstance(words, str):
+            raise InputError("privatize takes a list of words. Got one str: call the mechanism itself.")
+        numbers = np.array([self.space.number(word) for word in words], dtype=np.int32)
+        streams = Streams([stream_key(fresh_key(), self.fingerprint)], [len(numbers)])
+        return [self.space.words[number] for number in self.draw(numbers, streams).tolist()]
+
+    def __call__(self, word: str) -> str:
+        """Return one draw for one word."""
+        return self.privatize([word])[0]
+
+    def probabilities(self, word: str) -> Array:
+        """Return the exact law (n,) of the word's output, in the order of ``space.words``.
+
+        Raises:
+            NotTractable: no law is known.
+            InputError: the word is not in the space.
+        """
+        space = self.space
+        row = self.rows(space.point_of[[space.number(word)]])[0]
+        shares: Array = (row / np.bincount(space.point_of))[space.point_of]
+        return shares
+
+    def expected_kept(self, workers: int | None = None) -> Share:
+        """Return the share of words released unchanged when words follow the public Zipf prior.
+
+        Exact where draws come from the law (and remembered in the cache), else simulated with
+        `SIMULATED` draws from a fixed public stream. It tells nothing about any private text.
+        """
+
+        def compute() -> dict[str, float]:
+            prior = law.zipf(len(self.space))
+            if self.tabulated:
+                return {"value": float(prior @ law.kept(self.rows, self.space, workers))}
+            streams = Streams([bytes(16)], [SIMULATED])
+            ranks = np.searchsorted(np.cumsum(prior), (np.arange(SIMULATED) + 0.5) / SIMULATED)
+            words = np.minimum(ranks, len(self.space) - 1).astype(np.int32)
+            return {"value": float(np.mean(self.draw(words, streams, workers) == words))}
+
+        draws = 0 if self.tabulated else SIMULATED
+        if not self.space.metric.builtin:
+            return Share(compute()["value"], draws)
+        name = stream_key(bytes(32), "kept", self.fingerprint).hex()
+        return Share(remember(f"kept-{name}", compute)["value"], draws)
+
+    def __repr__(self) -> str:
+        """Return name, parameters and space."""
+        numbers = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+        return f"{type(self).__name__}({self.space!r}, {numbers})"

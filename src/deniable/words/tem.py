@@ -1,0 +1,83 @@
+"""TEM, the metric truncated exponential mechanism (Carvalho, Vasiloudis, Feyisetan 2021)."""
+
+import math
+
+from deniable.errors import InputError, positive
+from deniable.guarantees import MetricDP
+from deniable.randomness import Streams
+from deniable.space.metrics import Array
+from deniable.space.space import Points, Space
+from deniable.words import law
+from deniable.words.mechanism import WordMechanism
+
+
+class TEM(WordMechanism):
+    """Draws near words by the exponential mechanism, all words beyond gamma alike.
+
+    Algorithm 2 of the paper, for the input word w:
+
+    1. L_w = {y : d(w, y) <= gamma}
+    2. score f(w, y) = -d(w, y) for y in L_w
+    3. score f(w, bottom) = -gamma + 2 ln|W \\ L_w| / epsilon
+    4. add Gumbel noise of scale 2 / epsilon to every score
+    5. take the element with the largest noisy score
+    6. if it is bottom, return a uniform draw from W \\ L_w
+    7. else return it
+
+    The maximum of scores with Gumbel noise of scale 2 / epsilon is distributed as
+    exp(score * epsilon / 2), and bottom stands for |W \\ L_w| words of score -gamma, so that::
+
+        P(y|w)  is proportional to  exp(-(epsilon / 2) * min(d(w, y), gamma))
+
+    Draws come from integer tables of that law; see `deniable.words.law`.
+
+    Args:
+        space: any metric. Distances must be exact: an approximate neighbour search voids the proof.
+        epsilon: privacy parameter per unit of distance, > 0.
+        beta: probability, at most, of an output farther than gamma (Theorem 3), in (0, 1).
+        gamma: truncation threshold; by default the least that Theorem 3 allows for ``beta``.
+    """
+
+    name = "tem"
+    tabulated = True
+
+    def __init__(self, space: Space, *, epsilon: float, beta: float = 0.001, gamma: float | None = None) -> None:
+        super().__init__(space, epsilon=epsilon)
+        self.beta = positive("TEM", "beta", beta, upper=1.0)
+        if gamma is None:
+            self.gamma = theorem_3(self.epsilon, self.beta, len(space.points))
+        elif gamma == math.inf:
+            self.gamma = gamma
+        else:
+            self.gamma = positive("TEM", "gamma", gamma)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Epsilon and the truncation threshold."""
+        return {"epsilon": self.epsilon, "gamma": self.gamma}
+
+    @property
+    def guarantee(self) -> MetricDP:
+        """Theorem 2: epsilon-metric-DP for any metric."""
+        return MetricDP(self.epsilon, self.space.metric.name, "TEM paper (Carvalho et al. 2021), Theorem 2")
+
+    def rows(self, points: Points) -> Array:
+        """Return the exact law (k, number of points); the closed form above."""
+        return law.exponential(self.space.distances(points), self.epsilon / 2, self.gamma)
+
+    def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
+        return law.draw(self.rows, points, streams.bits(), workers)
+
+
+def theorem_3(epsilon: float, beta: float, size: int) -> float:
+    """Return the least gamma beyond which an output falls with probability at most beta.
+
+    (2 / epsilon) ln((1 - beta)(size - 1) / beta), for ``size`` words; it looks at no data.
+
+    Raises:
+        InputError: beta is so large that the bound is not positive.
+    """
+    gamma = (2 / epsilon) * math.log((1 - beta) * (size - 1) / beta)
+    if gamma <= 0:
+        raise InputError(f"The 'beta' parameter of TEM must be below {1 - 1 / size:g} for {size} words. Got {beta!r}.")
+    return gamma
