@@ -362,9 +362,7 @@ def environment(work_folder: Path, subject: Subject) -> Path:
     venv.create(folder, with_pip=True)
     requirement = f"{subject.package}=={subject.version}"
     command = [str(python), "-m", "pip", "install", "--quiet", requirement]
-    pip = subprocess.run(
-        command, capture_output=True, text=True, check=False
-    )
+    pip = subprocess.run(command, capture_output=True, text=True, check=False)
     if pip.returncode:
         message = f"installation failed: {last_line(pip.stderr)}"
         raise RuntimeError(message)

@@ -12,9 +12,9 @@ Contractions are cut as the Penn Treebank and GloVe cut them (do|n't, it|'s, we|
 apostrophes stay (o'clock), and numbers keep their inner ``. , :`` (1,000  3.14  10:30).
 """
 
+import itertools
 import re
 import unicodedata
-from collections.abc import Iterator
 
 _LETTER, _SYMBOL, _JOINER, _GAP = "a", "\x01", "\x02", " "
 _GAP_CATEGORIES = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "Zs", "Zl", "Zp"})
@@ -52,7 +52,8 @@ _SHAPE = _Shape({code: chr(code) for code in range(128)})
 _END = r"(?![0-9A-Za-z\x02])"
 _NOT = rf"[nN]'[tT]{_END}"
 _CLITIC = rf"'(?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL][lL]){_END}"
-_LETTERS = rf"(?:[0-9A-MO-Za-mo-z\x02]++|[nN](?!'[tT]{_END}))++"
+# A run of letters gives its last n back where n't follows.
+_LETTERS = rf"[0-9A-Za-z\x02]+(?!'(?<=[nN]')[tT]{_END})"
 # \x01 and \x02 stand for symbols and joiners; the other ASCII controls are symbols themselves.
 _SYMBOLS = r"[\x00\x01\x03-\x08\x0e-\x1b\x7f][\x00-\x08\x0e-\x1b\x7f]*+"
 _WORD = re.compile(
@@ -67,16 +68,8 @@ def split(text: str) -> list[str]:
     """Return [gap, word, gap, word, ..., gap]; joined they are ``text`` itself."""
     if text.isascii() and "\x02" not in text:
         return _WORD.split(text)
-    parts, at = [], 0
-    for start, end in _spans(text):
-        parts += (text[at:start], text[start:end])
-        at = end
-    parts.append(text[at:])
-    return parts
-
-
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _WORD.finditer(text.translate(_SHAPE)))
+    ends = list(itertools.accumulate(map(len, _WORD.split(text.translate(_SHAPE)))))
+    return [text[start:end] for start, end in itertools.pairwise([0, *ends])]
 
 
 def fold(word: str) -> str:

@@ -15,7 +15,8 @@ from deniable.errors import InputError
 from deniable.parallel import compiled
 
 Array = npt.NDArray[np.float64]
-BLOCK = 32
+Fill = Callable[[Array, Array], None]
+BLOCK = 64
 """Rows in every product. One fixed shape, the last block padded: BLAS kernels depend on it."""
 
 CANCELLED = 1e-6
@@ -28,14 +29,14 @@ class Metric:
 
     Attributes:
         name: what guarantees and certificates call it.
-        prepare: called once with all points Y (n, d); returns a function from a block of rows
-            X (BLOCK, d) of Y to their distances (BLOCK, n).
+        prepare: called once with all points Y (n, d); returns a function that writes the distances
+            of a block X (BLOCK, d) of rows of Y into an array (BLOCK, n).
         canonical: maps vectors (n, d) to points (n, d), equal where the distance is zero.
         builtin: False for a function that the user vouches for.
     """
 
     name: str
-    prepare: Callable[[Array], Callable[[Array], Array]]
+    prepare: Callable[[Array], Fill]
     canonical: Callable[[Array], Array] = lambda vectors: vectors
     builtin: bool = True
 
@@ -91,17 +92,16 @@ def _finish_euclidean(  # pragma: no cover - compiled
                     products[i, j] = np.sqrt(total)
 
 
-def _euclidean(vectors: Array) -> Callable[[Array], Array]:
+def _euclidean(vectors: Array) -> Fill:
     """d(x, y) = |x - y|_2 by one matrix product a block."""
     transposed = np.ascontiguousarray(vectors.T)
     squares = np.einsum("nd,nd->n", vectors, vectors)
 
-    def block(rows: Array) -> Array:
-        out = rows @ transposed
+    def fill(rows: Array, out: Array) -> None:
+        np.matmul(rows, transposed, out=out)
         _finish_euclidean(out, rows, vectors, np.einsum("kd,kd->k", rows, rows), squares)
-        return out
 
-    return block
+    return fill
 
 
 def _directions(vectors: Array) -> Array:
@@ -112,31 +112,54 @@ def _directions(vectors: Array) -> Array:
             "The angular metric needs vectors with a direction. "
             f"Vector number {int(np.argmin(norms))} is zero: leave that word out."
         )
-    return np.round(vectors / norms, 12)
+    directions: Array = np.round(vectors / norms, 12)
+    return directions
 
 
-def _angular(directions: Array) -> Callable[[Array], Array]:
+def _angular(directions: Array) -> Fill:
     """d(x, y) = arccos(x.y / |x||y|) in radians, from the chord so that small angles are exact."""
-    chord = _euclidean(directions)
-    return lambda rows: 2.0 * np.arcsin(np.minimum(chord(rows) / 2.0, 1.0))
+    chords = _euclidean(directions)
+
+    def fill(rows: Array, out: Array) -> None:
+        chords(rows, out)
+        out *= 0.5
+        np.minimum(out, 1.0, out=out)
+        np.arcsin(out, out=out)
+        out *= 2.0
+
+    return fill
 
 
-def _scipy(name: str, vectors: Array) -> Callable[[Array], Array]:
+def _scipy(name: str, vectors: Array) -> Fill:
     from scipy.spatial.distance import cdist  # noqa: PLC0415 - 0.2 s that few metrics need
 
-    return lambda rows: cdist(rows, vectors, name)
+    def fill(rows: Array, out: Array) -> None:
+        cdist(rows, vectors, name, out=out)
+
+    return fill
 
 
-def _user_function(function: Callable[[Array, Array], Array], name: str, vectors: Array) -> Callable[[Array], Array]:
-    def block(rows: Array) -> Array:
-        out = np.array(function(rows, vectors), dtype=np.float64)
-        if out.shape != (len(rows), len(vectors)):
-            raise InputError(f"The metric {name} must return shape {(len(rows), len(vectors))}. Got {out.shape}.")
-        if not np.isfinite(out).all() or (out < 0).any():
+def _user_function(function: Callable[[Array, Array], Array], name: str, vectors: Array) -> Fill:
+    def fill(rows: Array, out: Array) -> None:
+        values = np.asarray(function(rows, vectors), dtype=np.float64)
+        if values.shape != out.shape:
+            raise InputError(f"The metric {name} must return shape {out.shape}. Got {values.shape}.")
+        if not np.isfinite(values).all() or (values < 0).any():
             raise InputError(f"The metric {name} returned a distance that is negative or not finite.")
-        return out
+        out[:] = values
 
-    return block
+    return fill
+
+
+@compiled
+def range_after(distances: Array, first: int) -> tuple[float, float]:  # pragma: no cover - compiled
+    """Return least and largest distance from points first, first + 1, ... to the points after each."""
+    low, high = np.inf, 0.0
+    for i in range(distances.shape[0]):
+        for j in range(first + i + 1, distances.shape[1]):
+            low = min(low, distances[i, j])
+            high = max(high, distances[i, j])
+    return low, high
 
 
 METRICS = {

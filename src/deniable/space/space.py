@@ -2,9 +2,10 @@
 
 import functools
 import hashlib
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +13,11 @@ import numpy.typing as npt
 from deniable.cache import remember
 from deniable.errors import InputError
 from deniable.parallel import each
-from deniable.space.extent import extent
 from deniable.space.grammar import fold
-from deniable.space.metrics import BLOCK, Array, Metric, metric
+from deniable.space.metrics import BLOCK, Array, Fill, Metric, metric, range_after
 
 Points = npt.NDArray[np.int32]
+Result = TypeVar("Result")
 
 
 class Space:
@@ -132,19 +133,37 @@ class Space:
             )
         return found
 
-    def distances(self, points: npt.ArrayLike) -> Array:
-        """Return float64 distances (k, number of points) from the given points to all points.
+    def sweep(
+        self, visit: Callable[[int, Array], Result], points: npt.ArrayLike, workers: int | None = None
+    ) -> list[Result]:
+        """Call ``visit(start, distances)`` for every block of the given points, on all cores.
 
-        Each row is the same to the last bit whatever other rows are asked for with it.
+        ``distances`` (k, number of points) are those of points[start : start + k] to all points,
+        k <= BLOCK, in a buffer that the visit may overwrite and must not keep. Each row is the same
+        to the last bit whatever the other rows, the blocks and the workers are.
+
+        Returns:
+            What the visits return, in order.
         """
         chosen = np.asarray(points, dtype=np.int64)
-        if len(chosen) > BLOCK:
-            starts = range(0, len(chosen), BLOCK)
-            return np.concatenate(each(lambda at: self.distances(chosen[at : at + BLOCK]), starts))
-        padded = np.resize(chosen, BLOCK) if len(chosen) else np.zeros(BLOCK, dtype=np.int64)
-        out = self._block(self.points[padded])[: len(chosen)]
-        out[np.arange(len(chosen)), chosen] = 0.0
-        return out
+        local = threading.local()
+
+        def block(start: int) -> Result:
+            if not hasattr(local, "buffer"):
+                local.buffer = np.empty((BLOCK, len(self.points)))
+            here = chosen[start : start + BLOCK]
+            # A BLAS picks its kernels by shape: every product has the same, the last one padded.
+            self._fill(self.points[np.resize(here, BLOCK)], local.buffer)
+            distances = local.buffer[: len(here)]
+            distances[np.arange(len(here)), here] = 0.0
+            return visit(start, distances)
+
+        return each(block, range(0, len(chosen), BLOCK), workers)
+
+    def distances(self, points: npt.ArrayLike) -> Array:
+        """Return float64 distances (k, number of points) from the given points to all points."""
+        blocks = self.sweep(lambda _, distances: distances.copy(), points)
+        return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
 
     def distance(self, word: str, other: str) -> float:
         """Return the distance between two words."""
@@ -190,13 +209,14 @@ class Space:
         return order, np.cumsum(np.bincount(self.point_of))
 
     @functools.cached_property
-    def _block(self) -> Callable[[Array], Array]:
+    def _fill(self) -> Fill:
         return self.metric.prepare(self.points)
 
     @functools.cached_property
     def _extent(self) -> dict[str, float]:
         def compute() -> dict[str, float]:
-            return extent(self.distances, len(self.points))
+            ranges = self.sweep(lambda start, distances: range_after(distances, start), range(len(self.points)))
+            return {"diameter": max(high for _, high in ranges), "separation": min(low for low, _ in ranges)}
 
         # A function of the user's own has no fingerprint: its results are not kept.
         if not self.metric.builtin:
@@ -205,7 +225,7 @@ class Space:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickles: everything but the prepared metric."""
-        return {name: value for name, value in self.__dict__.items() if name != "_block"}
+        return {name: value for name, value in self.__dict__.items() if name != "_fill"}
 
 
 # `metric` is also the name of a parameter and of an attribute above.

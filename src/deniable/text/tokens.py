@@ -38,7 +38,7 @@ class Lexed:
     stand_ins: npt.NDArray[np.intp]
 
 
-class Lexer(dict[str, int]):
+class Lexer:
     """Cuts texts for one space, and remembers the number of every spelling that it has met.
 
     Args:
@@ -51,27 +51,23 @@ class Lexer(dict[str, int]):
     """
 
     def __init__(self, space: Space, unknown: Unknown, case: Case, keep: Collection[str]) -> None:
-        super().__init__()
         self.space = space
         self.unknown = unknown
         self.case = case
         self.keep = frozenset(fold(word) for word in keep)
         self._stand_in = space.number(space.unknown)
-
-    def __missing__(self, spelling: str) -> int:
-        """Find, remember and return the number of a spelling, `_UNKNOWN` or `_KEEP`."""
-        if len(self) >= _REMEMBERED:
-            self.clear()
-        folded = fold(spelling)
-        number = _KEEP if folded in self.keep else self.space.index.get(folded, _UNKNOWN)
-        self[spelling] = number
-        return number
+        self._numbers: dict[str, int] = {}
 
     def lex(self, text: str) -> Lexed:
         """Cut one text."""
         parts = split(text)
         gaps, spellings = parts[0::2], parts[1::2]
-        numbers = np.fromiter(map(self.__getitem__, spellings), dtype=np.int32, count=len(spellings))
+        found = list(map(self._numbers.get, spellings))
+        if None in found:
+            found = [
+                self._learn(word) if number is None else number for word, number in zip(spellings, found, strict=True)
+            ]
+        numbers = np.array(found, dtype=np.int32)
         unknown = np.flatnonzero(numbers == _UNKNOWN)
         stand_ins = unknown[:0]
         if self.unknown == "draw":
@@ -82,6 +78,15 @@ class Lexer(dict[str, int]):
             gaps, spellings, numbers = self._pass_through(gaps, spellings, numbers)
         capitals = [_capitals(word) for word in spellings] if self.case == "copy" else None
         return Lexed(gaps, numbers, capitals, len(unknown), stand_ins)
+
+    def _learn(self, spelling: str) -> int:
+        """Find and remember the number of a spelling, `_UNKNOWN` or `_KEEP` where it has none."""
+        if len(self._numbers) >= _REMEMBERED:
+            self._numbers.clear()
+        folded = fold(spelling)
+        number = _KEEP if folded in self.keep else self.space.index.get(folded, _UNKNOWN)
+        self._numbers[spelling] = number
+        return number
 
     def _pass_through(
         self, gaps: list[str], spellings: list[str], numbers: npt.NDArray[np.int32]
@@ -115,12 +120,13 @@ class Lexer(dict[str, int]):
 
         Two words that touched (do|n't) are written apart unless the second is a contraction's.
         """
-        chosen = [self.space.words[number] for number in words]
+        chosen = list(map(self.space.words.__getitem__, words))
         gaps = lexed.gaps
-        if "" in gaps[1:-1]:
+        touching = [at for at, gap in enumerate(gaps) if not gap]
+        if touching:
             gaps = gaps.copy()
-            for at, gap in enumerate(gaps[1:-1], 1):
-                if not gap and not is_clitic(chosen[at]):
+            for at in touching:
+                if 0 < at < len(chosen) and not is_clitic(chosen[at]):
                     gaps[at] = " "
         if lexed.capitals is not None:
             chosen = [_recase(word, pattern) for word, pattern in zip(chosen, lexed.capitals, strict=True)]

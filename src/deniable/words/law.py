@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from deniable.parallel import compiled, each
-from deniable.space.metrics import BLOCK, Array
+from deniable.parallel import compiled
+from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 
 TOTAL = 1 << 62
@@ -23,6 +23,8 @@ FLOOR = 1 << 24
 """Least entry of a table. Rounding can change a ratio of two entries by a factor 1 + 2 / FLOOR."""
 
 Table = npt.NDArray[np.int64]
+Rows = Callable[[Array], Array]
+"""A law: distances (k, n) of k inputs to all points -> probabilities (k, n); may overwrite."""
 
 
 def exponential(distances: Array, scale: float, cutoff: float) -> Array:
@@ -33,11 +35,19 @@ def exponential(distances: Array, scale: float, cutoff: float) -> Array:
         scale: > 0, per unit of distance.
         cutoff: distances beyond it count as it; may be infinite.
     """
-    scores = np.minimum(distances, cutoff, out=distances)
-    scores *= -scale
-    weights = np.exp(scores, out=scores)
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
+    # Row by row: a row stays in the processor's cache through all passes.
+    for row in distances:
+        _score(row, scale, cutoff)
+        np.exp(row, out=row)
+        row *= 1.0 / row.sum()
+    return distances
+
+
+@compiled
+def _score(row: Array, scale: float, cutoff: float) -> None:  # pragma: no cover - compiled
+    """Replace d by -scale * min(d, cutoff)."""
+    for y in range(row.size):
+        row[y] = -scale * min(row[y], cutoff)
 
 
 @compiled
@@ -49,11 +59,15 @@ def _cumulate(row: Array, total: int, floor: int, out: Table) -> None:  # pragma
     for y in range(row.size):
         out[y] = floor + np.int64(room * row[y])
         residue -= out[y]
-        if row[y] > row[largest]:
-            largest = y
-    out[largest] += residue
-    for y in range(1, row.size):
-        out[y] += out[y - 1]
+        largest = max(largest, out[y])
+    y = 0
+    while out[y] != largest:
+        y += 1
+    out[y] += residue
+    running = 0
+    for y in range(row.size):
+        running += out[y]
+        out[y] = running
 
 
 def integer_tables(probabilities: Array) -> Table:
@@ -64,34 +78,30 @@ def integer_tables(probabilities: Array) -> Table:
     return out
 
 
-def draw(
-    rows: Callable[[Points], Array],
-    points: Points,
-    bits: npt.NDArray[np.uint64],
-    workers: int | None = None,
-) -> Points:
+def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64], workers: int | None = None) -> Points:
     """Return one output point per input point, each row computed once for all its tokens.
 
     Args:
-        rows: maps up to BLOCK points to their probabilities (k, n).
+        space: the domain.
+        rows: the law, as a function of distances.
         points: (N,) input points, in any order.
         bits: (N,) random 64-bit numbers, of which the upper 62 bits are used.
         workers: threads; the result does not depend on them.
     """
-    order = np.argsort(points, kind="stable")
-    distinct, starts = np.unique(points[order], return_index=True)
+    order = np.argsort(points)
+    ordered = points[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))  # noqa: FBT003
     ends = np.append(starts[1:], len(points))
+    drawn = (bits[order] >> np.uint64(2)).astype(np.int64)
     out = np.empty(len(points), dtype=np.int32)
 
-    def block(first: int) -> None:
-        chosen = slice(first, first + BLOCK)
-        tables = integer_tables(rows(distinct[chosen]))
-        for table, start, end in zip(tables, starts[chosen], ends[chosen], strict=True):
-            tokens = order[start:end]
-            drawn = (bits[tokens] >> np.uint64(2)).astype(np.int64)
-            out[tokens] = np.searchsorted(table, drawn, side="right")
+    def visit(first: int, distances: Array) -> None:
+        table = np.empty(distances.shape[1], dtype=np.int64)
+        for row, start, end in zip(rows(distances), starts[first:], ends[first:], strict=False):
+            _cumulate(row, TOTAL, FLOOR, table)
+            out[order[start:end]] = np.searchsorted(table, drawn[start:end], side="right")
 
-    each(block, range(0, len(distinct), BLOCK), workers)
+    space.sweep(visit, ordered[starts], workers)
     return out
 
 
@@ -101,14 +111,12 @@ def zipf(size: int) -> Array:
     return weights / weights.sum()
 
 
-def kept(rows: Callable[[Points], Array], space: Space, workers: int | None = None) -> Array:
+def kept(space: Space, rows: Rows, workers: int | None = None) -> Array:
     """Return (n,): for each word the exact probability that it is released unchanged."""
-    count = len(space.points)
-    same = np.empty(count)
 
-    def block(first: int) -> None:
-        points = np.arange(first, min(first + BLOCK, count), dtype=np.int32)
-        same[points] = rows(points)[np.arange(len(points)), points]
+    def visit(first: int, distances: Array) -> Array:
+        law = rows(distances)
+        return np.diagonal(law, offset=first).copy()
 
-    each(block, range(0, count, BLOCK), workers)
+    same = np.concatenate(space.sweep(visit, range(len(space.points)), workers))
     return same[space.point_of] / np.bincount(space.point_of)[space.point_of]

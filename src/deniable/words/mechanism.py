@@ -81,12 +81,16 @@ class WordMechanism(abc.ABC):
         numbers = ",".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.name}({numbers})@{self.space.fingerprint}"
 
-    def rows(self, points: Points) -> Array:
-        """Return the exact law (k, number of points) of up to BLOCK input points.
+    def rows(self, distances: Array) -> Array:
+        """Return the exact law (k, number of points) of k input points.
+
+        Args:
+            distances: (k, number of points), from the inputs to all points; may be overwritten.
 
         Raises:
             NotTractable: no law is known.
         """
+        del distances
         raise NotTractable(
             f"No exact output law of {type(self).__name__} is known. "
             "Draw samples instead: mechanism.privatize([word] * 100_000)."
@@ -136,7 +140,7 @@ class WordMechanism(abc.ABC):
             InputError: the word is not in the space.
         """
         space = self.space
-        row = self.rows(space.point_of[[space.number(word)]])[0]
+        row = self.rows(space.distances(space.point_of[[space.number(word)]]))[0]
         shares: Array = (row / np.bincount(space.point_of))[space.point_of]
         return shares
 
@@ -150,7 +154,7 @@ class WordMechanism(abc.ABC):
         def compute() -> dict[str, float]:
             prior = law.zipf(len(self.space))
             if self.tabulated:
-                return {"value": float(prior @ law.kept(self.rows, self.space, workers))}
+                return {"value": float(prior @ law.kept(self.space, self.rows, workers))}
             streams = Streams([bytes(16)], [SIMULATED])
             ranks = np.searchsorted(np.cumsum(prior), (np.arange(SIMULATED) + 0.5) / SIMULATED)
             words = np.minimum(ranks, len(self.space) - 1).astype(np.int32)

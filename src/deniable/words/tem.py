@@ -12,7 +12,7 @@ from deniable.words.mechanism import WordMechanism
 
 
 class TEM(WordMechanism):
-    """Draws near words by the exponential mechanism, all words beyond gamma alike.
+    r"""Draws near words by the exponential mechanism, all words beyond gamma alike.
 
     Algorithm 2 of the paper, for the input word w:
 
@@ -61,12 +61,12 @@ class TEM(WordMechanism):
         """Theorem 2: epsilon-metric-DP for any metric."""
         return MetricDP(self.epsilon, self.space.metric.name, "TEM paper (Carvalho et al. 2021), Theorem 2")
 
-    def rows(self, points: Points) -> Array:
+    def rows(self, distances: Array) -> Array:
         """Return the exact law (k, number of points); the closed form above."""
-        return law.exponential(self.space.distances(points), self.epsilon / 2, self.gamma)
+        return law.exponential(distances, self.epsilon / 2, self.gamma)
 
     def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
-        return law.draw(self.rows, points, streams.bits(), workers)
+        return law.draw(self.space, self.rows, points, streams.bits(), workers)
 
 
 def theorem_3(epsilon: float, beta: float, size: int) -> float:

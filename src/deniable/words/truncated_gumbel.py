@@ -13,7 +13,7 @@ from deniable.errors import InputError
 from deniable.guarantees import MetricDP
 from deniable.parallel import compiled, each
 from deniable.randomness import Streams
-from deniable.space.metrics import BLOCK, Array
+from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words.mechanism import WordMechanism
 from deniable.words.truncated_gumbel_law import exact_row
@@ -73,15 +73,13 @@ class TruncatedGumbel(WordMechanism):
             standing="claimed",
         )
 
-    def rows(self, points: Points) -> Array:
+    def rows(self, distances: Array) -> Array:
         """Return the exact law (k, number of points), by quadrature; seconds a row for large n.
 
         Raises:
             NotTractable: two quadrature grids disagree by more than 1e-9.
         """
-        return np.stack(
-            [exact_row(row, self._poisson, self.scale, self.space.diameter) for row in self.space.distances(points)]
-        )
+        return np.stack([exact_row(row, self._poisson, self.scale, self.space.diameter) for row in distances])
 
     @functools.cached_property
     def _poisson(self) -> Array:
@@ -102,12 +100,11 @@ class TruncatedGumbel(WordMechanism):
         listed, near, distances = self._near
         missing = np.unique(points[~listed[points]])
 
-        def block(first: int) -> None:
-            chosen = missing[first : first + BLOCK]
-            for point, row in zip(chosen, self.space.distances(chosen), strict=True):
+        def visit(first: int, rows: Array) -> None:
+            for point, row in zip(missing[first : first + len(rows)], rows, strict=True):
                 _nearest(row, point, near[point], distances[point])
 
-        each(block, range(0, len(missing), BLOCK), workers)
+        self.space.sweep(visit, missing, workers)
         listed[missing] = True
 
     def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
