@@ -2,7 +2,6 @@
 
 import math
 from numbers import Real
-from typing import Any
 
 
 class DeniableError(Exception):
@@ -25,7 +24,7 @@ def bad_parameter(owner: str, name: str, expected: str, got: object) -> InputErr
     return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {got!r}.")
 
 
-def positive(owner: str, name: str, value: Any, upper: float = math.inf) -> float:
+def positive(owner: str, name: str, value: object, upper: float = math.inf) -> float:
     """Return ``value`` as a float if it lies in (0, upper), else raise `InputError`."""
     expected = f"a float in (0, {upper:g})"
     if isinstance(value, bool) or not isinstance(value, Real):

@@ -44,6 +44,6 @@ def compiled(function: Callable[..., Result]) -> Callable[..., Result]:
     from numba import njit  # noqa: PLC0415 - 0.5 s that only users of compiled loops pay
 
     try:
-        return njit(cache=True, nogil=True)(function)  # type: ignore[no-any-return]
+        return njit(cache=True, nogil=True)(function)
     except RuntimeError:
-        return njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return njit(nogil=True)(function)

@@ -19,7 +19,7 @@ MOST = 0.9
 
 
 def explain(
-    word: Annotated[str, typer.Argument(help="A word.")],
+    word: Annotated[str, typer.Argument(metavar="WORD", help="A word.")],
     epsilon: Epsilon,
     mechanism: Mechanism = "auto",
     space: SpaceSource = "glove",

@@ -9,7 +9,9 @@ import typer
 from deniable.errors import InputError
 
 
-def key(file: Annotated[Path, typer.Argument(help="Where to write the key; the file must not exist.")]) -> None:
+def key(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key; the file must not exist.")],
+) -> None:
     """Write a new secret key, 32 random bytes, that only its owner can read.
 
     With --key-file the output is a function of key, record id and text: a run can be repeated.

@@ -36,7 +36,7 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer's callback
 
 @app.callback()
 def _root(
-    version: Annotated[
+    version: Annotated[  # noqa: FBT002 - a flag
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:

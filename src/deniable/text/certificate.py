@@ -72,8 +72,8 @@ class Certificate:
         guarantee = self.guarantee
         lines = [
             f"{self.records:,} records, {self.words:,} words, by {self.mechanism['name']}",
-            f"guarantee      {guarantee['epsilon']:g}-metric-DP per word, {guarantee['metric']} distance, "
-            f"{guarantee['standing']}: {guarantee['source']}",
+            f"guarantee      {guarantee['epsilon']:g}-metric-DP per word, {guarantee['metric']} distance",
+            f"{'':<15}{guarantee['standing']}: {guarantee['source']}",
             f"noise          {self.noise}",
             f"expected kept  {self.expected_kept} of words, under a public Zipf prior",
         ]

@@ -83,8 +83,9 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         private = self._release(texts, self._ids(texts, record_ids))
         if isinstance(X, np.ndarray):
             return np.array(private, dtype=object)
-        if hasattr(X, "iloc"):
-            return type(X)(private, index=X.index, name=getattr(X, "name", None))
+        if hasattr(X, "iloc"):  # a pandas series, without depending on pandas
+            series: Any = X
+            return type(series)(private, index=series.index, name=series.name)
         return private
 
     def privatize(self, text: str, record_id: str | None = None) -> str:

@@ -39,7 +39,7 @@ def exponential(distances: Array, scale: float, cutoff: float) -> Array:
     for row in distances:
         _score(row, scale, cutoff)
         np.exp(row, out=row)
-        row *= 1.0 / row.sum()
+        np.multiply(row, 1.0 / row.sum(), out=row)
     return distances
 
 
@@ -90,7 +90,7 @@ def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64],
     """
     order = np.argsort(points)
     ordered = points[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))  # noqa: FBT003
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     ends = np.append(starts[1:], len(points))
     drawn = (bits[order] >> np.uint64(2)).astype(np.int64)
     out = np.empty(len(points), dtype=np.int32)
@@ -108,15 +108,18 @@ def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64],
 def zipf(size: int) -> Array:
     """Return the public prior (n,) used where none is given: Zipf's law, 1 / rank, sums to 1."""
     weights = 1.0 / np.arange(1, size + 1)
-    return weights / weights.sum()
+    prior: Array = weights / weights.sum()
+    return prior
 
 
 def kept(space: Space, rows: Rows, workers: int | None = None) -> Array:
     """Return (n,): for each word the exact probability that it is released unchanged."""
 
     def visit(first: int, distances: Array) -> Array:
-        law = rows(distances)
-        return np.diagonal(law, offset=first).copy()
+        own: Array = np.diagonal(rows(distances), offset=first).copy()
+        return own
 
-    same = np.concatenate(space.sweep(visit, range(len(space.points)), workers))
-    return same[space.point_of] / np.bincount(space.point_of)[space.point_of]
+    same: Array = np.concatenate(space.sweep(visit, range(len(space.points)), workers))
+    sizes = np.bincount(space.point_of)
+    shares: Array = (same / sizes)[space.point_of]
+    return shares

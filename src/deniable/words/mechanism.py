@@ -114,7 +114,8 @@ class WordMechanism(abc.ABC):
             return points
         order, ends = space.members
         sizes = np.diff(ends, prepend=0)[points]
-        return order[ends[points] - sizes + streams.choose(sizes)].astype(np.int32)
+        chosen: npt.NDArray[np.int32] = order[ends[points] - sizes + streams.choose(sizes)].astype(np.int32)
+        return chosen
 
     def privatize(self, words: Sequence[str]) -> list[str]:
         """Return one output word for each word, with fresh noise from the operating system.

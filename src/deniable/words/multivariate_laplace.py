@@ -13,7 +13,7 @@ from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words.mechanism import WordMechanism
 
-_TOKENS, _COLUMNS = 256, 4096
+TOKENS, COLUMNS = 256, 4096
 """Shape of one product: noisy vectors by points, so that a tile of scores stays in cache."""
 _BATCH = 16_384
 
@@ -77,15 +77,15 @@ class MultivariateLaplace(WordMechanism):
         transposed, halves = self._halves
         bias = halves.astype(np.float32)
         out = np.empty(len(noisy), dtype=np.int32)
-        for start in range(0, len(noisy), _TOKENS):
-            x = noisy[start : start + _TOKENS]
+        for start in range(0, len(noisy), TOKENS):
+            x = noisy[start : start + TOKENS]
             x32 = x.astype(np.float32)
             rows = np.arange(len(x))
             best, second = np.full((2, len(x)), -np.inf, dtype=np.float32)
             winner = np.zeros(len(x), dtype=np.int32)
-            for column in range(0, len(bias), _COLUMNS):
-                scores = x32 @ transposed[:, column : column + _COLUMNS]  # (k, _COLUMNS)
-                scores -= bias[column : column + _COLUMNS]
+            for column in range(0, len(bias), COLUMNS):
+                scores = x32 @ transposed[:, column : column + COLUMNS]  # (k, COLUMNS)
+                scores -= bias[column : column + COLUMNS]
                 first = scores.argmax(axis=1)
                 top = scores[rows, first]
                 scores[rows, first] = -np.inf
@@ -95,7 +95,7 @@ class MultivariateLaplace(WordMechanism):
             unsure = np.flatnonzero(~(best - second > self._margin(x)))
             for row in unsure:
                 winner[row] = np.argmax(self.space.points @ x[row] - halves)
-            out[start : start + _TOKENS] = winner
+            out[start : start + TOKENS] = winner
         return out
 
     def _margin(self, x: Array) -> Array:
@@ -105,8 +105,9 @@ class MultivariateLaplace(WordMechanism):
         rounded inputs and the bias add 4 u; twice that for two scores, doubled once for safety.
         """
         reach = np.sqrt(2 * self._halves[1].max())
-        bound = (x.shape[1] + 6) * 2.0**-24 * (np.linalg.norm(x, axis=1) * reach + reach**2 / 2)
-        return 4 * bound
+        bound: Array = (x.shape[1] + 6) * 2.0**-24 * (np.linalg.norm(x, axis=1) * reach + reach**2 / 2)
+        bound *= 4
+        return bound
 
 
 def spherical_laplace(generator: np.random.Generator, shape: tuple[int, ...], epsilon: float) -> Array:

@@ -21,6 +21,7 @@ from deniable.words.truncated_gumbel_law import exact_row
 _WIDTH = 64
 """Neighbours kept per word. K is Poisson(ln n), so that more are almost never asked for."""
 _BATCH = 65_536
+_TINY = 1e-300
 
 
 class TruncatedGumbel(WordMechanism):
@@ -86,7 +87,7 @@ class TruncatedGumbel(WordMechanism):
         """P(Y = 0), P(Y = 1), ... up to where the rest is below 1e-300, at most n values."""
         count = len(self.space.points)
         masses: Array = poisson.pmf(np.arange(min(count, 1000)), math.log(count))
-        return masses[: int(np.flatnonzero(masses > 1e-300)[-1]) + 1]
+        return masses[: int(np.flatnonzero(masses > _TINY)[-1]) + 1]
 
     @functools.cached_property
     def _near(self) -> tuple[npt.NDArray[np.bool_], Points, Array]:

@@ -66,7 +66,7 @@ def _integrate(distances: Array, masses: Array, whole: float, scale: float, limi
 
 
 @compiled
-def _accumulate(  # pragma: no cover - compiled
+def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
     distances: Array, masses: Array, whole: float, scale: float, limit: float, times: Array, weights: Array
 ) -> Array:
     """Sum weight * hazard_i(t) * sum over k >= i of P(K = k) exp(LS_k(t)) over the grid."""

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables.decoding import Source
-from deniable.text.tables.layout import WINDOW, Layout, Release, Row
+from deniable.text.tables.layout import Layout, Release, Row, windows
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _CLOSED = re.compile(_QUOTED)
@@ -58,21 +58,21 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
     identity = names.index(layout.id_column) if layout.id_column is not None else None
     sink.write(source.encode(leading + header.raw))
 
-    window: list[_Line] = []
-    held = 0
-    for line in rows:
-        if not line.blank and len(line.spans) != len(names):
-            raise InputError(
-                f"{layout.name} line {line.number} has {len(line.spans)} cells, the header has "
-                f"{len(names)}: is a quote or delimiter missing, or the --delimiter another?"
-            )
-        window.append(line)
-        held += len(line.raw)
-        if held > WINDOW:
-            sink.write(_released(window, columns, identity, names, source, layout, release))
-            window, held = [], 0
-    sink.write(_released(window, columns, identity, names, source, layout, release))
+    lines = (_checked(line, len(names), layout) for line in rows)
+    sink.writelines(
+        _released(window, columns, identity, names, source, layout, release)
+        for window in windows(lines, lambda line: len(line.raw))
+    )
     return layout.others(names)
+
+
+def _checked(line: _Line, width: int, layout: Layout) -> _Line:
+    if not line.blank and len(line.spans) != width:
+        raise InputError(
+            f"{layout.name} line {line.number} has {len(line.spans)} cells, the header has {width}: "
+            "is a quote or delimiter missing, or the --delimiter another?"
+        )
+    return line
 
 
 def _released(
@@ -92,7 +92,7 @@ def _released(
     ]
     texts = iter(release(rows))
     special = re.compile(rf'["\r\n{re.escape(layout.delimiter)}]')
-    parts = []
+    parts: list[str] = []
     for line in window:
         if line.blank:
             parts.append(line.raw)

@@ -3,16 +3,16 @@
 import dataclasses
 import json
 import re
-from collections.abc import Iterator
-from json.decoder import scanstring
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables.decoding import Source
-from deniable.text.tables.layout import WINDOW, Layout, Release, Row
+from deniable.text.tables.layout import Layout, Release, Row, windows
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
+_scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 _NAMED = 1000
 """Distinct keys that are remembered for the list of copied columns."""
 
@@ -33,15 +33,8 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
     source = Source(stream, layout)
     sink.write(source.encode(source.mark))
     names: dict[str, None] = {}
-    window: list[_Line] = []
-    held = 0
-    for number, raw in enumerate(numbered_lines(source), 1):
-        window.append(_parse(raw, number, layout, names))
-        held += len(raw)
-        if held > WINDOW:
-            sink.write(_released(window, source, release))
-            window, held = [], 0
-    sink.write(_released(window, source, release))
+    lines = (_parse(raw, number, layout, names) for number, raw in enumerate(numbered_lines(source), 1))
+    sink.writelines(_released(window, source, release) for window in windows(lines, lambda line: len(line.raw)))
     return layout.others(names)
 
 
@@ -73,23 +66,24 @@ def _parse(raw: str, number: int, layout: Layout, names: dict[str, None]) -> _Li
     if missing:
         listed = ", ".join(repr(key) for key in keys[:30])
         raise InputError(f"{where} has no column {missing[0]!r}. Its keys: {listed or 'none'}.")
-    cells, spans = [], []
-    record_id = None
-    for key, value, start, end in members:
-        if key == layout.id_column:
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise InputError(f"{where} has the record id {value!r}: it must be a string or a number.")
-            record_id = str(value)
-        if key in layout.columns:
-            if value is not None and not isinstance(value, str):
-                raise InputError(
-                    f"{where} has no text in {key!r} but {json.dumps(value)[:40]}: it must be a string or null."
-                )
-            cells.append((key, value))
-            spans.append((start, end))
-    if layout.id_column is not None and record_id is None:
+    texts = [(key, value, (start, end)) for key, value, start, end in members if key in layout.columns]
+    for key, value, _ in texts:
+        if value is not None and not isinstance(value, str):
+            got = json.dumps(value)[:40]
+            raise InputError(f"{where} has no text in {key!r} but {got}: it must be a string or null.")
+    row = Row(_record_id(members, layout, where), [(key, value) for key, value, _ in texts])
+    return _Line(raw, row, [span for *_, span in texts])
+
+
+def _record_id(members: list[tuple[str, Any, int, int]], layout: Layout, where: str) -> str | None:
+    if layout.id_column is None:
+        return None
+    ids = [value for key, value, *_ in members if key == layout.id_column]
+    if not ids:
         raise InputError(f"{where} has no column {layout.id_column!r}, which --id names.")
-    return _Line(raw, Row(record_id, cells), spans)
+    if isinstance(ids[-1], bool) or not isinstance(ids[-1], str | int | float):
+        raise InputError(f"{where} has the record id {ids[-1]!r}: it must be a string or a number.")
+    return str(ids[-1])
 
 
 def _members(raw: str) -> Iterator[tuple[str, Any, int, int]]:
@@ -102,7 +96,7 @@ def _members(raw: str) -> Iterator[tuple[str, Any, int, int]]:
         while True:
             if raw[at : at + 1] != '"':
                 raise ValueError(f"a key is expected at character {at + 1}")
-            key, at = scanstring(raw, at + 1, True)  # noqa: FBT003 - positional in the C version
+            key, at = _scan_string(raw, at + 1, True)  # noqa: FBT003 - positional in the C version
             at = _skip(raw, at)
             if raw[at : at + 1] != ":":
                 raise ValueError(f"a colon is expected at character {at + 1}")
@@ -126,7 +120,7 @@ def _skip(raw: str, at: int) -> int:
 
 def _released(window: list[_Line], source: Source, release: Release) -> bytes:
     texts = iter(release([line.row for line in window if line.row is not None]))
-    parts = []
+    parts: list[str] = []
     for line in window:
         at = 0
         if line.row is not None:

@@ -1,12 +1,30 @@
 """What every table format shares: where the texts stand, and what is done with them."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from deniable.errors import InputError
 
 WINDOW = 40_000_000
 """Characters of text released together: about 8 million tokens, so that rows are shared widely."""
+
+
+Record = TypeVar("Record")
+
+
+def windows(records: Iterable[Record], size: Callable[[Record], int]) -> Iterator[list[Record]]:
+    """Yield the records in lists of about `WINDOW` characters, the last one shorter."""
+    window: list[Record] = []
+    held = 0
+    for record in records:
+        window.append(record)
+        held += size(record)
+        if held > WINDOW:
+            yield window
+            window, held = [], 0
+    if window:
+        yield window
 
 
 @dataclasses.dataclass(frozen=True)

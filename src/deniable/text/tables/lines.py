@@ -4,7 +4,7 @@ from typing import BinaryIO
 
 from deniable.text.tables.decoding import Source
 from deniable.text.tables.jsonl import numbered_lines
-from deniable.text.tables.layout import WINDOW, Layout, Release, Row
+from deniable.text.tables.layout import Layout, Release, Row, windows
 
 COLUMN = "text"
 
@@ -13,22 +13,14 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
     """Copy a text file with every line released anew."""
     source = Source(stream, layout)
     sink.write(source.encode(source.mark))
-    window: list[str] = []
-    held = 0
-    for line in numbered_lines(source):
-        window.append(line)
-        held += len(line)
-        if held > WINDOW:
-            sink.write(_released(window, source, release))
-            window, held = [], 0
-    sink.write(_released(window, source, release))
+    sink.writelines(_released(window, source, release) for window in windows(numbered_lines(source), len))
     return []
 
 
 def _released(window: list[str], source: Source, release: Release) -> bytes:
     bodies = [line.removesuffix("\n").removesuffix("\r") for line in window]
     texts = release([Row(None, [(COLUMN, body)]) for body in bodies])
-    parts = []
+    parts: list[str] = []
     for line, body, (text,) in zip(window, bodies, texts, strict=True):
         parts += (source.writable(text or ""), line[len(body) :])
     return source.encode("".join(parts))

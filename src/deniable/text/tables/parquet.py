@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.errors import InputError
-from deniable.text.tables.layout import Layout, Release, Row
+from deniable.text.tables.layout import Layout, Release, Row, windows
 
 
 def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) -> list[str]:
@@ -62,7 +62,7 @@ def _released(table: pa.Table, layout: Layout, release: Release) -> pa.Table:
         Row(None if record_id is None else str(record_id), list(zip(layout.columns, cells, strict=True)))
         for record_id, cells in zip(ids, zip(*texts, strict=True), strict=True)
     ]
-    released = release(rows)
+    released = [cells for window in windows(rows, _size) for cells in release(window)]
     for number, column in enumerate(layout.columns):
         field = table.schema.field(column)
         new: Any = pa.array([cells[number] for cells in released], type=pa.string())
@@ -70,3 +70,7 @@ def _released(table: pa.Table, layout: Layout, release: Release) -> pa.Table:
             new = new.dictionary_encode()
         table = table.set_column(table.schema.get_field_index(column), field, new.cast(field.type))
     return table
+
+
+def _size(row: Row) -> int:
+    return sum(len(text or "") for _, text in row.cells)
