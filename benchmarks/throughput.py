@@ -151,7 +151,7 @@ def floor_seconds(mechanism: str, corpus: Corpus, space: dn.Space) -> float:
     exponents = -np.random.Generator(np.random.PCG64(0)).uniform(0, 18, count)
     if mechanism == "tem":
         exponential = _pace(lambda: [np.exp(exponents, out=buffer(count)) for _ in range(BLOCK)], BLOCK * count)
-        return corpus.rows * (product + count * exponential)
+        return float(corpus.rows * (product + count * exponential))
     if mechanism == "truncated-gumbel":
         uniform = np.exp(exponents)
         logarithm = _pace(lambda: [np.log(uniform, out=buffer(count)) for _ in range(BLOCK)], BLOCK * count)
@@ -164,7 +164,7 @@ def floor_seconds(mechanism: str, corpus: Corpus, space: dn.Space) -> float:
         for tile in tiles:
             np.matmul(noisy, tile, out=buffer(TOKENS, COLUMNS, dtype=np.float32))
 
-    return corpus.words * count / (len(tiles) * COLUMNS) * _pace(tiled, TOKENS)
+    return float(corpus.words * count / (len(tiles) * COLUMNS) * _pace(tiled, TOKENS))
 
 
 def table(results: Sequence[Result]) -> str:

@@ -52,7 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Every expected failure is one line on standard error that says what is wrong and how to mend it.
     """
-    signal.signal(signal.SIGTERM, _terminate)
     command = typer.main.get_command(app)
     try:
         command.main(args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False)
@@ -92,4 +91,5 @@ def _fail(message: str) -> int:
 
 def run() -> NoReturn:
     """Entry point of the console script."""
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(main())

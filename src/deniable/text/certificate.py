@@ -109,7 +109,7 @@ def certify(
         schema=SCHEMA,
         deniable=__version__,
         private=noise != "public seed",
-        mechanism={"name": mechanism.name, **mechanism.parameters},
+        mechanism={"name": mechanism.name, **{name: _json(value) for name, value in mechanism.parameters.items()}},
         guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
         space={
             "source": space.source,
@@ -126,6 +126,11 @@ def certify(
         expected_kept=str(mechanism.expected_kept()),
         not_protected=_not_protected(unknown, case, kept_words, copied_columns),
     )
+
+
+def _json(value: float) -> float | str:
+    """Return a number that JSON can hold; it has no infinity."""
+    return value if math.isfinite(value) else str(value)
 
 
 def _arithmetic(mechanism: WordMechanism) -> str:

@@ -67,8 +67,8 @@ def privatize_table(
     check_paths(job)
     releaser = _Releaser(job, mechanism)
     with (
-        writing(job.certificate, force=job.force) as certificate_file,
-        writing(job.target, force=job.force) as sink,
+        # The certificate comes first: no private table appears without one.
+        writing(job.certificate, job.target, force=job.force) as (certificate_file, sink),
         reading(job.source, report, seekable=job.format == "parquet") as stream,
     ):
         copied = FORMATS[job.format](stream, sink, job.layout, releaser)

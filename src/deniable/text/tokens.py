@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from deniable.errors import InputError
 from deniable.space import Space
 from deniable.space.grammar import fold, is_clitic, split
 
@@ -54,6 +55,11 @@ class Lexer:
         self.space = space
         self.unknown = unknown
         self.case = case
+        for word in keep:
+            if split(word) != ["", word, ""]:
+                raise InputError(
+                    f"The list of words to keep must hold single words. Got {word!r}: list its words apart."
+                )
         self.keep = frozenset(fold(word) for word in keep)
         self._stand_in = space.number(space.unknown)
         self._numbers: dict[str, int] = {}

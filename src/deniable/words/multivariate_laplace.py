@@ -61,7 +61,9 @@ class MultivariateLaplace(WordMechanism):
                 generator = np.random.Generator(piece.generator)
                 noisy = self.space.points[points[piece.tokens]]
                 noisy += spherical_laplace(generator, noisy.shape, self.epsilon)
-                out[piece.tokens] = self._nearest(noisy)
+                # A tiny epsilon makes float32 overflow; those words are searched in float64.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    out[piece.tokens] = self._nearest(noisy)
 
         each(batch, streams.batches(_BATCH), workers)
         return out

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -68,52 +69,59 @@ def reading(path: str, report: Callable[[int], None], *, seekable: bool = False)
                 spool.seek(0)
                 stream = cast("BinaryIO", spool)
             yield stream
-    except (gzip.BadGzipFile, EOFError) as error:
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError(f"The input {path!r} is not whole gzip data: {error}.") from None
 
 
 @contextlib.contextmanager
-def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
-    """Open a file, or standard output for ``-``, compressed by its ending.
+def writing(*paths: str, force: bool) -> Iterator[list[BinaryIO]]:
+    """Open outputs that appear together, whole, when the block ends well; otherwise nothing is left.
 
-    The file appears under its name only when the block ends well; standard output is written only
-    then. Otherwise nothing is left.
+    Args:
+        paths: files, compressed by their endings, or ``-`` for standard output, which is written
+            only when everything else is in place.
+        force: overwrite files that exist.
 
     Raises:
-        InputError: the file exists and ``force`` is not set, or its folder does not exist.
+        InputError: a file exists and ``force`` is not set, or its folder does not exist.
     """
-    if path == PIPE:
-        with tempfile.TemporaryFile() as spool:
-            yield cast("BinaryIO", spool)
-            spool.seek(0)
-            shutil.copyfileobj(spool, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-        return
-    target = check_target(path, force=force)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as raw:
-            with _compressed(raw, target.suffix.lower()) as stream:
-                yield stream
-            raw.flush()
-            os.fsync(raw.fileno())
-        part.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+    targets = [None if path == PIPE else check_target(path, force=force) for path in paths]
+    parts = [target and target.with_name(f".{target.name}.{secrets.token_hex(4)}.part") for target in targets]
+    with contextlib.ExitStack() as spools, contextlib.ExitStack() as cleanup:
+        for part in parts:
+            if part is not None:
+                cleanup.callback(part.unlink, missing_ok=True)
+        with contextlib.ExitStack() as stack:
+            streams = [
+                stack.enter_context(_compressed(part, target.suffix.lower()))
+                if part is not None and target is not None
+                else cast("BinaryIO", spools.enter_context(tempfile.TemporaryFile()))
+                for part, target in zip(parts, targets, strict=True)
+            ]
+            yield streams
+        for part, target in zip(parts, targets, strict=True):
+            if part is not None and target is not None:
+                part.replace(target)
+        for part, stream in zip(parts, streams, strict=True):
+            if part is None:
+                stream.seek(0)
+                shutil.copyfileobj(stream, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
 
 
 @contextlib.contextmanager
-def _compressed(raw: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    if suffix == ".gz":
-        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
-            yield cast("BinaryIO", stream)
-    elif suffix == ".zst":
-        with pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd") as stream:
-            yield stream
-    else:
-        yield raw
+def _compressed(part: Path, suffix: str) -> Iterator[BinaryIO]:
+    """Open a new file for writing, compressed by the suffix of its final name, safe on disk at the end."""
+    with contextlib.ExitStack() as stack:
+        raw = stack.enter_context(part.open("xb"))
+        if suffix == ".gz":
+            yield cast("BinaryIO", stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)))
+        elif suffix == ".zst":
+            yield stack.enter_context(pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd"))
+        else:
+            yield raw
+    with part.open("rb+") as written:
+        os.fsync(written.fileno())
 
 
 def check_target(path: str, *, force: bool) -> Path:
