@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 import deniable as dn
 from deniable.parallel import cores, each
 from deniable.space.metrics import BLOCK
-from deniable.text.tables.layout import WINDOW
+from deniable.text.tables.layout import RECORD, WINDOW
 from deniable.text.tokens import Lexer
 from deniable.words.multivariate_laplace import COLUMNS, TOKENS
 
@@ -115,7 +115,7 @@ def _corpus(name: str, texts: list[str], path: Path, space: dn.Space) -> Corpus:
         lexed = lexer.lex(text)
         total += len(lexed.words)
         seen.update(lexed.words.tolist())
-        held += len(text)
+        held += len(text) + RECORD
         if held > WINDOW:
             rows, held = rows + len(seen), 0
             seen = set()

@@ -1,13 +1,15 @@
 """Keyed randomness: one AES-CTR stream per record, and draws from integer tables.
 
 No global random state is read or written anywhere in deniable. A run has one 32-byte key, fresh
-from the operating system unless its owner supplies one. Every record gets a keystream of its own,
-derived from (key, mechanism and parameters, record id, record text), so that an output depends
-neither on chunks nor on workers, retries or the order of records, and two different texts never
-share noise.
+from the operating system unless its owner supplies one. From it come the key of one AES-128 in
+counter mode and, for every record, the counter where the record's stream starts: a keyed BLAKE2b of
+(mechanism and parameters, record id, column, text). So an output depends neither on chunks nor on
+workers, retries or the order of records, and two different texts never share noise: the starts are
+128 bits, and R streams of B blocks overlap with probability below R^2 B / 2^128.
 """
 
 import dataclasses
+import functools
 import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
@@ -21,9 +23,6 @@ from deniable.errors import InputError
 KEY_BYTES = 32
 PIECE = 1 << 15
 """Tokens of one record drawn at a time: it bounds memory and fixes the order of consumption."""
-
-_MEMBER_REGION = 1 << 64
-"""Counter offset of the second region of a stream (16 * 2^64 bytes after the first)."""
 
 
 def fresh_key() -> bytes:
@@ -46,8 +45,8 @@ def check_key(key: bytes) -> bytes:
     return key
 
 
-def stream_key(key: bytes, *parts: str) -> bytes:
-    """Return the 16-byte AES key of one record's stream: keyed BLAKE2b over the parts.
+def stream_start(key: bytes, *parts: str) -> bytes:
+    """Return the 16-byte counter at which one record's stream starts: keyed BLAKE2b over the parts.
 
     Each part is preceded by its length, so that no two different lists of parts collide.
     """
@@ -59,14 +58,27 @@ def stream_key(key: bytes, *parts: str) -> bytes:
     return state.digest()
 
 
-def keystream(key: bytes, counter: int = 0) -> AESCounter:
-    """Return the AES-CTR generator of a 16-byte key, from block ``counter`` on."""
-    return AESCounter(key=np.frombuffer(key, dtype=np.uint64), counter=counter)
+class _Cipher:
+    """AES-128 in counter mode under a run's key, at any counter."""
+
+    def __init__(self, key: bytes) -> None:
+        self.generator = AESCounter(key=np.frombuffer(stream_start(key, "AES-128"), dtype=np.uint64))
+        # Setting the counter in a generator's state costs a tenth of making a generator.
+        self._state = self.generator.state
+
+    def seek(self, counters: npt.NDArray[np.uint64]) -> AESCounter:
+        """Return the generator at the block whose counter, and the three after it, are given."""
+        self._state["s"]["counter"] = counters
+        self.generator.state = self._state
+        return self.generator
 
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """Up to `PIECE` consecutive tokens of one record, with the record's generator."""
+    """Up to `PIECE` consecutive tokens of one record, with the generator at the record's stream.
+
+    The generator serves one piece after the other: use it up before asking for the next piece.
+    """
 
     tokens: slice
     generator: AESCounter
@@ -77,31 +89,49 @@ class Streams:
     """The streams of a batch of records whose tokens lie end to end in one array.
 
     Attributes:
-        keys: one 16-byte AES key per record.
+        key: the run's key, 32 bytes.
+        starts: the 16 bytes of `stream_start` of every record.
         lengths: tokens per record, same order.
     """
 
-    keys: Sequence[bytes]
+    key: bytes
+    starts: Sequence[bytes]
     lengths: Sequence[int]
 
-    def bits(self, counter: int = 0) -> npt.NDArray[np.uint64]:
-        """Return (N,) uint64: one 64-bit draw per token, from the token's own record."""
-        total = sum(self.lengths)
-        out = np.empty(total, dtype=np.uint64)
-        start = 0
-        for key, length in zip(self.keys, self.lengths, strict=True):
+    @functools.cached_property
+    def _counters(self) -> npt.NDArray[np.uint64]:
+        """(R, 8): four consecutive 128-bit counters per record, each as low and high word."""
+        low, high = np.frombuffer(b"".join(self.starts), dtype="<u8").reshape(-1, 2).T
+        out = np.empty((len(low), 4, 2), dtype=np.uint64)
+        for step in range(4):
+            out[:, step, 0] = low + np.uint64(step)
+            out[:, step, 1] = high + (out[:, step, 0] < low)
+        return out.reshape(-1, 8)
+
+    def bits(self, region: int = 0) -> npt.NDArray[np.uint64]:
+        """Return (N,) uint64: one 64-bit draw per token, from the token's own record.
+
+        Args:
+            region: regions of a stream lie 2^64 blocks apart and are independent.
+        """
+        cipher = _Cipher(self.key)
+        counters = self._counters.copy()
+        counters[:, 1::2] += np.uint64(region)
+        out = np.empty(sum(self.lengths), dtype=np.uint64)
+        at = 0
+        for counter, length in zip(counters, self.lengths, strict=True):
             if length:
-                out[start : start + length] = keystream(key, counter).random_raw(length)
-            start += length
+                out[at : at + length] = cipher.seek(counter).random_raw(length)
+            at += length
         return out
 
     def choose(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return (N,) uniform draws from 0 ... sizes[i] - 1, independent of `bits`.
 
-        They come from a region of the stream that `bits` and `pieces` never reach. The modulo
-        leaves a relative bias below sizes[i] / 2^62.
+        They come from a region that other draws do not reach. The modulo leaves a relative bias
+        below sizes[i] / 2^62.
         """
-        drawn = self.bits(counter=_MEMBER_REGION) >> np.uint64(2)
+        drawn = self.bits(region=1) >> np.uint64(2)
         return drawn.astype(np.int64) % sizes
 
     def batches(self, tokens: int) -> Iterator[tuple[int, int]]:
@@ -117,10 +147,12 @@ class Streams:
 
     def pieces(self, first: int, last: int, offset: int) -> Iterator[Piece]:
         """Yield the pieces of records first ... last - 1, whose first token is number ``offset``."""
+        cipher = _Cipher(self.key)
         start = offset
-        for key, length in zip(self.keys[first:last], self.lengths[first:last], strict=True):
+        for record in range(first, last):
+            length = self.lengths[record]
             if length:
-                generator = keystream(key)
+                generator = cipher.seek(self._counters[record])
                 for at in range(0, length, PIECE):
                     yield Piece(slice(start + at, start + min(at + PIECE, length)), generator)
             start += length

@@ -9,12 +9,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from deniable.errors import InputError, bad_parameter
 from deniable.randomness import check_key, fresh_key, key_from_seed
 from deniable.text.certificate import Certificate, Noise, certify
-from deniable.text.release import Tally, privatize_texts, stream_of
+from deniable.text.release import Tally, privatize_texts, start_of
 from deniable.text.tokens import Case, Lexer, Unknown
 from deniable.words import WordMechanism
 
 COLUMN = "text"
-"""Column name that stands in a text's stream key where there is no table."""
+"""Column name that stands in a text's stream where there is no table."""
 
 
 class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,9 +119,9 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         key = self._run_key()
         rows = [row for row, text in enumerate(texts) if text]
         held = [text for text in texts if text]
-        keys = [stream_of(key, self.mechanism, ids[row], COLUMN, text) for row, text in zip(rows, held, strict=True)]
+        starts = [start_of(key, self.mechanism, ids[row], COLUMN, text) for row, text in zip(rows, held, strict=True)]
         tally = self._tally()
-        private = privatize_texts(self.mechanism, self._lexer(), held, keys, tally)
+        private = privatize_texts(self.mechanism, self._lexer(), held, key, starts, tally)
         tally.records += len(texts)
         out = list(texts)
         for row, text in zip(rows, private, strict=True):

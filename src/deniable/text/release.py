@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.randomness import Streams, stream_key
+from deniable.randomness import Streams, stream_start
 from deniable.text.tokens import Lexer
 from deniable.words import WordMechanism
 
@@ -24,16 +24,17 @@ class Tally:
     unknown: int = 0
 
 
-def stream_of(key: bytes, mechanism: WordMechanism, record_id: str, column: str, text: str) -> bytes:
-    """Return the stream key of one text, a function of everything that its noise must depend on."""
-    return stream_key(key, mechanism.fingerprint, record_id, column, text)
+def start_of(key: bytes, mechanism: WordMechanism, record_id: str, column: str, text: str) -> bytes:
+    """Return where the stream of one text starts, a function of everything that its noise must depend on."""
+    return stream_start(key, mechanism.fingerprint, record_id, column, text)
 
 
 def privatize_texts(
     mechanism: WordMechanism,
     lexer: Lexer,
     texts: Sequence[str],
-    keys: Sequence[bytes],
+    key: bytes,
+    starts: Sequence[bytes],
     tally: Tally,
     workers: int | None = None,
 ) -> list[str]:
@@ -43,14 +44,15 @@ def privatize_texts(
         mechanism: draws the words.
         lexer: cuts and writes the texts.
         texts: any texts.
-        keys: one stream key per text.
+        key: the run's key.
+        starts: where the stream of each text starts.
         tally: counted up.
         workers: threads; the result does not depend on them.
     """
     lexed = [lexer.lex(text) for text in texts]
     lengths = [len(cut.words) for cut in lexed]
     words = np.concatenate([cut.words for cut in lexed]) if lexed else np.empty(0, dtype=np.int32)
-    drawn = mechanism.draw(words, Streams(keys, lengths), workers) if len(words) else words
+    drawn = mechanism.draw(words, Streams(key, starts, lengths), workers) if len(words) else words
     tally.words += len(words)
     tally.changed += int(np.count_nonzero(drawn != words))
     out, start = [], 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deniable.errors import InputError
 from deniable.text.certificate import Certificate, Noise, certify
-from deniable.text.release import Tally, privatize_texts, stream_of
+from deniable.text.release import Tally, privatize_texts, start_of
 from deniable.text.tables import FORMATS
 from deniable.text.tables.files import PIPE, check_target, reading, writing
 from deniable.text.tables.layout import Layout, Row
@@ -107,14 +107,16 @@ class _Releaser:
 
     def __call__(self, rows: list[Row]) -> list[list[str | None]]:
         texts: list[str] = []
-        keys: list[bytes] = []
+        starts: list[bytes] = []
         for row in rows:
             record_id = self._identify(row)
             for column, text in row.cells:
                 if text:
                     texts.append(text)
-                    keys.append(stream_of(self._job.key, self._mechanism, record_id, column, text))
-        private = iter(privatize_texts(self._mechanism, self.lexer, texts, keys, self.tally, self._job.workers))
+                    starts.append(start_of(self._job.key, self._mechanism, record_id, column, text))
+        private = iter(
+            privatize_texts(self._mechanism, self.lexer, texts, self._job.key, starts, self.tally, self._job.workers)
+        )
         return [[next(private) if text else text for _, text in row.cells] for row in rows]
 
     def _identify(self, row: Row) -> str:

@@ -20,7 +20,7 @@ _REMEMBERED = 1_000_000
 """Spellings whose number is remembered at a time."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Lexed:
     """One text, cut for a mechanism.
 

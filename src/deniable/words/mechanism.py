@@ -11,7 +11,7 @@ import numpy.typing as npt
 from deniable.cache import remember
 from deniable.errors import InputError, NotTractable, positive
 from deniable.guarantees import MetricDP
-from deniable.randomness import Streams, fresh_key, stream_key
+from deniable.randomness import Streams, fresh_key, stream_start
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words import law
@@ -126,7 +126,7 @@ class WordMechanism(abc.ABC):
         if isinstance(words, str):
             raise InputError("privatize takes a list of words. Got one str: call the mechanism itself.")
         numbers = np.array([self.space.number(word) for word in words], dtype=np.int32)
-        streams = Streams([stream_key(fresh_key(), self.fingerprint)], [len(numbers)])
+        streams = Streams(fresh_key(), [bytes(16)], [len(numbers)])
         return [self.space.words[number] for number in self.draw(numbers, streams).tolist()]
 
     def __call__(self, word: str) -> str:
@@ -156,7 +156,7 @@ class WordMechanism(abc.ABC):
             prior = law.zipf(len(self.space))
             if self.tabulated:
                 return {"value": float(prior @ law.kept(self.space, self.rows, workers))}
-            streams = Streams([bytes(16)], [SIMULATED])
+            streams = Streams(bytes(32), [bytes(16)], [SIMULATED])
             ranks = np.searchsorted(np.cumsum(prior), (np.arange(SIMULATED) + 0.5) / SIMULATED)
             words = np.minimum(ranks, len(self.space) - 1).astype(np.int32)
             return {"value": float(np.mean(self.draw(words, streams, workers) == words))}
@@ -164,7 +164,7 @@ class WordMechanism(abc.ABC):
         draws = 0 if self.tabulated else SIMULATED
         if not self.space.metric.builtin:
             return Share(compute()["value"], draws)
-        name = stream_key(bytes(32), "kept", self.fingerprint).hex()
+        name = stream_start(bytes(32), "kept", self.fingerprint).hex()
         return Share(remember(f"kept-{name}", compute)["value"], draws)
 
     def __repr__(self) -> str:

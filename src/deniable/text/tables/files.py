@@ -30,6 +30,15 @@ class _Counted(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def seekable(self) -> bool:
+        return self._stream.seekable()
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         data = self._stream.read(len(buffer))
         buffer[: len(data)] = data
@@ -56,14 +65,12 @@ def reading(path: str, report: Callable[[int], None], *, seekable: bool = False)
         with contextlib.ExitStack() as stack:
             raw = sys.stdin.buffer if path == PIPE else stack.enter_context(Path(path).open("rb"))
             suffix = Path(path).suffix.lower()
-            stream: BinaryIO = raw
-            if not seekable or suffix in {".gz", ".zst"} or path == PIPE:
-                stream = cast("BinaryIO", io.BufferedReader(_Counted(raw, report), 1 << 20))
+            stream = cast("BinaryIO", io.BufferedReader(_Counted(raw, report), 1 << 20))
             if suffix == ".gz":
                 stream = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=stream)))
             elif suffix == ".zst":
                 stream = stack.enter_context(pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd"))
-            if seekable and stream is not raw:
+            if seekable and (path == PIPE or suffix in {".gz", ".zst"}):
                 spool = stack.enter_context(tempfile.TemporaryFile())
                 shutil.copyfileobj(stream, spool)
                 spool.seek(0)

@@ -6,8 +6,10 @@ from typing import TypeVar
 
 from deniable.errors import InputError
 
-WINDOW = 40_000_000
-"""Characters of text released together: about 8 million tokens, so that rows are shared widely."""
+WINDOW = 50_000_000
+"""Characters released together: about 8 million words of prose, so that rows are shared widely."""
+RECORD = 256
+"""What a record counts beside its characters, so that many short ones do not fill the memory."""
 
 
 Record = TypeVar("Record")
@@ -19,7 +21,7 @@ def windows(records: Iterable[Record], size: Callable[[Record], int]) -> Iterato
     held = 0
     for record in records:
         window.append(record)
-        held += size(record)
+        held += size(record) + RECORD
         if held > WINDOW:
             yield window
             window, held = [], 0

@@ -1,0 +1,80 @@
+"""Settings and fixtures shared by all tests."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis.configuration import set_hypothesis_home_dir
+
+import deniable as dn
+
+pytest.register_assert_rewrite("tests.contracts")
+
+# The same examples in every run, nothing written beside the sources, and no limit of time on a busy machine.
+settings.register_profile("deniable", deadline=None, derandomize=True, database=None)
+settings.load_profile("deniable")
+
+_FIRST, _SECOND = (
+    ("ba", "do", "fe", "ku", "li", "mo", "na", "po", "ri", "su"),
+    ("ran", "tel", "vim", "zor", "gus", "pen"),
+)
+SMALL_WORDS = tuple(first + second for first in _FIRST for second in _SECOND)
+"""Sixty words that the grammar finds as one word each."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory):
+    """Keep every test, and every program that one starts, off the user's cache and the checkout."""
+    folder = tmp_path_factory.mktemp("deniable-cache")
+    set_hypothesis_home_dir(str(tmp_path_factory.mktemp("hypothesis")))
+    before = os.environ.get("DENIABLE_CACHE")
+    os.environ["DENIABLE_CACHE"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["DENIABLE_CACHE"]
+    else:
+        os.environ["DENIABLE_CACHE"] = before
+
+
+@pytest.fixture(scope="session")
+def small_vectors():
+    """Return the vectors (60, 4) of `small_space`."""
+    return np.random.default_rng(2021).normal(size=(len(SMALL_WORDS), 4))
+
+
+@pytest.fixture(scope="session")
+def small_space(small_vectors):
+    """Return 60 words in four dimensions."""
+    return dn.Space(SMALL_WORDS, small_vectors)
+
+
+@pytest.fixture(scope="session")
+def twin_space():
+    """Return 12 words at 5 points of the plane: 4, 1, 1, 3 and 3 words each, in mixed order."""
+    spots = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.5], [2.0, 2.0], [-1.0, 0.5]])
+    return dn.Space(SMALL_WORDS[:12], spots[[0, 1, 3, 0, 4, 0, 2, 3, 4, 4, 3, 0]])
+
+
+@pytest.fixture(scope="session")
+def glove():
+    """Return the default space: 50,000 words."""
+    return dn.Space.glove()
+
+
+@pytest.fixture(scope="session")
+def alphabetic(glove):
+    """Return a function from a number to the space of so many most frequent alphabetic words of GloVe."""
+    numbers = [number for number, word in enumerate(glove.words) if word.isalpha()]
+
+    def most_frequent(count):
+        chosen = numbers[:count]
+        return dn.Space([glove.words[number] for number in chosen], glove.vectors[chosen])
+
+    return most_frequent
+
+
+@pytest.fixture(scope="session")
+def glove_2000(alphabetic):
+    """Return the 2,000 most frequent alphabetic words of GloVe."""
+    return alphabetic(2000)

@@ -1,0 +1,53 @@
+"""Tests of fit that the sampler tests share. All return p-values."""
+
+import numpy as np
+from scipy import stats
+
+from deniable.randomness import Streams, key_from_seed, stream_start
+
+DRAWS = 100_000
+THRESHOLD = 1e-6
+"""Chance of a false alarm. Keys are fixed, so that a test passes always or never."""
+
+
+def streams(draws, *parts, seed=0):
+    """Return the stream of one record of so many tokens."""
+    key = key_from_seed(seed)
+    return Streams(key, [stream_start(key, *map(str, parts))], [draws])
+
+
+def sample(mechanism, word, draws=DRAWS, **options):
+    """Return (n,) how often each word comes out for one input word, in the order of the space."""
+    space = mechanism.space
+    words = np.full(draws, space.number(word), dtype=np.int32)
+    return np.bincount(mechanism.draw(words, streams(draws, "sample", **options)), minlength=len(space))
+
+
+def _merge(expected, *counts, least=20.0):
+    """Return the cells with those of small expectation merged into one, so that each has enough."""
+    order = np.argsort(expected)
+    small = int(np.searchsorted(np.cumsum(expected[order]), least)) + 1
+    small = max(small, int(np.searchsorted(expected[order], least)))
+    if small >= len(order):
+        raise AssertionError("too few draws for a test of fit")
+    return [np.append(row[order[small:]], row[order[:small]].sum()) for row in (expected, *counts)]
+
+
+def fit(counts, law):
+    """Return the chi-square p-value of counts under a law (n,); 0 where an impossible word was drawn."""
+    if counts[law <= 0].any():
+        return 0.0
+    expected, observed = _merge(law / law.sum() * counts.sum(), counts)
+    return float(stats.chisquare(observed, expected).pvalue)
+
+
+def same(counts, others):
+    """Return the chi-square p-value that two rows of counts come from one law."""
+    _, *table = _merge((counts + others).astype(float), counts, others)
+    return float(stats.chi2_contingency(np.array(table)).pvalue)
+
+
+def agreement(counts):
+    """Return an unbiased estimate of the chance that two independent draws agree."""
+    total = counts.sum()
+    return float((counts * (counts - 1.0)).sum() / (total * (total - 1.0)))

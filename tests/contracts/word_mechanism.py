@@ -1,0 +1,300 @@
+"""What every word mechanism must hold: a test class that each mechanism's own test file inherits."""
+
+import pickle
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.randomness import Streams, key_from_seed
+from deniable.text.release import start_of
+from tests.contracts.statistics import DRAWS, THRESHOLD, agreement, fit, sample, streams
+
+PROBES = ("baran", "kutel", "supen")
+
+
+class WordMechanismContract:
+    """Inherit it, name the class ``Test...`` and set what is declared here.
+
+    Attributes:
+        mechanism: the class under test.
+        epsilon: a value for `small_space` at which the law is neither a point mass nor uniform.
+        twin_epsilon: the same for `twin_space`.
+        glove_epsilon: the same for the 50,000 words of GloVe.
+        tolerance: how far from 1 a row of the law may sum; None where no law is known.
+        theorem: words that the guarantee's source must hold.
+        standing: what the guarantee's standing must be.
+    """
+
+    mechanism: ClassVar[type[dn.WordMechanism]]
+    epsilon: ClassVar[float]
+    twin_epsilon: ClassVar[float]
+    glove_epsilon: ClassVar[float]
+    tolerance: ClassVar[float | None] = 1e-12
+    theorem: ClassVar[tuple[str, ...]]
+    standing: ClassVar[str] = "proved"
+
+    @pytest.fixture(scope="class")
+    def subject(self, small_space):
+        """Return the mechanism on the small space."""
+        return self.mechanism(small_space, epsilon=self.epsilon)
+
+    def p_value(self, subject: dn.WordMechanism, word: str, counts: Any, *, off: bool = False) -> float:
+        """Return the p-value of counts of one word's outputs under the law, or under a law 30 % off."""
+        law = self.law_off(subject, word) if off else subject.probabilities(word)
+        return fit(counts, law)
+
+    def law_off(self, subject: dn.WordMechanism, word: str) -> Any:
+        """Return a law 30 % off, which the test of fit must tell from the true one."""
+        return self.mechanism(subject.space, epsilon=1.3 * subject.epsilon).probabilities(word)
+
+    # The output and its law.
+
+    def test_outputs_are_words_of_the_space(self, subject):
+        """Every output is a word of the space, and there is one for each input."""
+        words = list(subject.space.words)
+        outputs = subject.privatize(words * 3)
+        assert len(outputs) == 3 * len(words)
+        assert set(outputs) <= set(words)
+        assert subject(words[0]) in subject.space
+
+    def test_no_words_give_no_words(self, subject):
+        """An empty list is a valid input."""
+        assert subject.privatize([]) == []
+
+    def test_fresh_noise_differs_from_call_to_call(self, subject):
+        """Without a key two calls share no noise."""
+        words = list(subject.space.words) * 20
+        assert subject.privatize(words) != subject.privatize(words)
+
+    def test_law_is_a_distribution(self, subject):
+        """Each word's law is nowhere negative and sums to 1; without a law the refusal says what to do."""
+        if self.tolerance is None:
+            with pytest.raises(dn.NotTractable, match=r"Draw samples instead"):
+                subject.probabilities(PROBES[0])
+            return
+        for word in subject.space.words:
+            law = subject.probabilities(word)
+            assert law.shape == (len(subject.space),)
+            assert law.dtype == np.float64
+            assert (law >= 0).all()
+            assert abs(law.sum() - 1) <= self.tolerance
+
+    @pytest.mark.parametrize("word", PROBES)
+    def test_sampler_fits_the_law(self, subject, word):
+        """A hundred thousand draws fit the law, and the same test rejects a law 30 % off."""
+        counts = sample(subject, word)
+        assert counts.sum() == DRAWS
+        assert self.p_value(subject, word, counts) > THRESHOLD
+        assert self.p_value(subject, word, counts, off=True) < THRESHOLD
+
+    def test_one_call_with_many_words_fits_every_law(self, subject):
+        """Words drawn side by side in one call do not disturb each other's law."""
+        space = subject.space
+        numbers = np.array([space.number(word) for word in PROBES], dtype=np.int32)
+        words = np.tile(numbers, DRAWS)
+        drawn = subject.draw(words, streams(len(words), "side by side"))
+        for word, number in zip(PROBES, numbers, strict=True):
+            counts = np.bincount(drawn[words == number], minlength=len(space))
+            assert self.p_value(subject, word, counts) > THRESHOLD
+
+    def test_words_with_equal_vectors_share_one_point(self, twin_space):
+        """Words at one point have one law, and their point's probability is shared out evenly."""
+        subject = self.mechanism(twin_space, epsilon=self.twin_epsilon)
+        twins = np.flatnonzero(twin_space.point_of == twin_space.point_of[0])
+        assert twins.tolist() == [0, 3, 5, 11]
+        counts = [sample(subject, twin_space.words[number], seed=int(number)) for number in twins]
+        for row in counts:
+            for point in range(len(twin_space.points)):
+                shares = row[twin_space.point_of == point]
+                assert len(shares) == 1 or fit(shares, np.ones(len(shares))) > THRESHOLD
+        if self.tolerance is not None:
+            laws = [subject.probabilities(twin_space.words[number]) for number in twins]
+            for law, row in zip(laws, counts, strict=True):
+                np.testing.assert_array_equal(law, laws[0])
+                assert len(set(law[twins].tolist())) == 1
+                assert abs(law.sum() - 1) <= self.tolerance
+                assert fit(row, law) > THRESHOLD
+
+    # Keyed noise.
+
+    def keyed(self, subject, key=0, record="r1", text="some text", column="text", draws=20_000):
+        """Return the outputs for one long list of words under one stream."""
+        words = np.full(draws, subject.space.number(PROBES[0]), dtype=np.int32)
+        run = key_from_seed(key)
+        return subject.draw(words, Streams(run, [start_of(run, subject, record, column, text)], [draws]))
+
+    def test_noise_is_a_function_of_key_mechanism_record_and_text(self, subject, small_space):
+        """Equal key, mechanism, record id and text give equal output, in an equal mechanism too."""
+        again = self.mechanism(small_space, epsilon=self.epsilon)
+        np.testing.assert_array_equal(self.keyed(subject), self.keyed(again))
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"key": 1}, {"record": "r2"}, {"text": "some test"}, {"column": "title"}],
+        ids=lambda one: next(iter(one)),
+    )
+    def test_noise_of_another_record_is_independent(self, subject, change):
+        """With another key, record id, text or column two outputs agree no more often than by chance."""
+        first, second = self.keyed(subject), self.keyed(subject, **change)
+        chance = agreement(np.bincount(np.concatenate([first, second]), minlength=len(subject.space)))
+        assert 0 < chance < 0.9
+        error = np.sqrt(chance * (1 - chance) / len(first))
+        assert abs(np.mean(first == second) - chance) < 6 * error
+
+    def test_noise_of_another_mechanism_has_another_stream(self, subject, small_space):
+        """The stream depends on epsilon, so that two releases at two levels share no noise."""
+        other = self.mechanism(small_space, epsilon=1.01 * self.epsilon)
+        key = key_from_seed(0)
+        assert start_of(key, subject, "r", "text", "t") != start_of(key, other, "r", "text", "t")
+
+    def test_tokens_of_one_record_are_independent(self, subject):
+        """Neighbouring tokens of one record agree no more often than by chance."""
+        drawn = self.keyed(subject)
+        chance = agreement(np.bincount(drawn, minlength=len(subject.space)))
+        error = np.sqrt(chance * (1 - chance) / len(drawn))
+        assert abs(np.mean(drawn[1:] == drawn[:-1]) - chance) < 6 * error
+
+    # Batching.
+
+    def test_outputs_do_not_depend_on_batches_or_workers(self, subject):
+        """Records drawn alone, together, in another order, or by two workers give the same words."""
+        self.check_batches(subject, [3, 0, 700, 1, 40_000, 65])
+
+    def test_outputs_do_not_depend_on_batches_or_workers_on_glove(self, glove):
+        """The same holds on 50,000 words."""
+        self.check_batches(self.mechanism(glove, epsilon=self.glove_epsilon), [3, 0, 40, 1, 90])
+
+    def check_batches(self, subject, lengths):
+        """Compare records drawn alone with the same records drawn together."""
+        chooser = np.random.default_rng(5)
+        records = [chooser.integers(len(subject.space), size=length).astype(np.int32) for length in lengths]
+        key = key_from_seed(3)
+        starts = [start_of(key, subject, str(number), "text", "t") for number in range(len(lengths))]
+        alone = [
+            subject.draw(words, Streams(key, [start], [len(words)])) if len(words) else words
+            for words, start in zip(records, starts, strict=True)
+        ]
+        together = subject.draw(np.concatenate(records), Streams(key, starts, lengths), 1)
+        np.testing.assert_array_equal(together, np.concatenate(alone))
+        np.testing.assert_array_equal(subject.draw(np.concatenate(records), Streams(key, starts, lengths), 2), together)
+        backwards = subject.draw(np.concatenate(records[::-1]), Streams(key, starts[::-1], lengths[::-1]), 2)
+        np.testing.assert_array_equal(backwards, np.concatenate(alone[::-1]))
+
+    def test_law_does_not_depend_on_batches(self, subject):
+        """A row of the law is the same to the last bit alone, among others and in any order."""
+        if self.tolerance is None:
+            pytest.skip("no law is known")
+        space = subject.space
+        together = subject.rows(space.distances(range(len(space.points))))
+        for point in (0, 17, 59):
+            np.testing.assert_array_equal(subject.rows(space.distances([point]))[0], together[point])
+        order = np.random.default_rng(1).permutation(len(space.points))
+        np.testing.assert_array_equal(subject.rows(space.distances(order)), together[order])
+
+    # What goes in.
+
+    @pytest.mark.parametrize("epsilon", [0, -1, -0.5, float("nan"), float("inf"), -float("inf"), True, "3", None, 1j])
+    def test_bad_epsilon_is_refused(self, small_space, epsilon):
+        """An epsilon outside (0, inf) is refused in the one form of message."""
+        with pytest.raises(dn.InputError) as caught:
+            self.mechanism(small_space, epsilon=epsilon)
+        name = self.mechanism.__name__
+        assert str(caught.value) == f"The 'epsilon' parameter of {name} must be a float in (0, inf). Got {epsilon!r}."
+
+    @pytest.mark.parametrize("kind", [int, np.float32, np.int64])
+    def test_epsilon_may_be_any_real_number(self, small_space, kind):
+        """Integers and NumPy scalars serve as epsilon, and are kept as a float."""
+        epsilon = kind(np.ceil(self.epsilon))
+        subject = self.mechanism(small_space, epsilon=epsilon)
+        assert type(subject.epsilon) is float
+        assert subject.epsilon == epsilon
+
+    def test_domain_must_be_a_space(self):
+        """Anything but a `Space` is refused by name."""
+        with pytest.raises(dn.InputError, match=r"The 'space' parameter of \w+ must be a Space. Got \['a', 'b'\]"):
+            self.mechanism(["a", "b"], epsilon=self.epsilon)
+
+    def test_unknown_word_is_refused(self, subject):
+        """A word outside the space is refused by name, whether drawn or asked for its law."""
+        for use in (lambda: subject.privatize(["baran", "nonesuch"]), lambda: subject("nonesuch")):
+            with pytest.raises(dn.InputError, match=r"'nonesuch' is not one of the 60 words of the space"):
+                use()
+        if self.tolerance is not None:
+            with pytest.raises(dn.InputError, match="'nonesuch' is not one of"):
+                subject.probabilities("nonesuch")
+
+    @pytest.mark.parametrize("word", [None, 3, b"baran"])
+    def test_word_must_be_a_string(self, subject, word):
+        """A word that is no string is refused like an unknown one."""
+        with pytest.raises(dn.InputError, match="is not one of the 60 words"):
+            subject.privatize([word])
+
+    def test_one_string_is_refused(self, subject):
+        """A string in place of a list would be read letter by letter, and is refused."""
+        with pytest.raises(dn.InputError, match="takes a list of words"):
+            subject.privatize("baran")
+
+    def test_words_are_folded(self, subject):
+        """Capitals do not matter."""
+        assert subject("BaRan") in subject.space
+
+    # What it claims.
+
+    def test_guarantee_is_what_the_paper_states(self, subject):
+        """The guarantee names epsilon, the metric, the theorem and how far it is proved."""
+        guarantee = subject.guarantee
+        assert isinstance(guarantee, dn.MetricDP)
+        assert guarantee.epsilon == self.epsilon
+        assert guarantee.metric == "euclidean"
+        assert guarantee.standing == self.standing
+        for part in self.theorem:
+            assert part in guarantee.source
+
+    def test_law_keeps_the_guarantee(self, subject, small_space):
+        """No pair of inputs and no output of the exact law breaks the claimed inequality."""
+        if self.tolerance is None:
+            pytest.skip("no law is known")
+        distances = small_space.distances(range(len(small_space.points)))
+        law = subject.rows(distances.copy())
+        worst = max(
+            float((np.log(row) - np.log(law) - self.epsilon * distances[w][:, None]).max()) for w, row in enumerate(law)
+        )
+        assert worst <= 1e-9
+
+    def test_fingerprint_tells_mechanisms_apart(self, subject, small_space, small_vectors):
+        """Equal mechanisms have one fingerprint; another epsilon or another space has another."""
+        moved = dn.Space(small_space.words, small_vectors + np.arange(4) * 1e-9)
+        renamed = dn.Space(("other", *small_space.words[1:]), small_vectors)
+        others = [
+            self.mechanism(small_space, epsilon=1.001 * self.epsilon),
+            self.mechanism(moved, epsilon=self.epsilon),
+            self.mechanism(renamed, epsilon=self.epsilon),
+        ]
+        assert self.mechanism(small_space, epsilon=self.epsilon).fingerprint == subject.fingerprint
+        assert len({subject.fingerprint, *(other.fingerprint for other in others)}) == 4
+
+    def test_pickle_keeps_the_mechanism(self, subject):
+        """A mechanism sent to another process draws the same words."""
+        sent = pickle.loads(pickle.dumps(subject))
+        assert sent.fingerprint == subject.fingerprint
+        np.testing.assert_array_equal(self.keyed(sent, draws=500), self.keyed(subject, draws=500))
+
+    def test_expected_kept_is_what_the_sampler_keeps(self, subject):
+        """The stated share of words released unchanged is that of a sample from the same prior."""
+        share = subject.expected_kept()
+        assert (share.draws == 0) is subject.tabulated
+        ranks = 1 / np.arange(1, len(subject.space) + 1)
+        words = np.random.default_rng(9).choice(len(ranks), size=DRAWS, p=ranks / ranks.sum()).astype(np.int32)
+        kept = np.mean(subject.draw(words, streams(DRAWS, "kept")) == words)
+        error = np.sqrt(kept * (1 - kept) * (1 / DRAWS + 1 / (share.draws or np.inf)))
+        assert abs(share.value - kept) < 5 * error
+
+    def test_name_is_in_the_registry_and_the_repr(self, subject):
+        """The command line finds the mechanism by its name, and its repr shows class and epsilon."""
+        from deniable.words import MECHANISMS
+
+        assert MECHANISMS[self.mechanism.name] is self.mechanism
+        assert repr(subject).startswith(f"{self.mechanism.__name__}(Space(60 words x 4, euclidean")
+        assert f"epsilon={self.epsilon:g}" in repr(subject)

@@ -1,0 +1,77 @@
+"""What the README and the tutorial tell a reader to run does run."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+
+
+def blocks(text, language):
+    """Return the fenced code blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(text):
+    """Return the deniable commands in the shell blocks of a page, as argument lists."""
+    lines = [line for block in blocks(text, "sh") for line in block.splitlines()]
+    steps = [step.strip() for line in lines for step in re.split(r"&&|\|", line)]
+    return [shlex.split(step)[1:] for step in steps if step.startswith("deniable ")]
+
+
+@pytest.fixture
+def workplace(tmp_path):
+    """Return a folder that holds the example and nothing else."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    return tmp_path
+
+
+def run(arguments, folder):
+    """Run deniable as a user would and return the finished process."""
+    script = Path(sys.executable).with_name("deniable")
+    return subprocess.run([str(script), *arguments], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_readme_commands_are_the_two_that_ci_runs():
+    """The README opens with one command to privatize and one to test."""
+    first, second = blocks(README, "sh")[0].splitlines()
+    assert first.startswith("pip install . && deniable privatize examples/reviews.csv ")
+    assert second == "pip install '.[test]' && pytest"
+
+
+def test_readme_privatizes_the_example(workplace):
+    """The README's first command writes a private table of the same shape and its certificate."""
+    (arguments,) = commands(README)
+    done = run(arguments, workplace)
+    assert done.returncode == 0, done.stderr
+    before = (workplace / "examples" / "reviews.csv").read_bytes()
+    after = (workplace / "private.csv").read_bytes()
+    assert after != before
+    assert after.count(b"\n") == before.count(b"\n")
+    assert (workplace / "private.csv.certificate.json").is_file()
+    for title in ("guarantee", "noise", "expected kept", "meaning", "not protected", "for you alone"):
+        assert title in README
+        assert re.search(rf"^{title}", done.stderr, flags=re.MULTILINE)
+
+
+def test_tutorial_commands_on_the_example_run(workplace):
+    """The tutorial's commands on files that the reader has run as printed."""
+    known = [a for a in commands(TUTORIAL) if a[0] in ("explain", "key") or "examples/reviews.csv" in a]
+    assert len(known) >= 3
+    for arguments in known:
+        done = run(arguments, workplace)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("code", [*blocks(README, "python"), *blocks(TUTORIAL, "python")])
+def test_python_examples_run(code):
+    """The Python blocks of README and tutorial run as printed."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

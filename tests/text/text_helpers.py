@@ -1,0 +1,58 @@
+"""What the tests of texts and tables share: a space of plain words, releases, and tiny buffers."""
+
+import contextlib
+import io
+from unittest import mock
+
+import numpy as np
+
+from deniable import TEM, Space
+from deniable.text.tables import FORMATS, decoding, layout
+from deniable.text.tables.layout import Layout
+
+WORDS = "the and london paris tokyo food good great bad was red blue dog cat".split()
+"""Plain words: wherever they stand between spaces they are found again as one word each."""
+
+
+def space_of(words):
+    """Return a space of the given words, the same in every run."""
+    return Space(words, np.random.default_rng(5).normal(size=(len(words), 3)))
+
+
+SPACE = space_of(WORDS)
+MECHANISM = TEM(SPACE, epsilon=1.0)
+
+
+def identity(rows):
+    """Release every text as it is."""
+    return [[text for _, text in row.cells] for row in rows]
+
+
+def constant(new):
+    """Return a release that replaces every text that is not empty."""
+    return lambda rows: [[new if text else text for _, text in row.cells] for row in rows]
+
+
+def recording(seen, release=identity):
+    """Return a release that notes the rows that it is given."""
+
+    def noting(rows):
+        seen.extend(rows)
+        return release(rows)
+
+    return noting
+
+
+@contextlib.contextmanager
+def buffers(chunk=decoding.CHUNK, window=layout.WINDOW):
+    """Read that many bytes at a time and release that many characters together."""
+    with mock.patch.object(decoding, "CHUNK", chunk), mock.patch.object(layout, "WINDOW", window):
+        yield
+
+
+def rewritten(kind, data, release=identity, chunk=decoding.CHUNK, window=layout.WINDOW, **options):
+    """Return a table rewritten in memory, and the columns copied unchanged."""
+    sink = io.BytesIO()
+    with buffers(chunk, window):
+        copied = FORMATS[kind](io.BytesIO(data), sink, Layout("the table", **options), release)
+    return sink.getvalue(), copied

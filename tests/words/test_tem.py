@@ -1,0 +1,227 @@
+"""TEM: the closed form, Algorithm 2 taken literally, Theorems 2 and 3."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.words import law
+from deniable.words.tem import theorem_3
+from tests.contracts import reference
+from tests.contracts.statistics import DRAWS, THRESHOLD, fit
+from tests.contracts.word_mechanism import WordMechanismContract
+
+METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
+
+
+class TestTEM(WordMechanismContract):
+    """TEM holds the contract."""
+
+    mechanism = dn.TEM
+    epsilon = 3.0
+    twin_epsilon = 2.0
+    glove_epsilon = 3.0
+    theorem = ("TEM paper", "Theorem 2")
+
+
+def closed_form(vectors, epsilon, gamma, metric="euclidean"):
+    """Return the law (n, n) straight from the formula."""
+    weights = np.exp(-(epsilon / 2) * np.minimum(reference.distances(vectors, metric), gamma))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def algorithm_2(row, epsilon, gamma, generator, draws=DRAWS):
+    """Return (n,) counts of the paper's Algorithm 2, line by line, for one row of distances."""
+    near = np.flatnonzero(row <= gamma)
+    far = np.flatnonzero(row > gamma)
+    scores = -row[near]
+    if len(far):
+        scores = np.append(scores, -gamma + 2 * np.log(len(far)) / epsilon)
+    noisy = scores + generator.gumbel(0.0, 2 / epsilon, size=(draws, len(scores)))
+    winner = noisy.argmax(axis=1)
+    bottom = winner == len(near)
+    out = np.empty(draws, dtype=np.int64)
+    out[~bottom] = near[winner[~bottom]]
+    if len(far):
+        out[bottom] = generator.choice(far, size=int(bottom.sum()))
+    return np.bincount(out, minlength=len(row))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("gamma", [None, 1.2, math.inf])
+def test_law_is_the_formula(small_space, small_vectors, metric, gamma):
+    """Probabilities agree with the closed form computed independently, to 1e-9, under every metric."""
+    space = dn.Space(small_space.words, small_vectors, metric=metric)
+    subject = dn.TEM(space, epsilon=3.0, gamma=gamma)
+    expected = closed_form(small_vectors, 3.0, subject.gamma, metric)
+    actual = [subject.probabilities(word) for word in space.words]
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9)
+
+
+def test_law_is_the_formula_on_glove(glove):
+    """The same holds for a few of the 50,000 words of GloVe."""
+    subject = dn.TEM(glove, epsilon=3.0)
+    for word in ("the", "london", "tuesday", glove.words[-1]):
+        row = np.linalg.norm(glove.vectors - glove.vectors[glove.number(word)], axis=1)
+        weights = np.exp(-1.5 * np.minimum(row, subject.gamma))
+        np.testing.assert_allclose(subject.probabilities(word), weights / weights.sum(), rtol=1e-6, atol=1e-9)
+
+
+def test_law_on_glove_does_not_depend_on_batches_or_workers(glove):
+    """Rows of 50,000 words are the same to the last bit alone, among others, reordered, on 1 or 2 workers."""
+    subject = dn.TEM(glove, epsilon=3.0)
+    points = np.array([0, 49_999, 123, 7, 31_000])
+    crowd = np.concatenate([np.arange(1000, 1061), points, np.arange(2000, 2009)])
+    alone = [subject.rows(glove.distances([point]))[0] for point in points]
+    for workers in (1, 2):
+        blocks = glove.sweep(lambda _, rows: subject.rows(rows).copy(), crowd, workers)
+        np.testing.assert_array_equal(np.concatenate(blocks)[61:66], alone)
+    np.testing.assert_array_equal(subject.rows(glove.distances(points[::-1])), alone[::-1])
+
+
+@pytest.mark.parametrize("gamma", [1.5, 2.5, 100.0])
+def test_algorithm_2_has_the_closed_form_as_its_law(small_space, small_vectors, gamma):
+    """Noisy scores with a bottom element, as the paper writes them, follow the closed form."""
+    row = reference.distances(small_vectors)[7]
+    counts = algorithm_2(row, 3.0, gamma, np.random.default_rng(11))
+    word = small_space.words[7]
+    assert fit(counts, dn.TEM(small_space, epsilon=3.0, gamma=gamma).probabilities(word)) > THRESHOLD
+    assert fit(counts, dn.TEM(small_space, epsilon=3.9, gamma=gamma).probabilities(word)) < THRESHOLD
+
+
+def test_wrong_bottom_score_is_told_from_the_law(small_space, small_vectors):
+    """Truncating at 30 % less than gamma gives another law, which the test of fit rejects."""
+    counts = algorithm_2(reference.distances(small_vectors)[7], 3.0, 1.5, np.random.default_rng(12))
+    law_off = dn.TEM(small_space, epsilon=3.0, gamma=0.7 * 1.5).probabilities(small_space.words[7])
+    assert fit(counts, law_off) < THRESHOLD
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0, 12.0])
+@pytest.mark.parametrize("gamma", [None, 0.8, math.inf])
+def test_theorem_2(small_space, small_vectors, metric, epsilon, gamma):
+    """The law is epsilon-metric-DP over all pairs and outputs, under every metric and threshold."""
+    space = dn.Space(small_space.words, small_vectors, metric=metric)
+    subject = dn.TEM(space, epsilon=epsilon, gamma=gamma)
+    log_law = np.log([subject.probabilities(word) for word in space.words])
+    distances = reference.distances(small_vectors, metric)
+    assert reference.exceeds(log_law, epsilon, distances) <= 1e-9
+    # The inequality is one that a law can fail: half of the exponent's rate is not covered.
+    assert reference.exceeds(log_law, 0.4 * epsilon, distances) > 0
+    assert subject.guarantee == dn.MetricDP(epsilon, metric, subject.guarantee.source)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_theorem_2_holds_for_the_tables_that_are_sampled(small_space, small_vectors, metric):
+    """The integer tables keep the guarantee up to the rounding of their least entry."""
+    space = dn.Space(small_space.words, small_vectors, metric=metric)
+    subject = dn.TEM(space, epsilon=12.0)
+    sums = law.integer_tables(subject.rows(space.distances(range(len(space.points)))))
+    log_law = np.log(np.diff(sums, axis=1, prepend=0).astype(float))
+    assert reference.exceeds(log_law, 12.0, reference.distances(small_vectors, metric)) <= 2 / law.FLOOR + 1e-9
+
+
+@given(
+    vectors=st.lists(st.tuples(*[st.integers(-4, 4)] * 2), min_size=2, max_size=7, unique=True),
+    epsilon=st.floats(0.05, 20),
+    gamma=st.one_of(st.just(math.inf), st.floats(0.1, 20)),
+    metric=st.sampled_from(METRICS[:3]),
+)
+def test_theorem_2_on_any_space(vectors, epsilon, gamma, metric):
+    """The law is epsilon-metric-DP on any small space."""
+    matrix = np.array(vectors, dtype=float)
+    space = dn.Space([f"w{number}" for number in range(len(matrix))], matrix, metric=metric)
+    subject = dn.TEM(space, epsilon=epsilon, gamma=gamma)
+    log_law = np.log([subject.probabilities(word) for word in space.words])
+    assert reference.exceeds(log_law, epsilon, reference.distances(matrix, metric)) <= 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 20.0])
+@pytest.mark.parametrize("beta", [0.001, 0.1, 0.5])
+def test_theorem_3(small_space, small_vectors, epsilon, beta):
+    """An output farther than the default gamma has probability at most beta, for every input."""
+    far_apart = dn.Space(small_space.words, small_vectors * 20 / epsilon)
+    subject = dn.TEM(far_apart, epsilon=epsilon, beta=beta)
+    beyond = reference.distances(far_apart.vectors) > subject.gamma
+    assert beyond.any()
+    for word, outside in zip(far_apart.words, beyond, strict=True):
+        assert subject.probabilities(word)[outside].sum() <= beta + 1e-12
+
+
+def test_theorem_3_is_tight_where_all_other_words_are_far():
+    """Where only the input lies within gamma, an output beyond it has probability exactly beta."""
+    space = dn.Space([f"w{number}" for number in range(30)], 1000 * np.eye(30))
+    subject = dn.TEM(space, epsilon=2.0, beta=0.07)
+    assert subject.probabilities("w4")[4] == pytest.approx(0.93, abs=1e-12)
+
+
+def test_gamma_formula(small_space, glove):
+    """Gamma is (2 / epsilon) ln((1 - beta)(n - 1) / beta), with beta 0.001 by default."""
+    assert dn.TEM(small_space, epsilon=3.0).gamma == pytest.approx((2 / 3) * math.log(0.999 * 59 / 0.001), rel=1e-14)
+    assert dn.TEM(small_space, epsilon=0.5, beta=0.2).gamma == pytest.approx(4 * math.log(0.8 * 59 / 0.2), rel=1e-14)
+    assert dn.TEM(glove, epsilon=3.0).gamma == pytest.approx((2 / 3) * math.log(0.999 * 49_999 / 0.001), rel=1e-14)
+    assert theorem_3(2.0, 0.5, 11) == pytest.approx(math.log(10), rel=1e-14)
+
+
+@pytest.mark.parametrize("beta", [0, 1, -0.1, 1.5, float("nan"), float("inf"), True, "0.1", None])
+def test_beta_out_of_range_is_refused(small_space, beta):
+    """A beta outside (0, 1) is refused in the one form of message."""
+    with pytest.raises(dn.InputError) as caught:
+        dn.TEM(small_space, epsilon=3.0, beta=beta)
+    assert str(caught.value) == f"The 'beta' parameter of TEM must be a float in (0, 1). Got {beta!r}."
+
+
+def test_beta_without_positive_gamma_is_refused(small_space):
+    """A beta so large that Theorem 3 asks for no truncation at all is refused with the bound."""
+    with pytest.raises(dn.InputError, match=r"must be below 0.983333 for 60 words. Got 0.99."):
+        dn.TEM(small_space, epsilon=3.0, beta=0.99)
+
+
+@pytest.mark.parametrize("gamma", [0, -1.0, float("nan"), -float("inf"), True, "2"])
+def test_bad_gamma_is_refused(small_space, gamma):
+    """A gamma outside (0, inf] is refused in the one form of message."""
+    with pytest.raises(dn.InputError, match=r"^The 'gamma' parameter of TEM must be a float in \(0, inf\). Got "):
+        dn.TEM(small_space, epsilon=3.0, gamma=gamma)
+
+
+def test_infinite_gamma_is_no_truncation(small_space, small_vectors):
+    """With gamma = inf the law is the plain exponential mechanism, as it is for any gamma above the diameter."""
+    unlimited = dn.TEM(small_space, epsilon=3.0, gamma=math.inf)
+    assert unlimited.parameters == {"epsilon": 3.0, "gamma": math.inf}
+    wide = dn.TEM(small_space, epsilon=3.0, gamma=2 * small_space.diameter)
+    np.testing.assert_array_equal(unlimited.probabilities("baran"), wide.probabilities("baran"))
+    np.testing.assert_allclose(
+        unlimited.probabilities("baran"), closed_form(small_vectors, 3.0, np.inf)[0], rtol=0, atol=1e-12
+    )
+
+
+def test_gamma_is_part_of_the_fingerprint(small_space):
+    """Two thresholds are two mechanisms, so that they share no noise."""
+    assert dn.TEM(small_space, epsilon=3.0, gamma=2.0).fingerprint != dn.TEM(small_space, epsilon=3.0).fingerprint
+
+
+def test_extreme_epsilon_still_gives_words(small_space):
+    """At the ends of the range the law is uniform, or all on the input, and draws still work."""
+    flat = dn.TEM(small_space, epsilon=1e-300)
+    np.testing.assert_allclose(flat.probabilities("baran"), 1 / 60, rtol=1e-12)
+    sharp = dn.TEM(small_space, epsilon=1e300, gamma=math.inf)
+    assert sharp.probabilities("baran")[0] == 1.0
+    assert sharp.privatize(["baran"] * 50) == ["baran"] * 50
+
+
+def test_parallel_vectors_are_one_point_under_the_angular_metric():
+    """Under the angle words in one direction share a point, and its probability evenly."""
+    vectors = np.array([[1.0, 2.0], [3.0, 6.0], [0.1, 0.2], [-1.0, 1.0], [2.0, -1.0]])
+    space = dn.Space(["a", "b", "c", "d", "e"], vectors, metric="angular")
+    assert space.point_of.tolist() == [0, 0, 0, 1, 2]
+    subject = dn.TEM(space, epsilon=2.0)
+    weights = np.exp(-np.minimum(reference.distances(vectors[[0, 3, 4]], "angular")[0], subject.gamma))
+    weights /= weights.sum()
+    expected = [weights[0] / 3] * 3 + [weights[1], weights[2]]
+    for word in "abc":
+        np.testing.assert_allclose(subject.probabilities(word), expected, rtol=0, atol=1e-9)
+    counts = np.bincount([space.number(word) for word in subject.privatize(["b"] * 20_000)], minlength=5)
+    assert fit(counts, np.array(expected)) > 1e-9
