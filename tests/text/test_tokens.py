@@ -8,13 +8,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from text_helpers import MECHANISM, SPACE, WORDS, space_of
 
-from deniable.randomness import stream_key
+from deniable import TEM, TextPrivatizer
 from deniable.space.grammar import fold, split
-from deniable.text.release import Tally, privatize_texts
 from deniable.text.tokens import Lexer
 
 
-INVISIBLE = ("Cf",)
 CONTRACTIONS = space_of(["do", "n't", "the", "it", "'s", "food"])
 
 ODD = ["\0", "\x02", "\u200b", "\u200d", "\ufe0f", "\u202e", "שלום", "مرحبا", "日本", "👩‍👩‍👧", "✓", "\ud800", "\U000e0061", "é"]
@@ -36,11 +34,10 @@ def spellings(text):
     return split(text)[1::2]
 
 
-def released(text, cutter):
-    """Return the text as the mechanism releases it, and the counts."""
-    tally = Tally()
-    [out] = privatize_texts(MECHANISM, cutter, [text], [stream_key(bytes(32), text)], tally, workers=1)
-    return out, tally
+def released(text, mechanism=MECHANISM, **options):
+    """Return the text as it is released, and the counts."""
+    privatizer = TextPrivatizer(mechanism, seed=1, **options)
+    return privatizer.privatize(text), privatizer._tally()
 
 
 def test_known_words_are_looked_up():
@@ -154,7 +151,7 @@ def test_words_do_not_join_where_one_was_dropped():
 def test_number_of_words_stays(pieces):
     """The output of draw has as many words as the input, where the space has plain words only."""
     text = "".join(pieces)
-    out, tally = released(text, lexer())
+    out, tally = released(text)
     assert len(spellings(out)) == len(spellings(text)) == tally.words
     assert set(spellings(out)) <= set(WORDS)
 
@@ -170,7 +167,7 @@ def test_any_text_is_counted(text, unknown, case, keep):
     assert cut.unknown == len(strange)
     assert len(cut.words) == len(found) - len(kept) - (len(strange) if unknown != "draw" else 0)
     assert len(cut.gaps) == len(cut.words) + 1
-    out, tally = released(text, cutter)
+    out, tally = released(text, unknown=unknown, case=case, keep=keep)
     assert (tally.words, tally.unknown) == (len(cut.words), cut.unknown)
     assert tally.changed <= tally.words
     if unknown == "draw" and not keep:
@@ -179,32 +176,29 @@ def test_any_text_is_counted(text, unknown, case, keep):
 
 @given(texts)
 def test_no_private_word_passes(text):
-    """Without kept words nothing of the text is left but what is declared: gaps."""
-    cutter = lexer()
-    out = written(cutter, text, *["the"] * len(spellings(text)))
-    assert set(spellings(out.replace("the", " "))) <= set()
+    """Without kept words only gaps pass through: no word, symbol or invisible character."""
+    out = written(lexer(), text, *["the"] * len(spellings(text)))
+    assert spellings(out.replace("the", " ")) == []
+    assert out.count("the") == len(spellings(text))
 
 
 def test_changed_words_are_counted():
     """A word counts as changed where it differs from the private one, and every stand-in does."""
-    tally = Tally()
     always = SPACE.number(SPACE.unknown)
 
-    class Fixed(type(MECHANISM)):
+    class Fixed(TEM):
         def draw(self, words, streams, workers=None):
             del streams, workers
             return np.full_like(words, always)
 
-    privatize_texts(
-        Fixed(SPACE, epsilon=1.0), lexer(), [f"{SPACE.unknown} zork {WORDS[0]}"], [bytes(16)], tally, workers=1
-    )
+    _, tally = released(f"{SPACE.unknown} zork {WORDS[0]}", Fixed(SPACE, epsilon=1.0))
     assert (tally.words, tally.changed, tally.unknown) == (3, 2, 1)
 
 
 def test_empty_text():
     """The empty text and white space come back as they are."""
     for text in ("", " \n\t "):
-        out, tally = released(text, lexer())
+        out, tally = released(text)
         assert out == text
         assert tally.words == 0
 
@@ -213,7 +207,7 @@ def test_a_long_text():
     """A text of a megabyte keeps its number of words."""
     text = "The food, in london; don't ✓ " * 35_000
     assert len(text) > 1_000_000
-    out, tally = released(text, lexer())
+    out, tally = released(text)
     assert tally.words == len(spellings(text)) == len(spellings(out)) == 7 * 35_000
 
 

@@ -43,9 +43,8 @@ def explain(
     for index in order[:SHOWN]:
         if law[index] > 0:
             typer.echo(f"{domain.words[index]:<24}{law[index]:>12.6f}{distances[index]:>10.3f}")
-    typer.echo(
-        f"\n{shown!r} stays as it is with probability {law[number]:.4f}; {reach:,} words make up 90 % of the outputs"
-    )
+    share = "1 word makes" if reach == 1 else f"{reach:,} words make"
+    typer.echo(f"\n{shown!r} stays as it is with probability {law[number]:.4f}; {share} up 90 % of the outputs")
 
 
 def _law(built: "WordMechanism", word: str) -> "tuple[npt.NDArray[np.float64], str]":

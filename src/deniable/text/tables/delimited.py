@@ -1,7 +1,8 @@
 """csv and tsv: only the bytes of the text cells are replaced, every other byte is kept.
 
 Cells are as in RFC 4180: a cell that begins with a quote ends with one, quotes inside are doubled,
-and it may hold delimiters and line ends. Lines end in LF, CRLF or CR; blank lines stay.
+and it may hold delimiters and line ends. Lines end in LF, CRLF or CR; blank lines stay. A text cell is
+written with quotes where its new text needs them.
 """
 
 import dataclasses
@@ -100,9 +101,12 @@ def _released(
         at = 0
         for column, text in zip(columns, next(texts), strict=True):
             start, end = line.spans[column]
-            new = source.writable(text or "")
-            if line.raw.startswith('"', start, end) or special.search(new):
-                new = '"' + new.replace('"', '""') + '"'
+            new = line.raw[start:end]
+            if text:
+                new = source.writable(text)
+                # Quoted by what is released alone: the quotes of "1,000" would show what stood there.
+                if special.search(new):
+                    new = '"' + new.replace('"', '""') + '"'
             parts += (line.raw[at:start], new)
             at = end
         parts.append(line.raw[at:])

@@ -127,8 +127,8 @@ def _released(window: list[_Line], source: Source, release: Release) -> bytes:
             for (start, end), text in zip(line.spans, next(texts), strict=True):
                 literal = line.raw[start:end]
                 if text:
-                    ascii_only = literal.isascii() or not source.encoding.startswith("utf")
-                    literal = json.dumps(text, ensure_ascii=ascii_only)
+                    # Escaped by the encoding alone: the escapes of the original would show what stood there.
+                    literal = json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))
                 parts += (line.raw[at:start], literal)
                 at = end
         parts.append(line.raw[at:])
