@@ -128,11 +128,12 @@ class Lexer:
         """
         chosen = list(map(self.space.words.__getitem__, words))
         gaps = lexed.gaps
-        touching = [at for at, gap in enumerate(gaps) if not gap]
-        if touching:
+        if "" in gaps[1:-1]:
             gaps = gaps.copy()
-            for at in touching:
-                if 0 < at < len(chosen) and not is_clitic(chosen[at]):
+            at = 0
+            for _ in range(gaps[1:-1].count("")):
+                at = gaps.index("", at + 1)
+                if not is_clitic(chosen[at]):
                     gaps[at] = " "
         if lexed.capitals is not None:
             chosen = [_recase(word, pattern) for word, pattern in zip(chosen, lexed.capitals, strict=True)]

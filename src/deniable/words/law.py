@@ -78,6 +78,22 @@ def integer_tables(probabilities: Array) -> Table:
     return out
 
 
+@compiled
+def _group(points: Points, count: int) -> tuple[Table, Table]:  # pragma: no cover - compiled
+    """Return the tokens (N,) sorted by their point, and the end of each point's tokens (count,)."""
+    ends = np.zeros(count, dtype=np.int64)
+    for token in range(points.size):
+        ends[points[token]] += 1
+    for point in range(1, count):
+        ends[point] += ends[point - 1]
+    order = np.empty(points.size, dtype=np.int64)
+    free = ends.copy()
+    for token in range(points.size - 1, -1, -1):
+        free[points[token]] -= 1
+        order[free[points[token]]] = token
+    return order, ends
+
+
 def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64], workers: int | None = None) -> Points:
     """Return one output point per input point, each row computed once for all its tokens.
 
@@ -88,10 +104,10 @@ def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64],
         bits: (N,) random 64-bit numbers, of which the upper 62 bits are used.
         workers: threads; the result does not depend on them.
     """
-    order = np.argsort(points)
-    ordered = points[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    ends = np.append(starts[1:], len(points))
+    order, ends = _group(points, len(space.points))
+    starts = np.append(0, ends[:-1])
+    distinct = np.flatnonzero(ends > starts)
+    starts, ends = starts[distinct], ends[distinct]
     drawn = (bits[order] >> np.uint64(2)).astype(np.int64)
     out = np.empty(len(points), dtype=np.int32)
 
@@ -101,7 +117,7 @@ def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64],
             _cumulate(row, TOTAL, FLOOR, table)
             out[order[start:end]] = np.searchsorted(table, drawn[start:end], side="right")
 
-    space.sweep(visit, ordered[starts], workers)
+    space.sweep(visit, distinct, workers)
     return out
 
 
