@@ -4,10 +4,11 @@ The folder is ``$DENIABLE_CACHE``, else ``deniable`` in the user's cache folder.
 read or written there is no cache, and nothing else changes.
 """
 
+import contextlib
 import json
 import os
-import tempfile
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 FORMAT = 1
@@ -22,26 +23,28 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "deniable"
 
 
-def remember(name: str, compute: Callable[[], dict[str, float]]) -> dict[str, float]:
+def remember(name: str, facts: Collection[str], compute: Callable[[], dict[str, float]]) -> dict[str, float]:
     """Return the cached facts called ``name``, or compute and keep them.
 
     Args:
         name: a file name made from the kind of fact and the fingerprints it depends on.
+        facts: the names that ``compute`` gives values to; a file with others is not used.
         compute: called when nothing usable is cached.
     """
     path = folder() / f"{name}.v{FORMAT}.json"
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(facts, dict) and all(isinstance(value, float) for value in facts.values()):
-            return facts
-    except (OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and {*found} == {*facts} and all(isinstance(v, float) for v in found.values()):
+            return found
+    except (OSError, ValueError, RecursionError):
         pass
-    facts = compute()
-    try:
+    computed = compute()
+    with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            json.dump(facts, file)
-        Path(file.name).replace(path)
-    except OSError:
-        pass
-    return facts
+        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+        try:
+            part.write_text(json.dumps(computed), encoding="utf-8")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    return computed

@@ -10,7 +10,7 @@ from deniable import TEM, Space
 from deniable.text.tables import FORMATS, decoding, layout
 from deniable.text.tables.layout import Layout
 
-WORDS = "the and london paris tokyo food good great bad was red blue dog cat".split()
+WORDS = ["the", "and", "london", "paris", "tokyo", "food", "good", "great", "bad", "was", "red", "blue", "dog", "cat"]
 """Plain words: wherever they stand between spaces they are found again as one word each."""
 
 

@@ -1,22 +1,54 @@
 """Cutting texts and writing them again."""
 
+import time
 import unicodedata
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from text_helpers import MECHANISM, SPACE, WORDS, space_of
 
 from deniable import TEM, TextPrivatizer
 from deniable.space.grammar import fold, split
 from deniable.text.tokens import Lexer
-
+from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
 
 CONTRACTIONS = space_of(["do", "n't", "the", "it", "'s", "food"])
 
-ODD = ["\0", "\x02", "\u200b", "\u200d", "\ufe0f", "\u202e", "שלום", "مرحبا", "日本", "👩‍👩‍👧", "✓", "\ud800", "\U000e0061", "é"]
-PIECES = [*WORDS, "zork", "Zork", "don't", "it's", "o'clock", "1,000", "3.14", " ", "\n", ", ", ".", "-", "'", "£", *ODD]
+ODD = [
+    "\0",
+    "\x02",
+    "\u200b",
+    "\u200d",
+    "\ufe0f",
+    "\u202e",
+    "שלום",
+    "مرحبا",
+    "日本",
+    "👩‍👩‍👧",
+    "✓",
+    "\ud800",
+    "\U000e0061",
+    "é",
+]
+PIECES = [
+    *WORDS,
+    "zork",
+    "Zork",
+    "don't",
+    "it's",
+    "o'clock",
+    "1,000",
+    "3.14",
+    " ",
+    "\n",
+    ", ",
+    ".",
+    "-",
+    "'",
+    "£",
+    *ODD,
+]
 
 texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=25).map("".join)
 
@@ -147,7 +179,12 @@ def test_words_do_not_join_where_one_was_dropped():
     assert spellings(written(cutter, "food✓dog", "dog", "food")) == ["dog", "food"]
 
 
-@given(st.lists(st.sampled_from([*WORDS, "zork", "don't", "cat's", "✓", "日本", "1,000"]) | st.sampled_from(" ,.\n"), max_size=20))
+@given(
+    st.lists(
+        st.sampled_from([*WORDS, "zork", "don't", "cat's", "✓", "日本", "1,000"]) | st.sampled_from(" ,.\n"),
+        max_size=20,
+    )
+)
 def test_number_of_words_stays(pieces):
     """The output of draw has as many words as the input, where the space has plain words only."""
     text = "".join(pieces)
@@ -156,7 +193,12 @@ def test_number_of_words_stays(pieces):
     assert set(spellings(out)) <= set(WORDS)
 
 
-@given(texts, st.sampled_from(["draw", "mask", "drop"]), st.sampled_from(["lower", "copy"]), st.sets(st.sampled_from(WORDS)))
+@given(
+    texts,
+    st.sampled_from(["draw", "mask", "drop"]),
+    st.sampled_from(["lower", "copy"]),
+    st.sets(st.sampled_from(WORDS)),
+)
 def test_any_text_is_counted(text, unknown, case, keep):
     """Kept, drawn and unknown words add up to the words of any text, and nothing crashes."""
     cutter = lexer(unknown, case, keep)
@@ -214,12 +256,10 @@ def test_a_long_text():
 @pytest.mark.parametrize("piece", ["1.", "1.1", "1:1é", "a'", "n't", "'s", "n'", "\x02'", "'", "✓"])
 def test_cutting_takes_linear_time(piece):
     """No text of a hundred thousand characters makes the tokenizer crawl."""
-    import time
-
     text = piece * (100_000 // len(piece)) + "x"
     start = time.perf_counter()
     assert "".join(split(text)) == text
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 2
 
 
 def test_remembered_spellings_are_bounded(monkeypatch):

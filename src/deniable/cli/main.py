@@ -1,8 +1,11 @@
 """The ``deniable`` command: one line per error, exit codes 0 and 2."""
 
+import io
+import os
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -14,6 +17,8 @@ from deniable.cli.privatize import privatize
 from deniable.errors import DeniableError
 
 COULD_NOT_RUN = 2
+INTERRUPTED = 130
+"""What typer returns in place of a KeyboardInterrupt."""
 
 app = typer.Typer(
     help="Private text under metric differential privacy, with a guarantee that is checked.",
@@ -52,9 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Every expected failure is one line on standard error that says what is wrong and how to mend it.
     """
+    _prepare_streams()
     command = typer.main.get_command(app)
     try:
-        command.main(args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False)
+        code = command.main(
+            args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False
+        )
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+    except SystemExit:  # typer's answer to a broken pipe
+        return _fail(_reason(BrokenPipeError()))
     except (DeniableError, OSError, MemoryError) as error:
         return _fail(_reason(error))
     except (KeyboardInterrupt, typer.Abort):
@@ -70,6 +82,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         return _fail(f"{text} See: deniable --help")
     return 0
+
+
+def _prepare_streams() -> None:
+    """Make messages about any file name printable, and do without a stream that is closed."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _reason(error: BaseException) -> str:
@@ -91,5 +114,7 @@ def _fail(message: str) -> int:
 
 def run() -> NoReturn:
     """Entry point of the console script."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _terminate)
     sys.exit(main())

@@ -57,7 +57,7 @@ _LETTERS = rf"[0-9A-Za-z\x02]+(?!'(?<=[nN]')[tT]{_END})"
 # \x01 and \x02 stand for symbols and joiners; the other ASCII controls are symbols themselves.
 _SYMBOLS = r"[\x00\x01\x03-\x08\x0e-\x1b\x7f][\x00-\x08\x0e-\x1b\x7f]*+"
 _WORD = re.compile(
-    rf"([0-9]++(?:[.,:][0-9]++)++{_END}"
+    rf"([0-9]++(?:[.,:][0-9]++)++"
     rf"|{_LETTERS}(?:(?!{_CLITIC})'{_LETTERS})*+"
     rf"|{_NOT}|(?<=[0-9A-Za-z\x02]){_CLITIC}|{_SYMBOLS})"
 )
@@ -78,14 +78,20 @@ def fold(word: str) -> str:
     Invisible format characters (zero-width, soft hyphen, direction marks) are dropped.
     """
     if not word.isascii():
-        word = unicodedata.normalize("NFC", word.replace("’", "'"))
         word = "".join(letter for letter in word if unicodedata.category(letter) != "Cf")
+        word = unicodedata.normalize("NFC", word.replace("’", "'"))
+        return unicodedata.normalize("NFC", word.lower())
     return word.lower()
 
 
 def is_clitic(word: str) -> bool:
     """Say whether the word is the second part of a contraction (n't, 's, 'll, ...)."""
     return word in _CLITIC_FORMS
+
+
+def ends_in_word(text: str) -> bool:
+    """Say whether the last character of a text belongs to a word."""
+    return split(text[-1:]) == ["", text[-1:], ""]
 
 
 def is_one_word(entry: str) -> bool:

@@ -23,6 +23,10 @@ CANCELLED = 1e-6
 """Where |x - y|^2 is below this share of |x|^2 + |y|^2 it is computed from the differences."""
 
 
+def _unchanged(vectors: Array) -> Array:
+    return vectors
+
+
 @dataclasses.dataclass(frozen=True)
 class Metric:
     """A metric by name, with the function that computes it.
@@ -37,7 +41,7 @@ class Metric:
 
     name: str
     prepare: Callable[[Array], Fill]
-    canonical: Callable[[Array], Array] = lambda vectors: vectors
+    canonical: Callable[[Array], Array] = _unchanged
     builtin: bool = True
 
     def __str__(self) -> str:
@@ -56,14 +60,14 @@ def metric(choice: "str | Metric | Callable[[Array, Array], Array]") -> Metric:
     if isinstance(choice, Metric):
         return choice
     if callable(choice):
-        name = getattr(choice, "__name__", type(choice).__name__)
+        name = "user function " + getattr(choice, "__name__", type(choice).__name__)
         return Metric(name, functools.partial(_user_function, choice, name), builtin=False)
     if choice == "cosine":
         raise InputError(
             "Cosine distance is no metric: it breaks the triangle inequality, so no guarantee "
             "holds under it. Use metric='angular' (the angle itself)."
         )
-    if choice not in METRICS:
+    if not isinstance(choice, str) or choice not in METRICS:
         names = ", ".join(METRICS)
         raise InputError(f"The 'metric' parameter must be one of {names}, or a function. Got {choice!r}.")
     return METRICS[choice]

@@ -1,6 +1,8 @@
 """Where words and vectors come from: the GloVe package, and files in the formats of the field."""
 
 import gzip
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +46,7 @@ def read_glove(size: int) -> tuple[list[str], Array]:
 
 def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], Array, list[str]]:
     """Return words, vectors (n, d) and remarks read from a file; see `Space.load`."""
-    if limit is not None and limit < 1:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise InputError(f"The 'limit' parameter must be a positive int. Got {limit!r}.")
     if not path.is_file():
         raise InputError(f"No vector file {str(path)!r}: give the path of an existing file.")
@@ -57,16 +59,18 @@ def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], Array
             if Path(path.name.removesuffix(".gz")).suffix == ".bin":
                 return *_read_binary(file, path.name, limit), []
             return _read_text(file, path.name, limit)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error, MemoryError, OverflowError) as error:
         raise InputError(f"{path.name} cannot be read: {error}.") from None
 
 
 def _read_npz(path: Path) -> tuple[list[str], Array]:
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             names, vectors = arrays["words"], arrays["vectors"]
-    except (KeyError, ValueError, EOFError) as error:
+    except (KeyError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': {error}.") from None
+    if vectors.ndim != 2:  # noqa: PLR2004
+        raise InputError(f"The array 'vectors' of {path.name} must have shape (n, d). Got {vectors.shape}.")
     if names.ndim == 0:
         raw = names.item()
         text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
@@ -75,7 +79,7 @@ def _read_npz(path: Path) -> tuple[list[str], Array]:
             words.pop()
     else:
         words = [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in names.tolist()]
-    if vectors.ndim != 2 or len(words) != len(vectors):  # noqa: PLR2004
+    if len(words) != len(vectors):
         raise InputError(f"{path.name} has {len(words)} words but vectors of shape {vectors.shape}.")
     return words, vectors
 

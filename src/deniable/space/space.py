@@ -18,6 +18,8 @@ from deniable.space.metrics import BLOCK, Array, Fill, Metric, metric, range_aft
 
 Points = npt.NDArray[np.int32]
 Result = TypeVar("Result")
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Vectors are refused whose squares would leave the range of float64."""
 
 
 class Space:
@@ -60,6 +62,7 @@ class Space:
         self.vectors.setflags(write=False)
         self.index = {word: number for number, word in enumerate(self.words)}
         self.points, self.point_of = _merge(self.metric.canonical(self.vectors))
+        self.points.setflags(write=False)
         if len(self.points) < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
             raise InputError("A space needs at least two words with different vectors.")
 
@@ -221,7 +224,13 @@ class Space:
         # A function of the user's own has no fingerprint: its results are not kept.
         if not self.metric.builtin:
             return compute()
-        return remember(f"extent-{self.fingerprint}", compute)
+        return remember(f"extent-{self.fingerprint}", ("diameter", "separation"), compute)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled space; its arrays are read-only again."""
+        self.__dict__.update(state)
+        self.vectors.setflags(write=False)
+        self.points.setflags(write=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickles: everything but the prepared metric."""
@@ -244,6 +253,14 @@ def _checked(words: Sequence[str], vectors: npt.ArrayLike) -> Array:
     if not finite.all():
         word = words[int(np.argmin(finite))]
         raise InputError(f"The vector of {word!r} holds a number that is not finite: leave it out.")
+    largest = np.abs(matrix).max(axis=1)
+    odd = (largest != 0) & ((largest < SMALLEST) | (largest > LARGEST))
+    if odd.any():
+        word = words[int(np.argmax(odd))]
+        raise InputError(
+            f"The vector of {word!r} has a largest number of {largest[np.argmax(odd)]:g}, beyond "
+            f"{SMALLEST:g} ... {LARGEST:g}: rescale the vectors."
+        )
     # -0.0 and 0.0 are one number but two bit patterns.
     return matrix + 0.0
 

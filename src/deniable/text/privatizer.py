@@ -116,12 +116,12 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _release(self, texts: list[str | None], ids: Sequence[str]) -> list[str | None]:
-        key = self._run_key()
+        key, lexer = self._run_key(), self._lexer()
         rows = [row for row, text in enumerate(texts) if text]
         held = [text for text in texts if text]
         starts = [start_of(key, self.mechanism, ids[row], COLUMN, text) for row, text in zip(rows, held, strict=True)]
         tally = self._tally()
-        private = privatize_texts(self.mechanism, self._lexer(), held, key, starts, tally)
+        private = privatize_texts(self.mechanism, lexer, held, key, starts, tally)
         tally.records += len(texts)
         out = list(texts)
         for row, text in zip(rows, private, strict=True):
@@ -159,12 +159,12 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise bad_parameter("TextPrivatizer", "unknown", "'draw', 'mask' or 'drop'", self.unknown)
         if self.case not in ("lower", "copy"):
             raise bad_parameter("TextPrivatizer", "case", "'lower' or 'copy'", self.case)
-        if isinstance(self.keep, str):
+        if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
             raise bad_parameter("TextPrivatizer", "keep", "a collection of words", self.keep)
         made_for = (self.mechanism, self.unknown, self.case, tuple(self.keep))
         if getattr(self, "_made_for", None) != made_for:
-            self._made_for = made_for
             self._cached_lexer = Lexer(self.mechanism.space, self.unknown, self.case, self.keep)
+            self._made_for = made_for
         return self._cached_lexer
 
     def _tally(self) -> Tally:

@@ -81,7 +81,7 @@ def privatize_table(
             noise=job.noise,
             copied_columns=copied,
         )
-        certificate_file.write(certificate.to_json().encode())
+        certificate_file.write(certificate.to_json().encode("utf-8", "backslashreplace"))
     return certificate, releaser.tally
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.space import Space
-from deniable.space.grammar import fold, is_clitic, split
+from deniable.space.grammar import ends_in_word, fold, is_clitic, split
 
 Unknown = Literal["draw", "mask", "drop"]
 Case = Literal["lower", "copy"]
@@ -56,7 +56,7 @@ class Lexer:
         self.unknown = unknown
         self.case = case
         for word in keep:
-            if split(word) != ["", word, ""]:
+            if not isinstance(word, str) or not (is_clitic(word) or split(word) == ["", word, ""]):
                 raise InputError(
                     f"The list of words to keep must hold single words. Got {word!r}: list its words apart."
                 )
@@ -90,7 +90,9 @@ class Lexer:
         if len(self._numbers) >= _REMEMBERED:
             self._numbers.clear()
         folded = fold(spelling)
-        number = _KEEP if folded in self.keep else self.space.index.get(folded, _UNKNOWN)
+        # Only capitals may differ from the list: an invisible character can carry a payload.
+        kept = folded in self.keep and spelling.lower() == folded
+        number = _KEEP if kept else self.space.index.get(folded, _UNKNOWN)
         self._numbers[spelling] = number
         return number
 
@@ -99,26 +101,17 @@ class Lexer:
     ) -> tuple[list[str], list[str], npt.NDArray[np.int32]]:
         """Make kept, masked and dropped words part of the gaps around them."""
         out, words = [gaps[0]], []
-        touched = False  # does the gap end in a word that stays?
         for spelling, number, gap in zip(spellings, numbers.tolist(), gaps[1:], strict=True):
             if number >= 0:
-                if touched and not is_clitic(fold(spelling)):
-                    out[-1] += " "
                 words.append(spelling)
                 out.append(gap)
-                touched = False
                 continue
-            if number == _KEEP:
-                literal = spelling
-            elif self.unknown == "mask":
-                literal = MASK
-            else:
-                literal = ""
-                out[-1] = out[-1].rstrip() if out[-1].isspace() else out[-1]
+            literal = spelling if number == _KEEP else MASK if self.unknown == "mask" else ""
+            if not literal and out[-1].isspace():
+                out[-1] = ""
             if literal and not out[-1] and words and not is_clitic(fold(literal)):
                 literal = " " + literal
             out[-1] += literal + gap
-            touched = bool(literal) and not gap
         return out, words, numbers[numbers >= 0]
 
     def write(self, lexed: Lexed, words: Iterable[int]) -> str:
@@ -128,19 +121,30 @@ class Lexer:
         """
         chosen = list(map(self.space.words.__getitem__, words))
         gaps = lexed.gaps
-        if "" in gaps[1:-1]:
+        touching = self._touching(gaps)
+        if touching:
             gaps = gaps.copy()
-            at = 0
-            for _ in range(gaps[1:-1].count("")):
-                at = gaps.index("", at + 1)
+            for at in touching:
                 if not is_clitic(chosen[at]):
-                    gaps[at] = " "
+                    gaps[at] += " "
         if lexed.capitals is not None:
             chosen = [_recase(word, pattern) for word, pattern in zip(chosen, lexed.capitals, strict=True)]
         parts = [""] * (2 * len(chosen) + 1)
         parts[0::2] = gaps
         parts[1::2] = chosen
         return "".join(parts)
+
+    def _touching(self, gaps: list[str]) -> list[int]:
+        """Return the words (by number) that stand right behind another word, drawn, kept or masked."""
+        if self.keep or self.unknown != "draw":
+            return [
+                at for at, gap in enumerate(gaps[:-1]) if (at if not gap else ends_in_word(gap) or gap.endswith(MASK))
+            ]
+        inner = gaps[1:-1]
+        touching: list[int] = []
+        for _ in range(inner.count("")):
+            touching.append(gaps.index("", touching[-1] + 1 if touching else 1))  # noqa: PERF401
+        return touching
 
 
 _LOWER, _TITLE, _UPPER = 0, 1, 2

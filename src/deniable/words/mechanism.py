@@ -165,7 +165,7 @@ class WordMechanism(abc.ABC):
         if not self.space.metric.builtin:
             return Share(compute()["value"], draws)
         name = stream_start(bytes(32), "kept", self.fingerprint).hex()
-        return Share(remember(f"kept-{name}", compute)["value"], draws)
+        return Share(remember(f"kept-{name}", ("value",), compute)["value"], draws)
 
     def __repr__(self) -> str:
         """Return name, parameters and space."""

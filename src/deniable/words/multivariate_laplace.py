@@ -69,18 +69,19 @@ class MultivariateLaplace(WordMechanism):
         return out
 
     @functools.cached_property
-    def _halves(self) -> tuple[npt.NDArray[np.float32], Array]:
-        """Points as float32 (m, n), and |y|^2 / 2 (n,)."""
-        points = self.space.points
-        return np.ascontiguousarray(points.T, dtype=np.float32), 0.5 * np.einsum("nd,nd->n", points, points)
+    def _centred(self) -> tuple[Array, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """Mean of the points (m,); the points around it as float32 (m, n); half their squares (n,)."""
+        mean = self.space.points.mean(axis=0)
+        around = self.space.points - mean
+        halves = 0.5 * np.einsum("nd,nd->n", around, around)
+        return mean, np.ascontiguousarray(around.T, dtype=np.float32), halves.astype(np.float32)
 
     def _nearest(self, noisy: Array) -> Points:
-        """Return (k,) the point nearest to each vector (k, m): argmax of x.y - |y|^2 / 2."""
-        transposed, halves = self._halves
-        bias = halves.astype(np.float32)
+        """Return (k,) the point nearest to each vector (k, m): argmax of x.y - |y|^2 / 2, centred."""
+        mean, transposed, bias = self._centred
         out = np.empty(len(noisy), dtype=np.int32)
         for start in range(0, len(noisy), TOKENS):
-            x = noisy[start : start + TOKENS]
+            x = noisy[start : start + TOKENS] - mean
             x32 = x.astype(np.float32)
             rows = np.arange(len(x))
             best, second = np.full((2, len(x)), -np.inf, dtype=np.float32)
@@ -96,7 +97,8 @@ class MultivariateLaplace(WordMechanism):
                 best = np.maximum(best, top)
             unsure = np.flatnonzero(~(best - second > self._margin(x)))
             for row in unsure:
-                winner[row] = np.argmax(self.space.points @ x[row] - halves)
+                offsets = self.space.points - noisy[start + row]
+                winner[row] = np.argmin(np.einsum("nd,nd->n", offsets, offsets))
             out[start : start + TOKENS] = winner
         return out
 
@@ -106,7 +108,7 @@ class MultivariateLaplace(WordMechanism):
         A float32 sum of m products errs by at most (m + 2) u sum|x_i y_i| with u = 2^-24, the
         rounded inputs and the bias add 4 u; twice that for two scores, doubled once for safety.
         """
-        reach = np.sqrt(2 * self._halves[1].max())
+        reach = np.sqrt(2.0 * float(self._centred[2].max()))
         bound: Array = (x.shape[1] + 6) * 2.0**-24 * (np.linalg.norm(x, axis=1) * reach + reach**2 / 2)
         bound *= 4
         return bound

@@ -161,7 +161,7 @@ def truncated_gumbel(uniform: Array, scale: float, limit: float) -> Array:
 
 def _uniform(generator: AESCounter, count: int) -> Array:
     """Return (count,) uniform draws from (0, 1), never an end point."""
-    uniform: Array = ((generator.random_raw(count) >> np.uint64(11)) + 0.5) * 2.0**-53
+    uniform: Array = ((generator.random_raw(count) >> np.uint64(12)) + 0.5) * 2.0**-52
     return uniform
 
 

@@ -57,7 +57,7 @@ def exact_row(row: Array, poisson: Array, scale: float, limit: float) -> Array:
 
 def _integrate(distances: Array, masses: Array, whole: float, scale: float, limit: float, nodes: int) -> Array:
     kinks = np.unique(distances[:_KINKS]) - limit
-    ends = np.unique(np.concatenate([kinks, np.linspace(kinks[-1], limit, _PANELS + 1)]))
+    ends = np.unique(np.concatenate([kinks, np.linspace(-limit, limit, _PANELS + 1)]))
     x, w = np.polynomial.legendre.leggauss(nodes)
     halves = np.diff(ends)[:, None] / 2
     times = (ends[:-1, None] + halves * (1 + x)).ravel()

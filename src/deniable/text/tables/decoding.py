@@ -11,6 +11,7 @@ CHUNK = 1 << 22
 LONGEST = 1 << 29
 """Characters a single row may have; a quote left open would otherwise swallow the file."""
 
+_NO_FILE_ENCODINGS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
 _UNICODE = {"utf-8", "utf-16-le", "utf-16-be"}
 
 
@@ -93,6 +94,8 @@ def _resolve(encoding: str, first: bytes) -> str:
     """Return the codec's name; UTF-16 is told apart by the byte order mark."""
     try:
         name = codecs.lookup(encoding).name
+        if name in _NO_FILE_ENCODINGS:
+            raise LookupError
         "".encode(name)
     except (LookupError, ValueError):
         raise InputError(f"Unknown encoding {encoding!r}: try utf-8, utf-16, cp1252 or latin-1.") from None

@@ -102,10 +102,11 @@ def _released(
         for column, text in zip(columns, next(texts), strict=True):
             start, end = line.spans[column]
             new = line.raw[start:end]
-            if text:
-                new = source.writable(text)
+            if line.cell(column):
+                new = source.writable(text or "")
                 # Quoted by what is released alone: the quotes of "1,000" would show what stood there.
-                if special.search(new):
+                # An empty cell that is alone in its row would make the row a blank line.
+                if special.search(new) or (not new and len(line.spans) == 1):
                     new = '"' + new.replace('"', '""') + '"'
             parts += (line.raw[at:start], new)
             at = end

@@ -61,6 +61,8 @@ def reading(path: str, report: Callable[[int], None], *, seekable: bool = False)
     if path != PIPE and not Path(path).is_file():
         what = "is a folder" if Path(path).is_dir() else "does not exist"
         raise InputError(f"The input {path!r} {what}: give the path of a file, or - for a pipe.")
+    if path == PIPE and sys.stdin is None:
+        raise InputError("Standard input is closed: give the path of a file.")
     try:
         with contextlib.ExitStack() as stack:
             raw = sys.stdin.buffer if path == PIPE else stack.enter_context(Path(path).open("rb"))
@@ -86,7 +88,7 @@ def writing(*paths: str, force: bool) -> Iterator[list[BinaryIO]]:
 
     Args:
         paths: files, compressed by their endings, or ``-`` for standard output, which is written
-            only when everything else is in place.
+            only when all is known.
         force: overwrite files that exist.
 
     Raises:
@@ -106,14 +108,14 @@ def writing(*paths: str, force: bool) -> Iterator[list[BinaryIO]]:
                 for part, target in zip(parts, targets, strict=True)
             ]
             yield streams
-        for part, target in zip(parts, targets, strict=True):
-            if part is not None and target is not None:
-                part.replace(target)
         for part, stream in zip(parts, streams, strict=True):
             if part is None:
                 stream.seek(0)
                 shutil.copyfileobj(stream, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
+        for part, target in zip(parts, targets, strict=True):
+            if part is not None and target is not None:
+                part.replace(target)
 
 
 @contextlib.contextmanager
@@ -134,8 +136,10 @@ def _compressed(part: Path, suffix: str) -> Iterator[BinaryIO]:
 def check_target(path: str, *, force: bool) -> Path:
     """Return the path of an output that may be written, else raise `InputError`."""
     target = Path(path)
-    if target.is_dir():
-        raise InputError(f"The output {path!r} is a folder: give the path of a file.")
+    if target.is_symlink():
+        target = target.resolve()
+    if target.exists() and not target.is_file():
+        raise InputError(f"The output {path!r} is no regular file: give the path of a file, or - for a pipe.")
     if not target.parent.is_dir():
         raise InputError(f"The folder of the output {path!r} does not exist: create {str(target.parent)!r} first.")
     if target.exists() and not force:

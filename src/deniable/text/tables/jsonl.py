@@ -124,9 +124,9 @@ def _released(window: list[_Line], source: Source, release: Release) -> bytes:
     for line in window:
         at = 0
         if line.row is not None:
-            for (start, end), text in zip(line.spans, next(texts), strict=True):
+            for (_, value), (start, end), text in zip(line.row.cells, line.spans, next(texts), strict=True):
                 literal = line.raw[start:end]
-                if text:
+                if value:
                     # Escaped by the encoding alone: the escapes of the original would show what stood there.
                     literal = json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))
                 parts += (line.raw[at:start], literal)

@@ -1,5 +1,6 @@
 """Parquet, row group by row group; schema, metadata, row groups and compression are kept."""
 
+import itertools
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -25,14 +26,27 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
                     f"The column {column!r} of {layout.name} holds {schema.field(column).type}, "
                     "not text: convert it to strings."
                 )
+            schema = _with_room(schema, column)
+        groups = iter(range(file.num_row_groups))
+        # The first group is read before its metadata: those of a damaged file can crash the reader.
+        first = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
         with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=_codecs(file)) as writer:
-            for group in range(file.num_row_groups):
-                table = file.read_row_group(group)
-                writer.write_table(_released(table, layout, release), row_group_size=max(1, len(table)))
-    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            for table in itertools.chain(first, map(file.read_row_group, groups)):
+                released = _released(table, schema, layout, release)
+                writer.write_table(released, row_group_size=max(1, len(released)))
+    except (pa.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
     return layout.others(schema.names)
+
+
+def _with_room(schema: pa.Schema, column: str) -> pa.Schema:
+    """Return the schema with 32-bit indices in a dictionary column: new texts may be more than the old."""
+    at = schema.get_field_index(column)
+    field = schema.field(at)
+    if not pa.types.is_dictionary(field.type):
+        return schema
+    return schema.set(at, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered)))
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -51,7 +65,7 @@ def _codecs(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, or one pe
     return {path: "none" if codec == "uncompressed" else codec for path, codec in codecs.items()}
 
 
-def _released(table: pa.Table, layout: Layout, release: Release) -> pa.Table:
+def _released(table: pa.Table, schema: pa.Schema, layout: Layout, release: Release) -> pa.Table:
     texts = [table.column(column).to_pylist() for column in layout.columns]
     ids: list[Any] = [None] * len(table)
     if layout.id_column is not None:
@@ -64,7 +78,7 @@ def _released(table: pa.Table, layout: Layout, release: Release) -> pa.Table:
     ]
     released = [cells for window in windows(rows, _size) for cells in release(window)]
     for number, column in enumerate(layout.columns):
-        field = table.schema.field(column)
+        field = schema.field(column)
         new: Any = pa.array([cells[number] for cells in released], type=pa.string())
         if pa.types.is_dictionary(field.type):
             new = new.dictionary_encode()

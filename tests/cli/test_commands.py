@@ -1,0 +1,230 @@
+"""``deniable explain``, ``deniable key``, help and version, and the program as a process."""
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from deniable import TEM, Space, TruncatedGumbel, __version__
+
+PROGRAM = str(Path(sys.executable).with_name("deniable"))
+
+
+def explained(text):
+    """Return the table of outputs: word -> (probability, distance)."""
+    rows = re.findall(r"^(\S+) +(\d\.\d{6}) +(\d+\.\d{3})$", text, flags=re.MULTILINE)
+    return {word: (float(probability), float(distance)) for word, probability, distance in rows}
+
+
+@pytest.mark.parametrize(("name", "make", "epsilon"), [("tem", TEM, 2.0), ("truncated-gumbel", TruncatedGumbel, 60.0)])
+def test_explain_an_exact_law(call, name, make, epsilon):
+    """The likeliest outputs are shown in order, with the law's probabilities and the distances."""
+    result = call("explain", "London", "--space", "space.npz", "--epsilon", epsilon, "--mechanism", name)
+    assert result.code == 0
+    space = Space.load("space.npz")
+    law = dict(zip(space.words, make(space, epsilon=epsilon).probabilities("london"), strict=True))
+    shown = explained(result.text)
+    assert len(shown) == 10
+    assert list(shown) == sorted(law, key=law.get, reverse=True)[:10]
+    for word, (probability, distance) in shown.items():
+        assert probability == pytest.approx(law[word], abs=1e-6)
+        assert distance == pytest.approx(space.distance("london", word), abs=1e-3)
+    assert "exact law over 14 words of space.npz" in result.text
+    assert f"stays as it is with probability {law['london']:.4f}" in result.text
+    kept = sorted(law.values(), reverse=True)
+    reach = next(count for count in range(1, 15) if sum(kept[:count]) >= 0.9)
+    assert f"{reach} words make up 90 % of the outputs" in result.text
+
+
+def test_explain_by_simulation(call, monkeypatch):
+    """Where no law is known the shares of draws are shown, and called so."""
+    monkeypatch.setattr("deniable.cli.explain.DRAWS", 2000)
+    result = call("explain", "food", "--space", "space.npz", "--epsilon", "3", "--mechanism", "multivariate-laplace")
+    assert result.code == 0
+    assert "no exact law is known: shares of 2,000 draws" in result.text
+    assert sum(probability for probability, _ in explained(result.text).values()) <= 1.0
+    assert explained(result.text)["food"][1] == 0.0
+
+
+def test_explain_an_unknown_word(call):
+    """An unknown word is explained as the public word that stands for it."""
+    result = call("explain", "zork", "--space", "space.npz", "--epsilon", "2")
+    public = Space.load("space.npz").unknown
+    assert result.code == 0
+    assert result.text.startswith(f"'zork' is not in the vocabulary: it is read as the public word {public!r}.\n")
+    assert f"{public!r} stays as it is with probability" in result.text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--epsilon", "0"], "'epsilon' parameter of TEM"),
+        (["--epsilon", "1", "--mechanism", "truncatedgumbel"], "Did you mean 'truncated-gumbel'?"),
+        (["--epsilon", "1", "--space", "none"], "No vector file"),
+        ([], "--epsilon"),
+    ],
+)
+def test_explain_refuses(call, refused, options, message):
+    """Wrong options of explain are told in one line."""
+    assert message in refused(call("explain", "food", "--space", "space.npz", *options))
+
+
+def test_key(call, place):
+    """A key is 32 random bytes that only its owner can read."""
+    for name in ("a", "b"):
+        result = call("key", name)
+        assert result.code == 0
+        assert (result.out, "keep it secret" in result.err) == (b"", True)
+        assert stat.S_IMODE((place / name).stat().st_mode) == 0o600
+    first, second = (place / "a").read_bytes(), (place / "b").read_bytes()
+    assert len(first) == len(second) == 32
+    assert first != second
+
+
+def test_keys_are_never_overwritten(call, refused, place):
+    """A file that exists, a link that leads nowhere and a folder are no place for a key."""
+    refused.given(k=bytes(32))
+    assert "keys are never overwritten" in refused(call("key", "k"))
+    (place / "link").symlink_to("nowhere")
+    refused(call("key", "link"), new=["link"])
+    assert "cannot be written: No such file" in refused(call("key", "none/k"), new=["link"])
+    refused(call("key", "."), new=["link"])
+    refused(call("key"), new=["link"])
+
+
+def test_version(call):
+    """--version shows the version."""
+    result = call("--version")
+    assert (result.code, result.text) == (0, f"deniable {__version__}\n")
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+@pytest.mark.parametrize(
+    ("command", "parts"),
+    [
+        ([], ["privatize", "explain", "key", "--version"]),
+        (["explain"], ["WORD", "--epsilon", "--mechanism", "--space", "--metric"]),
+        (["key"], ["FILE", "secret key"]),
+        (
+            ["privatize"],
+            [
+                "INPUT",
+                "--epsilon",
+                "--output",
+                "--column",
+                "--mechanism",
+                "--space",
+                "--metric",
+                "--id",
+                "--key-file",
+                "--seed",
+                "--unknown",
+                "--case",
+                "--keep",
+                "--format",
+                "--delimiter",
+                "--encoding",
+                "--workers",
+                "--certificate",
+                "--force",
+            ],
+        ),
+    ],
+)
+def test_help(call, command, parts, flag):
+    """Every command shows its options."""
+    result = call(*command, flag)
+    assert (result.code, result.err) == (0, "")
+    assert "Usage: deniable" in result.text
+    assert [part for part in parts if part not in result.text] == []
+
+
+def test_no_arguments(call):
+    """Without arguments the help is shown."""
+    result = call()
+    assert (result.code, result.err) == (0, "")
+    assert "Usage: deniable" in result.text
+
+
+def test_help_loads_nothing_heavy(place):
+    """Help is quick, since numpy and its kin are loaded only when needed."""
+    code = (
+        "import sys; from deniable.cli.main import main; main(['privatize', '--help']); "
+        "print(sorted({'numpy', 'scipy', 'numba', 'sklearn', 'pyarrow'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=place, capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+
+
+def start(place, *options, **streams):
+    """Start a run that reads standard input, and wait until it does."""
+    command = [PROGRAM, "privatize", "-", "--format", "csv", "--space", "space.npz", "--epsilon", "2", *options]
+    process = subprocess.Popen(command, cwd=place, stdin=subprocess.PIPE, stderr=subprocess.PIPE, **streams)
+    deadline = time.monotonic() + 60
+    while not any(path.suffix == ".part" for path in place.iterdir()):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals(place, number):
+    """A run that is interrupted or terminated says so in one line, fails, and leaves nothing."""
+    before = sorted(place.iterdir())
+    process = start(place, "-o", "out.csv")
+    process.stdin.write(b"text\nthe\n")
+    process.stdin.flush()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert sorted(place.iterdir()) == before
+    assert (process.returncode, err) == (2, b"deniable: interrupted: nothing was written.\n")
+
+
+def test_a_process_in_a_pipeline(place):
+    """The installed program works between pipes and exits 0."""
+    command = [PROGRAM, "privatize", "-", "--format", "txt", "--space", "space.npz", "--epsilon", "2", "-o", "-"]
+    done = subprocess.run(
+        [*command, "--certificate", "c.json"], cwd=place, input=b"the food\n\nLondon", capture_output=True, check=False
+    )
+    assert done.returncode == 0
+    assert [len(line.split()) for line in done.stdout.split(b"\n")] == [2, 0, 1]
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_standard_output(place):
+    """A certificate does not appear where its table could not be written."""
+    command = [PROGRAM, "privatize", "in.csv", "--space", "space.npz", "--epsilon", "2", "-o", "-"]
+    before = sorted(place.iterdir())
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*command, "--certificate", "c.json"],
+            cwd=place,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (2, "deniable: No space left on device: nothing was written.\n")
+    assert sorted(place.iterdir()) == before
+
+
+def test_the_terminal_may_be_ascii(place):
+    """explain writes words of any script to an output of any encoding."""
+    (place / "v.txt").write_text("čaj 0 1\nthe 1 0\nfood 1 1\n", encoding="utf-8")
+    done = subprocess.run(
+        [PROGRAM, "explain", "the", "--space", "v.txt", "--epsilon", "2"],
+        cwd=place,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"food" in done.stdout

@@ -1,0 +1,259 @@
+"""The grammar of words: nothing is lost, nothing but gaps passes, and the examples that matter."""
+
+import sys
+import time
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from deniable.space.grammar import fold, is_clitic, is_one_word, split
+
+ANY_TEXT = st.text(st.characters(), max_size=60)
+_ENGLISH = ["don't", "n't", "'s", "'", "o'clock", "N'T", "'LL", "a"]
+_NUMBERS = ["1,000", "3.14", "10:30", "1,", ",", ":", "0", "_", "-", "$", "+", "^"]
+_SPACES = [" ", "\x1c", "\x85", "\u2028"]
+_INVISIBLE = ["\x00", "\x01", "\x02", "\u00ad", "\u200d", "\ufe0f", "\ufeff", "\u20e3", "\U000e0067"]
+_OTHERS = ["\u2019", "\U0001f600", "\U0001f3fd", "\u0301", "\ud83d", "\ue000", "\u0660", "\u0905\u093e"]
+PIECES = st.sampled_from(_ENGLISH + _NUMBERS + _SPACES + _INVISIBLE + _OTHERS)
+ANY_PIECES = st.lists(PIECES, max_size=12).map("".join)
+
+
+def passes(letter):
+    """Say whether a character may pass through: white space, punctuation, or one of three kinds of symbols."""
+    return (
+        letter.isspace()
+        or unicodedata.category(letter)[0] in "PZ"
+        or unicodedata.category(letter) in {"Sm", "Sc", "Sk"}
+    )
+
+
+def words(text):
+    """Return the words of a text."""
+    return split(text)[1::2]
+
+
+def check(text):
+    """Check what must hold for every text."""
+    parts = split(text)
+    assert "".join(parts) == text
+    assert len(parts) % 2 == 1
+    assert all(parts[1::2])
+    assert all(passes(letter) for gap in parts[0::2] for letter in gap)
+    assert not any(letter.isspace() for word in parts[1::2] for letter in word)
+
+
+@settings(max_examples=500)
+@given(ANY_TEXT)
+@example("")
+@example("\ud800 lone \udfff")
+def test_nothing_is_lost_and_only_gaps_pass(text):
+    """The parts join to the text, words are not empty, and gaps hold no letter, digit, mark or emoji."""
+    check(text)
+
+
+@settings(max_examples=500)
+@given(ANY_PIECES)
+def test_nothing_is_lost_where_rules_meet(text):
+    """The same holds for texts put together from what the rules treat specially."""
+    check(text)
+
+
+def test_every_character_alone():
+    """Every code point on a line of its own is a word or a gap by its category."""
+    text = "\n".join(map(chr, range(sys.maxunicode + 1)))
+    parts = split(text)
+    assert "".join(parts) == text
+    assert all(map(passes, set("".join(parts[0::2]))))
+    assert not any(letter.isalnum() for letter in "".join(parts[0::2]))
+
+
+def test_every_character_between_letters():
+    """Every code point of the first two planes between two letters is part of a word or a gap by its category."""
+    parts = split("".join(f"a{chr(code)}a " for code in range(0x20000)))
+    assert all(map(passes, set("".join(parts[0::2]))))
+
+
+@given(st.one_of(st.text(st.characters(max_codepoint=127), max_size=40), ANY_PIECES.filter(str.isascii)))
+def test_ascii_and_unicode_paths_agree(text):
+    """A text in ASCII is cut as it is before a word in another script, which takes the general path."""
+    assert split(text + " \u00e9") == [*split(text + " ")[:-1], split(text + " ")[-1], "\u00e9", ""]
+
+
+@given(ANY_TEXT)
+@example("A\u00ad\u0301")
+@example("e\u200d\u0301")
+def test_folding_twice_is_folding_once(text):
+    """A folded word is its own folded form, for the words that a text holds."""
+    for word in words(text):
+        once = fold(word)
+        assert fold(once) == once
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The food in London was great.", ["The", "food", "in", "London", "was", "great"]),
+        ("don't", ["do", "n't"]),
+        ("DON'T", ["DO", "N'T"]),
+        ("can't won't ain't", ["ca", "n't", "wo", "n't", "ai", "n't"]),
+        ("don\u2019t", ["do", "n\u2019t"]),
+        (
+            "it's we'll they've I'm you're he'd",
+            ["it", "'s", "we", "'ll", "they", "'ve", "I", "'m", "you", "'re", "he", "'d"],
+        ),
+        ("It\u2019s", ["It", "\u2019s"]),
+        ("o'clock O'Brien rock'n'roll", ["o'clock", "O'Brien", "rock'n'roll"]),
+        ("y'all'd've", ["y'all", "'d", "'ve"]),
+        ("couldn't've", ["could", "n't", "'ve"]),
+        ("dogs' 'quoted' 'tis", ["dogs", "quoted", "tis"]),
+        ("'s", ["s"]),
+        ("n't", ["n't"]),
+        ("'sup it'sa", ["sup", "it'sa"]),
+        ("1,000 3.14 10:30 1,000,000.50", ["1,000", "3.14", "10:30", "1,000,000.50"]),
+        ("1. 2, 3: 4", ["1", "2", "3", "4"]),
+        ("-5 +5 $5 5% #5", ["5", "5", "5", "5", "5"]),
+        ("v1.2 2nd 3rd 4x4", ["v1", "2", "2nd", "3rd", "4x4"]),
+        ("1,000s 1.5kg", ["1", "000s", "1", "5kg"]),
+        ("state-of-the-art", ["state", "of", "the", "art"]),
+        ("user_name@mail.com", ["user", "name", "mail", "com"]),
+        ("a/b a\\b a|b a*b a^b a~b a`b", ["a", "b"] * 7),
+    ],
+)
+def test_english(text, expected):
+    """Contractions, apostrophes, numbers and compounds are cut as documented."""
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("caf\u00e9 cafe\u0301", ["caf\u00e9", "cafe\u0301"]),
+        ("na\u00efve \u0160koda \u00dcber", ["na\u00efve", "\u0160koda", "\u00dcber"]),
+        (
+            "\u043f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440!",
+            ["\u043f\u0440\u0438\u0432\u0435\u0442", "\u043c\u0438\u0440"],
+        ),
+        (
+            "\u092e\u0948\u0902 \u0939\u093f\u0928\u094d\u0926\u0940\u0964",
+            ["\u092e\u0948\u0902", "\u0939\u093f\u0928\u094d\u0926\u0940"],
+        ),
+        ("\u0ba4\u0bae\u0bbf\u0bb4\u0bcd", ["\u0ba4\u0bae\u0bbf\u0bb4\u0bcd"]),
+        (
+            "\u0645\u0631\u062d\u0628\u0627\u060c \u0639\u0627\u0644\u0645\u061f",
+            ["\u0645\u0631\u062d\u0628\u0627", "\u0639\u0627\u0644\u0645"],
+        ),
+        ("\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f", ["\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f"]),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"]),
+        ("\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd", ["\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd"]),
+        ("\u65e5\u672c\u8a9e\u3001\u4e2d\u6587\u3002", ["\u65e5\u672c\u8a9e", "\u4e2d\u6587"]),
+        ("\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22", ["\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22"]),
+        ("\u0661\u0662\u0663 \u00bd x\u00b2", ["\u0661\u0662\u0663", "\u00bd", "x\u00b2"]),
+        ("se\u00f1or\u00bfqu\u00e9? \u00aboui\u00bb", ["se\u00f1or", "qu\u00e9", "oui"]),
+    ],
+)
+def test_other_scripts(text, expected):
+    """Letters, marks and digits of any script make up words; their punctuation does not."""
+    assert words(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["pass\u200bword", "\u200bhidden", "soft\u00adhyphen", "\u202eright", "a\u2060b", "\ufeffmark", "\u180eold"]
+)
+def test_invisible_characters_do_not_pass(text):
+    """Zero-width characters and direction marks are parts of words, since they could carry a message."""
+    assert split(text) == ["", text, ""]
+
+
+@pytest.mark.parametrize(
+    "emoji",
+    [
+        "\U0001f600",
+        "\U0001f44d\U0001f3fd",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "\u2764\ufe0f",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
+        "\U0001f1eb\U0001f1f7",
+        "\u2603",
+        "\u00a9",
+        "\ue000",
+        "\ud83d",
+        "\x00",
+        "\x1b",
+        "\x7f",
+        "\U000e0fff",
+    ],
+)
+def test_symbols_are_words(emoji):
+    """An emoji with its tone and joiners, other symbols, controls and lone surrogates are words of their own."""
+    assert split(emoji) == ["", emoji, ""]
+    assert split(f"great {emoji}!") == ["", "great", " ", emoji, "!"]
+    assert split(f"great{emoji}day")[1::2] == ["great", emoji, "day"]
+
+
+@pytest.mark.parametrize(
+    "gap", [" ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u2028", "\x85", "\x0b", "\x0c", "\x1c"]
+)
+def test_white_space_passes(gap):
+    """White space of any kind separates words and stays as it is."""
+    assert split(f"one{gap}two") == ["", "one", gap, "two", ""]
+
+
+@pytest.mark.parametrize(
+    "gap", [*".,;:!?-_()[]{}'\"/\\@#%&*$+<=>^`|~", *"\u2014\u2026\u201c\u20ac\u00d7\u00b4\u3002\u066b"]
+)
+def test_punctuation_passes(gap):
+    """Punctuation, and mathematical, currency and modifier symbols stay as they are."""
+    assert split(f"one {gap} two") == ["", "one", f" {gap} ", "two", ""]
+
+
+@pytest.mark.parametrize(
+    ("word", "folded"),
+    [
+        ("London", "london"),
+        ("LONDON", "london"),
+        ("CAFE\u0301", "caf\u00e9"),
+        ("\u00c9COLE", "\u00e9cole"),
+        ("n\u2019t", "n't"),
+        ("N'T", "n't"),
+        ("soft\u00adhyphen", "softhyphen"),
+        ("pass\u200bword", "password"),
+        ("\u041c\u0418\u0420", "\u043c\u0438\u0440"),
+        ("\u65e5\u672c", "\u65e5\u672c"),
+        ("1,000", "1,000"),
+        ("\u200b", ""),
+    ],
+)
+def test_folding(word, folded):
+    """Words are looked up in lower case, composed, with straight apostrophes and nothing invisible."""
+    assert fold(word) == folded
+
+
+def test_clitics():
+    """The second parts of contractions are known as such, and nothing else is."""
+    assert all(is_clitic(word) for word in ("n't", "'s", "'d", "'m", "'re", "'ve", "'ll"))
+    assert not any(is_clitic(word) for word in ("N'T", "s", "not", "", "'", "'t", "o'clock"))
+
+
+@pytest.mark.parametrize("entry", ["london", "o'clock", "1,000", "'s", "n't", "caf\u00e9", "\u65e5\u672c", "x2"])
+def test_entries_that_are_one_word(entry):
+    """What a text would give as one word with a letter or digit can stand in a space."""
+    assert is_one_word(entry)
+
+
+@pytest.mark.parametrize(
+    "entry", ["", " ", ".", "--", "a-b", "new york", "don't", "'", "'ss'", "\U0001f600", "...", "it's", "1,000s", "a "]
+)
+def test_entries_that_are_not_one_word(entry):
+    """Punctuation, symbols, and what a text would give as several words, or as none, cannot."""
+    assert not is_one_word(entry)
+
+
+def test_long_runs_take_linear_time():
+    """Long runs of letters, digits, apostrophes or symbols are cut without a quadratic search."""
+    for unit in ("a", "1", "'", "1,", "n't", "a'", "\x01", "\u00e9", "\U0001f600\u200d", "'s", "'n", "1.a"):
+        text = unit * (200_000 // len(unit))
+        started = time.perf_counter()
+        assert "".join(split(text)) == text
+        assert time.perf_counter() - started < 5

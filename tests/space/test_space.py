@@ -1,0 +1,470 @@
+"""The space: folding, points, distances, extent, the cache and the default of GloVe."""
+
+import copy
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+from deniable.space.grammar import fold, is_clitic, split
+from tests.contracts import reference
+
+METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
+
+
+def is_refused(match, *arguments, **options):
+    """Check that a space cannot be made, with one line that says why."""
+    with pytest.raises(dn.InputError, match=match) as caught:
+        dn.Space(*arguments, **options)
+    assert "\n" not in str(caught.value)
+
+
+class TestWords:
+    """Words are folded, and each folded form stands once."""
+
+    def test_words_are_folded_and_repeats_noted(self):
+        """Of words that fold to one form the first stands, and a note counts the others."""
+        space = dn.Space(["The", "the", "CAT", "Cat", "cat", "dog"], np.arange(12.0).reshape(6, 2))
+        assert space.words == ("the", "cat", "dog")
+        np.testing.assert_array_equal(space.vectors, [[0, 1], [4, 5], [10, 11]])
+        assert space.notes == ("3 entries repeat a word but for capitals; the first of each was kept",)
+        assert len(space) == 3
+
+    def test_blank_and_broken_words_are_left_out(self):
+        """Words that are blank or hold a line break are left out with a note."""
+        space = dn.Space(["a", "", " ", "b\nc", "\u2028", "d\r", "b"], np.arange(7.0)[:, None])
+        assert space.words == ("a", "b")
+        assert space.notes == ("5 entries are blank or hold a line break and were left out",)
+
+    def test_notes_of_the_reader_come_first(self):
+        """Remarks about how words were read are kept before those about the words."""
+        space = dn.Space(["a", "A", "b"], np.eye(3), notes=["read in a hurry"])
+        assert space.notes[0] == "read in a hurry"
+        assert len(space.notes) == 2
+
+    def test_membership_is_folded(self, small_space):
+        """A word is found whatever its capitals and invisible characters; other objects are not."""
+        assert "baran" in small_space
+        assert "BaRan" in small_space
+        assert "ba\u00adran" in small_space
+        assert "nonesuch" not in small_space
+        assert 3 not in small_space
+        assert None not in small_space
+
+    def test_number_is_the_place_in_the_list(self, small_space):
+        """`number` inverts `words`."""
+        assert [small_space.number(word.upper()) for word in small_space.words] == list(range(60))
+
+    def test_repr_shows_size_metric_and_source(self, small_space):
+        """The repr is one short line."""
+        assert repr(small_space) == "Space(60 words x 4, euclidean, given in memory)"
+
+    def test_vectors_cannot_be_changed(self, small_space):
+        """The vectors are read-only, since laws and the fingerprint depend on them."""
+        with pytest.raises(ValueError, match="read-only"):
+            small_space.vectors[0, 0] = 1.0
+
+    def test_space_keeps_a_copy_of_the_vectors(self):
+        """Changing the array that was given changes nothing in the space."""
+        given_vectors = np.eye(3)
+        space = dn.Space(["a", "b", "c"], given_vectors)
+        given_vectors[:] = 7.0
+        np.testing.assert_array_equal(space.vectors, np.eye(3))
+
+    @pytest.mark.parametrize("vectors", [[[1, 2], [3, 4]], np.array([[1, 2], [3, 4]], dtype=np.float16)])
+    def test_vectors_may_be_any_numbers(self, vectors):
+        """Lists and other number types become float64."""
+        space = dn.Space(["a", "b"], vectors)
+        assert space.vectors.dtype == np.float64
+        assert space.distance("a", "b") == pytest.approx(np.sqrt(8))
+
+
+class TestRefusals:
+    """What cannot be a space is refused with one line."""
+
+    def test_shapes_must_match(self):
+        """The number of words and of vectors must agree, and vectors must be a matrix."""
+        is_refused(r"shape \(n, d\) with n = 2 words. Got \(3, 3\)", ["a", "b"], np.eye(3))
+        is_refused(r"Got \(2,\)", ["a", "b"], [1.0, 2.0])
+        is_refused(r"Got \(2, 0\)", ["a", "b"], np.empty((2, 0)))
+        is_refused(r"must be an array", ["a", "b"], [[1.0, 2.0], [3.0]])
+        is_refused(r"must be an array", ["a", "b"], [["x"], ["y"]])
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+    def test_numbers_must_be_finite(self, value):
+        """A vector with NaN or infinity is refused with its word."""
+        is_refused(r"The vector of 'b' holds a number that is not finite", ["a", "b"], [[0.0, 1.0], [2.0, value]])
+
+    def test_two_points_are_needed(self):
+        """One word, none, or several at one point leave nothing to choose from."""
+        is_refused("at least two words with different vectors", ["a"], [[1.0]])
+        is_refused("at least two words with different vectors", [], np.empty((0, 3)))
+        is_refused("at least two words with different vectors", ["a", "A"], [[1.0], [2.0]])
+        is_refused("at least two words with different vectors", ["a", "b"], [[1.0], [1.0]])
+        is_refused("at least two words with different vectors", ["a", "b"], [[0.0], [-0.0]])
+        is_refused("at least two words with different vectors", ["", " "], [[1.0], [2.0]])
+
+    @pytest.mark.parametrize("word", [None, 3, b"a"])
+    def test_words_must_be_strings(self, word):
+        """A word that is no string is refused with its place."""
+        is_refused(r"Words must be strings. Got .* at position 1", ["a", word], np.eye(2))
+
+    def test_unknown_word_is_refused(self, small_space):
+        """Asking about a word outside the space names it and what takes such words."""
+        for use in (
+            lambda: small_space.number("nonesuch"),
+            lambda: small_space.distance("baran", "nonesuch"),
+            lambda: small_space.neighbours("nonesuch"),
+        ):
+            with pytest.raises(dn.InputError, match=r"'nonesuch' is not one of the 60 words .* TextPrivatizer"):
+                use()
+
+    @pytest.mark.parametrize("factor", [1e160, 1e200, 1e300])
+    @pytest.mark.filterwarnings("ignore:overflow")
+    def test_vectors_too_large_for_their_distances(self, small_space, small_vectors, factor):
+        """Finite vectors whose squares overflow are refused, or have finite distances: never NaN."""
+        try:
+            space = dn.Space(small_space.words, small_vectors * factor)
+        except dn.InputError:
+            return
+        assert np.isfinite(space.distances(range(60))).all()
+
+    @pytest.mark.parametrize("factor", [1e-160, 1e-200, 1e-300])
+    def test_vectors_too_small_for_their_distances(self, small_space, small_vectors, factor):
+        """Different vectors whose squares underflow are refused, or lie apart: never at distance 0."""
+        try:
+            space = dn.Space(small_space.words, small_vectors * factor)
+        except dn.InputError:
+            return
+        distances = space.distances(range(60))
+        assert (distances[~np.eye(60, dtype=bool)] > 0).all()
+
+
+@pytest.fixture(scope="module", params=METRICS)
+def measured(request, small_space, small_vectors):
+    """Return a space with each metric, and its distances by the textbook."""
+    space = dn.Space(small_space.words, small_vectors, metric=request.param)
+    return space, reference.distances(small_vectors, request.param)
+
+
+class TestDistances:
+    """Distances, neighbours and extent agree with the textbook under every metric."""
+
+    def test_distance(self, measured):
+        """The distance of two words is the metric's, in either order, and 0 from a word to itself."""
+        space, expected = measured
+        for first, second in ((0, 1), (7, 59), (30, 31)):
+            one, other = space.words[first], space.words[second]
+            assert space.distance(one, other) == pytest.approx(expected[first, second], rel=1e-12, abs=1e-11)
+            assert space.distance(one, other) == pytest.approx(space.distance(other, one), rel=1e-14)
+            assert space.distance(one, one) == 0.0
+
+    def test_distances(self, measured):
+        """Rows of distances agree, with an exact zero on the diagonal."""
+        space, expected = measured
+        rows = space.distances(range(60))
+        np.testing.assert_allclose(rows, expected, rtol=1e-12, atol=1e-11)
+        assert (np.diagonal(rows) == 0).all()
+        assert space.distances([]).shape == (0, 60)
+
+    def test_neighbours(self, measured):
+        """Neighbours come nearest first, without the word itself."""
+        space, expected = measured
+        for number in (0, 13, 59):
+            order = [other for other in np.argsort(expected[number], kind="stable") if other != number]
+            found = space.neighbours(space.words[number], 7)
+            assert [word for word, _ in found] == [space.words[other] for other in order[:7]]
+            np.testing.assert_allclose([d for _, d in found], expected[number][order[:7]], rtol=1e-12, atol=1e-11)
+        assert len(space.neighbours("baran")) == 10
+        assert len(space.neighbours("baran", 1000)) == 59
+        assert space.neighbours("baran", 0) == []
+
+    def test_extent(self, measured):
+        """Diameter and separation are the largest and smallest distance over all pairs."""
+        space, expected = measured
+        pairs = expected[np.triu_indices(60, 1)]
+        assert space.diameter == pytest.approx(pairs.max(), rel=1e-11)
+        assert space.separation == pytest.approx(pairs.min(), rel=1e-11)
+
+    def test_extent_over_several_blocks(self):
+        """The pair that attains an extreme is found wherever it stands among the blocks."""
+        spots = 10.0 * np.arange(200)
+        for first, second in ((0, 199), (63, 64), (198, 199), (64, 130)):
+            moved = spots.copy()
+            moved[second] = moved[first] + 0.25
+            space = dn.Space([f"w{number}" for number in range(200)], moved[:, None])
+            assert space.separation == pytest.approx(0.25, rel=1e-9)
+            assert space.diameter == pytest.approx(moved.max() - moved.min())
+
+    @pytest.mark.parametrize("workers", [1, 2, 3])
+    def test_rows_do_not_depend_on_batches_or_workers(self, workers, measured):
+        """A row is the same to the last bit alone, among others, in any order and by any number of workers."""
+        space, _ = measured
+        alone = np.concatenate([space.distances([point]) for point in range(60)])
+        order = np.random.default_rng(workers).integers(60, size=200)
+        blocks = space.sweep(lambda _, rows: rows.copy(), order, workers)
+        np.testing.assert_array_equal(np.concatenate(blocks), alone[order])
+
+    def test_rows_of_glove_do_not_depend_on_batches_or_workers(self, glove):
+        """The same holds for 50,000 words."""
+        points = np.array([0, 1, 777, 25_000, 49_999])
+        alone = np.concatenate([glove.distances([point]) for point in points])
+        crowd = np.concatenate([np.arange(100, 100 + 62), points, np.arange(3)])
+        for workers in (1, 2):
+            blocks = glove.sweep(lambda _, rows: rows.copy(), crowd, workers)
+            np.testing.assert_array_equal(np.concatenate(blocks)[62:67], alone)
+        np.testing.assert_array_equal(glove.distances(points[::-1]), alone[::-1])
+
+    def test_sweep_tells_where_each_block_starts(self, small_space):
+        """Visits get consecutive starts and at most 64 rows, and their results come in order."""
+        seen = small_space.sweep(lambda start, rows: (start, len(rows)), np.zeros(130, dtype=int))
+        assert seen == [(0, 64), (64, 64), (128, 2)]
+
+    @given(
+        st.lists(st.tuples(*[st.integers(-1000, 1000)] * 3), min_size=2, max_size=20, unique=True),
+        st.sampled_from([1e-3, 1.0, 1e3]),
+        st.sampled_from([0.0, 1e3]),
+    )
+    def test_euclidean_distances_are_exact_for_close_pairs(self, vectors, unit, offset):
+        """Distances keep their leading digits where the vectors are long and their difference is short."""
+        matrix = np.array(vectors) * unit + offset * unit
+        space = dn.Space([f"w{number}" for number in range(len(matrix))], matrix)
+        np.testing.assert_allclose(
+            space.distances(range(len(matrix))), reference.distances(matrix), rtol=1e-8, atol=1e-30
+        )
+
+
+class TestTwins:
+    """Words with equal vectors are one point."""
+
+    def test_points_are_the_distinct_vectors(self, twin_space):
+        """Points stand in order of first appearance, and every word knows its own."""
+        assert twin_space.points.shape == (5, 2)
+        np.testing.assert_array_equal(twin_space.points[twin_space.point_of], twin_space.vectors)
+        order, ends = twin_space.members
+        groups = np.split(order, ends[:-1])
+        assert [sorted(group.tolist()) for group in groups] == [
+            np.flatnonzero(twin_space.point_of == point).tolist() for point in range(5)
+        ]
+
+    def test_extent_leaves_twins_out(self, twin_space):
+        """Separation is over words at different points, and so never 0."""
+        assert twin_space.separation == pytest.approx(1.0)
+        assert twin_space.diameter == pytest.approx(np.hypot(3.0, 1.5))
+        assert twin_space.distance(twin_space.words[0], twin_space.words[3]) == 0.0
+
+    def test_neighbours_include_twins(self, twin_space):
+        """Twins of a word are its neighbours at distance 0, the word itself is not."""
+        found = twin_space.neighbours(twin_space.words[11], 4)
+        assert [word for word, distance in found if distance == 0] == [twin_space.words[n] for n in (0, 3, 5)]
+
+    def test_zero_and_minus_zero_are_one_point(self):
+        """Two bit patterns of the number zero do not make two points."""
+        space = dn.Space(["a", "b", "c"], [[0.0, 1.0], [-0.0, 1.0], [2.0, 1.0]])
+        assert space.point_of.tolist() == [0, 0, 1]
+
+    def test_parallel_vectors_are_one_point_under_the_angular_metric(self):
+        """Positive multiples of a vector, and only those, lie at one point under the angle."""
+        base = np.random.default_rng(4).normal(size=(20, 6))
+        vectors = np.concatenate([base, 7.3 * base, -base, 1e-5 * base])
+        space = dn.Space([f"w{number}" for number in range(80)], vectors, metric="angular")
+        expected = np.concatenate([np.arange(20), np.arange(20), np.arange(20, 40), np.arange(20)])
+        assert space.point_of.tolist() == expected.tolist()
+        assert space.distance("w0", "w40") == pytest.approx(np.pi)
+
+
+class TestUnknown:
+    """One public word stands for every unknown one."""
+
+    def test_it_is_the_nearest_to_the_mean(self, small_space, small_vectors):
+        """It is the word nearest to the mean vector, found by the textbook."""
+        offsets = np.linalg.norm(small_vectors - small_vectors.mean(axis=0), axis=1)
+        assert small_space.unknown == small_space.words[offsets.argmin()]
+
+    def test_it_does_not_depend_on_the_metric_or_the_process(self, small_space, small_vectors):
+        """Equal words and vectors give an equal word, so that two runs agree."""
+        words = [dn.Space(small_space.words, small_vectors, metric=metric).unknown for metric in METRICS]
+        assert words == [small_space.unknown] * 4
+
+
+class TestFingerprint:
+    """The fingerprint tells spaces apart, whatever they are used for."""
+
+    def test_equal_spaces_have_equal_fingerprints(self, small_space, small_vectors):
+        """It depends on words, vectors and metric, and not on source or notes."""
+        again = dn.Space(small_space.words, small_vectors.tolist(), source="elsewhere", notes=["n"])
+        assert again.fingerprint == small_space.fingerprint
+
+    def test_different_spaces_have_different_fingerprints(self, small_space, small_vectors):
+        """One word, one bit of one number, the order or the metric changes it."""
+        nudged = small_vectors.copy()
+        nudged[3, 2] = np.nextafter(nudged[3, 2], 9)
+        spaces = [
+            small_space,
+            dn.Space(("other", *small_space.words[1:]), small_vectors),
+            dn.Space(small_space.words, nudged),
+            dn.Space(small_space.words[::-1], small_vectors[::-1]),
+            dn.Space(small_space.words, small_vectors[:, ::-1]),
+            dn.Space(small_space.words, small_vectors.reshape(60, 2, 2).transpose(0, 2, 1).reshape(60, 4)),
+            *(dn.Space(small_space.words, small_vectors, metric=metric) for metric in METRICS[1:]),
+        ]
+        assert len({space.fingerprint for space in spaces}) == len(spaces)
+
+    def test_function_of_the_users_own_is_not_taken_for_a_built_in_metric(self, small_space, small_vectors):
+        """A function called like a built-in metric makes another space than the metric itself."""
+
+        def euclidean(left, right):
+            return np.abs(left[:, None] - right[None]).sum(axis=2)
+
+        space = dn.Space(small_space.words, small_vectors, metric=euclidean)
+        assert space.fingerprint != small_space.fingerprint
+
+
+class TestCache:
+    """The extent is remembered between processes, and the cache can always fail."""
+
+    @pytest.fixture
+    def cache(self, tmp_path, monkeypatch):
+        """Return a cache folder of the test's own, not made yet."""
+        folder = tmp_path / "deep" / "cache"
+        monkeypatch.setenv("DENIABLE_CACHE", str(folder))
+        return folder
+
+    @staticmethod
+    def make():
+        """Return a small space whose extent is 1 and 3."""
+        return dn.Space(["a", "b", "c"], [[0.0], [1.0], [3.0]])
+
+    def test_second_computation_reads_the_file(self, cache):
+        """The file that the first computation wrote is what the second one returns."""
+        assert (self.make().separation, self.make().diameter) == (1.0, 3.0)
+        (file,) = cache.iterdir()
+        assert json.loads(file.read_text()) == {"diameter": 3.0, "separation": 1.0}
+        file.write_text('{"diameter": 30.0, "separation": 10.0}')
+        assert (self.make().separation, self.make().diameter) == (10.0, 30.0)
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"",
+            b"{",
+            b"null",
+            b"[]",
+            b"3.0",
+            b"\xff\xfe\x00garbage",
+            b'{"diameter": "3", "separation": 1.0}',
+            b'{"diameter": null, "separation": 1.0}',
+            b'{"diameter": 3.0}',
+            b"{}",
+        ],
+    )
+    def test_corrupt_file_is_ignored(self, cache, content):
+        """A file that cannot be used is computed anew and written over."""
+        assert self.make().diameter == 3.0
+        (file,) = cache.iterdir()
+        file.write_bytes(content)
+        assert (self.make().separation, self.make().diameter) == (1.0, 3.0)
+        assert json.loads(file.read_text()) == {"diameter": 3.0, "separation": 1.0}
+
+    def test_folder_that_cannot_be_written_is_no_matter(self, tmp_path, monkeypatch):
+        """Where the folder cannot be made there is no cache, and nothing else changes."""
+        (tmp_path / "file").write_text("in the way")
+        monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file" / "cache"))
+        assert (self.make().separation, self.make().diameter) == (1.0, 3.0)
+        assert (tmp_path / "file").read_text() == "in the way"
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+    def test_read_only_folder_is_no_matter(self, cache):
+        """Where the folder may not be written there is no cache either."""
+        cache.mkdir(parents=True)
+        cache.chmod(0o500)
+        assert self.make().diameter == 3.0
+        assert list(cache.iterdir()) == []
+
+    def test_metrics_do_not_share_a_file(self, cache, small_space, small_vectors):
+        """Each space and metric has a file of its own."""
+        extents = {dn.Space(small_space.words, small_vectors, metric=metric).diameter for metric in METRICS}
+        assert len(extents) == 4
+        assert len(list(cache.iterdir())) == 4
+
+    def test_extent_of_a_function_of_the_users_own_is_not_kept(self, cache):
+        """A function has no fingerprint, so that nothing is remembered under its name."""
+        space = dn.Space(["a", "b", "c"], [[0.0], [1.0], [3.0]], metric=lambda x, y: 2 * np.abs(x - y.T))
+        assert (space.separation, space.diameter) == (2.0, 6.0)
+        assert not cache.exists()
+
+
+class TestCopies:
+    """A space can be copied and sent."""
+
+    @pytest.mark.parametrize("metric", METRICS)
+    def test_pickle_keeps_everything(self, small_space, small_vectors, metric):
+        """A space sent to another process has the same words, distances, extent and fingerprint."""
+        space = dn.Space(small_space.words, small_vectors, metric=metric, source="here", notes=["n"])
+        before = space.distances([3])
+        sent = pickle.loads(pickle.dumps(space))
+        assert (sent.words, sent.source, sent.notes) == (space.words, space.source, space.notes)
+        assert sent.fingerprint == space.fingerprint
+        assert sent.diameter == space.diameter
+        np.testing.assert_array_equal(sent.distances([3]), before)
+
+    def test_pickle_keeps_the_vectors_read_only(self, small_space, small_vectors):
+        """The vectors of a space that was sent cannot be changed either."""
+        space = dn.Space(small_space.words, small_vectors, metric="angular")
+        assert not pickle.loads(pickle.dumps(space)).vectors.flags.writeable
+
+    def test_deep_copy_is_the_space_itself(self, small_space):
+        """A space never changes, so that scikit-learn's clone need not copy 20 MB of vectors."""
+        assert copy.deepcopy(small_space) is small_space
+        assert copy.deepcopy({"space": small_space})["space"] is small_space
+
+
+class TestGlove:
+    """The default space."""
+
+    def test_size_and_shape(self, glove):
+        """It holds 50,000 words in 50 dimensions, the most frequent first, without notes."""
+        assert len(glove) == 50_000
+        assert glove.vectors.shape == (50_000, 50)
+        assert glove.words[0] == "the"
+        assert glove.notes == ()
+        assert glove.source == "GloVe 6B 50d, 50000 most frequent words"
+        assert repr(glove) == "Space(50000 words x 50, euclidean, GloVe 6B 50d, 50000 most frequent words)"
+
+    def test_least_distance_is_between_two_days(self, glove):
+        """The separation is the published 0.3514, between tuesday and monday."""
+        assert f"{glove.separation:.4f}" == "0.3514"
+        assert glove.distance("tuesday", "monday") == pytest.approx(glove.separation, rel=1e-12)
+        assert f"{glove.diameter:.3f}" == "18.916"
+
+    def test_every_word_is_one_token(self, glove):
+        """The grammar finds each word in a text as one word, in the form in which it is looked up."""
+        for word in glove.words:
+            assert fold(word) == word
+            if is_clitic(word):
+                assert split("do" + word) == ["", "do", "", word, ""]
+            else:
+                assert split(f"- {word}, ") == ["- ", word, ", "]
+
+    def test_smaller_space_is_the_beginning_of_the_larger(self, glove):
+        """A smaller size takes the most frequent words of the same list."""
+        space = dn.Space.glove(1000, metric="angular")
+        assert space.words == glove.words[:1000]
+        np.testing.assert_array_equal(space.vectors, glove.vectors[:1000])
+        assert space.metric.name == "angular"
+
+    @pytest.mark.parametrize("size", [1, 0, -5, 2.5, True, "100", None])
+    def test_bad_size_is_refused(self, size):
+        """A size below two, or that is no integer, is refused in the one form of message."""
+        with pytest.raises(dn.InputError, match=r"The 'size' parameter of Space.glove must be an int of at least 2"):
+            dn.Space.glove(size)
+
+    def test_size_beyond_the_list_is_refused(self):
+        """A size beyond the list is refused with the number of words there are."""
+        with pytest.raises(dn.InputError, match=r"GloVe 6B has \d+ words. Got size=1000000."):
+            dn.Space.glove(1_000_000)

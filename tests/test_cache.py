@@ -1,0 +1,128 @@
+"""The cache of computed facts: read, written, and never in the way."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from deniable.cache import FORMAT, folder, remember
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """Return a cache folder of the test's own, not made yet."""
+    path = tmp_path / "made" / "later"
+    monkeypatch.setenv("DENIABLE_CACHE", str(path))
+    return path
+
+
+class Compute:
+    """Counts how often it is called."""
+
+    def __init__(self, value=1.5):
+        self.calls = 0
+        self.value = value
+
+    def __call__(self):
+        self.calls += 1
+        return {"value": self.value}
+
+
+def test_first_call_computes_and_writes(cache):
+    """The first call computes, and leaves one file named after the fact and its format."""
+    compute = Compute()
+    assert remember("fact", compute) == {"value": 1.5}
+    assert compute.calls == 1
+    assert [file.name for file in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
+    assert json.loads((cache / f"fact.v{FORMAT}.json").read_text()) == {"value": 1.5}
+
+
+def test_second_call_reads(cache):
+    """The second call computes nothing; another name does."""
+    remember("fact", Compute())
+    second, other = Compute(2.5), Compute(3.5)
+    assert remember("fact", second) == {"value": 1.5}
+    assert second.calls == 0
+    assert remember("other", other) == {"value": 3.5}
+    assert cache.exists()
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e-300, 1e300, float("inf"), 5e-324, -0.0])
+def test_floats_come_back_to_the_last_bit(cache, value):
+    """What is read is exactly what was computed."""
+    remember("fact", Compute(value))
+    read = remember("fact", Compute(9.0))["value"]
+    assert read.hex() == value.hex()
+    assert cache.exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"null", b"[1.0]", b'"x"', b'{"value": "1.5"}', b'{"value": null}', b"\xff\x00", b"{}"]
+)
+def test_unusable_file_is_computed_anew(cache, content):
+    """A file that is cut off, no JSON, of another kind, or holds no facts is replaced."""
+    remember("fact", Compute())
+    (cache / f"fact.v{FORMAT}.json").write_bytes(content)
+    compute = Compute(2.5)
+    assert remember("fact", compute) == {"value": 2.5}
+    assert compute.calls == 1
+    assert json.loads((cache / f"fact.v{FORMAT}.json").read_text()) == {"value": 2.5}
+
+
+def test_folder_in_place_of_the_file(cache):
+    """A folder where the file should be is no matter, and leaves no litter behind."""
+    (cache / f"fact.v{FORMAT}.json").mkdir(parents=True)
+    assert remember("fact", Compute()) == {"value": 1.5}
+    assert [path.name for path in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
+
+
+def test_folder_that_cannot_be_made(tmp_path, monkeypatch):
+    """Where the folder cannot be made facts are computed every time."""
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file"))
+    compute = Compute()
+    assert remember("fact", compute) == remember("fact", compute) == {"value": 1.5}
+    assert compute.calls == 2
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_error_of_the_computation_is_not_hidden(cache):
+    """An error while computing reaches the caller, and nothing is written."""
+
+    def fail():
+        raise OSError("mine")
+
+    with pytest.raises(OSError, match="mine"):
+        remember("fact", fail)
+    assert not cache.exists()
+
+
+def test_many_writers_at_once(cache):
+    """Threads that compute one fact at once all get it, and leave one whole file."""
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(remember("fact", Compute()))) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [{"value": 1.5}] * 16
+    assert [path.name for path in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
+
+
+def test_place_of_the_folder(monkeypatch):
+    """The folder is DENIABLE_CACHE, else in XDG_CACHE_HOME, else in the user's own cache folder."""
+    monkeypatch.setenv("DENIABLE_CACHE", "/named")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert folder() == Path("/named")
+    monkeypatch.delenv("DENIABLE_CACHE")
+    assert folder() == Path("/xdg/deniable")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert folder() == Path("/home/me/.cache/deniable")
+
+
+def test_tests_use_a_cache_of_their_own(cache_folder):
+    """No test touches the user's cache."""
+    assert folder() == cache_folder
+    assert Path.home() not in folder().parents or "pytest" in str(folder())

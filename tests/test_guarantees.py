@@ -1,0 +1,76 @@
+"""Guarantees: loss, composition and how they print."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+
+PROVED = dn.MetricDP(2.0, "euclidean", "Theorem A")
+CLAIMED = dn.MetricDP(3.0, "euclidean", "Theorem B", "claimed")
+REFUTED = dn.MetricDP(0.5, "euclidean", "Theorem C", "refuted")
+
+
+def test_guarantee_is_proved_unless_said_otherwise():
+    """The standing is ``proved`` by default."""
+    assert PROVED.standing == "proved"
+
+
+def test_guarantee_cannot_be_changed():
+    """A guarantee is frozen, and equal to another with equal fields."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        PROVED.epsilon = 0.1
+    assert dn.MetricDP(2.0, "euclidean", "Theorem A") == PROVED
+    assert hash(dn.MetricDP(2.0, "euclidean", "Theorem A")) == hash(PROVED)
+
+
+def test_loss_grows_with_distance():
+    """The loss is epsilon times the distance."""
+    assert PROVED.loss(0) == 0
+    assert PROVED.loss(1.5) == 3.0
+
+
+def test_composition_adds_epsilons():
+    """Two releases for one input cost the sum, and the source names both theorems."""
+    both = PROVED.compose(PROVED)
+    assert (both.epsilon, both.metric, both.standing) == (4.0, "euclidean", "proved")
+    assert both.source == "sequential composition of (Theorem A) and (Theorem A)"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "standing"),
+    [
+        (PROVED, CLAIMED, "claimed"),
+        (CLAIMED, REFUTED, "refuted"),
+        (PROVED, REFUTED, "refuted"),
+        (CLAIMED, CLAIMED, "claimed"),
+    ],
+)
+def test_composition_is_as_good_as_its_worse_part(first, second, standing):
+    """A claim that is not proved is not proved by composing it, in either order."""
+    assert first.compose(second).standing == standing
+    assert second.compose(first).standing == standing
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=6))
+def test_composition_of_many(epsilons):
+    """Composing in any grouping gives the sum."""
+    guarantees = [dn.MetricDP(epsilon, "angular", "T") for epsilon in epsilons]
+    total = guarantees[0]
+    for guarantee in guarantees[1:]:
+        total = total.compose(guarantee)
+    assert total.epsilon == pytest.approx(sum(epsilons))
+
+
+def test_composition_over_two_metrics_is_refused():
+    """Guarantees about different metrics do not add up."""
+    with pytest.raises(dn.InputError, match=r"compose over one metric only. Got 'euclidean' and 'angular'"):
+        PROVED.compose(dn.MetricDP(1.0, "angular", "Theorem D"))
+
+
+def test_short_form():
+    """The short form has epsilon and metric."""
+    assert str(PROVED) == "2-metric-DP (euclidean)"
+    assert str(dn.MetricDP(0.125, "angular", "T")) == "0.125-metric-DP (angular)"

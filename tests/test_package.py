@@ -1,0 +1,101 @@
+"""The package: its public names, and how little importing it takes."""
+
+import dataclasses
+import importlib.metadata
+import importlib.resources
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import deniable as dn
+
+HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "pandas", "rich", "typer", "randomgen", "threadpoolctl", "torch")
+
+
+def python(program):
+    """Run a program in a fresh interpreter, with warnings as errors, and return what it prints."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True, timeout=60
+    ).stdout.strip()
+
+
+def test_import_takes_nothing_heavy():
+    """``import deniable`` loads nothing heavier than NumPy, and none of the package's own modules."""
+    loaded = python("import sys, deniable; print(*sys.modules)").split()
+    assert "deniable" in loaded
+    assert not set(HEAVY) & set(loaded)
+    assert [name for name in loaded if name.startswith("deniable.")] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "light_of"),
+    [("MetricDP", HEAVY), ("InputError", HEAVY), ("Space", ("sklearn", "pyarrow", "pandas", "rich", "typer", "torch"))],
+)
+def test_name_loads_only_what_it_needs(name, light_of):
+    """A name that needs no compiled loops, tables or command line loads none of them."""
+    loaded = python(f"import sys, deniable; deniable.{name}; print(*sys.modules)").split()
+    assert f"deniable.{'space' if name == 'Space' else 'errors'}" in loaded
+    assert not set(light_of) & set(loaded)
+
+
+@pytest.mark.parametrize("name", dn.__all__)
+def test_every_public_name_resolves(name):
+    """Each public name is a documented class, under its own name."""
+    value = getattr(dn, name)
+    assert inspect.isclass(value)
+    assert value.__name__ == name
+    assert value.__module__.startswith("deniable.")
+    assert inspect.getdoc(value)
+
+
+@pytest.mark.parametrize("name", dn.__all__)
+def test_public_members_are_documented(name):
+    """Each public method and property has a docstring of its own or its base's."""
+    cls = getattr(dn, name)
+    fields = {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    kinds = (property, classmethod, staticmethod)
+    members = [key for key, value in vars(cls).items() if callable(value) or isinstance(value, kinds)]
+    undocumented = [
+        key for key in members if key[0] != "_" and key not in fields and not inspect.getdoc(getattr(cls, key))
+    ]
+    assert undocumented == []
+
+
+def test_dir_lists_the_public_names():
+    """``dir(deniable)`` is the public names and the version, before and after they are used."""
+    assert dir(dn) == sorted([*dn.__all__, "__version__"])
+    assert python("import deniable; print(*dir(deniable))").split() == dir(dn)
+
+
+def test_star_import_gives_the_public_names():
+    """A star import gives exactly the public names."""
+    names = python("from deniable import *; print(*(name for name in dir() if not name.startswith('__')))").split()
+    assert sorted(names) == sorted(dn.__all__)
+
+
+def test_unknown_name_is_an_attribute_error():
+    """A name that the package does not have fails as for any module."""
+    with pytest.raises(AttributeError, match="module 'deniable' has no attribute 'nonesuch'"):
+        dn.nonesuch  # noqa: B018 - the access is the test
+    assert not hasattr(dn, "_private")
+
+
+def test_version_is_the_distribution_version():
+    """The version in the code is the one that was installed."""
+    assert dn.__version__ == importlib.metadata.version("deniable")
+
+
+def test_types_are_shipped():
+    """The package says to type checkers that it is typed, as its classifier promises."""
+    assert "Typing :: Typed" in importlib.metadata.metadata("deniable").get_all("Classifier")
+    assert importlib.resources.files("deniable").joinpath("py.typed").is_file()
+
+
+def test_errors_have_one_base():
+    """Every error raised on purpose is a DeniableError, and a bad value is a ValueError too."""
+    assert issubclass(dn.InputError, dn.DeniableError)
+    assert issubclass(dn.InputError, ValueError)
+    assert issubclass(dn.NotTractable, dn.DeniableError)
+    assert not issubclass(dn.NotTractable, dn.InputError)

@@ -1,0 +1,306 @@
+"""Keyed streams: which bits they give, how they are cut up, and that no other randomness is used."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy import stats
+
+import deniable as dn
+from deniable import randomness
+from deniable.randomness import PIECE, Streams, check_key, fresh_key, key_from_seed, stream_start
+
+KEY = bytes(range(32))
+
+
+# AES-128 by FIPS 197, byte by byte, to hold the generator against.
+
+
+def _times(left, right):
+    """Return the product of two bytes in GF(2^8)."""
+    product = 0
+    while right:
+        product ^= left * (right & 1)
+        left = (left << 1) ^ (0x11B if left & 0x80 else 0)
+        right >>= 1
+    return product
+
+
+def _substitute(byte):
+    """Return the S-box of a byte: its inverse, then an affine map."""
+    inverse = next((other for other in range(256) if _times(byte, other) == 1), 0)
+    turned = [(inverse << turn | inverse >> (8 - turn)) & 255 for turn in range(5)]
+    return turned[0] ^ turned[1] ^ turned[2] ^ turned[3] ^ turned[4] ^ 0x63
+
+
+SBOX = [_substitute(byte) for byte in range(256)]
+
+
+def aes_128(key, block):
+    """Return one block of 16 bytes encrypted."""
+    words = [list(key[at : at + 4]) for at in range(0, 16, 4)]
+    factor = 1
+    for at in range(4, 44):
+        word = words[-1]
+        if at % 4 == 0:
+            word = [SBOX[byte] for byte in word[1:] + word[:1]]
+            word[0] ^= factor
+            factor = _times(factor, 2)
+        words.append([left ^ right for left, right in zip(words[at - 4], word, strict=True)])
+    keys = [[byte for word in words[at : at + 4] for byte in word] for at in range(0, 44, 4)]
+    state = [left ^ right for left, right in zip(block, keys[0], strict=True)]
+    for number in range(1, 11):
+        state = [SBOX[byte] for byte in state]
+        state = [state[(4 * (column + row) + row) % 16] for column in range(4) for row in range(4)]
+        if number < 10:
+            mixed = []
+            for at in range(0, 16, 4):
+                column = state[at : at + 4]
+                mixed += [
+                    _times(column[row], 2)
+                    ^ _times(column[(row + 1) % 4], 3)
+                    ^ column[(row + 2) % 4]
+                    ^ column[(row + 3) % 4]
+                    for row in range(4)
+                ]
+            state = mixed
+        state = [left ^ right for left, right in zip(state, keys[number], strict=True)]
+    return bytes(state)
+
+
+def keystream(start, count, key=KEY):
+    """Return (count,) numbers of the AES-128 counter stream under a run's key, from a block on."""
+    blocks = b"".join(
+        aes_128(stream_start(key, "AES-128"), ((start + step) % 2**128).to_bytes(16, "little"))
+        for step in range((count + 1) // 2)
+    )
+    return np.frombuffer(blocks, dtype="<u8")[:count]
+
+
+def test_reference_cipher_passes_the_standards_example():
+    """The cipher that the streams are held against passes the example of FIPS 197, appendix B."""
+    key = bytes.fromhex("2b7e151628aed2a6abf7158809cf4f3c")
+    assert aes_128(key, bytes.fromhex("3243f6a8885a308d313198a2e0370734")).hex() == "3925841d02dc09fbdc118597196a0b32"
+
+
+STARTS = [0, 1, 2**64 - 1, 2**64 - 2, 2**64 - 5, 2**128 - 1, 2**128 - 3, 2**127 + 12345]
+
+
+class TestBits:
+    """The bits of a stream are those of AES-128 in counter mode."""
+
+    @pytest.mark.parametrize("start", STARTS)
+    def test_stream_is_aes_in_counter_mode(self, start):
+        """The numbers are the cipher's from the record's start on, also where the counter carries or wraps."""
+        streams = Streams(KEY, [start.to_bytes(16, "little")], [33])
+        np.testing.assert_array_equal(streams.bits(), keystream(start, 33))
+        np.testing.assert_array_equal(streams.bits(region=1), keystream(start + 2**64, 33))
+
+    def test_records_do_not_disturb_each_other(self):
+        """Each record gets its own stream, whatever was drawn for the records before it."""
+        starts = [start.to_bytes(16, "little") for start in STARTS]
+        lengths = [3, 0, 8, 1, 7, 2, 0, 11]
+        expected = [keystream(start, length) for start, length in zip(STARTS, lengths, strict=True)]
+        np.testing.assert_array_equal(Streams(KEY, starts, lengths).bits(), np.concatenate(expected))
+
+    def test_stream_does_not_change_between_versions(self):
+        """A stream known once is known for ever: keyed releases must come out the same."""
+        start = stream_start(KEY, "tem(epsilon=3.0)@space", "record 1", "text", "Some text.")
+        assert start.hex() == "27185225f8bbc419df82c2b694096518"
+        assert [f"{number:016x}" for number in Streams(KEY, [start], [2]).bits()] == [
+            "c88ee69c3e49c61d",
+            "9b0431e0ed0edf3e",
+        ]
+
+    def test_longer_stream_begins_like_the_shorter(self):
+        """A record with one more token has the same bits before it."""
+        shorter, longer = (Streams(KEY, [bytes(16)], [length]).bits() for length in (1001, 1500))
+        np.testing.assert_array_equal(longer[:1001], shorter)
+
+    def test_no_records(self):
+        """No records, or records without tokens, have no bits."""
+        assert Streams(KEY, [], []).bits().shape == (0,)
+        assert Streams(KEY, [bytes(16)] * 3, [0, 0, 0]).bits().shape == (0,)
+
+    def test_bits_are_uniform(self):
+        """Each of the 64 bits is set in half of the draws, and neighbouring draws do not correlate."""
+        bits = Streams(KEY, [stream_start(KEY, str(record)) for record in range(500)], [200] * 500).bits()
+        ones = ((bits[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)).sum(axis=0).astype(np.int64)
+        assert np.abs(ones - 50_000).max() < 6 * np.sqrt(25_000)
+        assert stats.kstest(bits / 2.0**64, "uniform").pvalue > 1e-6
+        assert abs(np.corrcoef(bits[1:] / 2.0**64, bits[:-1] / 2.0**64)[0, 1]) < 6 / np.sqrt(len(bits))
+
+    def test_choices_are_uniform_and_independent_of_bits(self):
+        """`choose` draws below each size evenly, with nothing in common with `bits`."""
+        streams = Streams(KEY, [stream_start(KEY, "choose")], [60_000])
+        sizes = np.tile(np.array([1, 2, 7], dtype=np.int64), 20_000)
+        chosen = streams.choose(sizes)
+        assert (chosen >= 0).all()
+        assert (chosen < sizes).all()
+        for size in (2, 7):
+            assert stats.chisquare(np.bincount(chosen[sizes == size])).pvalue > 1e-6
+        halves = streams.bits() >> np.uint64(63)
+        table = np.histogram2d(chosen[sizes == 7], halves[sizes == 7], bins=(7, 2))[0]
+        assert stats.chi2_contingency(table).pvalue > 1e-6
+        assert np.intersect1d(streams.bits(), streams.bits(region=1)).size == 0
+
+
+class TestStarts:
+    """A stream starts at a keyed digest of all that its noise must depend on."""
+
+    def test_parts_do_not_run_together(self):
+        """Moving a boundary between parts, or adding an empty part, gives another stream."""
+        lists = [("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), ("", "abc"), ("a", "b", "c"), ("c", "ab"), ()]
+        assert len({stream_start(KEY, *parts) for parts in lists}) == len(lists)
+
+    @given(*[st.lists(st.text(st.characters(), max_size=4), max_size=4)] * 2)
+    @example(["a\x00"], ["a", ""])
+    @example(["\ud800"], ["\udfff"])
+    def test_different_parts_have_different_starts(self, first, second):
+        """Two lists of any strings, lone surrogates too, have one start only if they are equal."""
+        assert (stream_start(KEY, *first) == stream_start(KEY, *second)) is (first == second)
+
+    def test_it_depends_on_the_key(self):
+        """Another key gives another start; one start is 16 bytes."""
+        assert stream_start(KEY, "a") != stream_start(bytes(32), "a")
+        assert len(stream_start(KEY, "a")) == 16
+
+
+class TestKeys:
+    """Keys: fresh, from a seed, and checked."""
+
+    def test_fresh_keys_differ(self):
+        """A fresh key is 32 bytes and never seen before."""
+        keys = {fresh_key() for _ in range(100)}
+        assert len(keys) == 100
+        assert {len(key) for key in keys} == {32}
+
+    def test_seeds_have_keys_of_their_own(self):
+        """A seed always gives the same 32 bytes; seeds of any size and sign differ."""
+        keys = [key_from_seed(seed) for seed in (*range(-50, 50), 2**64, -(2**200))]
+        assert len(set(keys)) == len(keys)
+        assert {len(key) for key in keys} == {32}
+        assert key_from_seed(7) == key_from_seed(7)
+        assert key_from_seed(0).hex() == "19581bfdd789fd4d641103141f9b9e3921a3920898192bc8704c5814c1c1bea1"
+
+    @pytest.mark.parametrize("seed", [1.0, "1", None, True, b"1"])
+    def test_bad_seed_is_refused(self, seed):
+        """A seed that is no int is refused."""
+        with pytest.raises(dn.InputError, match=r"The 'seed' parameter must be an int. Got "):
+            key_from_seed(seed)
+
+    def test_good_key_is_returned(self):
+        """Thirty-two bytes are a key."""
+        assert check_key(KEY) is KEY
+
+    @pytest.mark.parametrize(
+        ("key", "got"),
+        [(b"", "0 bytes"), (bytes(31), "31 bytes"), (bytes(33), "33 bytes"), ("a" * 32, "str"), (None, "NoneType")],
+    )
+    def test_bad_key_is_refused_without_showing_it(self, key, got):
+        """Anything else is refused by its size or type; the message never holds the key itself."""
+        with pytest.raises(dn.InputError) as caught:
+            check_key(key)
+        assert str(caught.value) == f"A key must be 32 bytes. Got {got}."
+
+
+LENGTHS = st.lists(st.sampled_from([0, 0, 1, 2, 7, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 5]), max_size=8)
+
+
+class TestCutting:
+    """Batches and pieces cover every record and every token once."""
+
+    @given(LENGTHS, st.sampled_from([1, 3, 1000, PIECE, 3 * PIECE]))
+    @example([], 5)
+    @example([0, 0, 0], 5)
+    @example([0, 4, 0, 4, 0], 4)
+    def test_batches_cover_every_record_once(self, lengths, tokens):
+        """Batches are consecutive, cover all records, and close as soon as they hold enough tokens."""
+        streams = Streams(KEY, [bytes(16)] * len(lengths), lengths)
+        ranges = list(streams.batches(tokens))
+        assert [record for first, last in ranges for record in range(first, last)] == list(range(len(lengths)))
+        for first, last in ranges:
+            assert sum(lengths[first : last - 1]) < tokens
+        for first, last in ranges[:-1]:
+            assert sum(lengths[first:last]) >= tokens
+
+    @given(LENGTHS, st.integers(0, 3))
+    @example([0, 1, PIECE, 0, PIECE + 1, 2 * PIECE + 5, 0], 2)
+    def test_pieces_cover_every_token_once(self, lengths, first):
+        """Pieces are consecutive, at most PIECE long, never across records, and each goes on in its own stream."""
+        first = min(first, len(lengths))
+        starts = [stream_start(KEY, str(record)) for record in range(len(lengths))]
+        streams = Streams(KEY, starts, lengths)
+        offset = sum(lengths[:first])
+        at, drawn = offset, []
+        for piece in streams.pieces(first, len(lengths), offset):
+            assert piece.tokens.start == at
+            size = piece.tokens.stop - piece.tokens.start
+            assert 0 < size <= PIECE
+            drawn.append(piece.generator.random_raw(size))
+            at = piece.tokens.stop
+        assert at == sum(lengths)
+        expected = streams.bits()[offset:]
+        np.testing.assert_array_equal(np.concatenate([np.empty(0, np.uint64), *drawn]), expected)
+
+    def test_pieces_end_with_their_record(self):
+        """A piece holds tokens of one record only."""
+        lengths = [5, PIECE + 2, 0, 3]
+        pieces = list(Streams(KEY, [bytes(16)] * 4, lengths).pieces(0, 4, 0))
+        assert [(piece.tokens.start, piece.tokens.stop) for piece in pieces] == [
+            (0, 5),
+            (5, 5 + PIECE),
+            (5 + PIECE, 7 + PIECE),
+            (7 + PIECE, 10 + PIECE),
+        ]
+
+    def test_record_starts_afresh_after_any_use_of_the_generator(self):
+        """What one record draws, half numbers and all, leaves nothing behind for the next."""
+        streams = Streams(KEY, [bytes(16), stream_start(KEY, "next")], [5, 9])
+        for piece in streams.pieces(0, 2, 0):
+            generator = np.random.Generator(piece.generator)
+            if piece.tokens.start == 0:
+                generator.integers(2**32, size=3, dtype=np.uint32)
+                generator.standard_normal(7)
+            else:
+                np.testing.assert_array_equal(piece.generator.random_raw(9), streams.bits()[5:])
+
+
+SOURCES = sorted(Path(randomness.__file__).parent.rglob("*.py"))
+FORBIDDEN = re.compile(
+    r"np\.random\.(?!Generator\b)|numpy\.random|from random import|import random\b|default_rng|RandomState"
+    r"|SystemRandom|random_state|random\.(?:random|seed|choice|shuffle|gauss)\("
+)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_no_other_randomness_is_used(path):
+    """No module uses NumPy's global state, an unkeyed generator, or Python's own random module."""
+    assert FORBIDDEN.findall(path.read_text(encoding="utf-8")) == []
+
+
+def test_search_for_other_randomness_finds_it():
+    """The search above looks at all modules, and finds what it looks for."""
+    assert {"tem.py", "randomness.py", "privatizer.py"} <= {path.name for path in SOURCES}
+    for line in ("np.random.seed(0)", "import random", "np.random.default_rng()", "from random import choice"):
+        assert FORBIDDEN.search(line)
+    for line in ("np.random.Generator(x)", "generator.random_raw(3)", "from randomgen import AESCounter"):
+        assert not FORBIDDEN.search(line)
+
+
+def test_global_random_state_is_left_alone(small_space):
+    """Drawing neither reads nor writes NumPy's global state."""
+    np.random.seed(5)  # noqa: NPY002 - the state that must not be touched
+    before = np.random.get_state()  # noqa: NPY002
+    outputs = Counter()
+    for mechanism in (dn.TEM(small_space, epsilon=3.0), dn.MultivariateLaplace(small_space, epsilon=3.0)):
+        outputs.update(mechanism.privatize(["baran"] * 50))
+    after = np.random.get_state()  # noqa: NPY002
+    assert before[0] == after[0]
+    np.testing.assert_array_equal(before[1], after[1])
+    assert before[2:] == after[2:]
+    assert len(outputs) > 1

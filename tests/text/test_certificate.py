@@ -1,0 +1,182 @@
+"""What a certificate says, and what it must not say."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable import TEM, MultivariateLaplace, Space, TextPrivatizer, TruncatedGumbel, __version__
+from deniable.text.certificate import certify, example_words, odds
+from deniable.text.release import Tally
+from tests.text.helpers import MECHANISM, SPACE, WORDS
+
+FIELDS = {
+    "schema": str,
+    "deniable": str,
+    "private": bool,
+    "mechanism": dict,
+    "guarantee": dict,
+    "space": dict,
+    "noise": str,
+    "arithmetic": str,
+    "meaning": list,
+    "records": int,
+    "words": int,
+    "expected_kept": str,
+    "not_protected": list,
+}
+OPTIONS = {"unknown": "draw", "case": "lower", "kept_words": 0, "noise": "random"}
+
+
+def certificate(mechanism=MECHANISM, tally=None, **options):
+    return certify(mechanism, tally or Tally(records=2, words=7), **{**OPTIONS, **options})
+
+
+def strict(text):
+    """Return JSON read by the letter of the standard: no NaN, no Infinity, no repeated keys."""
+
+    def pairs(members):
+        assert len(dict(members)) == len(members)
+        return dict(members)
+
+    def refuse(constant):
+        raise ValueError(constant)
+
+    return json.loads(text, object_pairs_hook=pairs, parse_constant=refuse)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        MECHANISM,
+        TEM(SPACE, epsilon=1.0, gamma=math.inf),
+        TEM(SPACE, epsilon=1e-310),
+        TEM(SPACE, epsilon=1e308),
+        MultivariateLaplace(SPACE, epsilon=2.5),
+        TruncatedGumbel(SPACE, epsilon=60.0),
+    ],
+    ids=repr,
+)
+def test_layout(mechanism):
+    """A certificate is strict JSON with the fields of its schema, in order."""
+    text = certificate(mechanism).to_json()
+    read = strict(text)
+    assert text.endswith("}\n")
+    assert list(read) == list(FIELDS)
+    assert {name: type(value) for name, value in read.items()} == FIELDS
+    assert read["schema"] == "deniable-certificate/1"
+    assert read["deniable"] == __version__
+    assert read["mechanism"]["name"] == mechanism.name
+    assert read["mechanism"]["epsilon"] == mechanism.epsilon
+    assert read["guarantee"] == {"kind": "MetricDP", **dataclasses.asdict(mechanism.guarantee)}
+    assert read["space"] == {
+        "source": "given in memory",
+        "words": len(WORDS),
+        "dimensions": 3,
+        "metric": "euclidean",
+        "fingerprint": SPACE.fingerprint,
+    }
+    assert (read["records"], read["words"]) == (2, 7)
+    assert read["private"] is True
+
+
+def test_arithmetic_tells_how_draws_were_made():
+    """Only draws from integer tables are called so."""
+    assert "integer tables" in certificate().arithmetic
+    assert "floating point" in certificate(MultivariateLaplace(SPACE, epsilon=1.0)).arithmetic
+
+
+def test_standing_is_told():
+    """A guarantee that is only claimed is called claimed, in the file and in the summary."""
+    claimed = certificate(TruncatedGumbel(SPACE, epsilon=60.0))
+    assert claimed.guarantee["standing"] == "claimed"
+    assert "claimed: " in claimed.summary()
+    assert "proved: " in certificate().summary()
+
+
+@pytest.mark.parametrize("noise", ["random", "keyed", "public seed"])
+def test_noise(noise):
+    """Only a public seed makes a release not private."""
+    made = certificate(noise=noise)
+    assert made.private == (noise != "public seed")
+    assert ("not private: public seed" in made.noise) == (noise == "public seed")
+    assert made.noise in made.summary()
+
+
+def test_what_is_not_protected():
+    """Everything that passes through is named: shape, capitals, unknown words, kept words, columns."""
+    plain = certificate().not_protected
+    assert len(plain) == 1
+    assert "number and order of words" in plain[0]
+    assert any("capital letters" in line for line in certificate(case="copy").not_protected)
+    assert any("[unknown]" in line for line in certificate(unknown="mask").not_protected)
+    assert any("absent" in line for line in certificate(unknown="drop").not_protected)
+    assert any(line.startswith("7 public words") for line in certificate(kept_words=7).not_protected)
+    [named] = [line for line in certificate(copied_columns=["id", "a, b"]).not_protected if "columns" in line]
+    assert named == "the columns copied unchanged: 'id', 'a, b'"
+
+
+def test_many_columns_are_counted():
+    """Of many copied columns some are named and the others counted."""
+    [named] = [
+        line for line in certificate(copied_columns=[f"c{i}" for i in range(1000)]).not_protected if "c0" in line
+    ]
+    assert named.endswith("'c19' and 980 more")
+
+
+@given(st.integers(0, 7), st.integers(0, 7))
+def test_private_figures_stay_out(changed, unknown):
+    """How many words changed or were unknown does not alter a certificate."""
+    assert certificate(tally=Tally(2, 7, changed, unknown)) == certificate(tally=Tally(2, 7, 0, 0))
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([*WORDS, "zork", "blarg", "✓"]), min_size=3, max_size=3), min_size=2, max_size=2)
+)
+def test_texts_of_one_shape_have_one_certificate(texts):
+    """Private texts with as many records and words have the same certificate, whatever they say."""
+    made = []
+    for batch in (texts, [["the"] * 3] * 2):
+        privatizer = TextPrivatizer(MECHANISM)
+        privatizer.transform([" ".join(text) for text in batch])
+        made.append(privatizer.certificate())
+    assert made[0] == made[1]
+    assert made[0].to_json() == made[1].to_json()
+
+
+def test_summary_holds_everything():
+    """The summary tells a person what the file tells a program."""
+    made = certificate(unknown="mask", copied_columns=["id"])
+    summary = made.summary()
+    for line in (*made.meaning, *made.not_protected, made.noise, made.expected_kept, made.guarantee["source"]):
+        assert line in summary
+    assert summary.startswith("2 records, 7 words, by tem\n")
+
+
+def test_meaning_uses_true_distances():
+    """The odds in a certificate are those of the guarantee between the words that it names."""
+    word, near, far = example_words(SPACE)
+    assert near == SPACE.neighbours(word, 1)[0][0]
+    distances = [distance for _, distance in SPACE.neighbours(word, len(WORDS))]
+    assert (
+        sorted(distances)[len(distances) // 2 - 1]
+        <= SPACE.distance(word, far)
+        <= sorted(distances)[len(distances) // 2]
+    )
+    text = certificate().meaning[0]
+    assert f"{odds(MECHANISM.guarantee.loss(SPACE.distance(word, near)))}-fold" in text
+
+
+def test_examples_in_a_space_of_two():
+    """Two words are enough for a certificate."""
+    space = Space(["the", "food"], [[0.0], [1.0]])
+    assert certificate(TEM(space, epsilon=1.0)).meaning
+
+
+@pytest.mark.parametrize(("loss", "text"), [(0.0, "1"), (math.log(6.31), "6.31"), (10 * math.log(10), "10^10.0")])
+def test_odds(loss, text):
+    """Odds are plain figures while they are small, and powers of ten beyond."""
+    assert odds(loss) == text

@@ -1,0 +1,295 @@
+"""csv and tsv: which bytes change, which do not, and what is refused."""
+
+import csv
+import dataclasses
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable import InputError
+from tests.text.helpers import constant, identity, recording, rewritten
+
+CONTENT = [
+    "the food",
+    "",
+    "01",
+    "1e5",
+    " x ",
+    'a "b"',
+    '"',
+    "a,b",
+    "a;b",
+    "a\tb",
+    "two\nlines",
+    "two\r\nlines",
+    "\r",
+    "é✓",
+    "NA",
+    "'",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One cell as it stands in a file, and what it means."""
+
+    text: str
+    raw: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A table as it stands in a file: rows of cells with their line ends, blank lines without cells."""
+
+    delimiter: str
+    mark: str
+    texts: tuple[int, ...]
+    rows: tuple[tuple[tuple[Cell, ...], str], ...]
+
+    def render(self, release=lambda text: text):
+        """Return the file with every text cell below the header put through ``release``."""
+        parts = [self.mark]
+        for number, (cells, end) in enumerate(self.rows):
+            out = [
+                self.quoted(release(cell.text), cell.raw) if number and index in self.texts else cell.raw
+                for index, cell in enumerate(cells)
+            ]
+            parts += [self.delimiter.join(out), end]
+        return "".join(parts).encode()
+
+    def quoted(self, text, raw):
+        """Return a new text as it must stand: quoted if it must be, whatever stood there; "" as it was."""
+        if set(text) & {'"', "\r", "\n", self.delimiter}:
+            return '"' + text.replace('"', '""') + '"'
+        return text or raw
+
+    @property
+    def original(self):
+        """Return the file with every cell as it was written."""
+        parts = [self.mark]
+        for cells, end in self.rows:
+            parts += [self.delimiter.join(cell.raw for cell in cells), end]
+        return "".join(parts).encode()
+
+    @property
+    def names(self):
+        return [cell.text for cell in self.rows[0][0]]
+
+    @property
+    def columns(self):
+        return [self.names[index] for index in self.texts]
+
+    @property
+    def options(self):
+        return {"columns": self.columns, "delimiter": self.delimiter}
+
+
+@st.composite
+def cells(draw, delimiter, content):
+    text = draw(content)
+    must = text.startswith('"') or set(text) & {"\r", "\n", delimiter}
+    if must or draw(st.booleans()):
+        return Cell(text, '"' + text.replace('"', '""') + '"')
+    return Cell(text, text)
+
+
+@st.composite
+def tables(draw):
+    delimiter = draw(st.sampled_from(",;\t|^]-\\ é"))
+    width = draw(st.integers(1, 4))
+    content = st.sampled_from(CONTENT) | st.text(
+        st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6
+    )
+    names = st.lists(content.filter(bool), min_size=width, max_size=width, unique=True)
+    header = tuple(draw(cells(delimiter, st.just(name))) for name in draw(names))
+    rows = [(header, draw(st.sampled_from(["\n", "\r\n", "\r"])))]
+    for _ in range(draw(st.integers(0, 6))):
+        row = tuple(draw(cells(delimiter, content)) for _ in range(width))
+        blank = draw(st.booleans()) and draw(st.booleans())
+        if blank or [cell.raw for cell in row] == [""]:
+            row = ()
+        # A blank line's LF after a CR would make one CRLF of the two.
+        ends = ["\r\n", "\r"] if not row and rows[-1][1] == "\r" else ["\n", "\r\n", "\r"]
+        rows.append((row, draw(st.sampled_from(ends))))
+    if draw(st.booleans()) and rows[-1][0]:
+        rows[-1] = (rows[-1][0], "")
+    texts = draw(st.sets(st.integers(0, width - 1), min_size=1, max_size=width))
+    # A file whose first cell begins with a byte order mark has one mark, which is not the cell's.
+    mark = draw(st.sampled_from(["", "\ufeff"])) or ("\ufeff" if header[0].raw.startswith("\ufeff") else "")
+    return Table(delimiter, mark, tuple(sorted(texts)), tuple(rows))
+
+
+def parsed(data, delimiter):
+    """Return the rows as Python's csv module reads them, blank lines left out."""
+    text = io.StringIO(data.decode().removeprefix("\ufeff"), newline="")
+    return [row for row in csv.reader(text, delimiter=delimiter) if row]
+
+
+@given(tables())
+def test_identity_keeps_every_byte(table):
+    """Releasing texts as they are changes no byte, but that texts are quoted where they must be and only there."""
+    out, copied = rewritten("csv", table.original, **table.options)
+    assert out == table.render()
+    texts = [row[index] for row, _ in table.rows[1:] if row for index in table.texts if row[index].text]
+    special = {'"', "\r", "\n", table.delimiter}
+    as_needed = all(cell.raw.startswith('"') == bool(set(cell.text) & special) for cell in texts)
+    assert (out == table.original) == as_needed
+    assert copied == [name for name in table.names if name not in table.columns]
+
+
+@given(tables(), st.sampled_from(["x", "the food", 'a "b"', "a,b", "a;b\tc", "two\nlines", "\r", " x"]))
+def test_only_text_cells_change(table, new):
+    """With other texts exactly the text cells differ, and the csv module reads what was meant."""
+    out, _ = rewritten("csv", table.original, constant(new), **table.options)
+    assert out == table.render(lambda text: new if text else text)
+    before, after = parsed(table.original, table.delimiter), parsed(out, table.delimiter)
+    assert after[0] == before[0] == table.names
+    assert len(after) == len(before) == len([row for row, _ in table.rows if row])
+    for old_row, new_row in zip(before[1:], after[1:], strict=True):
+        wanted = [new if index in table.texts and cell else cell for index, cell in enumerate(old_row)]
+        assert new_row == wanted
+
+
+@given(tables())
+def test_the_release_sees_the_cells(table):
+    """Rows reach the release once each, in order, unquoted, with the names of their columns."""
+    seen = []
+    rewritten("csv", table.original, recording(seen), **table.options)
+    rows = [row for row, _ in table.rows[1:] if row]
+    assert [row.cells for row in seen] == [[(table.names[i], row[i].text) for i in table.texts] for row in rows]
+    assert all(row.record_id is None for row in seen)
+
+
+@given(tables(), st.integers(1, 7), st.sampled_from([0, 1, 5, 40]))
+def test_chunks_and_windows_do_not_show(table, chunk, window):
+    """However few bytes are read and characters released at a time, the output is the same."""
+    chunk = max(chunk, 3) if table.mark else chunk
+    new = constant('new "text"')
+    assert rewritten("csv", table.original, new, chunk, window, **table.options) == rewritten(
+        "csv", table.original, new, **table.options
+    )
+
+
+def test_text_as_it_is():
+    """One table by hand: quoting, leading zeros, spaces, line ends and blank lines stay."""
+    table = b'\xef\xbb\xbfid,"a ""b""",text\r\n007,"x, ""y""", z\r\n\r\n"8",,"q"\n 9 ,\'",""'
+    out, copied = rewritten("csv", table, constant("new"))
+    assert out == b'\xef\xbb\xbfid,"a ""b""",text\r\n007,"x, ""y""",new\r\n\r\n"8",,new\n 9 ,\'",""'
+    assert copied == ["id", 'a "b"']
+
+
+def test_tab_separated():
+    """A tsv has tabs between its cells, and commas are text."""
+    out, _ = rewritten("tsv", b"id\ttext\n1\ta, b\n", constant("c, d"), delimiter="\t")
+    assert out == b"id\ttext\n1\tc, d\n"
+
+
+def test_a_record_does_not_become_a_blank_line():
+    """Where the only cell of a row loses its text, quotes keep the record from being a blank line."""
+    release = lambda rows: [[""] for _ in rows]  # noqa: E731
+    out, _ = rewritten("csv", b'text\nsecret\n"other, one"\n\nthird\n', release)
+    assert out == b'text\n""\n""\n\n""\n'
+    assert len(parsed(out, ",")) == 4
+
+
+def test_a_text_that_loses_every_word_is_not_published():
+    """Where the new text is empty, the private one does not stay in its place."""
+    out, _ = rewritten("csv", b'id,text\n1,secret\n2,"other, one"\n', lambda rows: [[""] for _ in rows])
+    assert parsed(out, ",") == [["id", "text"], ["1", ""], ["2", ""]]
+
+
+def test_quotes_do_not_show_what_stood_there():
+    """A text is quoted alike whether the private one was."""
+    out, _ = rewritten("csv", b'id,text\n1,"1,000"\n2,one\n', constant("two"))
+    assert out == b"id,text\n1,two\n2,two\n"
+    out, _ = rewritten("csv", b'id,text\n1,"1,000"\n2,one\n', constant("2,000"))
+    assert out == b'id,text\n1,"2,000"\n2,"2,000"\n'
+
+
+def test_empty_texts_stay_empty():
+    """An empty cell stays as it was written, with or without quotes."""
+    table = b'id,text\n1,\n2,""\n'
+    assert rewritten("csv", table, constant("new"))[0] == table
+
+
+def test_ids_are_read_unquoted():
+    """The id of a row is its cell's content, quoted or not."""
+    seen = []
+    rewritten("csv", b'"id",text\n"a ""1""",x\n b ,y\n', recording(seen), id_column="id")
+    assert [row.record_id for row in seen] == ['a "1"', " b "]
+
+
+def test_header_alone():
+    """A table without rows is copied."""
+    for table in (b"text", b"text\r\n", b"\n\ntext,a\n\n"):
+        assert rewritten("csv", table)[0] == table
+
+
+def test_blank_lines_before_the_header():
+    """Blank lines before the header are kept, and the header is found."""
+    assert rewritten("csv", b"\n\r\ntext\nx\n", constant("y"))[0] == b"\n\r\ntext\ny\n"
+
+
+def test_other_columns_may_share_a_name():
+    """A repeated name is no trouble where its column is only copied."""
+    out, copied = rewritten("csv", b"a,text,a\n1,x,2\n", constant("y"))
+    assert out == b"a,text,a\n1,y,2\n"
+    assert copied == ["a", "a"]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "no header row"),
+        (b"a,b\n1,2\n", r"no column 'text'\. Its columns: 'a', 'b'\."),
+        (b"text,text\n1,2\n", "several columns called 'text'"),
+        (b'id,text\n1,"open\nmore\n', "line 2: a quote is opened and never closed"),
+        (b'id,text\n1,a\n2,"b"c\n', "line 3: text follows a closing quote: 'c"),
+        (b"id,text\n1,a\n2\n", "line 3 has 1 cells, the header has 2"),
+        (b"id,text\n1,a,b\n", "line 2 has 3 cells"),
+        (b'id,text\n1,"two\nlines"\n2,a,b\n', "line 4 has 3 cells"),
+        (b"id,text\r1,a\r2\r", "line 3 has 1 cells"),
+        (b"id,text\n1,caf\xe9\n", r"line 2 is not valid utf-8 \(byte 0xe9\).*--encoding"),
+        (b'id,text\n1,a\n"', "line 3: a quote is opened"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [2, 1 << 22])
+def test_malformed(table, message, chunk):
+    """What is no table is refused, and the message names the line, whatever is read at a time."""
+    with pytest.raises(InputError, match=message):
+        rewritten("csv", table, chunk=chunk)
+
+
+def test_a_missing_id_column():
+    """The id column must be there, once."""
+    with pytest.raises(InputError, match="no column 'id'"):
+        rewritten("csv", b"text\nx\n", id_column="id")
+    with pytest.raises(InputError, match="several columns called 'id'"):
+        rewritten("csv", b"id,text,id\n1,x,1\n", id_column="id")
+
+
+def test_a_long_row_is_refused(monkeypatch):
+    """A quote left open does not swallow a file without bound."""
+    monkeypatch.setattr("deniable.text.tables.decoding.LONGEST", 1000)
+    with pytest.raises(InputError, match="row of over 1,000 characters"):
+        rewritten("csv", b'text\n"' + b"word\n" * 1000, chunk=64)
+
+
+def test_a_huge_cell():
+    """A cell of a million characters, quotes and lines is one cell."""
+    cell = 'a ""b""\n' * 120_000
+    table = f'id,text\n1,"{cell}"\n2,x\n'.encode()
+    assert rewritten("csv", table, identity, chunk=1 << 16)[0] == table
+    assert rewritten("csv", table, constant("y"), chunk=1 << 16)[0] == b"id,text\n1,y\n2,y\n"
+
+
+def test_a_thousand_columns():
+    """Tables may be wide."""
+    names = ",".join(["text", *(f"c{i}" for i in range(1000))])
+    row = ",".join(["x", *map(str, range(1000))])
+    out, copied = rewritten("csv", f"{names}\n{row}\n".encode(), constant("y"))
+    assert out == f"{names}\ny{row[1:]}\n".encode()
+    assert len(copied) == 1000

@@ -1,0 +1,235 @@
+"""JSON lines: which bytes change, which do not, and what is refused."""
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable import InputError
+from tests.text.helpers import constant, recording, rewritten
+
+VERBATIM = ["1", "-0", "1.0e5", "0.10", "1E400", "12345678901234567890", "NaN", "true", "null", "{ }", "[1 , 2]"]
+VERBATIM += ['"a\\/b"', '"\\u0061"', '{"text": "inner"}', '{"text":null,"text":1}', "-Infinity"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Member:
+    """One key and its value as they stand in a line, and the text if it is one to release."""
+
+    key: str
+    value: str
+    text: str | None = None
+    is_text: bool = False
+
+
+def escaped(text):
+    """Return a literal that escapes what need not be."""
+    return (
+        '"'
+        + "".join(f"\\u{ord(letter):04x}" if letter.isalpha() else json.dumps(letter)[1:-1] for letter in text)
+        + '"'
+    )
+
+
+letters = st.text(st.characters(max_codepoint=0x2FFF, exclude_categories=["Cs"]), max_size=6) | st.just("the food")
+spaces = st.text(" \t\r", max_size=2)
+
+
+@st.composite
+def text_members(draw):
+    key = draw(st.sampled_from(['"text"', '"te\\u0078t"']))
+    if draw(st.integers(0, 5)) == 0:
+        return Member(key, "null", None, is_text=True)
+    text = draw(letters)
+    how = draw(st.sampled_from([json.dumps, escaped, lambda text: json.dumps(text, ensure_ascii=False)]))
+    return Member(key, how(text), text, is_text=True)
+
+
+other_members = st.builds(
+    lambda key, value: Member(json.dumps(key), value),
+    letters.filter(lambda key: key != "text"),
+    st.sampled_from(VERBATIM) | letters.map(json.dumps),
+)
+
+
+@st.composite
+def files(draw):
+    """Return a mark, and lines as lists of text pieces and members."""
+    lines = []
+    for _ in range(draw(st.integers(1, 5))):
+        if draw(st.integers(0, 5)) == 0:
+            lines.append([draw(spaces)])
+            continue
+        members = draw(st.lists(other_members, max_size=3)) + draw(st.lists(text_members(), min_size=1, max_size=2))
+        pieces = [draw(spaces) + "{" + draw(spaces)]
+        for number, member in enumerate(draw(st.permutations(members))):
+            if number:
+                pieces.append(draw(spaces) + "," + draw(spaces))
+            pieces += [member.key, draw(spaces) + ":" + draw(spaces), member]
+        pieces.append(draw(spaces) + "}" + draw(spaces))
+        lines.append(pieces)
+    last = draw(st.sampled_from(["\n", ""]))
+    if not last and lines[-1] == [""]:
+        last = "\n"
+    return draw(st.sampled_from(["", "\ufeff"])), lines, last
+
+
+def render(file, release=None):
+    """Return the file as it was, or with the literals of its texts written anew."""
+    mark, lines, last = file
+
+    def write(piece):
+        if isinstance(piece, str):
+            return piece
+        if release is None or not piece.text:
+            return piece.value
+        return json.dumps(release(piece.text), ensure_ascii=False)
+
+    return (mark + "\n".join("".join(map(write, pieces)) for pieces in lines) + last).encode()
+
+
+@given(files())
+def test_identity_writes_texts_as_json_dumps_does(file):
+    """Released as they are, texts are written as json.dumps writes them and no other byte changes."""
+    out, _ = rewritten("jsonl", render(file))
+    assert out == render(file, lambda text: text)
+
+
+@given(files(), st.sampled_from(["x", 'a "b"\\', "café ✓", "two\nlines"]))
+def test_only_texts_change(file, new):
+    """With other texts exactly the literals of texts differ, and the json module reads what was meant."""
+    data = render(file)
+    out, _ = rewritten("jsonl", data, constant(new))
+    assert out == render(file, lambda _: new)
+
+    def meant(pairs):
+        return [(key, new if key == "text" and isinstance(value, str) and value else value) for key, value in pairs]
+
+    def load(data, hook):
+        lines = data.decode("utf-8-sig").split("\n")
+        # The innermost objects come first: those of other columns stay as they are.
+        return [
+            repr(json.loads(line, object_pairs_hook=list)) if hook is None else hook(line)
+            for line in lines
+            if line.strip()
+        ]
+
+    def expected(line):
+        return repr(meant(json.loads(line, object_pairs_hook=list)))
+
+    assert load(out, None) == load(data, expected)
+
+
+@given(files())
+def test_the_release_sees_the_texts(file):
+    """Every object reaches the release once, in order, with its texts and nulls; blank lines do not."""
+    seen = []
+    rewritten("jsonl", render(file), recording(seen))
+    wanted = [
+        [("text", piece.text) for piece in pieces if isinstance(piece, Member) and piece.is_text] for pieces in file[1]
+    ]
+    assert [row.cells for row in seen] == [cells for cells in wanted if cells]
+
+
+@given(files(), st.integers(1, 7), st.sampled_from([0, 5, 40]))
+def test_chunks_and_windows_do_not_show(file, chunk, window):
+    """However few bytes are read and characters released at a time, the output is the same."""
+    chunk = max(chunk, 3) if file[0] else chunk
+    data = render(file)
+    assert rewritten("jsonl", data, constant("ü"), chunk, window) == rewritten("jsonl", data, constant("ü"))
+
+
+def test_line_as_it_is():
+    """One line by hand: order, spacing, escapes, numbers, nested objects and repeated keys stay."""
+    line = b'{ "n":1.0e5,"text" :"a \\u00e9", "text":null,"x":{"text":"in"},"n":-0 ,"u":"\\ud83d\\ude00"}\r\n'
+    out, copied = rewritten("jsonl", line, constant('é"'))
+    assert out == line.replace(b'"a \\u00e9"', b'"\xc3\xa9\\""')
+    assert copied == ["n", "x", "u"]
+
+
+def test_escapes_do_not_show_what_stood_there():
+    """A new text is escaped alike whether the private one was, by what the encoding can hold."""
+    lines = ['{"text":"e"}\n', '{"text":"\\u00e9"}\n', '{"text":"é"}\n']
+    out, _ = rewritten("jsonl", "".join(lines).encode(), constant("ü"))
+    assert out == '{"text":"ü"}\n'.encode() * 3
+    out, _ = rewritten("jsonl", "".join(lines).encode("cp1252"), constant("ü✓"), encoding="cp1252")
+    assert out == b'{"text":"\\u00fc\\u2713"}\n' * 3
+
+
+def test_null_and_empty_stay():
+    """null and the empty text are no texts to release."""
+    line = b'{"text":null,"id":1}\n{"text":""}\n'
+    assert rewritten("jsonl", line, constant("new"))[0] == line
+
+
+def test_a_text_that_loses_every_word_is_not_published():
+    """Where the new text is empty, the private one does not stay in its place."""
+    out, _ = rewritten("jsonl", b'{"text":"secret"}\n{"text":"secret","a":1}', lambda rows: [[""] for _ in rows])
+    assert out == b'{"text":""}\n{"text":"","a":1}'
+
+
+def test_several_columns():
+    """Every column asked for is released, in the order of the line."""
+    seen = []
+    out, copied = rewritten("jsonl", b'{"b":"x","c":"y","a":"z"}', recording(seen, constant("new")), columns=["a", "b"])
+    assert out == b'{"b":"new","c":"y","a":"new"}'
+    assert seen[0].cells == [("b", "x"), ("a", "z")]
+    assert copied == ["c"]
+
+
+def test_ids():
+    """Ids are strings or numbers, and the last of repeated ones counts, as in other readers."""
+    seen = []
+    data = b'{"text":"a","id":"x"}\n{"text":"b","id":7}\n{"id":0,"text":"c","id":1.50}\n'
+    rewritten("jsonl", data, recording(seen), id_column="id")
+    assert [row.record_id for row in seen] == ["x", "7", "1.5"]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty"),
+        (b"[1]\n", "line 1 is not a JSON object: it does not begin with"),
+        (b'{"text":"a"}\n{"text":"a"', "line 2 is not a JSON object: a comma is expected"),
+        (b'\n\n{"text" "a"}', "line 3 .* a colon is expected"),
+        (b'{text:"a"}', "a key is expected"),
+        (b'{"text":"a",}', "a key is expected"),
+        (b'{"text":"a"} x', "text follows the object"),
+        (b'{"text":"a\nb"}', "line 1 is not a JSON object"),
+        (b'{"text":"\\x"}', "line 1 is not a JSON object"),
+        (b'{"text":tru}', "line 1 is not a JSON object"),
+        (b'{"Text":"a","b":1}', "line 1 has no column 'text'. Its keys: 'Text', 'b'."),
+        (b"{}", "line 1 has no column 'text'. Its keys: none."),
+        (b'{"text":"a"}\n{"text":5}', "line 2 has no text in 'text' but 5: it must be a string or null"),
+        (b'{"text":["a"]}', "line 1 has no text in 'text'"),
+        (b'{"text":{"text":"a"}}', "line 1 has no text in 'text'"),
+        (b'{"text":"a","x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", "line 1 .* nested too deeply"),
+        (b'{"text":"a"}\xff', "line 1 is not valid utf-8"),
+    ],
+)
+def test_malformed(data, message):
+    """What is no line of JSON with a text is refused, and the message names the line."""
+    with pytest.raises(InputError, match=message):
+        rewritten("jsonl", data)
+
+
+@pytest.mark.parametrize("value", ["null", "true", "[1]", "{}"])
+def test_ids_that_are_none(value):
+    """An id that is neither a string nor a number is refused."""
+    with pytest.raises(InputError, match=r"line 1 has the record id .*: it must be a string or a number"):
+        rewritten("jsonl", f'{{"text":"a","id":{value}}}'.encode(), id_column="id")
+
+
+def test_a_missing_id():
+    """Every line needs its id."""
+    with pytest.raises(InputError, match="line 2 has no column 'id', which --id names"):
+        rewritten("jsonl", b'{"text":"a","id":1}\n{"text":"a"}', id_column="id")
+
+
+def test_names_of_copied_columns_are_bounded(monkeypatch):
+    """The list of copied keys does not grow without bound."""
+    monkeypatch.setattr("deniable.text.tables.jsonl._NAMED", 5)
+    lines = "".join(f'{{"text":"a","k{i}":1}}\n' for i in range(50))
+    assert len(rewritten("jsonl", lines.encode())[1]) <= 6

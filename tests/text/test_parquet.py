@@ -1,0 +1,205 @@
+"""Parquet: what stays, what changes, and what is refused."""
+
+import datetime as dt
+import io
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deniable import InputError
+from tests.text.helpers import constant, identity, recording, rewritten
+
+TEXTS = ["the food", None, "", "London ✓", "the food"]
+
+
+def parquet(table, **options):
+    sink = io.BytesIO()
+    pq.write_table(table, sink, **options)
+    return sink.getvalue()
+
+
+def read(data):
+    return pq.ParquetFile(io.BytesIO(data))
+
+
+def rich_table():
+    """Return a table of many types, with metadata of its own and of its columns."""
+    columns = {
+        "id": pa.array(range(5), pa.int32()),
+        "text": pa.array(TEXTS),
+        "when": pa.array([dt.datetime(2024, 1, day, tzinfo=dt.UTC) for day in range(1, 6)], pa.timestamp("us", "UTC")),
+        "category": pa.array(["a", None, "b", "a", "b"]).dictionary_encode(),
+        "nested": pa.array([{"text": "stays", "list": [1, 2]}, None, {"text": None, "list": []}, None, None]),
+        "blob": pa.array([b"\xff", None, b"", b"a", b"b"]),
+    }
+    fields = [pa.field(name, column.type, metadata={b"note": name.encode()}) for name, column in columns.items()]
+    fields[0] = fields[0].with_nullable(False)
+    return pa.table(list(columns.values()), schema=pa.schema(fields, metadata={b"made by": b"a test"}))
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "zstd", "brotli"])
+def test_everything_else_stays(compression):
+    """Schema, metadata, row groups, compression, nulls and all other columns are kept."""
+    table = rich_table()
+    data = parquet(table, row_group_size=2, compression=compression)
+    out, copied = rewritten("parquet", data, constant("new"))
+    before, after = read(data), read(out)
+    assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
+    assert after.schema_arrow.metadata[b"made by"] == b"a test"
+    assert after.read().column("text").to_pylist() == ["new", None, "", "new", "new"]
+    assert after.read().drop_columns(["text"]).equals(table.drop_columns(["text"]))
+    groups = [[file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] for file in (before, after)]
+    assert groups[0] == groups[1] == [2, 2, 1]
+    codecs = [[file.metadata.row_group(0).column(i).compression for i in range(7)] for file in (before, after)]
+    assert codecs[0] == codecs[1]
+    assert copied == ["id", "when", "category", "nested", "blob"]
+
+
+def test_compression_by_column():
+    """Columns may be compressed each in its own way."""
+    data = parquet(pa.table({"text": ["a"], "n": [1]}), compression={"text": "gzip", "n": "none"})
+    out, _ = rewritten("parquet", data)
+    group = read(out).metadata.row_group(0)
+    assert [group.column(i).compression for i in range(2)] == ["GZIP", "UNCOMPRESSED"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int32(), pa.string()),
+        pa.dictionary(pa.int8(), pa.string()),
+        pa.dictionary(pa.int16(), pa.large_string()),
+        pa.dictionary(pa.int32(), pa.string(), ordered=True),
+    ],
+    ids=str,
+)
+def test_kinds_of_text(kind):
+    """Every arrow type of text is released and comes back as the same type."""
+    values = pa.array(TEXTS)
+    column = values.dictionary_encode().cast(kind) if pa.types.is_dictionary(kind) else values.cast(kind)
+    data = parquet(pa.table({"text": column}))
+    seen = []
+    out, _ = rewritten("parquet", data, recording(seen, constant("new")))
+    assert [row.cells for row in seen] == [[("text", text)] for text in TEXTS]
+    assert read(out).schema_arrow.equals(read(data).schema_arrow, check_metadata=True)
+    assert read(out).read().column("text").to_pylist() == ["new", None, "", "new", "new"]
+    unchanged = read(rewritten("parquet", data, identity)[0]).read()
+    assert unchanged.equals(read(data).read())
+
+
+def test_more_new_texts_than_a_small_dictionary_holds():
+    """A column of few private texts and many new ones is written, though its small indices overflow."""
+    column = pa.array(["a", "b"] * 200).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
+    data = parquet(pa.table({"text": column}))
+    out, _ = rewritten("parquet", data, lambda rows: [[f"new {number}"] for number in range(len(rows))])
+    assert read(out).read().column("text").to_pylist() == [f"new {number}" for number in range(400)]
+
+
+def test_private_text_leaves_no_trace():
+    """Neither dictionaries nor statistics of the output hold a private text."""
+    column = pa.array(["zyzzyva secret", "aardvark secret"])
+    for kind in (column, column.dictionary_encode()):
+        out, _ = rewritten("parquet", parquet(pa.table({"text": kind}), compression="none"), constant("new"))
+        assert b"secret" not in out
+
+
+def test_ids_of_any_type():
+    """Ids are read as text."""
+    seen = []
+    table = pa.table({"id": pa.array([1, 2], pa.int64()), "text": ["a", "b"]})
+    rewritten("parquet", parquet(table), recording(seen), id_column="id")
+    assert [row.record_id for row in seen] == ["1", "2"]
+
+
+def test_tables_without_rows():
+    """A file without row groups, and one with an empty group, come back without rows."""
+    empty = pa.table({"text": pa.array([], pa.string()), "n": pa.array([], pa.int8())})
+    sink = io.BytesIO()
+    with pq.ParquetWriter(sink, empty.schema):
+        pass
+    for data in (parquet(empty), sink.getvalue()):
+        out, _ = rewritten("parquet", data)
+        assert read(out).read().equals(empty)
+
+
+def test_repeated_names_elsewhere():
+    """A repeated name is no trouble where its column is only copied."""
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array([1]), pa.array([2])], names=["text", "n", "n"])
+    out, copied = rewritten("parquet", parquet(table), constant("new"))
+    assert [column.to_pylist() for column in read(out).read().columns] == [["new"], [1], [2]]
+    assert copied == ["n", "n"]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.binary(), pa.null(), pa.list_(pa.string()), pa.bool_()], ids=str)
+def test_columns_that_hold_no_text(kind):
+    """A column of another type is refused, and the message names it."""
+    table = pa.table({"text": pa.array([None, None], kind)})
+    with pytest.raises(InputError, match=r"column 'text' of the table holds .*, not text: convert it to strings"):
+        rewritten("parquet", parquet(table))
+
+
+def test_a_missing_column():
+    """A missing or repeated column is refused."""
+    with pytest.raises(InputError, match=r"no column 'text'\. Its columns: 'a'"):
+        rewritten("parquet", parquet(pa.table({"a": ["x"]})))
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    with pytest.raises(InputError, match="several columns called 'text'"):
+        rewritten("parquet", parquet(twice))
+
+
+def test_ids_that_are_null():
+    """Every row needs its id."""
+    data = parquet(pa.table({"text": ["a", "b"], "id": [1, None]}))
+    with pytest.raises(InputError, match="id column 'id' of the table holds a null"):
+        rewritten("parquet", data, id_column="id")
+
+
+@pytest.mark.parametrize("data", [b"", b"PAR1", b"text\nfood\n", parquet(pa.table({"text": ["a"]}))[:-5]])
+def test_files_that_are_no_parquet(data):
+    """What is no whole parquet file is refused."""
+    with pytest.raises(InputError, match="cannot be read as parquet"):
+        rewritten("parquet", data)
+
+
+_DAMAGE = """
+import io, pyarrow as pa, pyarrow.parquet as pq
+from deniable import InputError
+from deniable.text.tables import FORMATS
+from deniable.text.tables.layout import Layout
+
+sink = io.BytesIO()
+pq.write_table(pa.table({"text": ["the food", None], "n": [1, 2]}), sink)
+whole = sink.getvalue()
+for at in range(len(whole)):
+    for flip in (0x01, 0x14, 0x80):
+        damaged = bytearray(whole)
+        damaged[at] ^= flip
+        try:
+            FORMATS["parquet"](
+                io.BytesIO(bytes(damaged)),
+                io.BytesIO(),
+                Layout("in"),
+                lambda rows: [[text for _, text in row.cells] for row in rows],
+            )
+        except (InputError, OSError, MemoryError):
+            pass
+"""
+
+
+def test_damaged_files():
+    """No damaged byte makes the process end or raises anything but an expected error."""
+    done = subprocess.run([sys.executable, "-c", _DAMAGE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr[-500:]) == (0, "")
+
+
+def test_texts_that_are_not_utf8():
+    """Bytes that are marked as text and are none are refused."""
+    column = pa.StringArray.from_buffers(2, pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xfe"))
+    with pytest.raises(InputError, match="cannot be read as parquet"):
+        rewritten("parquet", parquet(pa.table({"text": column})))

@@ -1,0 +1,129 @@
+"""What all word mechanisms share: the base class, the registry and the shares that certificates state."""
+
+import math
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.words import AUTO, MECHANISMS
+from deniable.words import law as laws
+from deniable.words.mechanism import SIMULATED, Share
+from tests.contracts.statistics import streams
+from tests.contracts.word_mechanism import WordMechanismContract
+from tests.words import test_multivariate_laplace, test_tem, test_truncated_gumbel
+
+CONTRACTS = (
+    test_tem.TestTEM,
+    test_multivariate_laplace.TestMultivariateLaplace,
+    test_truncated_gumbel.TestTruncatedGumbel,
+)
+
+
+class Uniform(dn.WordMechanism):
+    """The least that a mechanism must give: a guarantee and draws."""
+
+    name = "uniform"
+    tabulated = False
+
+    @property
+    def guarantee(self):
+        return dn.MetricDP(self.epsilon, self.space.metric.name, "a constant law")
+
+    def _draw_points(self, points, streams, workers):
+        del points, workers
+        return (streams.bits() % np.uint64(len(self.space.points))).astype(np.int32)
+
+
+def test_every_mechanism_has_a_contract_test():
+    """Each entry of the registry, found under its own name, is held to the contract by its test file."""
+    assert {contract.mechanism for contract in CONTRACTS} == set(MECHANISMS.values())
+    assert all(issubclass(contract, WordMechanismContract) for contract in CONTRACTS)
+    assert all(mechanism.name == name for name, mechanism in MECHANISMS.items())
+    assert MECHANISMS[AUTO] is dn.TEM
+
+
+def test_registry_fits_the_public_names():
+    """Every mechanism of the registry is a public name of the package."""
+    for mechanism in MECHANISMS.values():
+        assert getattr(dn, mechanism.__name__) is mechanism
+
+
+def test_new_mechanism_needs_only_a_guarantee_and_draws(small_space):
+    """A subclass with two members privatizes, has a fingerprint and an expected share, and no law."""
+    subject = Uniform(small_space, epsilon=1.0)
+    assert len(set(subject.privatize(["baran"] * 2000))) == 60
+    assert subject.fingerprint == f"uniform(epsilon=1.0)@{small_space.fingerprint}"
+    with pytest.raises(dn.NotTractable, match=r"No exact output law of Uniform is known. Draw samples instead"):
+        subject.probabilities("baran")
+    share = subject.expected_kept()
+    assert share.draws == SIMULATED
+    assert abs(share.value - 1 / 60) < 6 * math.sqrt(1 / 60 / SIMULATED)
+
+
+def test_abstract_mechanism_cannot_be_made(small_space):
+    """The base class itself has no draws and cannot be made."""
+    with pytest.raises(TypeError, match="abstract"):
+        dn.WordMechanism(small_space, epsilon=1.0)
+
+
+def test_twins_are_chosen_evenly_within_a_point(twin_space):
+    """Each word of the point drawn comes out, and no word of another point does."""
+
+    class Stay(Uniform):
+        def _draw_points(self, points, streams, workers):
+            del streams, workers
+            return points
+
+    subject = Stay(twin_space, epsilon=1.0)
+    words = np.repeat(np.arange(12, dtype=np.int32), 4000)
+    drawn = subject.draw(words, streams(len(words), "twins"))
+    np.testing.assert_array_equal(twin_space.point_of[drawn], twin_space.point_of[words])
+    sizes = np.bincount(twin_space.point_of)[twin_space.point_of[words]]
+    for word in range(12):
+        group = drawn[words == word]
+        size = sizes[words == word][0]
+        counts = np.bincount(group, minlength=12)
+        assert (counts > 0).sum() == size
+        spread = 6 * math.sqrt(4000 / size)
+        assert np.abs(counts[counts > 0] - 4000 / size).max() <= spread
+
+
+def test_expected_kept_of_a_law_is_exact(small_space):
+    """With a table it is the prior's mean of the diagonal of the law, and no sample."""
+    subject = dn.TEM(small_space, epsilon=3.0)
+    diagonal = [subject.probabilities(word)[number] for number, word in enumerate(small_space.words)]
+    share = subject.expected_kept()
+    assert share == Share(pytest.approx(float(laws.zipf(60) @ diagonal), abs=1e-12), 0)
+
+
+def test_expected_kept_is_the_same_in_every_process(small_space, cache_folder):
+    """A simulated share comes from a fixed public stream, cached or not."""
+    subject = dn.MultivariateLaplace(small_space, epsilon=4.0)
+    first = subject.expected_kept()
+    for file in cache_folder.glob("kept-*"):
+        file.unlink()
+    assert subject.expected_kept(workers=1) == first
+    assert list(cache_folder.glob("kept-*"))
+    assert dn.MultivariateLaplace(small_space, epsilon=4.0).expected_kept() == first
+
+
+def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vectors, small_space, cache_folder):
+    """A metric without a fingerprint leaves nothing in the cache."""
+
+    def twice(left, right):
+        return 2 * np.linalg.norm(left[:, None] - right[None], axis=2)
+
+    space = dn.Space(small_space.words, small_vectors, metric=twice)
+    before = set(cache_folder.iterdir())
+    share = dn.TEM(space, epsilon=1.5).expected_kept()
+    assert set(cache_folder.iterdir()) == before
+    plain = dn.TEM(small_space, epsilon=3.0, gamma=dn.TEM(space, epsilon=1.5).gamma / 2).expected_kept()
+    assert share.value == pytest.approx(plain.value, abs=1e-9)
+
+
+def test_share_states_its_margin():
+    """An exact share stands alone, a simulated one has its 95 % interval and number of draws."""
+    assert str(Share(0.5021)) == "50.2 %"
+    assert str(Share(0.5, 20_000)) == "50.0 % (+- 0.7, 20,000 simulated draws)"
+    assert str(Share(0.0, 20_000)) == "0.0 % (+- 0.0, 20,000 simulated draws)"
