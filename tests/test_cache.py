@@ -32,7 +32,7 @@ class Compute:
 def test_first_call_computes_and_writes(cache):
     """The first call computes, and leaves one file named after the fact and its format."""
     compute = Compute()
-    assert remember("fact", compute) == {"value": 1.5}
+    assert remember("fact", ("value",), compute) == {"value": 1.5}
     assert compute.calls == 1
     assert [file.name for file in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
     assert json.loads((cache / f"fact.v{FORMAT}.json").read_text()) == {"value": 1.5}
@@ -40,19 +40,19 @@ def test_first_call_computes_and_writes(cache):
 
 def test_second_call_reads(cache):
     """The second call computes nothing; another name does."""
-    remember("fact", Compute())
+    remember("fact", ("value",), Compute())
     second, other = Compute(2.5), Compute(3.5)
-    assert remember("fact", second) == {"value": 1.5}
+    assert remember("fact", ("value",), second) == {"value": 1.5}
     assert second.calls == 0
-    assert remember("other", other) == {"value": 3.5}
+    assert remember("other", ("value",), other) == {"value": 3.5}
     assert cache.exists()
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e-300, 1e300, float("inf"), 5e-324, -0.0])
 def test_floats_come_back_to_the_last_bit(cache, value):
     """What is read is exactly what was computed."""
-    remember("fact", Compute(value))
-    read = remember("fact", Compute(9.0))["value"]
+    remember("fact", ("value",), Compute(value))
+    read = remember("fact", ("value",), Compute(9.0))["value"]
     assert read.hex() == value.hex()
     assert cache.exists()
 
@@ -62,10 +62,10 @@ def test_floats_come_back_to_the_last_bit(cache, value):
 )
 def test_unusable_file_is_computed_anew(cache, content):
     """A file that is cut off, no JSON, of another kind, or holds no facts is replaced."""
-    remember("fact", Compute())
+    remember("fact", ("value",), Compute())
     (cache / f"fact.v{FORMAT}.json").write_bytes(content)
     compute = Compute(2.5)
-    assert remember("fact", compute) == {"value": 2.5}
+    assert remember("fact", ("value",), compute) == {"value": 2.5}
     assert compute.calls == 1
     assert json.loads((cache / f"fact.v{FORMAT}.json").read_text()) == {"value": 2.5}
 
@@ -73,7 +73,7 @@ def test_unusable_file_is_computed_anew(cache, content):
 def test_folder_in_place_of_the_file(cache):
     """A folder where the file should be is no matter, and leaves no litter behind."""
     (cache / f"fact.v{FORMAT}.json").mkdir(parents=True)
-    assert remember("fact", Compute()) == {"value": 1.5}
+    assert remember("fact", ("value",), Compute()) == {"value": 1.5}
     assert [path.name for path in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
 
 
@@ -82,7 +82,7 @@ def test_folder_that_cannot_be_made(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file"))
     compute = Compute()
-    assert remember("fact", compute) == remember("fact", compute) == {"value": 1.5}
+    assert remember("fact", ("value",), compute) == remember("fact", ("value",), compute) == {"value": 1.5}
     assert compute.calls == 2
     assert (tmp_path / "file").read_text() == "in the way"
 
@@ -94,14 +94,16 @@ def test_error_of_the_computation_is_not_hidden(cache):
         raise OSError("mine")
 
     with pytest.raises(OSError, match="mine"):
-        remember("fact", fail)
+        remember("fact", ("value",), fail)
     assert not cache.exists()
 
 
 def test_many_writers_at_once(cache):
     """Threads that compute one fact at once all get it, and leave one whole file."""
     results = []
-    threads = [threading.Thread(target=lambda: results.append(remember("fact", Compute()))) for _ in range(16)]
+    threads = [
+        threading.Thread(target=lambda: results.append(remember("fact", ("value",), Compute()))) for _ in range(16)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -104,12 +104,12 @@ class TestFunction:
     def test_it_gives_the_distances(self):
         """Its name and values are the space's, and mechanisms take it."""
         space = space_with(self.weighted)
-        assert space.metric.name == "weighted"
+        assert space.metric.name == "user function weighted"
         assert not space.metric.builtin
         assert space.distance("w0", "w1") == pytest.approx(2 + 5)
         assert (space.separation, space.diameter) == (pytest.approx(1.0), pytest.approx(8.0))
         assert space.neighbours("w0", 1) == [("w2", 1.0)]
-        assert dn.TEM(space, epsilon=2.0).guarantee.metric == "weighted"
+        assert dn.TEM(space, epsilon=2.0).guarantee.metric == "user function weighted"
 
     def test_object_that_can_be_called(self):
         """An object without a name of its own goes by its class."""
@@ -119,7 +119,7 @@ class TestFunction:
                 return np.linalg.norm(left[:, None] - right[None], axis=2) / 2
 
         space = space_with(Halved())
-        assert space.metric.name == "Halved"
+        assert space.metric.name == "user function Halved"
         assert space.distance("w0", "w2") == 0.5
 
     @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ class TestFunction:
     def test_bad_values_are_refused(self, function, message):
         """A wrong shape, a negative distance or one that is not finite is refused with the metric's name."""
         space = space_with(function)
-        with pytest.raises(dn.InputError, match=f"The metric <lambda> .*{message}"):
+        with pytest.raises(dn.InputError, match=f"The metric user function <lambda> .*{message}"):
             space.distances([0])
 
     def test_its_own_error_is_not_hidden(self):

@@ -63,8 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = command.main(
             args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False
         )
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
     except SystemExit:  # typer's answer to a broken pipe
         return _fail(_reason(BrokenPipeError()))
     except (DeniableError, OSError, MemoryError) as error:
@@ -81,15 +79,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             typer.echo(text)
             return 0
         return _fail(f"{text} See: deniable --help")
-    return 0
+    return _fail("interrupted: nothing was written.") if code == INTERRUPTED else 0
 
 
 def _prepare_streams() -> None:
     """Make messages about any file name printable, and do without a stream that is closed."""
     if sys.stdout is None:
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

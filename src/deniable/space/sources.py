@@ -70,7 +70,7 @@ def _read_npz(path: Path) -> tuple[list[str], Array]:
     except (KeyError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': {error}.") from None
     if vectors.ndim != 2:  # noqa: PLR2004
-        raise InputError(f"The array 'vectors' of {path.name} must have shape (n, d). Got {vectors.shape}.")
+        raise InputError(f"{path.name} has vectors of shape {vectors.shape}: they must be of shape (n, d).")
     if names.ndim == 0:
         raw = names.item()
         text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)

@@ -1,6 +1,7 @@
 """From text to word numbers and back, losing nothing on the way but the words themselves."""
 
 import dataclasses
+import unicodedata
 from collections.abc import Collection, Iterable
 from typing import Literal
 
@@ -60,7 +61,7 @@ class Lexer:
                 raise InputError(
                     f"The list of words to keep must hold single words. Got {word!r}: list its words apart."
                 )
-        self.keep = frozenset(fold(word) for word in keep)
+        self.keep = frozenset(_listed(word) for word in keep)
         self._stand_in = space.number(space.unknown)
         self._numbers: dict[str, int] = {}
 
@@ -90,9 +91,7 @@ class Lexer:
         if len(self._numbers) >= _REMEMBERED:
             self._numbers.clear()
         folded = fold(spelling)
-        # Only capitals may differ from the list: an invisible character can carry a payload.
-        kept = folded in self.keep and spelling.lower() == folded
-        number = _KEEP if kept else self.space.index.get(folded, _UNKNOWN)
+        number = _KEEP if _listed(spelling) in self.keep else self.space.index.get(folded, _UNKNOWN)
         self._numbers[spelling] = number
         return number
 
@@ -101,17 +100,21 @@ class Lexer:
     ) -> tuple[list[str], list[str], npt.NDArray[np.int32]]:
         """Make kept, masked and dropped words part of the gaps around them."""
         out, words = [gaps[0]], []
+        dropped = False
         for spelling, number, gap in zip(spellings, numbers.tolist(), gaps[1:], strict=True):
             if number >= 0:
                 words.append(spelling)
                 out.append(gap)
+                dropped = False
                 continue
             literal = spelling if number == _KEEP else MASK if self.unknown == "mask" else ""
             if not literal and out[-1].isspace():
                 out[-1] = ""
-            if literal and not out[-1] and words and not is_clitic(fold(literal)):
+            behind_word = dropped and ends_in_word(out[-1]) if out[-1] else bool(words)
+            if literal and behind_word and not is_clitic(fold(literal)):
                 literal = " " + literal
             out[-1] += literal + gap
+            dropped = not gap and (dropped or not literal)
         return out, words, numbers[numbers >= 0]
 
     def write(self, lexed: Lexed, words: Iterable[int]) -> str:
@@ -143,8 +146,16 @@ class Lexer:
         inner = gaps[1:-1]
         touching: list[int] = []
         for _ in range(inner.count("")):
-            touching.append(gaps.index("", touching[-1] + 1 if touching else 1))  # noqa: PERF401
+            touching.append(gaps.index("", touching[-1] + 1 if touching else 1))
         return touching
+
+
+def _listed(word: str) -> str:
+    """Return the form in which kept words are compared: only capitals may differ from the list.
+
+    Unlike `fold` it drops nothing: an invisible character can carry a payload.
+    """
+    return unicodedata.normalize("NFC", word.lower())
 
 
 _LOWER, _TITLE, _UPPER = 0, 1, 2

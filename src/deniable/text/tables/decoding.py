@@ -94,11 +94,11 @@ def _resolve(encoding: str, first: bytes) -> str:
     """Return the codec's name; UTF-16 is told apart by the byte order mark."""
     try:
         name = codecs.lookup(encoding).name
-        if name in _NO_FILE_ENCODINGS:
-            raise LookupError
         "".encode(name)
     except (LookupError, ValueError):
-        raise InputError(f"Unknown encoding {encoding!r}: try utf-8, utf-16, cp1252 or latin-1.") from None
+        name = "undefined"
+    if name in _NO_FILE_ENCODINGS:
+        raise InputError(f"Unknown encoding {encoding!r}: try utf-8, utf-16, cp1252 or latin-1.")
     if name == "utf-16":
         return "utf-16-be" if first.startswith(codecs.BOM_UTF16_BE) else "utf-16-le"
     return "utf-8" if name == "utf-8-sig" else name

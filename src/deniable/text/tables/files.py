@@ -138,6 +138,8 @@ def check_target(path: str, *, force: bool) -> Path:
     target = Path(path)
     if target.is_symlink():
         target = target.resolve()
+    if target.is_dir():
+        raise InputError(f"The output {path!r} is a folder: give the path of a file.")
     if target.exists() and not target.is_file():
         raise InputError(f"The output {path!r} is no regular file: give the path of a file, or - for a pipe.")
     if not target.parent.is_dir():
