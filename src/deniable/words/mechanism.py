@@ -7,11 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from randomgen import AESCounter
 
 from deniable.cache import remember
 from deniable.errors import InputError, NotTractable, positive
 from deniable.guarantees import MetricDP
-from deniable.randomness import Streams, fresh_key, stream_start
+from deniable.parallel import each
+from deniable.randomness import PIECE, Streams, fresh_key, stream_start
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words import law
@@ -43,8 +45,9 @@ class Share:
 class WordMechanism(abc.ABC):
     """A mechanism M: W -> W over a space, with epsilon per unit of the space's distance.
 
-    A mechanism is one file: a subclass that gives `guarantee`, `_draw_points`, and, where a law is
-    known, `rows`; and one row in the registry `deniable.words.MECHANISMS`.
+    A mechanism is one file: a subclass that gives `guarantee`, the law in `rows` if one is known,
+    and `_draw_piece` unless draws come from tables of that law; and one row in the registry
+    `deniable.words.MECHANISMS`.
 
     Args:
         space: the domain.
@@ -58,12 +61,19 @@ class WordMechanism(abc.ABC):
     """Name on the command line and in certificates."""
     tabulated: ClassVar[bool]
     """True where draws come from the integer tables of `rows`; False where they are simulated."""
+    euclidean_only: ClassVar[bool] = False
+    """True where the theorem is about the Euclidean metric alone."""
 
     def __init__(self, space: Space, *, epsilon: float) -> None:
         if not isinstance(space, Space):
             raise InputError(f"The 'space' parameter of {type(self).__name__} must be a Space. Got {space!r}.")
         self.space = space
         self.epsilon = positive(type(self).__name__, "epsilon", epsilon)
+        if self.euclidean_only and space.metric.name != "euclidean":
+            raise InputError(
+                f"{type(self).__name__} needs the Euclidean metric. Got {space.metric}: use TEM, "
+                "which takes any metric."
+            )
 
     @property
     @abc.abstractmethod
@@ -96,9 +106,28 @@ class WordMechanism(abc.ABC):
             "Draw samples instead: mechanism.privatize([word] * 100_000)."
         )
 
-    @abc.abstractmethod
+    def _draw_piece(self, points: Points, generator: AESCounter) -> Points:
+        """Return one output point per input point, simulated; needed where not `tabulated`.
+
+        Args:
+            points: (k,) consecutive tokens of one record, at most `deniable.randomness.PIECE`.
+            generator: the record's stream, read on in order.
+        """
+        raise TypeError(f"{type(self).__name__} must be tabulated or give _draw_piece.")
+
     def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
         """Return one output point for each input point (N,)."""
+        if self.tabulated:
+            return law.draw(self.space, self.rows, points, streams.bits(), workers)
+        out = np.empty(len(points), dtype=np.int32)
+        offsets = np.concatenate([[0], np.cumsum(streams.lengths)])
+
+        def batch(records: tuple[int, int]) -> None:
+            for piece in streams.pieces(*records, int(offsets[records[0]])):
+                out[piece.tokens] = self._draw_piece(points[piece.tokens], piece.generator)
+
+        each(batch, streams.batches(PIECE), workers)
+        return out
 
     def draw(self, words: npt.NDArray[np.int32], streams: Streams, workers: int | None = None) -> npt.NDArray[np.int32]:
         """Return one output word number for each input word number (N,).

@@ -4,18 +4,15 @@ import functools
 
 import numpy as np
 import numpy.typing as npt
+from randomgen import AESCounter
 
-from deniable.errors import InputError
 from deniable.guarantees import MetricDP
-from deniable.parallel import each
-from deniable.randomness import Streams
 from deniable.space.metrics import Array
-from deniable.space.space import Points, Space
+from deniable.space.space import Points
 from deniable.words.mechanism import WordMechanism
 
 TOKENS, COLUMNS = 256, 4096
 """Shape of one product: noisy vectors by points, so that a tile of scores stays in cache."""
-_BATCH = 16_384
 
 
 class MultivariateLaplace(WordMechanism):
@@ -39,34 +36,19 @@ class MultivariateLaplace(WordMechanism):
 
     name = "multivariate-laplace"
     tabulated = False
-
-    def __init__(self, space: Space, *, epsilon: float) -> None:
-        super().__init__(space, epsilon=epsilon)
-        if space.metric.name != "euclidean":
-            raise InputError(
-                f"MultivariateLaplace needs the Euclidean metric. Got {space.metric}: use TEM, which takes any metric."
-            )
+    euclidean_only = True
 
     @property
     def guarantee(self) -> MetricDP:
         """Theorem 1 of the TEM paper; the nearest-word step is post-processing."""
         return MetricDP(self.epsilon, "euclidean", "TEM paper (Carvalho et al. 2021), Theorem 1")
 
-    def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
-        out = np.empty(len(points), dtype=np.int32)
-        offsets = np.concatenate([[0], np.cumsum(streams.lengths)])
-
-        def batch(records: tuple[int, int]) -> None:
-            for piece in streams.pieces(*records, int(offsets[records[0]])):
-                generator = np.random.Generator(piece.generator)
-                noisy = self.space.points[points[piece.tokens]]
-                noisy += spherical_laplace(generator, noisy.shape, self.epsilon)
-                # A tiny epsilon makes float32 overflow; those words are searched in float64.
-                with np.errstate(over="ignore", invalid="ignore"):
-                    out[piece.tokens] = self._nearest(noisy)
-
-        each(batch, streams.batches(_BATCH), workers)
-        return out
+    def _draw_piece(self, points: Points, generator: AESCounter) -> Points:
+        noisy = self.space.points[points]
+        noisy += spherical_laplace(np.random.Generator(generator), noisy.shape, self.epsilon)
+        # A tiny epsilon makes float32 overflow; those words are searched in float64.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._nearest(noisy)
 
     @functools.cached_property
     def _centred(self) -> tuple[Array, npt.NDArray[np.float32], npt.NDArray[np.float32]]:

@@ -4,9 +4,8 @@ import math
 
 from deniable.errors import InputError, positive
 from deniable.guarantees import MetricDP
-from deniable.randomness import Streams
 from deniable.space.metrics import Array
-from deniable.space.space import Points, Space
+from deniable.space.space import Space
 from deniable.words import law
 from deniable.words.mechanism import WordMechanism
 
@@ -64,9 +63,6 @@ class TEM(WordMechanism):
     def rows(self, distances: Array) -> Array:
         """Return the exact law (k, number of points); the closed form above."""
         return law.exponential(distances, self.epsilon / 2, self.gamma)
-
-    def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
-        return law.draw(self.space, self.rows, points, streams.bits(), workers)
 
 
 def theorem_3(epsilon: float, beta: float, size: int) -> float:

@@ -11,7 +11,7 @@ from scipy.stats import poisson
 
 from deniable.errors import InputError
 from deniable.guarantees import MetricDP
-from deniable.parallel import compiled, each
+from deniable.parallel import compiled
 from deniable.randomness import Streams
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
@@ -20,7 +20,6 @@ from deniable.words.truncated_gumbel_law import exact_row
 
 _WIDTH = 64
 """Neighbours kept per word. K is Poisson(ln n), so that more are almost never asked for."""
-_BATCH = 65_536
 _TINY = 1e-300
 
 
@@ -47,13 +46,10 @@ class TruncatedGumbel(WordMechanism):
 
     name = "truncated-gumbel"
     tabulated = False
+    euclidean_only = True
 
     def __init__(self, space: Space, *, epsilon: float) -> None:
         super().__init__(space, epsilon=epsilon)
-        if space.metric.name != "euclidean":
-            raise InputError(
-                f"TruncatedGumbel needs the Euclidean metric. Got {space.metric}: use TEM, which takes any metric."
-            )
         count = len(space.points)
         bound = least_epsilon(count, space.separation)
         if self.epsilon <= bound:
@@ -110,15 +106,7 @@ class TruncatedGumbel(WordMechanism):
 
     def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
         self._list_neighbours(points, workers)
-        out = np.empty(len(points), dtype=np.int32)
-        offsets = np.concatenate([[0], np.cumsum(streams.lengths)])
-
-        def batch(records: tuple[int, int]) -> None:
-            for piece in streams.pieces(*records, int(offsets[records[0]])):
-                out[piece.tokens] = self._draw_piece(points[piece.tokens], piece.generator)
-
-        each(batch, streams.batches(_BATCH), workers)
-        return out
+        return super()._draw_points(points, streams, workers)
 
     def _draw_piece(self, points: Points, generator: AESCounter) -> Points:
         """Algorithm 2 for consecutive tokens of one record."""
