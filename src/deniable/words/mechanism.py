@@ -113,6 +113,7 @@ class WordMechanism(abc.ABC):
             points: (k,) consecutive tokens of one record, at most `deniable.randomness.PIECE`.
             generator: the record's stream, read on in order.
         """
+        del points, generator
         raise TypeError(f"{type(self).__name__} must be tabulated or give _draw_piece.")
 
     def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
