@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -106,8 +106,8 @@ class WordMechanism(abc.ABC):
             "Draw samples instead: mechanism.privatize([word] * 100_000)."
         )
 
-    def _draw_piece(self, points: Points, generator: AESCounter) -> Points:
-        """Return one output point per input point, simulated; needed where not `tabulated`.
+    def _draw_piece(self, points: Points, generator: AESCounter) -> npt.NDArray[Any]:
+        """Return (k, ...) what is drawn for each input point; needed where not `tabulated`.
 
         Args:
             points: (k,) consecutive tokens of one record, at most `deniable.randomness.PIECE`.
@@ -115,6 +115,10 @@ class WordMechanism(abc.ABC):
         """
         del points, generator
         raise TypeError(f"{type(self).__name__} must be tabulated or give _draw_piece.")
+
+    def _settle(self, drawn: npt.NDArray[Any]) -> Points:
+        """Return the output points (k,) of what was drawn (k, ...) for the tokens of many records."""
+        return drawn
 
     def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
         """Return one output point for each input point (N,)."""
@@ -124,8 +128,16 @@ class WordMechanism(abc.ABC):
         offsets = np.concatenate([[0], np.cumsum(streams.lengths)])
 
         def batch(records: tuple[int, int]) -> None:
-            for piece in streams.pieces(*records, int(offsets[records[0]])):
-                out[piece.tokens] = self._draw_piece(points[piece.tokens], piece.generator)
+            start = end = int(offsets[records[0]])
+            drawn: list[npt.NDArray[Any]] = []
+            for piece in streams.pieces(*records, start):
+                drawn.append(self._draw_piece(points[piece.tokens], piece.generator))
+                end = piece.tokens.stop
+                if end - start >= PIECE:
+                    out[start:end] = self._settle(np.concatenate(drawn))
+                    start, drawn = end, []
+            if drawn:
+                out[start:end] = self._settle(np.concatenate(drawn))
 
         each(batch, streams.batches(PIECE), workers)
         return out

@@ -43,12 +43,14 @@ class MultivariateLaplace(WordMechanism):
         """Theorem 1 of the TEM paper; the nearest-word step is post-processing."""
         return MetricDP(self.epsilon, "euclidean", "TEM paper (Carvalho et al. 2021), Theorem 1")
 
-    def _draw_piece(self, points: Points, generator: AESCounter) -> Points:
-        noisy = self.space.points[points]
-        noisy += spherical_laplace(np.random.Generator(generator), noisy.shape, self.epsilon)
+    def _draw_piece(self, points: Points, generator: AESCounter) -> Array:
+        vectors = self.space.points[points]
+        return vectors + spherical_laplace(np.random.Generator(generator), vectors.shape, self.epsilon)
+
+    def _settle(self, drawn: Array) -> Points:
         # A tiny epsilon makes float32 overflow; those words are searched in float64.
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._nearest(noisy)
+            return self._nearest(drawn)
 
     @functools.cached_property
     def _centred(self) -> tuple[Array, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
