@@ -186,6 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder with imdb_train.parquet and imdb_test.parquet")
     parser.add_argument("--mechanism", action="append", choices=list(EPSILONS), help="may be repeated; default: all")
+    parser.add_argument("--corpus", action="append", choices=["imdb", "short"], help="may be repeated; default: both")
     parser.add_argument("--limit", type=int, help="only the first LIMIT reviews")
     parser.add_argument("--json", type=Path, help="also write the results as JSON")
     options = parser.parse_args()
@@ -204,6 +205,8 @@ def main() -> None:
         print(f"README's first command, nothing cached: {cold:.1f} s\n", flush=True)
         space = dn.Space.glove()
         for corpus in corpora(options.data, folder, space, options.limit):
+            if options.corpus and corpus.path.stem not in options.corpus:
+                continue
             for mechanism in options.mechanism or EPSILONS:
                 common = ["--mechanism", mechanism, "--epsilon", str(EPSILONS[mechanism]), "--force", "--output"]
                 measure([script, "privatize", example, *common, f"{target}.csv"])
