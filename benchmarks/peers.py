@@ -380,7 +380,7 @@ def work(python: Path, subject: Subject, inputs: dict[str, Any], limit: float) -
         "started": time.time(),
     }
     command = [str(python), str(script), json.dumps(job)]
-    # A session of its own, so that a worker's own processes end with it.
+    # A process group of its own, so that a worker's own processes end with it.
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
