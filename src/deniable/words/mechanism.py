@@ -116,8 +116,9 @@ class WordMechanism(abc.ABC):
         del points, generator
         raise TypeError(f"{type(self).__name__} must be tabulated or give _draw_piece.")
 
-    def _settle(self, drawn: npt.NDArray[Any]) -> Points:
+    def _settle(self, drawn: npt.NDArray[Any], workers: int | None) -> Points:
         """Return the output points (k,) of what was drawn (k, ...) for the tokens of many records."""
+        del workers
         return drawn
 
     def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
@@ -126,6 +127,8 @@ class WordMechanism(abc.ABC):
             return law.draw(self.space, self.rows, points, streams.bits(), workers)
         out = np.empty(len(points), dtype=np.int32)
         offsets = np.concatenate([[0], np.cumsum(streams.lengths)])
+        batches = list(streams.batches(PIECE))
+        inner = workers if len(batches) == 1 else 1  # one long record alone: its tokens share the cores
 
         def batch(records: tuple[int, int]) -> None:
             start = end = int(offsets[records[0]])
@@ -134,12 +137,12 @@ class WordMechanism(abc.ABC):
                 drawn.append(self._draw_piece(points[piece.tokens], piece.generator))
                 end = piece.tokens.stop
                 if end - start >= PIECE:
-                    out[start:end] = self._settle(np.concatenate(drawn))
+                    out[start:end] = self._settle(np.concatenate(drawn), inner)
                     start, drawn = end, []
             if drawn:
-                out[start:end] = self._settle(np.concatenate(drawn))
+                out[start:end] = self._settle(np.concatenate(drawn), inner)
 
-        each(batch, streams.batches(PIECE), workers)
+        each(batch, batches, workers)
         return out
 
     def draw(self, words: npt.NDArray[np.int32], streams: Streams, workers: int | None = None) -> npt.NDArray[np.int32]:

@@ -7,12 +7,15 @@ import numpy.typing as npt
 from randomgen import AESCounter
 
 from deniable.guarantees import MetricDP
+from deniable.parallel import each
 from deniable.space.metrics import Array
 from deniable.space.space import Points
 from deniable.words.mechanism import WordMechanism
 
 TOKENS, COLUMNS = 256, 4096
 """Shape of one product: noisy vectors by points, so that a tile of scores stays in cache."""
+_SHARE = 8 * TOKENS
+"""Noisy vectors that one thread searches at a time."""
 
 
 class MultivariateLaplace(WordMechanism):
@@ -47,10 +50,9 @@ class MultivariateLaplace(WordMechanism):
         vectors = self.space.points[points]
         return vectors + spherical_laplace(np.random.Generator(generator), vectors.shape, self.epsilon)
 
-    def _settle(self, drawn: Array) -> Points:
-        # A tiny epsilon makes float32 overflow; those words are searched in float64.
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self._nearest(drawn)
+    def _settle(self, drawn: Array, workers: int | None) -> Points:
+        shares = range(0, len(drawn), _SHARE)
+        return np.concatenate(each(lambda at: self._nearest(drawn[at : at + _SHARE]), shares, workers))
 
     @functools.cached_property
     def _centred(self) -> tuple[Array, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
@@ -60,6 +62,8 @@ class MultivariateLaplace(WordMechanism):
         halves = 0.5 * np.einsum("nd,nd->n", around, around)
         return mean, np.ascontiguousarray(around.T, dtype=np.float32), halves.astype(np.float32)
 
+    # A tiny epsilon makes float32 overflow; those words are searched in float64.
+    @np.errstate(over="ignore", invalid="ignore")
     def _nearest(self, noisy: Array) -> Points:
         """Return (k,) the point nearest to each vector (k, m): argmax of x.y - |y|^2 / 2, centred."""
         mean, transposed, bias = self._centred
