@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from deniable.guarantees import MetricDP
     from deniable.space import Metric, Space
     from deniable.text import Certificate, TextPrivatizer
-    from deniable.words import TEM, MultivariateLaplace, TruncatedGumbel, WordMechanism
+    from deniable.words import TEM, CalibratedExponential, MultivariateLaplace, TightExponential, TruncatedGumbel, WordMechanism
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CalibratedExponential": "deniable.words",
     "Certificate": "deniable.text",
     "DeniableError": "deniable.errors",
     "InputError": "deniable.errors",
@@ -26,12 +27,14 @@ _HOMES = {
     "Space": "deniable.space",
     "TEM": "deniable.words",
     "TextPrivatizer": "deniable.text",
+    "TightExponential": "deniable.words",
     "TruncatedGumbel": "deniable.words",
     "WordMechanism": "deniable.words",
 }
 
 __all__ = [
     "TEM",
+    "CalibratedExponential",
     "Certificate",
     "DeniableError",
     "InputError",
@@ -41,6 +44,7 @@ __all__ = [
     "NotTractable",
     "Space",
     "TextPrivatizer",
+    "TightExponential",
     "TruncatedGumbel",
     "WordMechanism",
 ]

@@ -6,6 +6,7 @@ obey the triangle inequality. Cosine "distance" breaks the last and is refused; 
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +19,12 @@ Array = npt.NDArray[np.float64]
 Fill = Callable[[Array, Array], None]
 BLOCK = 64
 """Rows in every product. One fixed shape, the last block padded: BLAS kernels depend on it."""
+
+TILE = 512
+"""Rows and columns of a tile of distances between points, where rows need not be whole."""
+
+_CHUNK = 256
+"""Distances finished together before the close ones among them are looked for."""
 
 CANCELLED = 1e-6
 """Where |x - y|^2 is below this share of |x|^2 + |y|^2 it is computed from the differences."""
@@ -36,13 +43,19 @@ class Metric:
         prepare: called once with all points Y (n, d); returns a function that writes the distances
             of a block X (BLOCK, d) of rows of Y into an array (BLOCK, n).
         canonical: maps vectors (n, d) to points (n, d), equal where the distance is zero.
-        builtin: False for a function that the user vouches for.
+        error: from the points (n, d) and a function that returns the diameter, a bound on what
+            rounding can change in a distance; None for a function that the user vouches for.
     """
 
     name: str
     prepare: Callable[[Array], Fill]
     canonical: Callable[[Array], Array] = _unchanged
-    builtin: bool = True
+    error: Callable[[Array, Callable[[], float]], float] | None = None
+
+    @property
+    def builtin(self) -> bool:
+        """False for a function that the user vouches for."""
+        return self.error is not None
 
     def __str__(self) -> str:
         """Return the name."""
@@ -61,7 +74,7 @@ def metric(choice: "str | Metric | Callable[[Array, Array], Array]") -> Metric:
         return choice
     if callable(choice):
         name = "user function " + getattr(choice, "__name__", type(choice).__name__)
-        return Metric(name, functools.partial(_user_function, choice, name), builtin=False)
+        return Metric(name, functools.partial(_user_function, choice, name))
     if choice == "cosine":
         raise InputError(
             "Cosine distance is no metric: it breaks the triangle inequality, so no guarantee "
@@ -78,22 +91,25 @@ def _finish_euclidean(  # pragma: no cover - compiled
     products: Array, rows: Array, vectors: Array, row_squares: Array, squares: Array
 ) -> None:
     """Turn x.y into |x - y| in place: sqrt(|x|^2 + |y|^2 - 2 x.y), close pairs from differences."""
+    count = products.shape[1]
     for i in range(products.shape[0]):
-        close = 0
-        for j in range(products.shape[1]):
-            scale = row_squares[i] + squares[j]
-            square = scale - 2.0 * products[i, j]
-            products[i, j] = np.sqrt(max(square, 0.0))
-            close += square < CANCELLED * scale
-        # Every row meets itself once. Where another point is as close, the subtraction has left
-        # little but rounding. (A separate loop, so that the one above is vectorized.)
-        if close > 1:
-            for j in range(products.shape[1]):
-                if products[i, j] ** 2 <= 2.0 * CANCELLED * (row_squares[i] + squares[j]):
-                    total = 0.0
-                    for k in range(rows.shape[1]):
-                        total += (rows[i, k] - vectors[j, k]) ** 2
-                    products[i, j] = np.sqrt(total)
+        for start in range(0, count, _CHUNK):
+            end = min(start + _CHUNK, count)
+            close = 0
+            for j in range(start, end):
+                scale = row_squares[i] + squares[j]
+                square = scale - 2.0 * products[i, j]
+                products[i, j] = np.sqrt(max(square, 0.0))
+                close += square < CANCELLED * scale
+            # Where two points are as close as that, the subtraction has left little but rounding.
+            # (A separate loop, so that the one above is vectorized.)
+            if close > 0:
+                for j in range(start, end):
+                    if products[i, j] ** 2 <= 2.0 * CANCELLED * (row_squares[i] + squares[j]):
+                        total = 0.0
+                        for k in range(rows.shape[1]):
+                            total += (rows[i, k] - vectors[j, k]) ** 2
+                        products[i, j] = np.sqrt(total)
 
 
 def _euclidean(vectors: Array) -> Fill:
@@ -155,20 +171,38 @@ def _user_function(function: Callable[[Array, Array], Array], name: str, vectors
     return fill
 
 
-@compiled
-def range_after(distances: Array, first: int) -> tuple[float, float]:  # pragma: no cover - compiled
-    """Return least and largest distance from points first, first + 1, ... to the points after each."""
-    low, high = np.inf, 0.0
-    for i in range(distances.shape[0]):
-        for j in range(first + i + 1, distances.shape[1]):
-            low = min(low, distances[i, j])
-            high = max(high, distances[i, j])
-    return low, high
+def _euclidean_error(points: Array, diameter: Callable[[], float]) -> float:
+    """Bound on the error of a distance, for vectors of length R in m dimensions, u = 2^-53.
+
+    The square errs by (2 m + 4) u (|x|^2 + |y|^2) at most, and where the product form is used it
+    is at least CANCELLED (|x|^2 + |y|^2): the root errs by half the quotient of the two. (Closer
+    pairs come from differences, with a relative error of (m + 4) u.)
+    """
+    del diameter
+    longest = math.sqrt(2.0 * float(np.einsum("nd,nd->n", points, points).max()))
+    return (2 * points.shape[1] + 8) * 2.0**-53 * longest / math.sqrt(CANCELLED)
+
+
+def _angular_error(points: Array, diameter: Callable[[], float]) -> float:
+    """Bound on the error of an angle 2 arcsin(c / 2), from that of the chord c.
+
+    Its derivative in c is 1 / cos(angle / 2), taken a little beyond the largest angle; near
+    opposite directions the error is at most that of the square root, 2 sqrt(chord's). The unit
+    vectors are rounded to 12 decimals.
+    """
+    chord = _euclidean_error(points, diameter) + 1e-12 * math.sqrt(points.shape[1])
+    steepness = math.cos(min(diameter() / 2 + 1e-3, math.pi / 2))
+    return min(chord / steepness if steepness > 0 else math.inf, 2.01 * math.sqrt(chord)) + 2.0**-50
+
+
+def _sum_error(points: Array, diameter: Callable[[], float]) -> float:
+    """Bound on the error of a sum, or a maximum, of m absolute differences."""
+    return (points.shape[1] + 2) * 2.0**-53 * diameter()
 
 
 METRICS = {
-    "euclidean": Metric("euclidean", _euclidean),
-    "manhattan": Metric("manhattan", functools.partial(_scipy, "cityblock")),
-    "chebyshev": Metric("chebyshev", functools.partial(_scipy, "chebyshev")),
-    "angular": Metric("angular", _angular, _directions),
+    "euclidean": Metric("euclidean", _euclidean, error=_euclidean_error),
+    "manhattan": Metric("manhattan", functools.partial(_scipy, "cityblock"), error=_sum_error),
+    "chebyshev": Metric("chebyshev", functools.partial(_scipy, "chebyshev"), error=_sum_error),
+    "angular": Metric("angular", _angular, _directions, _angular_error),
 }

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.cache import remember
-from deniable.errors import InputError
+from deniable.errors import InputError, NotTractable
 from deniable.parallel import each
 from deniable.space.grammar import fold
-from deniable.space.metrics import BLOCK, Array, Fill, Metric, metric, range_after
+from deniable.space.metrics import BLOCK, TILE, Array, Fill, Metric, metric
 
 Points = npt.NDArray[np.int32]
 Result = TypeVar("Result")
@@ -163,6 +163,34 @@ class Space:
 
         return each(block, range(0, len(chosen), BLOCK), workers)
 
+    def tiles(self, visit: Callable[[slice, slice, Array], Result], workers: int | None = None) -> list[Result]:
+        """Call ``visit(rows, columns, distances)`` for tiles that cover every pair of points once.
+
+        d(x, y) = d(y, x): tiles left of the diagonal are not visited, so that a computation over
+        all pairs costs half of what `sweep` does. Points are shared out in runs of TILE; on the
+        diagonal ``rows == columns``, and that tile holds both orders of its pairs and zeros.
+        ``distances`` (rows, columns) is a buffer that the visit may overwrite and must not keep.
+
+        Returns:
+            What the visits return, row by row of tiles.
+        """
+        runs = [slice(at, min(at + TILE, len(self.points))) for at in range(0, len(self.points), TILE)]
+        fills = [self.metric.prepare(self.points[run]) for run in runs]
+        local = threading.local()
+
+        def tile(place: tuple[int, int]) -> Result:
+            if not hasattr(local, "buffer"):
+                local.buffer = np.empty(TILE * TILE)
+            rows, columns = runs[place[0]], runs[place[1]]
+            shape = rows.stop - rows.start, columns.stop - columns.start
+            distances = local.buffer[: shape[0] * shape[1]].reshape(shape)
+            fills[place[1]](self.points[rows], distances)
+            if rows == columns:
+                np.fill_diagonal(distances, 0.0)
+            return visit(rows, columns, distances)
+
+        return each(tile, [(i, j) for i in range(len(runs)) for j in range(i, len(runs))], workers)
+
     def distances(self, points: npt.ArrayLike) -> Array:
         """Return float64 distances (k, number of points) from the given points to all points."""
         blocks = self.sweep(lambda _, distances: distances.copy(), points)
@@ -191,6 +219,17 @@ class Space:
         return self._extent["separation"]
 
     @functools.cached_property
+    def distance_error(self) -> float:
+        """Bound on what rounding can change in a distance.
+
+        Raises:
+            NotTractable: the metric is a function of the user's own, of unknown rounding.
+        """
+        if self.metric.error is None:
+            raise NotTractable(f"The rounding of the metric {self.metric} is unknown. Use a metric that has a name.")
+        return self.metric.error(self.points, lambda: self.diameter)
+
+    @functools.cached_property
     def unknown(self) -> str:
         """The public word that stands for every unknown one: the nearest to the mean vector."""
         offsets = self.vectors - self.vectors.mean(axis=0)
@@ -217,9 +256,15 @@ class Space:
 
     @functools.cached_property
     def _extent(self) -> dict[str, float]:
+        def visit(rows: slice, columns: slice, distances: Array) -> tuple[float, float]:
+            high = float(distances.max())
+            if rows == columns:
+                np.fill_diagonal(distances, np.inf)
+            return float(distances.min()), high
+
         def compute() -> dict[str, float]:
-            ranges = self.sweep(lambda start, distances: range_after(distances, start), range(len(self.points)))
-            return {"diameter": max(high for _, high in ranges), "separation": min(low for low, _ in ranges)}
+            lows, highs = zip(*self.tiles(visit), strict=True)
+            return {"diameter": max(highs), "separation": min(lows)}
 
         # A function of the user's own has no fingerprint: its results are not kept.
         if not self.metric.builtin:

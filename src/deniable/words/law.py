@@ -9,6 +9,9 @@ an entry. A draw compares 62 bits of the record's keystream with the running sum
 probability zero, so a pure guarantee survives the arithmetic.
 """
 
+import functools
+import math
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -25,29 +28,6 @@ FLOOR = 1 << 24
 Table = npt.NDArray[np.int64]
 Rows = Callable[[Array], Array]
 """A law: distances (k, n) of k inputs to all points -> probabilities (k, n); may overwrite."""
-
-
-def exponential(distances: Array, scale: float, cutoff: float) -> Array:
-    """Return P(y|w) proportional to exp(-scale * min(d(w, y), cutoff)), rows sum to 1.
-
-    Args:
-        distances: (k, n); overwritten.
-        scale: > 0, per unit of distance.
-        cutoff: distances beyond it count as it; may be infinite.
-    """
-    # Row by row: a row stays in the processor's cache through all passes.
-    for row in distances:
-        _score(row, scale, cutoff)
-        np.exp(row, out=row)
-        np.multiply(row, 1.0 / row.sum(), out=row)
-    return distances
-
-
-@compiled
-def _score(row: Array, scale: float, cutoff: float) -> None:  # pragma: no cover - compiled
-    """Replace d by -scale * min(d, cutoff)."""
-    for y in range(row.size):
-        row[y] = -scale * min(row[y], cutoff)
 
 
 @compiled
@@ -76,6 +56,13 @@ def integer_tables(probabilities: Array) -> Table:
     for row, sums in zip(probabilities, out, strict=True):
         _cumulate(row, TOTAL, FLOOR, sums)
     return out
+
+
+def table_loss(space: Space, rows: Rows, point: int, other: int, output: int) -> float:
+    """Return ln of the ratio of two entries of the integer tables: P(output|point) / P(output|other)."""
+    sums = integer_tables(rows(space.distances([point, other])))
+    entry, against = np.diff(sums, axis=1, prepend=0)[:, output].tolist()
+    return math.log(entry) - math.log(against)
 
 
 @compiled
@@ -128,14 +115,42 @@ def zipf(size: int) -> Array:
     return prior
 
 
-def kept(space: Space, rows: Rows, workers: int | None = None) -> Array:
-    """Return (n,): for each word the exact probability that it is released unchanged."""
+def outcomes(space: Space, rows: Rows, prior: Array, workers: int | None = None) -> tuple[Array, float]:
+    """Return what words become, in one pass over the law.
+
+    Args:
+        space: the domain.
+        rows: the law, as a function of distances.
+        prior: (n,) how likely each word is, for who does not see the output.
+        workers: threads.
+
+    Returns:
+        For each word (n,) the probability that it is released unchanged, and the Bayes success
+        sum over outputs y of max over words w of prior(w) P(y|w): the share of words that an
+        optimal attacker names who knows the law and the prior and sees one output at a time.
+    """
+    count = len(space.points)
+    likeliest = np.zeros(count)
+    np.maximum.at(likeliest, space.point_of, prior)
+    local, tops = threading.local(), []
 
     def visit(first: int, distances: Array) -> Array:
-        own: Array = np.diagonal(rows(distances), offset=first).copy()
+        if not hasattr(local, "top"):
+            local.top = np.zeros(count)
+            tops.append(local.top)
+        probabilities = rows(distances)
+        _raise(local.top, probabilities, likeliest[first : first + len(probabilities)])
+        own: Array = np.diagonal(probabilities, offset=first).copy()
         return own
 
-    same: Array = np.concatenate(space.sweep(visit, range(len(space.points)), workers))
-    sizes = np.bincount(space.point_of)
-    shares: Array = (same / sizes)[space.point_of]
-    return shares
+    same: Array = np.concatenate(space.sweep(visit, range(count), workers))
+    kept: Array = (same / np.bincount(space.point_of))[space.point_of]
+    return kept, float(np.max(tops, axis=0).sum())
+
+
+@functools.partial(compiled, relaxed=True)
+def _raise(tops: Array, probabilities: Array, weights: Array) -> None:  # pragma: no cover - compiled
+    """Raise each of tops (n,) to the largest weights[i] * probabilities[i, y]."""
+    for i in range(probabilities.shape[0]):
+        for y in range(tops.size):
+            tops[y] = max(tops[y], weights[i] * probabilities[i, y])

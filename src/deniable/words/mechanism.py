@@ -17,6 +17,7 @@ from deniable.randomness import PIECE, Streams, fresh_key, stream_start
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words import law
+from deniable.words.exponential import Exponential
 
 SIMULATED = 20_000
 """Draws behind an expected share where no cheap law is known."""
@@ -45,9 +46,9 @@ class Share:
 class WordMechanism(abc.ABC):
     """A mechanism M: W -> W over a space, with epsilon per unit of the space's distance.
 
-    A mechanism is one file: a subclass that gives `guarantee`, the law in `rows` if one is known,
-    and `_draw_piece` unless draws come from tables of that law; and one row in the registry
-    `deniable.words.MECHANISMS`.
+    A mechanism is one file: a subclass that gives `guarantee`, the law in `family` or `rows` if one
+    is known, and `_draw_piece` unless draws come from tables of that law; and one row in the
+    registry `deniable.words.MECHANISMS`.
 
     Args:
         space: the domain.
@@ -63,6 +64,8 @@ class WordMechanism(abc.ABC):
     """True where draws come from the integer tables of `rows`; False where they are simulated."""
     euclidean_only: ClassVar[bool] = False
     """True where the theorem is about the Euclidean metric alone."""
+    named_metric: ClassVar[bool] = False
+    """True where the proof needs to know how the metric rounds: no function of the user's own."""
 
     def __init__(self, space: Space, *, epsilon: float) -> None:
         if not isinstance(space, Space):
@@ -75,6 +78,12 @@ class WordMechanism(abc.ABC):
                 "which takes any metric."
             )
 
+        if self.named_metric and not self.space.metric.builtin:
+            raise InputError(
+                f"{type(self).__name__} needs a metric that has a name, whose rounding is known. Got "
+                f"{space.metric}: use TEM, which takes any metric."
+            )
+
     @property
     @abc.abstractmethod
     def guarantee(self) -> MetricDP:
@@ -82,14 +91,24 @@ class WordMechanism(abc.ABC):
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Every number that the law depends on, beside the space."""
+        """The numbers that define the mechanism, beside the space. Noise is keyed by them."""
         return {"epsilon": self.epsilon}
+
+    @property
+    def derived(self) -> dict[str, float | str]:
+        """What was computed from space and parameters to make the law, for certificates."""
+        return {}
 
     @property
     def fingerprint(self) -> str:
         """A text that differs between mechanisms, parameters and spaces."""
         numbers = ",".join(f"{name}={value!r}" for name, value in self.parameters.items())
         return f"{self.name}({numbers})@{self.space.fingerprint}"
+
+    @property
+    def family(self) -> Exponential | None:
+        """The law as a member of the exponential family, or None where it is none."""
+        return None
 
     def rows(self, distances: Array) -> Array:
         """Return the exact law (k, number of points) of k input points.
@@ -100,7 +119,9 @@ class WordMechanism(abc.ABC):
         Raises:
             NotTractable: no law is known.
         """
-        del distances
+        family = self.family
+        if family is not None:
+            return family.rows(distances)
         raise NotTractable(
             f"No exact output law of {type(self).__name__} is known. "
             "Draw samples instead: mechanism.privatize([word] * 100_000)."

@@ -4,9 +4,8 @@ import math
 
 from deniable.errors import InputError, positive
 from deniable.guarantees import MetricDP
-from deniable.space.metrics import Array
 from deniable.space.space import Space
-from deniable.words import law
+from deniable.words.exponential import Exponential
 from deniable.words.mechanism import WordMechanism
 
 
@@ -60,9 +59,10 @@ class TEM(WordMechanism):
         """Theorem 2: epsilon-metric-DP for any metric."""
         return MetricDP(self.epsilon, self.space.metric.name, "TEM paper (Carvalho et al. 2021), Theorem 2")
 
-    def rows(self, distances: Array) -> Array:
-        """Return the exact law (k, number of points); the closed form above."""
-        return law.exponential(distances, self.epsilon / 2, self.gamma)
+    @property
+    def family(self) -> Exponential:
+        """The closed form above."""
+        return Exponential(self.epsilon / 2, self.gamma)
 
 
 def theorem_3(epsilon: float, beta: float, size: int) -> float:

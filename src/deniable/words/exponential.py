@@ -1,0 +1,213 @@
+"""The exponential family of laws, and the exact epsilon of each of them.
+
+With d the metric, s the scale, gamma the cutoff (infinite: none) and c(y) >= 0 the weights::
+
+    P(y|w) = c(y) exp(-s min(d(w, y), gamma)) / Z(w)
+
+min(d, gamma) obeys the triangle inequality, so that the ratio P(y|w) / P(y|w') is largest at y = w,
+and the law is epsilon-metric-DP for exactly the epsilons from this one on::
+
+    max over w, w' of  [s min(d(w, w'), gamma) + ln Z(w') - ln Z(w)] / d(w, w')
+
+Two passes over the n^2 distances: one for Z, one for the maximum. Nothing is sampled.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from deniable.cache import remember
+from deniable.parallel import compiled
+from deniable.space.metrics import Array
+from deniable.space.space import Space
+from deniable.words.law import FLOOR, TOTAL, table_loss
+
+_CHUNK = 256
+"""Pairs whose largest quotient is taken at once, by vector instructions."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Exponential:
+    """One law of the family.
+
+    Attributes:
+        scale: s > 0, per unit of distance.
+        cutoff: gamma; distances beyond it count as it.
+        weights: c (number of points,); None for c = 1.
+    """
+
+    scale: float
+    cutoff: float = math.inf
+    weights: Array | None = None
+
+    def rows(self, distances: Array) -> Array:
+        """Return the law (k, n) of k inputs from their distances (k, n), which are overwritten."""
+        # Row by row: a row stays in the processor's cache through all passes.
+        for row in distances:
+            self.decay(row)
+            if self.weights is not None:
+                np.multiply(row, self.weights, out=row)
+            np.multiply(row, 1.0 / row.sum(), out=row)
+        return distances
+
+    def decay(self, distances: Array) -> Array:
+        """Replace distances, of any shape, by exp(-s min(d, gamma)) and return them."""
+        _score(distances.reshape(-1), self.scale, self.cutoff)
+        return np.exp(distances, out=distances)
+
+    def normalisers(self, space: Space, workers: int | None = None) -> Array:
+        """Return Z (number of points,), by one pass over all pairs."""
+        count = len(space.points)
+        weights = np.ones(count) if self.weights is None else self.weights
+
+        def visit(rows: slice, columns: slice, distances: Array) -> tuple[slice, Array, slice, Array]:
+            decay = self.decay(distances)
+            across = decay @ weights[columns]
+            return rows, across, columns, weights[rows] @ decay if rows != columns else np.zeros(len(across))
+
+        out = np.zeros(count)
+        for rows, across, columns, down in space.tiles(visit, workers):
+            out[rows] += across
+            out[columns] += down
+        return out
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal BLAKE2b of scale, cutoff and weights; tells laws apart."""
+        state = hashlib.blake2b(repr((self.scale, self.cutoff)).encode(), digest_size=16)
+        if self.weights is not None:
+            state.update(self.weights.tobytes())
+        return state.hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Extreme:
+    """A pair of inputs with a large loss per unit of distance.
+
+    Attributes:
+        epsilon: bound on the loss per unit of distance, over all outputs of the integer tables that
+            are sampled, with every rounding in it.
+        input: the point w; the loss is largest at the output y = w.
+        other: the point w'.
+        distance: d(w, w').
+    """
+
+    epsilon: float
+    input: int
+    other: int
+    distance: float
+
+
+def extremes(space: Space, law: Exponential, workers: int | None = None) -> list[Extreme]:
+    """Return the worst pair of every tile of pairs, the worst of all first.
+
+    The first one's epsilon is the exact epsilon of the law, as an upper bound.
+
+    Raises:
+        NotTractable: the rounding of the space's metric is unknown.
+    """
+    slack, blur = rounding(space, law), space.distance_error
+    logs = np.log(law.normalisers(space, workers))
+
+    def visit(rows: slice, columns: slice, distances: Array) -> Extreme:
+        at = (rows.start, columns.start)
+        bound, i, j = _worst(distances, logs, *at, law.scale, law.cutoff, slack, _LEAST_LOSS, blur)
+        # ln Z(w') - ln Z(w) is positive one way round.
+        w, other = sorted((rows.start + i, columns.start + j), key=lambda point: logs[point])
+        return Extreme(bound, w, other, float(distances[i, j]))
+
+    return sorted(space.tiles(visit, workers), key=lambda one: -one.epsilon)
+
+
+def remember_extreme(space: Space, law: Exponential, compute: Callable[[], Extreme]) -> Extreme:
+    """Return the cached worst pair of a law, or compute and keep it."""
+    facts = [field.name for field in dataclasses.fields(Extreme)]
+    found = remember(
+        f"exact-{space.fingerprint}-{law.fingerprint}",
+        facts,
+        lambda: {name: float(value) for name, value in dataclasses.asdict(compute()).items()},
+    )
+    return Extreme(found["epsilon"], int(found["input"]), int(found["other"]), found["distance"])
+
+
+def pair_bounds(space: Space, law: Exponential, distances: Array, lifts: Array) -> Array:
+    """Return (k,) bounds on loss / distance of k pairs, from d(w, w') and |ln Z(w') - ln Z(w)|.
+
+    (At entries near the floor of a table a ratio of entries is a mediant of FLOOR / (FLOOR - 1) and
+    the ratio of the law, and so no larger than both.)
+    """
+    losses = law.scale * np.minimum(distances, law.cutoff) + lifts + rounding(space, law)
+    bounds: Array = np.maximum(losses, _LEAST_LOSS) / np.maximum(distances - space.distance_error, _TINY)
+    return bounds
+
+
+_TINY = 1e-300
+_LEAST_LOSS = math.log(FLOOR / (FLOOR - 1))
+"""What rounding down to whole units can do to the ratio of two entries at the floor."""
+
+
+def rounding(space: Space, law: Exponential) -> float:
+    """Return a bound, in nats, on what float64 can add to the exact loss of two inputs.
+
+    With e the error of a distance and u = 2^-53, a score errs by at most s e + 4 u 745 (beyond
+    745 nats an exponential is 0, less than a unit of the table), a sum of n positive terms by
+    (n + 8) u more. A sampled probability holds a score and a sum; a loss compares two of them; the
+    formula adds one score and two sums: 7 scores and sums in all. The residue of a table, n units
+    for the rounding and n u of relative error, goes to its largest entry, which is at least 1 / n.
+    """
+    count, unit = len(space.points), 2.0**-53
+    sums = (count + 16) * unit
+    residue = count * (count / TOTAL + 2 * (math.log2(count) + 16) * unit)
+    return 7 * (law.scale * space.distance_error + 4 * 745 * unit + sums) + residue
+
+
+def witnessed(space: Space, law: Exponential, pair: Extreme) -> float:
+    """Return the loss per unit of distance of a pair in the integer tables, a lower bound on epsilon."""
+    loss = table_loss(space, law.rows, pair.input, pair.other, pair.input)
+    return max(loss, 0.0) / (pair.distance + space.distance_error)
+
+
+@functools.partial(compiled, relaxed=True)
+def _worst(  # pragma: no cover - compiled
+    distances: Array,
+    logs: Array,
+    first: int,
+    column: int,
+    scale: float,
+    cutoff: float,
+    slack: float,
+    least: float,
+    blur: float,
+) -> tuple[float, int, int]:
+    """Return the largest of `pair_bounds` in a tile, and its place."""
+    best, row, col = -1.0, 0, 0
+    count = distances.shape[1]
+    for i in range(distances.shape[0]):
+        here = logs[first + i]
+        for chunk in range(0, count, _CHUNK):
+            end = min(chunk + _CHUNK, count)
+            top = -1.0
+            for j in range(chunk, end):
+                d = distances[i, j]
+                loss = scale * min(d, cutoff) + abs(logs[column + j] - here) + slack
+                bound = max(loss, least) / max(d - blur, _TINY)
+                top = max(top, -1.0 if column + j == first + i else bound)
+            if top > best:
+                for j in range(chunk, end):
+                    d = distances[i, j]
+                    loss = scale * min(d, cutoff) + abs(logs[column + j] - here) + slack
+                    bound = max(loss, least) / max(d - blur, _TINY)
+                    if column + j != first + i and bound > best:
+                        best, row, col = bound, i, j
+    return best, row, col
+
+
+@compiled
+def _score(distances: Array, scale: float, cutoff: float) -> None:  # pragma: no cover - compiled
+    """Replace d by -scale * min(d, cutoff)."""
+    for y in range(distances.size):
+        distances[y] = -scale * min(distances[y], cutoff)
