@@ -88,7 +88,9 @@ def main() -> None:
         os.environ["DENIABLE_CACHE"] = cache
         for name in options.spaces.split(","):
             domain = space(name, options.data)
-            print(f"\n{domain!r}; without seeing the output the attacker is right {100 * law.zipf(len(domain))[0]:.2f} %")
+            print(
+                f"\n{domain!r}; without seeing the output the attacker is right {100 * law.zipf(len(domain))[0]:.2f} %"
+            )
             print("\n| " + " | ".join(HEADINGS) + " |")
             print("|---|" + "---:|" * (len(HEADINGS) - 1))
             for line in rows(domain, [float(text) for text in options.epsilons.split(",")]):

@@ -7,15 +7,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deniable.audit import verify
     from deniable.errors import DeniableError, InputError, NotTractable
-    from deniable.guarantees import MetricDP
+    from deniable.guarantees import ApproxDP, MetricDP, PureDP
     from deniable.space import Metric, Space
     from deniable.text import Certificate, TextPrivatizer
-    from deniable.words import TEM, CalibratedExponential, MultivariateLaplace, TightExponential, TruncatedGumbel, WordMechanism
+    from deniable.verdict import Verdict, Witness
+    from deniable.words import (
+        TEM,
+        CalibratedExponential,
+        MultivariateLaplace,
+        TightExponential,
+        TruncatedGumbel,
+        WordMechanism,
+        recovery,
+    )
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ApproxDP": "deniable.guarantees",
     "CalibratedExponential": "deniable.words",
     "Certificate": "deniable.text",
     "DeniableError": "deniable.errors",
@@ -24,16 +35,22 @@ _HOMES = {
     "MetricDP": "deniable.guarantees",
     "MultivariateLaplace": "deniable.words",
     "NotTractable": "deniable.errors",
+    "PureDP": "deniable.guarantees",
     "Space": "deniable.space",
     "TEM": "deniable.words",
     "TextPrivatizer": "deniable.text",
     "TightExponential": "deniable.words",
     "TruncatedGumbel": "deniable.words",
+    "Verdict": "deniable.verdict",
+    "Witness": "deniable.verdict",
     "WordMechanism": "deniable.words",
+    "recovery": "deniable.words",
+    "verify": "deniable.audit",
 }
 
 __all__ = [
     "TEM",
+    "ApproxDP",
     "CalibratedExponential",
     "Certificate",
     "DeniableError",
@@ -42,11 +59,16 @@ __all__ = [
     "MetricDP",
     "MultivariateLaplace",
     "NotTractable",
+    "PureDP",
     "Space",
     "TextPrivatizer",
     "TightExponential",
     "TruncatedGumbel",
+    "Verdict",
+    "Witness",
     "WordMechanism",
+    "recovery",
+    "verify",
 ]
 
 

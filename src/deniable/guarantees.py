@@ -9,6 +9,54 @@ Standing = Literal["proved", "claimed", "refuted"]
 
 
 @dataclasses.dataclass(frozen=True)
+class PureDP:
+    """Pure differential privacy: for any two inputs and every output, P <= exp(epsilon) P'.
+
+    Attributes:
+        epsilon: >= 0.
+        source: what the guarantee rests on.
+        standing: ``proved`` by the source, only ``claimed`` by it, or ``refuted``.
+    """
+
+    epsilon: float
+    source: str
+    standing: Standing = "proved"
+
+    def compose(self, other: "PureDP") -> "PureDP":
+        """Return the guarantee of releasing both outputs for the same input: epsilons add up."""
+        return PureDP(self.epsilon + other.epsilon, *_both(self, other))
+
+    def __str__(self) -> str:
+        """Return the short form used in messages and tables."""
+        return f"{self.epsilon:.6g}-DP"
+
+
+@dataclasses.dataclass(frozen=True)
+class ApproxDP:
+    """Approximate differential privacy: for any two inputs and every event, P <= exp(epsilon) P' + delta.
+
+    Attributes:
+        epsilon: >= 0.
+        delta: in [0, 1).
+        source: what the guarantee rests on.
+        standing: ``proved`` by the source, only ``claimed`` by it, or ``refuted``.
+    """
+
+    epsilon: float
+    delta: float
+    source: str
+    standing: Standing = "proved"
+
+    def compose(self, other: "ApproxDP") -> "ApproxDP":
+        """Return the guarantee of releasing both outputs for the same input: both numbers add up."""
+        return ApproxDP(self.epsilon + other.epsilon, self.delta + other.delta, *_both(self, other))
+
+    def __str__(self) -> str:
+        """Return the short form used in messages and tables."""
+        return f"({self.epsilon:.6g}, {self.delta:g})-DP"
+
+
+@dataclasses.dataclass(frozen=True)
 class MetricDP:
     """Metric differential privacy (Chatzikokolakis et al. 2013; TEM paper, Definition 3.1).
 
@@ -40,14 +88,15 @@ class MetricDP:
         """
         if other.metric != self.metric:
             raise InputError(f"Guarantees compose over one metric only. Got {self.metric!r} and {other.metric!r}.")
-        order: tuple[Standing, ...] = ("proved", "claimed", "refuted")
-        return MetricDP(
-            epsilon=self.epsilon + other.epsilon,
-            metric=self.metric,
-            source=f"sequential composition of ({self.source}) and ({other.source})",
-            standing=max(self.standing, other.standing, key=order.index),
-        )
+        return MetricDP(self.epsilon + other.epsilon, self.metric, *_both(self, other))
 
     def __str__(self) -> str:
         """Return the short form used in messages and tables."""
         return f"{self.epsilon:g}-metric-DP ({self.metric})"
+
+
+def _both(one: "PureDP | ApproxDP | MetricDP", other: "PureDP | ApproxDP | MetricDP") -> tuple[str, Standing]:
+    """Return source and standing of the sequential composition of two guarantees."""
+    order: tuple[Standing, ...] = ("proved", "claimed", "refuted")
+    source = f"sequential composition of ({one.source}) and ({other.source})"
+    return source, max(one.standing, other.standing, key=order.index)

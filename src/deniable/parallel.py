@@ -6,8 +6,10 @@ then do not depend on the number of workers.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -25,14 +27,37 @@ def cores() -> int:
 
 def each(work: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None) -> list[Result]:
     """Return ``[work(item) for item in items]``, computed by ``workers`` threads (default: all)."""
+    report = _WATCHER.get() or _unseen
     with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(workers or cores()) as pool:
         futures = [pool.submit(work, item) for item in items]
+        results: list[Result] = []
         try:
-            return [future.result() for future in futures]
+            report(0, len(futures))
+            for future in futures:
+                results.append(future.result())
+                report(len(results), len(futures))
         except BaseException:
             for future in futures:
                 future.cancel()
             raise
+        return results
+
+
+def _unseen(done: int, total: int) -> None:
+    """Report to nobody."""
+
+
+_WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watched(report: Callable[[int, int], None]) -> Iterator[None]:
+    """Within this context every `each` calls ``report(done, total)``, with done from 0 to total."""
+    token = _WATCHER.set(report)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
 
 
 def compiled(function: Callable[..., Result], *, relaxed: bool = False) -> Callable[..., Result]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.cli.options import Epsilon, Mechanism, MetricName, SpaceSource, build_mechanism
+from deniable.cli.progress import passes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,17 +27,24 @@ def explain(
     metric: MetricName = "euclidean",
 ) -> None:
     """Show what becomes of a word: its likeliest outputs, and how many words share the rest."""
+    from deniable.audit import verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.text.certificate import attacker  # noqa: PLC0415
+
     built = build_mechanism(mechanism, space, metric, epsilon)
     domain = built.space
     shown = word
     if word not in domain:
         shown = domain.unknown
         typer.echo(f"{word!r} is not in the vocabulary: it is read as the public word {shown!r}.")
-    law, how = _law(built, shown)
+    with passes("calibrating and verifying"):
+        law, how = _law(built, shown)
+        verdict, guesses = verify(built), attacker(built)
     number = domain.number(shown)
     order = (-law).argsort(kind="stable")
     reach = int((law[order].cumsum() < MOST).sum()) + 1
     typer.echo(f"{built.name}, {built.guarantee}: {built.guarantee.standing} by {built.guarantee.source}")
+    typer.echo(f"verified: {verdict.status}, {verdict.method}")
+    typer.echo(f"attacker: {guesses}")
     typer.echo(f"{how} over {len(domain):,} words of {domain.source}")
     typer.echo(f"\n{'output':<24}{'probability':>12}{'distance':>10}")
     distances = domain.distances([domain.point_of[number]])[0][domain.point_of]

@@ -1,4 +1,4 @@
-"""The ``deniable`` command: one line per error, exit codes 0 and 2."""
+"""The ``deniable`` command: one line per error, exit codes 0, 1 (a claim is refuted) and 2 (could not run)."""
 
 import io
 import os
@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from deniable import __version__
+from deniable.cli.audit import REFUTED, audit
 from deniable.cli.explain import explain
 from deniable.cli.key import key
 from deniable.cli.privatize import privatize
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command()(privatize)
 app.command()(explain)
+app.command()(audit)
 app.command()(key)
 
 
@@ -79,7 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             typer.echo(text)
             return 0
         return _fail(f"{text} See: deniable --help")
-    return _fail("interrupted: nothing was written.") if code == INTERRUPTED else 0
+    if code == INTERRUPTED:
+        return _fail("interrupted: nothing was written.")
+    return REFUTED if code == REFUTED else 0
 
 
 def _prepare_streams() -> None:

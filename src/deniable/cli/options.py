@@ -16,7 +16,11 @@ Epsilon = Annotated[
 ]
 Mechanism = Annotated[
     str,
-    typer.Option("--mechanism", help="auto, tem, multivariate-laplace or truncated-gumbel. auto is tem."),
+    typer.Option(
+        "--mechanism",
+        help="auto, calibrated, tight, tem, multivariate-laplace or truncated-gumbel. "
+        "auto is tight up to 14,000 words, else calibrated.",
+    ),
 ]
 SpaceSource = Annotated[
     str,
@@ -36,18 +40,17 @@ def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "Word
     """
     from deniable.errors import positive  # noqa: PLC0415
     from deniable.space import Space  # noqa: PLC0415
-    from deniable.words import AUTO, MECHANISMS  # noqa: PLC0415
+    from deniable.words import MECHANISMS, auto  # noqa: PLC0415
 
-    if name == "auto":
-        name = AUTO
-    if name not in MECHANISMS:
-        known = ["auto", *MECHANISMS]
+    known = ["auto", *MECHANISMS]
+    if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
         raise InputError(f"Unknown mechanism {name!r}. {hint}")
-    positive(MECHANISMS[name].__name__, "epsilon", epsilon)
+    positive(MECHANISMS[name].__name__ if name in MECHANISMS else "the mechanism", "epsilon", epsilon)
     domain = Space.glove(metric=metric) if space == "glove" else Space.load(space, metric=metric)
-    return MECHANISMS[name](domain, epsilon=epsilon)
+    kind = auto(domain) if name == "auto" else MECHANISMS[name]
+    return kind(domain, epsilon=epsilon)
 
 
 def read_words(path: Path | None) -> list[str]:

@@ -1,9 +1,6 @@
 """``deniable privatize``: a table in, a private table and its certificate out."""
 
 import enum
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +8,12 @@ import typer
 
 from deniable.cli.key import read_key
 from deniable.cli.options import Epsilon, Mechanism, MetricName, SpaceSource, build_mechanism, read_words
+from deniable.cli.progress import bytes_read, passes
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.text.certificate import Noise
     from deniable.text.release import Tally
-    from deniable.text.table import Job
 
 PIPE = "-"
 
@@ -88,6 +85,7 @@ def privatize(
     Writes the same table with private text, and a certificate that says what is guaranteed and
     what is not. Every other column is copied as it is.
     """
+    from deniable.audit import verify  # noqa: PLC0415 - keeps --help fast
     from deniable.text.table import Job, check_paths, privatize_table  # noqa: PLC0415 - keeps --help fast
     from deniable.text.tables.layout import Layout  # noqa: PLC0415
 
@@ -122,7 +120,11 @@ def privatize(
     built = build_mechanism(mechanism, space, metric, epsilon)
     for note in built.space.notes:
         typer.echo(f"note: {note}", err=True)
-    with _progress(job) as report:
+    with passes("calibrating and verifying"):
+        # What the certificate will say; found before any text is read, and kept in the cache.
+        verify(built)
+        built.expected_kept()
+    with bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
         proof, tally = privatize_table(job, built, report)
     typer.echo(proof.summary(), err=True)
     typer.echo(_private_lines(tally), err=True)
@@ -198,31 +200,3 @@ def _private_lines(tally: "Tally") -> str:
         f"for you alone  {tally.changed:,} words changed ({100 * tally.changed / words:.1f} %), "
         f"{tally.unknown:,} not in the vocabulary; these figures tell of the private text: do not publish them"
     )
-
-
-@contextmanager
-def _progress(job: "Job") -> Iterator[Callable[[int], None]]:
-    """Show a bar with rate and time left on standard error, if that is a terminal."""
-    if not sys.stderr.isatty() or job.source == PIPE:
-        yield lambda _: None
-        return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        DownloadColumn,
-        Progress,
-        TimeRemainingColumn,
-        TransferSpeedColumn,
-    )
-
-    bar = Progress(
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("privatizing", total=Path(job.source).stat().st_size)
-        yield lambda count: bar.advance(task, count)

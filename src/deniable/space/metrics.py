@@ -180,7 +180,7 @@ def _euclidean_error(points: Array, diameter: Callable[[], float]) -> float:
     """
     del diameter
     longest = math.sqrt(2.0 * float(np.einsum("nd,nd->n", points, points).max()))
-    return (2 * points.shape[1] + 8) * 2.0**-53 * longest / math.sqrt(CANCELLED)
+    return float((2 * points.shape[1] + 8) * 2.0**-53 * longest / math.sqrt(CANCELLED))
 
 
 def _angular_error(points: Array, diameter: Callable[[], float]) -> float:
@@ -197,7 +197,7 @@ def _angular_error(points: Array, diameter: Callable[[], float]) -> float:
 
 def _sum_error(points: Array, diameter: Callable[[], float]) -> float:
     """Bound on the error of a sum, or a maximum, of m absolute differences."""
-    return (points.shape[1] + 2) * 2.0**-53 * diameter()
+    return float((points.shape[1] + 2) * 2.0**-53 * diameter())
 
 
 METRICS = {

@@ -196,6 +196,11 @@ class Space:
         blocks = self.sweep(lambda _, distances: distances.copy(), points)
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
 
+    def word_at(self, point: int) -> str:
+        """Return the first word that lies at a point."""
+        order, ends = self.members
+        return self.words[int(order[ends[point - 1] if point else 0])]
+
     def distance(self, word: str, other: str) -> float:
         """Return the distance between two words."""
         row = self.distances([self.point_of[self.number(word)]])[0]

@@ -13,11 +13,15 @@ from typing import Any, Literal
 import numpy as np
 
 from deniable import __version__
+from deniable.audit import verify
 from deniable.space import Space
 from deniable.text.release import Tally
 from deniable.words import WordMechanism
+from deniable.words.law import zipf
 
-SCHEMA = "deniable-certificate/1"
+SCHEMA = "deniable-certificate/2"
+DELTA = 1e-6
+"""Delta of the composed guarantee of a whole record."""
 
 Noise = Literal["random", "keyed", "public seed"]
 
@@ -39,6 +43,9 @@ class Certificate:
         mechanism: name and parameters.
         guarantee: kind, epsilon per unit of distance, metric, source, and whether the source
             proves it or only claims it.
+        verification: the verdict of `deniable.verify` on this very law; infinite numbers are texts.
+        documents: for the median and the longest record the guarantee of the whole record.
+        attacker: what the best guess from one output word recovers, under a public Zipf prior.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
         noise: where the noise came from.
         arithmetic: how draws were made.
@@ -54,6 +61,9 @@ class Certificate:
     private: bool
     mechanism: dict[str, Any]
     guarantee: dict[str, Any]
+    verification: dict[str, Any]
+    documents: list[dict[str, Any]]
+    attacker: str
     space: dict[str, Any]
     noise: str
     arithmetic: str
@@ -69,15 +79,24 @@ class Certificate:
 
     def summary(self) -> str:
         """Return the certificate as a few lines for a person."""
-        guarantee = self.guarantee
+        guarantee, found = self.guarantee, self.verification
         lines = [
             f"{self.records:,} records, {self.words:,} words, by {self.mechanism['name']}",
             f"guarantee      {guarantee['epsilon']:g}-metric-DP per word, {guarantee['metric']} distance",
             f"{'':<15}{guarantee['standing']}: {guarantee['source']}",
+            f"verification   {found['status']}: {_spent(found)}",
+            f"{'':<15}{found['method']}",
             f"noise          {self.noise}",
             f"expected kept  {self.expected_kept} of words, under a public Zipf prior",
+            f"attacker       {self.attacker}",
         ]
-        for title, entries in (("meaning", self.meaning), ("not protected", self.not_protected)):
+        whole = [
+            f"the {entry['record']} record, {entry['words']:,} words: epsilon {entry['epsilon']:,.4g}; "
+            f"or {entry['approximate_epsilon']:,.4g} with delta {entry['delta']:g}"
+            for entry in self.documents
+        ]
+        titled = (("whole records", whole), ("meaning", self.meaning), ("not protected", self.not_protected))
+        for title, entries in titled:
             lines += [f"{title if not i else '':<15}{entry}" for i, entry in enumerate(entries)]
         return "\n".join(lines)
 
@@ -105,12 +124,16 @@ def certify(
     """
     space = mechanism.space
     guarantee = mechanism.guarantee
+    numbers = {**mechanism.parameters, **mechanism.derived}
     return Certificate(
         schema=SCHEMA,
         deniable=__version__,
         private=noise != "public seed",
-        mechanism={"name": mechanism.name, **{name: _json(value) for name, value in mechanism.parameters.items()}},
+        mechanism={"name": mechanism.name, **{name: _json(value) for name, value in numbers.items()}},
         guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
+        verification=verify(mechanism).to_dict(),
+        documents=_documents(mechanism, tally),
+        attacker=attacker(mechanism),
         space={
             "source": space.source,
             "words": len(space),
@@ -128,9 +151,49 @@ def certify(
     )
 
 
-def _json(value: float) -> float | str:
-    """Return a number that JSON can hold; it has no infinity."""
-    return value if math.isfinite(value) else str(value)
+def _json(value: float | str) -> float | str:
+    """Return a value that JSON can hold; it has no infinity."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _spent(found: dict[str, Any]) -> str:
+    """Return what a verdict found, in a few words."""
+    if found["status"] == "refuted":
+        return f"the true epsilon is at least {found['lower_bound']:.6g}"
+    if found["witness"] is None or isinstance(found["epsilon"], str):
+        return f"claimed epsilon {found['claim']:g}"
+    unused = 100 * (1 - found["epsilon"] / found["claim"])
+    return f"exact epsilon {found['epsilon']:.6g}" + (f", {unused:.0f} % of it unused" if unused >= 1 else "")
+
+
+def _documents(mechanism: WordMechanism, tally: Tally) -> list[dict[str, Any]]:
+    """Return the guarantee of the median and of the longest record, against any other of its length."""
+    entries = []
+    for record, words in (("median", tally.median()), ("longest", max(tally.lengths, default=0))):
+        if words:
+            found = mechanism.document_guarantee(words, DELTA)
+            entries.append(
+                {
+                    "record": record,
+                    "words": words,
+                    "epsilon": found.pure.epsilon,
+                    "approximate_epsilon": found.approximate.epsilon,
+                    "delta": DELTA,
+                    "by": found.approximate.source,
+                }
+            )
+    return entries
+
+
+def attacker(mechanism: WordMechanism) -> str:
+    """Return what the best guess from one output word recovers, in plain words."""
+    blind = float(zipf(len(mechanism.space))[0])
+    better = f"without the output: {100 * blind:.1f} %; by reading words in context: more"
+    if not mechanism.tabulated:
+        least = 100 * max(mechanism.expected_kept().value, blind)
+        return f"who knows mechanism and word frequencies names at least {least:.1f} % of words right ({better})"
+    success = 100 * mechanism.outcomes()[1]
+    return f"who knows mechanism and word frequencies names {success:.1f} % of words right ({better})"
 
 
 def _arithmetic(mechanism: WordMechanism) -> str:

@@ -104,7 +104,10 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return cast("str", self._release([text], ids)[0])
 
     def certificate(self) -> Certificate:
-        """Return the certificate of what this object has released so far."""
+        """Return the certificate of what this object has released so far.
+
+        The first one for a mechanism verifies it, which takes seconds in the default space.
+        """
         noise: Noise = "public seed" if self.seed is not None else "keyed" if self.key is not None else "random"
         return certify(
             self.mechanism,
@@ -121,8 +124,9 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         held = [text for text in texts if text]
         starts = [start_of(key, self.mechanism, ids[row], COLUMN, text) for row, text in zip(rows, held, strict=True)]
         tally = self._tally()
-        private = privatize_texts(self.mechanism, lexer, held, key, starts, tally)
+        private, lengths = privatize_texts(self.mechanism, lexer, held, key, starts, tally)
         tally.records += len(texts)
+        tally.lengths.update([*lengths, *[0] * (len(texts) - len(held))])
         out = list(texts)
         for row, text in zip(rows, private, strict=True):
             out[row] = text

@@ -1,6 +1,7 @@
 """Privatizing many texts at once: every distinct word's row is computed once for all of them."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,14 +15,31 @@ from deniable.words import WordMechanism
 class Tally:
     """Counts over everything released.
 
-    `records` and `words` show in the released text itself; `changed` and `unknown` are statistics
-    of the private text, for its owner only.
+    `records`, `words` and `lengths` show in the released text itself; `changed` and `unknown` are
+    statistics of the private text, for its owner only.
+
+    Attributes:
+        records: number of records.
+        words: number of words drawn.
+        lengths: how many records have so many words drawn.
+        changed: words that differ from the private ones.
+        unknown: words that the vocabulary lacks.
     """
 
     records: int = 0
     words: int = 0
+    lengths: Counter[int] = dataclasses.field(default_factory=Counter)
     changed: int = 0
     unknown: int = 0
+
+    def median(self) -> int:
+        """Return the median number of words of a record (the lower one of two)."""
+        half = (sum(self.lengths.values()) + 1) // 2
+        for length in sorted(self.lengths):
+            half -= self.lengths[length]
+            if half <= 0:
+                return length
+        return 0
 
 
 def start_of(key: bytes, mechanism: WordMechanism, record_id: str, column: str, text: str) -> bytes:
@@ -37,8 +55,8 @@ def privatize_texts(
     starts: Sequence[bytes],
     tally: Tally,
     workers: int | None = None,
-) -> list[str]:
-    """Return each text privatized with noise from its own stream, and count what was done.
+) -> tuple[list[str], list[int]]:
+    """Return each text privatized with noise from its own stream, and its number of words.
 
     Args:
         mechanism: draws the words.
@@ -46,7 +64,7 @@ def privatize_texts(
         texts: any texts.
         key: the run's key.
         starts: where the stream of each text starts.
-        tally: counted up.
+        tally: `words`, `changed` and `unknown` are counted up.
         workers: threads; the result does not depend on them.
     """
     lexed = [lexer.lex(text) for text in texts]
@@ -63,4 +81,4 @@ def privatize_texts(
         tally.changed += int(np.count_nonzero(new[cut.stand_ins] == cut.words[cut.stand_ins]))
         out.append(lexer.write(cut, new.tolist()))
         start += length
-    return out
+    return out, lengths

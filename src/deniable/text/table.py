@@ -114,10 +114,12 @@ class _Releaser:
                 if text:
                     texts.append(text)
                     starts.append(start_of(self._job.key, self._mechanism, record_id, column, text))
-        private = iter(
-            privatize_texts(self._mechanism, self.lexer, texts, self._job.key, starts, self.tally, self._job.workers)
+        private, lengths = privatize_texts(
+            self._mechanism, self.lexer, texts, self._job.key, starts, self.tally, self._job.workers
         )
-        return [[next(private) if text else text for _, text in row.cells] for row in rows]
+        released, counts = iter(private), iter(lengths)
+        self.tally.lengths.update(sum(next(counts) for _, text in row.cells if text) for row in rows)
+        return [[next(released) if text else text for _, text in row.cells] for row in rows]
 
     def _identify(self, row: Row) -> str:
         """Return the row's id, by default its number from 0 on; refuse one that was there before."""

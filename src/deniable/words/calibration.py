@@ -1,6 +1,7 @@
 """The largest scale of an exponential law whose exact epsilon is at most the one requested."""
 
 import math
+import time
 
 import numpy as np
 from scipy.optimize import brentq
@@ -9,7 +10,8 @@ from deniable.cache import remember
 from deniable.errors import InputError
 from deniable.space.metrics import Array
 from deniable.space.space import Space
-from deniable.words.exponential import Exponential, Extreme, extremes, pair_bounds, remember_extreme
+from deniable.words.exponential import Exponential, Extreme, extremes, finding, finding_name, pair_bounds
+from deniable.words.law import Finding, remember_finding
 
 PROOF = "exact epsilon over all pairs of words and all outputs, computed for this very space"
 """The ground of a calibrated guarantee."""
@@ -28,8 +30,9 @@ def calibrated(
     weighted = Exponential(1.0, weights=weights).fingerprint
 
     def compute() -> dict[str, float]:
-        law, worst = calibrate(space, epsilon, weights, guess=guess)
-        remember_extreme(space, law, lambda: worst)
+        law, proof = calibrate(space, epsilon, weights, guess=guess)
+        # What has been proved on the way need not be proved again.
+        remember_finding(finding_name(space, law), lambda: proof)
         return {"scale": law.scale}
 
     scale = remember(f"scale-{space.fingerprint}-{weighted}-{epsilon!r}", ("scale",), compute)["scale"]
@@ -43,7 +46,7 @@ def calibrate(
     *,
     guess: float | None = None,
     workers: int | None = None,
-) -> tuple[Exponential, Extreme]:
+) -> tuple[Exponential, Finding]:
     """Return the law c(y) exp(-s d) / Z(w) with the largest s found whose exact epsilon is at most epsilon.
 
     By cutting planes: the exact epsilon at a trial scale names the worst pairs; the next trial is
@@ -63,16 +66,17 @@ def calibrate(
         NotTractable: the rounding of the space's metric is unknown.
     """
     low, high = epsilon / 2, epsilon
-    best: tuple[Exponential, Extreme] | None = None
+    best: tuple[Exponential, Finding] | None = None
     binding = _Binding(space, weights)
     scale = _FIRST * epsilon if guess is None else min(max(guess, low), high)
     for _ in range(_PROOFS):
         law = Exponential(scale, weights=weights)
+        start = time.perf_counter()
         worst = extremes(space, law, workers)
         if worst[0].epsilon > epsilon:
             high = scale
         else:
-            low, best = scale, (law, worst[0])
+            low, best = scale, (law, finding(space, law, worst[0], start))
             if worst[0].epsilon >= (1 - TOLERANCE) * epsilon or scale == high:
                 break
         binding.add(worst[:_PAIRS])

@@ -16,15 +16,15 @@ import dataclasses
 import functools
 import hashlib
 import math
-from collections.abc import Callable
+import time
 
 import numpy as np
 
-from deniable.cache import remember
+from deniable.cache import remember_array
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 from deniable.space.space import Space
-from deniable.words.law import FLOOR, TOTAL, table_loss
+from deniable.words.law import FLOOR, TOTAL, Finding, likeliest, table_loss
 
 _CHUNK = 256
 """Pairs whose largest quotient is taken at once, by vector instructions."""
@@ -84,6 +84,56 @@ class Exponential:
         return state.hexdigest()
 
 
+def log_normalisers(space: Space, law: Exponential, workers: int | None = None) -> Array:
+    """Return ln Z (number of points,), kept in the cache where the metric has a name."""
+
+    def compute() -> Array:
+        return np.log(law.normalisers(space, workers))
+
+    if not space.metric.builtin:
+        return compute()
+    return remember_array(f"logs-{space.fingerprint}-{law.fingerprint}", (len(space.points),), compute)
+
+
+def outcomes(space: Space, law: Exponential, prior: Array, workers: int | None = None) -> tuple[Array, float]:
+    """Return what `deniable.words.law.outcomes` does, in half of its time: exponentials are not needed.
+
+    P(w|w) = c(w) / Z(w), and max over w of ln prior(w) - ln Z(w) - s min(d(w, y), gamma) for every y.
+    """
+    count = len(space.points)
+    logs = log_normalisers(space, law, workers)
+    weights = np.ones(count) if law.weights is None else law.weights
+    with np.errstate(divide="ignore"):
+        heights = np.log(likeliest(space, prior)) - logs
+
+    def visit(rows: slice, columns: slice, distances: Array) -> tuple[slice, Array, slice, Array]:
+        across, down = _peaks(distances, heights[rows], heights[columns], law.scale, law.cutoff)
+        return rows, across, columns, down
+
+    peaks = np.full(count, -np.inf)
+    for rows, across, columns, down in space.tiles(visit, workers):
+        peaks[rows] = np.maximum(peaks[rows], across)
+        peaks[columns] = np.maximum(peaks[columns], down)
+    kept: Array = (weights * np.exp(-logs) / np.bincount(space.point_of))[space.point_of]
+    return kept, float(weights @ np.exp(peaks))
+
+
+@functools.partial(compiled, relaxed=True)
+def _peaks(  # pragma: no cover - compiled
+    distances: Array, left: Array, right: Array, scale: float, cutoff: float
+) -> tuple[Array, Array]:
+    """Return max over j of right[j] - scale * min(d, cutoff) for each i, and over i of left[i] for each j."""
+    across, down = np.full(left.size, -np.inf), np.full(right.size, -np.inf)
+    for i in range(left.size):
+        top = -np.inf
+        for j in range(right.size):
+            fall = scale * min(distances[i, j], cutoff)
+            top = max(top, right[j] - fall)
+            down[j] = max(down[j], left[i] - fall)
+        across[i] = top
+    return across, down
+
+
 @dataclasses.dataclass(frozen=True)
 class Extreme:
     """A pair of inputs with a large loss per unit of distance.
@@ -123,15 +173,34 @@ def extremes(space: Space, law: Exponential, workers: int | None = None) -> list
     return sorted(space.tiles(visit, workers), key=lambda one: -one.epsilon)
 
 
-def remember_extreme(space: Space, law: Exponential, compute: Callable[[], Extreme]) -> Extreme:
-    """Return the cached worst pair of a law, or compute and keep it."""
-    facts = [field.name for field in dataclasses.fields(Extreme)]
-    found = remember(
-        f"exact-{space.fingerprint}-{law.fingerprint}",
-        facts,
-        lambda: {name: float(value) for name, value in dataclasses.asdict(compute()).items()},
+def prove(space: Space, law: Exponential, workers: int | None = None) -> Finding:
+    """Return the exact epsilon of a law, over all pairs of inputs and all outputs.
+
+    Raises:
+        NotTractable: the rounding of the space's metric is unknown.
+    """
+    start = time.perf_counter()
+    return finding(space, law, extremes(space, law, workers)[0], start)
+
+
+def finding(space: Space, law: Exponential, worst: Extreme, start: float) -> Finding:
+    """Return the worst pair as a finding, with its loss in the integer tables."""
+    loss = table_loss(space, law.rows, worst.input, worst.other, worst.input)
+    return Finding(
+        epsilon=worst.epsilon,
+        lower_bound=max(loss, 0.0) / (worst.distance + space.distance_error),
+        input=worst.input,
+        other=worst.other,
+        output=worst.input,
+        distance=worst.distance,
+        loss=loss,
+        seconds=time.perf_counter() - start,
     )
-    return Extreme(found["epsilon"], int(found["input"]), int(found["other"]), found["distance"])
+
+
+def finding_name(space: Space, law: Exponential) -> str:
+    """Return the name under which the finding about a law is cached."""
+    return f"exact-{space.fingerprint}-{law.fingerprint}"
 
 
 def pair_bounds(space: Space, law: Exponential, distances: Array, lifts: Array) -> Array:
@@ -163,12 +232,6 @@ def rounding(space: Space, law: Exponential) -> float:
     sums = (count + 16) * unit
     residue = count * (count / TOTAL + 2 * (math.log2(count) + 16) * unit)
     return 7 * (law.scale * space.distance_error + 4 * 745 * unit + sums) + residue
-
-
-def witnessed(space: Space, law: Exponential, pair: Extreme) -> float:
-    """Return the loss per unit of distance of a pair in the integer tables, a lower bound on epsilon."""
-    loss = table_loss(space, law.rows, pair.input, pair.other, pair.input)
-    return max(loss, 0.0) / (pair.distance + space.distance_error)
 
 
 @functools.partial(compiled, relaxed=True)

@@ -9,6 +9,7 @@ an entry. A draw compares 62 bits of the record's keystream with the running sum
 probability zero, so a pure guarantee survives the arithmetic.
 """
 
+import dataclasses
 import functools
 import math
 import threading
@@ -17,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from deniable.cache import remember
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
@@ -58,11 +60,49 @@ def integer_tables(probabilities: Array) -> Table:
     return out
 
 
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """The exact epsilon of a law, found over all pairs of inputs and all outputs, or over some.
+
+    Attributes:
+        epsilon: upper bound on the largest loss per unit of distance, all rounding in it.
+        lower_bound: the loss per unit of distance of the witness, rounding taken off.
+        input: the point w of the witness.
+        other: its point w'.
+        output: its point y.
+        distance: d(w, w').
+        loss: ln P(y|w) - ln P(y|w'), in nats.
+        seconds: how long finding it took.
+    """
+
+    epsilon: float
+    lower_bound: float
+    input: int
+    other: int
+    output: int
+    distance: float
+    loss: float
+    seconds: float
+
+
+def remember_finding(name: str, compute: Callable[[], Finding]) -> Finding:
+    """Return the cached finding called ``name``, or compute and keep it."""
+    fields = [field.name for field in dataclasses.fields(Finding)]
+    found = remember(name, fields, lambda: {key: float(value) for key, value in vars(compute()).items()})
+    points = {key: int(found[key]) for key in ("input", "other", "output")}
+    return Finding(**{**found, **points})  # type: ignore[arg-type]
+
+
 def table_loss(space: Space, rows: Rows, point: int, other: int, output: int) -> float:
     """Return ln of the ratio of two entries of the integer tables: P(output|point) / P(output|other)."""
-    sums = integer_tables(rows(space.distances([point, other])))
-    entry, against = np.diff(sums, axis=1, prepend=0)[:, output].tolist()
+    entry, against = entries(rows(space.distances([point, other])))[:, output].tolist()
     return math.log(entry) - math.log(against)
+
+
+def entries(probabilities: Array) -> Table:
+    """Return the entries (k, n) of the integer tables, which sum to 2^62."""
+    table: Table = np.diff(integer_tables(probabilities), axis=1, prepend=0)
+    return table
 
 
 @compiled
@@ -130,8 +170,7 @@ def outcomes(space: Space, rows: Rows, prior: Array, workers: int | None = None)
         optimal attacker names who knows the law and the prior and sees one output at a time.
     """
     count = len(space.points)
-    likeliest = np.zeros(count)
-    np.maximum.at(likeliest, space.point_of, prior)
+    priors = likeliest(space, prior)
     local, tops = threading.local(), []
 
     def visit(first: int, distances: Array) -> Array:
@@ -139,13 +178,20 @@ def outcomes(space: Space, rows: Rows, prior: Array, workers: int | None = None)
             local.top = np.zeros(count)
             tops.append(local.top)
         probabilities = rows(distances)
-        _raise(local.top, probabilities, likeliest[first : first + len(probabilities)])
+        _raise(local.top, probabilities, priors[first : first + len(probabilities)])
         own: Array = np.diagonal(probabilities, offset=first).copy()
         return own
 
     same: Array = np.concatenate(space.sweep(visit, range(count), workers))
     kept: Array = (same / np.bincount(space.point_of))[space.point_of]
     return kept, float(np.max(tops, axis=0).sum())
+
+
+def likeliest(space: Space, prior: Array) -> Array:
+    """Return (number of points,): the largest prior of the words at each point, one of which a guess names."""
+    out = np.zeros(len(space.points))
+    np.maximum.at(out, space.point_of, prior)
+    return out
 
 
 @functools.partial(compiled, relaxed=True)

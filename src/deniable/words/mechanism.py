@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -17,7 +18,8 @@ from deniable.randomness import PIECE, Streams, fresh_key, stream_start
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words import law
-from deniable.words.exponential import Exponential
+from deniable.words.documents import DocumentGuarantee, document_guarantee
+from deniable.words.exponential import Exponential, outcomes
 
 SIMULATED = 20_000
 """Draws behind an expected share where no cheap law is known."""
@@ -110,6 +112,27 @@ class WordMechanism(abc.ABC):
         """The law as a member of the exponential family, or None where it is none."""
         return None
 
+    @property
+    def closed_form(self) -> Exponential | None:
+        """The family's law where draws come from it: None too where a subclass has rows of its own."""
+        return self.family if type(self).rows is WordMechanism.rows else None
+
+    @property
+    def has_law(self) -> bool:
+        """Whether `rows` gives an exact law."""
+        return self.family is not None or type(self).rows is not WordMechanism.rows
+
+    @property
+    def law_fingerprint(self) -> str | None:
+        """A short text that differs between laws; None where no text can tell them apart."""
+        if not self.space.metric.builtin:
+            return None
+        if self.closed_form is not None:
+            return f"{self.space.fingerprint}-{self.closed_form.fingerprint}"
+        # Another's class may have any law under the same name.
+        own = type(self).__module__.startswith("deniable.")
+        return stream_start(bytes(32), "law", self.fingerprint).hex() if own else None
+
     def rows(self, distances: Array) -> Array:
         """Return the exact law (k, number of points) of k input points.
 
@@ -126,6 +149,11 @@ class WordMechanism(abc.ABC):
             f"No exact output law of {type(self).__name__} is known. "
             "Draw samples instead: mechanism.privatize([word] * 100_000)."
         )
+
+    def bounded_rows(self, distances: Array) -> tuple[Array, Array]:
+        """Return `rows` and a bound on the error of each probability, both (k, number of points)."""
+        law_rows = self.rows(distances)
+        return law_rows, np.zeros_like(law_rows)
 
     def _draw_piece(self, points: Points, generator: AESCounter) -> npt.NDArray[Any]:
         """Return (k, ...) what is drawn for each input point; needed where not `tabulated`.
@@ -211,27 +239,65 @@ class WordMechanism(abc.ABC):
         shares: Array = (row / np.bincount(space.point_of))[space.point_of]
         return shares
 
+    def outcomes(self, prior: Array | None = None, workers: int | None = None) -> tuple[float, float]:
+        """Return the share of words released unchanged, and the share that the best guess names.
+
+        Args:
+            prior: (n,) how likely each word is, sums to 1; None for the public Zipf prior.
+            workers: threads.
+
+        Raises:
+            NotTractable: no law is known.
+        """
+        weights = law.zipf(len(self.space)) if prior is None else prior
+
+        def compute() -> dict[str, float]:
+            if self.closed_form is not None:
+                kept, recovered = outcomes(self.space, self.closed_form, weights, workers)
+            else:
+                kept, recovered = law.outcomes(self.space, self.rows, weights, workers)
+            return {"kept": float(weights @ kept), "recovered": recovered}
+
+        fingerprint = self.law_fingerprint
+        if fingerprint is None:
+            found = compute()
+        else:
+            name = hashlib.blake2b(weights.tobytes(), digest_size=8).hexdigest()
+            found = remember(f"outcomes-{fingerprint}-{name}", ("kept", "recovered"), compute)
+        return found["kept"], found["recovered"]
+
     def expected_kept(self, workers: int | None = None) -> Share:
         """Return the share of words released unchanged when words follow the public Zipf prior.
 
-        Exact where draws come from the law (and remembered in the cache), else simulated with
-        `SIMULATED` draws from a fixed public stream. It tells nothing about any private text.
+        Exact where draws come from the law, else simulated with `SIMULATED` draws from a fixed
+        public stream. It tells nothing about any private text.
         """
+        if self.tabulated:
+            return Share(self.outcomes(workers=workers)[0])
 
         def compute() -> dict[str, float]:
-            prior = law.zipf(len(self.space))
-            if self.tabulated:
-                return {"value": float(prior @ law.kept(self.space, self.rows, workers))}
             streams = Streams(bytes(32), [bytes(16)], [SIMULATED])
-            ranks = np.searchsorted(np.cumsum(prior), (np.arange(SIMULATED) + 0.5) / SIMULATED)
+            ranks = np.searchsorted(np.cumsum(law.zipf(len(self.space))), (np.arange(SIMULATED) + 0.5) / SIMULATED)
             words = np.minimum(ranks, len(self.space) - 1).astype(np.int32)
             return {"value": float(np.mean(self.draw(words, streams, workers) == words))}
 
-        draws = 0 if self.tabulated else SIMULATED
         if not self.space.metric.builtin:
-            return Share(compute()["value"], draws)
+            return Share(compute()["value"], SIMULATED)
         name = stream_start(bytes(32), "kept", self.fingerprint).hex()
-        return Share(remember(f"kept-{name}", ("value",), compute)["value"], draws)
+        return Share(remember(f"kept-{name}", ("value",), compute)["value"], SIMULATED)
+
+    def document_guarantee(self, words: int, delta: float, workers: int | None = None) -> DocumentGuarantee:
+        """Return what is promised for a text of so many words, against any other of the same number.
+
+        Args:
+            words: number of words, >= 1.
+            delta: in (0, 1), for the (epsilon, delta) guarantee.
+            workers: threads.
+
+        Raises:
+            InputError: a parameter outside its domain.
+        """
+        return document_guarantee(self, words, delta, workers)
 
     def __repr__(self) -> str:
         """Return name, parameters and space."""

@@ -12,7 +12,6 @@ from deniable.words.exponential import Exponential
 from deniable.words.mechanism import WordMechanism
 from deniable.words.weights import fit_weights
 
-
 _FITTED = 0.9
 """Share of epsilon that calibration tries first for fitted weights."""
 

@@ -16,11 +16,12 @@ from deniable.randomness import Streams
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words.mechanism import WordMechanism
-from deniable.words.truncated_gumbel_law import exact_row
+from deniable.words.truncated_gumbel_law import bounded_row, exact_row
 
 _WIDTH = 64
 """Neighbours kept per word. K is Poisson(ln n), so that more are almost never asked for."""
 _TINY = 1e-300
+_ROUNDING = 1e-11
 
 
 class TruncatedGumbel(WordMechanism):
@@ -77,6 +78,12 @@ class TruncatedGumbel(WordMechanism):
             NotTractable: two quadrature grids disagree by more than 1e-9.
         """
         return np.stack([exact_row(row, self._poisson, self.scale, self.space.diameter) for row in distances])
+
+    def bounded_rows(self, distances: Array) -> tuple[Array, Array]:
+        """Return the law by quadrature, and twice the difference of two grids plus rounding."""
+        pairs = [bounded_row(row, self._poisson, self.scale, self.space.diameter) for row in distances]
+        values, errors = (np.stack(side) for side in zip(*pairs, strict=True))
+        return values, 2.0 * errors + _ROUNDING * values
 
     @functools.cached_property
     def _poisson(self) -> Array:

@@ -1,0 +1,5 @@
+"""Evidence for and against claims of privacy."""
+
+from deniable.audit.exact import verify
+
+__all__ = ["verify"]

@@ -1,0 +1,260 @@
+"""Exact verification: the epsilon that a mechanism spends in truth, over pairs of words and outputs."""
+
+import math
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.audit.matrix import MOST, worst_triple
+from deniable.errors import InputError, NotTractable, bad_parameter, positive
+from deniable.parallel import each
+from deniable.space import Space
+from deniable.space.metrics import Array
+from deniable.verdict import Status, Verdict, Witness
+from deniable.words import WordMechanism, law
+from deniable.words.exponential import Exponential, finding_name, prove
+from deniable.words.law import Finding, remember_finding
+
+SUBSET = 16
+"""Inputs whose laws are compared where all of them would take too long."""
+_ROUNDING = 1e-12
+"""Relative error allowed for in the probabilities of a matrix."""
+_STOCHASTIC = 1e-9
+_PER_SECOND = 2e9
+_TINY = 1e-300
+
+
+def verify(
+    subject: "WordMechanism | npt.ArrayLike",
+    *,
+    space: Space | None = None,
+    epsilon: float | None = None,
+    cache: bool = True,
+    workers: int | None = None,
+) -> Verdict:
+    """Return the exact epsilon of a mechanism, or of anybody's probability matrix, as a verdict.
+
+    - A law of the exponential family: all pairs and outputs, in O(n^2), at any size.
+    - Another known law, or a matrix: all pairs and outputs, in O(n^3), up to 3,000 inputs. Beyond
+      that a mechanism's verdict says which inputs and outputs were compared; a matrix is refused.
+    - No known law: the theorem that the mechanism's guarantee cites.
+
+    Args:
+        subject: a word mechanism; or P (n, n), P[w, y] the probability that word w of the space
+            gives word y, in the order of ``space.words``.
+        space: the matrix's space.
+        epsilon: the matrix's claim, per unit of distance.
+        cache: use, and keep, results in the cache; they are told apart by fingerprints of the space
+            and of the very law.
+        workers: threads.
+
+    Raises:
+        InputError: the subject is neither, or is no probability matrix over the space.
+        NotTractable: a matrix of more than 3,000 words; the message says the cost.
+    """
+    if isinstance(subject, WordMechanism):
+        if space is not None or epsilon is not None:
+            raise InputError("verify takes space and epsilon with a matrix only: a mechanism has its own.")
+        return _mechanism(subject, cache=cache, workers=workers)
+    if not isinstance(space, Space):
+        raise bad_parameter("verify", "space", "the Space of the matrix", space)
+    return _matrix(subject, space, positive("verify", "epsilon", epsilon), workers)
+
+
+def _mechanism(mechanism: WordMechanism, *, cache: bool, workers: int | None) -> Verdict:
+    space = mechanism.space
+    family = mechanism.closed_form
+    if family is not None and space.metric.builtin:
+        return _family(mechanism, family, cache=cache, workers=workers)
+    if not mechanism.has_law:
+        return _theorem(mechanism)
+    points = np.arange(len(space.points), dtype=np.int64)
+    if len(points) <= MOST:
+        return _all_outputs(mechanism, points, cache=cache, workers=workers)
+    if mechanism.tabulated:
+        return _own_output(mechanism, workers)
+    frequent = np.unique(space.point_of[:SUBSET]).astype(np.int64)
+    return _all_outputs(mechanism, frequent, cache=cache, workers=workers)
+
+
+def _theorem(mechanism: WordMechanism) -> Verdict:
+    guarantee = mechanism.guarantee
+    proved = guarantee.standing == "proved"
+    return Verdict(
+        status="proved" if proved else "undecided",
+        claim=guarantee.epsilon,
+        epsilon=guarantee.epsilon if proved else math.inf,
+        lower_bound=0.0,
+        confidence=1.0,
+        samples=0,
+        witness=None,
+        method=f"by theorem, nothing computed: {guarantee.source}",
+        seconds=0.0,
+    )
+
+
+def _family(mechanism: WordMechanism, family: Exponential, *, cache: bool, workers: int | None) -> Verdict:
+    space = mechanism.space
+
+    def compute() -> Finding:
+        return prove(space, family, workers)
+
+    found = remember_finding(finding_name(space, family), compute) if cache else compute()
+    count = len(space.points)
+    how = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
+    return _verdict(mechanism.guarantee.epsilon, found, space, how)
+
+
+def _all_outputs(
+    mechanism: WordMechanism, inputs: npt.NDArray[np.int64], *, cache: bool, workers: int | None
+) -> Verdict:
+    """Compare the laws of the given input points with each other at every output."""
+    space = mechanism.space
+
+    def compute() -> Finding:
+        start = time.perf_counter()
+        upper, lower = _laws(mechanism, inputs, workers)
+        return _compare(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers)
+
+    fingerprint = mechanism.law_fingerprint
+    found = remember_finding(f"outputs-{fingerprint}", compute) if cache and fingerprint else compute()
+    count = len(space.points)
+    how = "of the integer tables" if mechanism.tabulated else "of the ideal law by quadrature, its error in the bounds"
+    if len(inputs) == count:
+        how = f"exact over all {count * (count - 1):,} pairs and all outputs {how}"
+        return _verdict(mechanism.guarantee.epsilon, found, space, how)
+    how = (
+        f"exact over all pairs of the {len(inputs)} most frequent of {count:,} inputs and all outputs {how}; "
+        "other inputs are not covered"
+    )
+    return _verdict(mechanism.guarantee.epsilon, found, space, how, whole=False)
+
+
+def _laws(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> tuple[Array, Array]:
+    """Return upper and lower bounds (k, n) on the probabilities of k inputs."""
+    distances = mechanism.space.distances(inputs)
+    if mechanism.tabulated:
+        exact = law.entries(mechanism.rows(distances)).astype(float)
+        return exact, exact
+    bounded = each(lambda i: mechanism.bounded_rows(distances[i : i + 1]), range(len(inputs)), workers)
+    values = np.concatenate([row for row, _ in bounded])
+    errors = np.concatenate([error for _, error in bounded])
+    return values + errors, np.maximum(values - errors, 0.0)
+
+
+def _compare(
+    upper: Array,
+    lower: Array,
+    apart: Array,
+    inputs: npt.NDArray[np.int64],
+    space: Space,
+    start: float,
+    workers: int | None,
+    slack: float = 0.0,
+) -> Finding:
+    """Return what the laws of k inputs, between bounds (k, n), spend at distances (k, k)."""
+    blur = space.distance_error if space.metric.builtin else 0.0
+    nearer = np.where(apart > 0, np.maximum(apart - blur, _TINY), 0.0)
+    epsilon, *_ = worst_triple(upper, lower, nearer, slack=slack, workers=workers)
+    least, w, other, output = worst_triple(lower, upper, apart + blur, slack=-slack, workers=workers)
+    with np.errstate(divide="ignore"):
+        loss = float(np.log(lower[w, output]) - np.log(upper[other, output]))
+    return Finding(
+        epsilon=epsilon,
+        lower_bound=max(least, 0.0),
+        input=int(inputs[w]),
+        other=int(inputs[other]),
+        output=output,
+        distance=float(apart[w, other]),
+        loss=loss,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _own_output(mechanism: WordMechanism, workers: int | None) -> Verdict:
+    """Compare all pairs of inputs at the output y = w alone, where most laws lose most."""
+    start = time.perf_counter()
+    space = mechanism.space
+    everything = range(len(space.points))
+
+    def own(first: int, distances: Array) -> Array:
+        kept: Array = np.diagonal(law.entries(mechanism.rows(distances)), offset=first).astype(float)
+        return kept
+
+    kept = np.log(np.concatenate(space.sweep(own, everything, workers)))
+    blur = space.distance_error if space.metric.builtin else 0.0
+
+    def visit(first: int, distances: Array) -> tuple[float, int, int, float, float]:
+        apart = distances.copy()
+        apart[np.arange(len(apart)), first + np.arange(len(apart))] = np.inf
+        losses = kept - np.log(law.entries(mechanism.rows(distances)).astype(float))
+        ratios = losses / (apart + blur)
+        i, w = np.unravel_index(np.argmax(ratios), ratios.shape)
+        return float(ratios[i, w]), int(w), first + int(i), float(apart[i, w]), float(losses[i, w])
+
+    bound, w, other, apart, loss = max(space.sweep(visit, everything, workers))
+    found = Finding(math.inf, max(bound, 0.0), w, other, w, apart, loss, time.perf_counter() - start)
+    count = len(space.points)
+    how = f"all {count * (count - 1):,} pairs, at the output y = w alone, by integer tables"
+    return _verdict(mechanism.guarantee.epsilon, found, space, how, whole=False)
+
+
+def _matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers: int | None) -> Verdict:
+    start = time.perf_counter()
+    count = len(space)
+    try:
+        given = np.asarray(matrix, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The matrix must be an array (n, n) of numbers: {error}.") from None
+    if given.shape != (count, count):
+        raise InputError(f"The matrix must have shape ({count}, {count}), a row for each word. Got {given.shape}.")
+    if count > MOST:
+        raise NotTractable(
+            f"A matrix of {count:,} words takes {count**3:.1e} comparisons, about {count**3 / _PER_SECOND / 60:,.0f} "
+            f"minutes. Verify at most {MOST:,} words, or a mechanism of a known family."
+        )
+    wrong = ~(np.isfinite(given) & (given >= 0)).all(axis=1) | ~(np.abs(given.sum(axis=1) - 1) <= _STOCHASTIC)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"Row {row} of the matrix, for {space.words[row]!r}, is no distribution: entries must be at least 0 "
+            f"and sum to 1. Got a sum of {given[row].sum():.12g} and a least entry of {given[row].min():g}."
+        )
+    apart = space.distances(range(len(space.points)))[np.ix_(space.point_of, space.point_of)]
+    found = _compare(given, given, apart, np.arange(count), space, start, workers, _ROUNDING)
+    how = f"exact over all {count * (count - 1):,} pairs and all outputs of the matrix"
+    return _verdict(claim, found, space, how, words=space.words)
+
+
+def _verdict(
+    claim: float, found: Finding, space: Space, how: str, *, whole: bool = True, words: Sequence[str] = ()
+) -> Verdict:
+    """Return what a finding says of a claim.
+
+    Args:
+        claim: epsilon.
+        found: numbers points of the space, or of ``words`` if given.
+        space: the domain.
+        how: the method.
+        whole: whether the finding is about all inputs and outputs.
+        words: what the finding numbers.
+    """
+    status: Status = "undecided" if whole else "not refuted"
+    if found.lower_bound > claim:
+        status = "refuted"
+    elif whole and found.epsilon <= claim:
+        status = "proved"
+    word, other, output = (words[i] if words else space.word_at(i) for i in (found.input, found.other, found.output))
+    return Verdict(
+        status=status,
+        claim=claim,
+        epsilon=found.epsilon if whole else math.inf,
+        lower_bound=found.lower_bound,
+        confidence=1.0,
+        samples=0,
+        witness=Witness(word, other, output, found.distance, found.loss),
+        method=how,
+        seconds=found.seconds,
+    )

@@ -1,0 +1,97 @@
+"""What evidence says of a claim: one frozen record for proofs, refutations and audits."""
+
+import dataclasses
+import math
+from typing import Any, Literal
+
+Status = Literal["proved", "refuted", "not refuted", "undecided"]
+_LARGE = math.log(1000)
+
+
+@dataclasses.dataclass(frozen=True)
+class Witness:
+    """The inputs and the output at which the most is lost.
+
+    Attributes:
+        input: w.
+        other: w'.
+        output: y.
+        distance: d(w, w').
+        loss: ln P(y|w) - ln P(y|w'), in nats; infinite where w' never gives y.
+    """
+
+    input: str
+    other: str
+    output: str
+    distance: float
+    loss: float
+
+    def __str__(self) -> str:
+        """Return the witness in one line."""
+        apart = f"{self.distance:.4g} apart"
+        if math.isinf(self.loss):
+            return f"output {self.output!r} comes from {self.input!r} but never from {self.other!r}, {apart}"
+        odds = f"{math.exp(self.loss):.4g}" if self.loss < _LARGE else f"10^{self.loss / math.log(10):.1f}"
+        return f"output {self.output!r} is {odds} times as likely from {self.input!r} as from {self.other!r}, {apart}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """What evidence says of a claim of epsilon (per unit of distance for words).
+
+    Attributes:
+        status: ``proved``: the claim holds, as computed or by a theorem; ``refuted``: it is false;
+            ``not refuted``: a search that could have refuted it did not; ``undecided``: the bounds
+            lie on both sides of the claim, or nothing could be computed.
+        claim: the epsilon claimed.
+        epsilon: upper bound on the true epsilon, all rounding in it; infinite where none is known.
+        lower_bound: lower bound on the true epsilon, in itself a proof up to ``confidence``.
+        confidence: of the lower bound; 1 where nothing is sampled.
+        samples: number of draws behind it; 0 where it is computed from the law.
+        witness: the pair and output behind the lower bound.
+        method: how it was found, and what it covers.
+        seconds: how long that took.
+    """
+
+    status: Status
+    claim: float
+    epsilon: float
+    lower_bound: float
+    confidence: float
+    samples: int
+    witness: Witness | None
+    method: str
+    seconds: float
+
+    @property
+    def unused(self) -> float:
+        """Share of the claimed epsilon that is not spent; negative where more is."""
+        return 1 - self.epsilon / self.claim
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON can hold them; it has no infinity."""
+        return {name: _finite(value) for name, value in dataclasses.asdict(self).items()}
+
+    def __str__(self) -> str:
+        """Return the verdict as a few lines for a person."""
+        lines = [f"{self.status}: claimed epsilon {self.claim:g}, {self._found()}"]
+        if self.witness is not None:
+            lines.append(f"witness: {self.witness}")
+        lines.append(f"method: {self.method}; {self.seconds:.1f} s")
+        return "\n".join(lines)
+
+    def _found(self) -> str:
+        if self.status == "refuted":
+            return f"in truth at least {self.lower_bound:.6g}"
+        if math.isinf(self.epsilon):
+            return f"in truth at least {self.lower_bound:.6g}, no upper bound known"
+        if self.witness is None:
+            return "nothing computed"
+        spent = f"exact {self.epsilon:.6g}"
+        return f"{spent}, {100 * self.unused:.2g} % of it unused" if self.status == "proved" else spent
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - any field
+    if isinstance(value, dict):
+        return {name: _finite(held) for name, held in value.items()}
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
