@@ -36,7 +36,7 @@ from deniable.text.tables.layout import RECORD, WINDOW
 from deniable.text.tokens import Lexer
 from deniable.words.multivariate_laplace import COLUMNS, TOKENS
 
-EPSILONS = {"tem": 3.0, "multivariate-laplace": 3.0, "truncated-gumbel": 200.0}
+EPSILONS = {"calibrated": 3.0, "tight": 3.0, "tem": 3.0, "multivariate-laplace": 3.0, "truncated-gumbel": 200.0}
 RECORDS, WORDS = 50_000, 10
 PASSES = 20
 
@@ -149,7 +149,7 @@ def floor_seconds(mechanism: str, corpus: Corpus, space: dn.Space) -> float:
     doubles = np.ascontiguousarray(points.T)
     product = _pace(lambda: np.matmul(points[:BLOCK], doubles, out=buffer(BLOCK, count)), BLOCK)
     exponents = -np.random.Generator(np.random.PCG64(0)).uniform(0, 18, count)
-    if mechanism == "tem":
+    if mechanism in ("calibrated", "tight", "tem"):
         exponential = _pace(lambda: [np.exp(exponents, out=buffer(count)) for _ in range(BLOCK)], BLOCK * count)
         return float(corpus.rows * (product + count * exponential))
     if mechanism == "truncated-gumbel":

@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (DeniableError, OSError, MemoryError) as error:
         return _fail(_reason(error))
     except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted: nothing was written.")
+        code = INTERRUPTED
     except Exception as error:
         # The usage errors of typer have no public base class, but one method.
         message = getattr(error, "format_message", None)

@@ -80,10 +80,10 @@ class TruncatedGumbel(WordMechanism):
         return np.stack([exact_row(row, self._poisson, self.scale, self.space.diameter) for row in distances])
 
     def bounded_rows(self, distances: Array) -> tuple[Array, Array]:
-        """Return the law by quadrature, and twice the difference of two grids plus rounding."""
+        """Return the law by quadrature, and twice the difference of two grids plus rounding and underflow."""
         pairs = [bounded_row(row, self._poisson, self.scale, self.space.diameter) for row in distances]
         values, errors = (np.stack(side) for side in zip(*pairs, strict=True))
-        return values, 2.0 * errors + _ROUNDING * values
+        return values, 2.0 * errors + _ROUNDING * values + _TINY
 
     @functools.cached_property
     def _poisson(self) -> Array:

@@ -28,7 +28,7 @@ _KINKS = 2048
 _PANELS = 128
 _NODES = (4, 6)
 _TOLERANCE = 1e-9
-_BLOCK = 64
+_BLOCK = 32
 """Nodes of the grid whose exponentials are taken together."""
 _FACTORS = 16
 NEGLIGIBLE = -745.0
@@ -83,12 +83,15 @@ def _integrate(distances: Array, masses: Array, whole: float, scale: float, limi
     grow = np.exp(distances / scale)
     out = np.zeros(len(distances))
     whole_matters = True
+    buffers = np.empty((2, _BLOCK, len(distances)))
     for start in range(0, len(times), _BLOCK):
         t, weight = times[start : start + _BLOCK], weights[start : start + _BLOCK]
         # Words beyond these cannot win yet; and once all n words together cannot lose, few matter.
         near = int(np.searchsorted(distances, t[-1] + limit)) if whole_matters else len(masses)
-        inner = np.multiply.outer(np.exp(-t / scale), grow[:near])
-        decay = np.exp(-inner)
+        inner, decay = buffers[:, : len(t), :near]
+        np.multiply(np.exp(-t / scale)[:, None], grow[:near], out=inner)
+        np.negative(inner, out=decay)
+        np.exp(decay, out=decay)
         reach = np.searchsorted(distances[:near], t + limit)
         whole_matters = _accumulate(inner, decay, reach, weight, masses, whole, scale, low, high, out)
     return out
@@ -127,16 +130,16 @@ def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
     few = masses.size
     span = 1.0 / (high - low)
     survive = np.empty(few)
-    hazards = np.empty(inner.shape[1])
     tail = 0.0
     for node in range(weights.size):
-        log_survival = 0.0
         reached = reach[node]
-        for j in range(reached):
-            hazards[j] = decay[node, j] * inner[node, j] / (scale * (high - decay[node, j]))
+        product = 1.0
         for j in range(min(few - 1, reached)):
-            log_survival += np.log((high - decay[node, j]) * span)
-            survive[j + 1] = log_survival
+            product *= (high - decay[node, j]) * span
+            survive[j + 1] = product
+        for k in range(reached + 1, few):
+            survive[k] = product
+        log_survival = np.log(product)
         # One logarithm for many factors: beyond the nearest words none of them is close to 0.
         for start in range(few - 1, reached, _FACTORS):
             product = 1.0
@@ -145,15 +148,15 @@ def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
             log_survival += np.log(product)
             if log_survival < NEGLIGIBLE:
                 break
-        for k in range(reached + 1, few):
-            survive[k] = log_survival
         tail = whole * np.exp(log_survival)
+        factor = weights[node] / scale
         if tail > 0.0:
             for i in range(few - 1, reached):
-                out[i] += weights[node] * hazards[i] * tail
+                out[i] += factor * tail * decay[node, i] * inner[node, i] / (high - decay[node, i])
         running = tail
         for k in range(few - 1, 0, -1):
-            running += masses[k] * np.exp(survive[k])
+            running += masses[k] * survive[k]
             if k <= reached:
-                out[k - 1] += weights[node] * hazards[k - 1] * running
+                hazard = decay[node, k - 1] * inner[node, k - 1] / (high - decay[node, k - 1])
+                out[k - 1] += factor * running * hazard
     return tail > 0.0
