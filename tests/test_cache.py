@@ -1,12 +1,14 @@
 """The cache of computed facts: read, written, and never in the way."""
 
+import io
 import json
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from deniable.cache import FORMAT, folder, remember
+from deniable.cache import FORMAT, folder, remember, remember_array
 
 
 @pytest.fixture
@@ -110,6 +112,75 @@ def test_many_writers_at_once(cache):
         thread.join()
     assert results == [{"value": 1.5}] * 16
     assert [path.name for path in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
+
+
+class ComputeArray:
+    """Counts how often it is called."""
+
+    def __init__(self, values=(0.1, float("inf"), 5e-324)):
+        self.calls = 0
+        self.values = np.array(values)
+
+    def __call__(self):
+        self.calls += 1
+        return self.values
+
+
+def test_array_is_written_and_read_to_the_last_bit(cache):
+    """The first call computes an array and writes one file; the second reads it and computes nothing."""
+    first, second = ComputeArray(), ComputeArray((1.0, 2.0, 3.0))
+    np.testing.assert_array_equal(remember_array("fact", (3,), first), first.values)
+    assert [file.name for file in cache.iterdir()] == [f"fact.v{FORMAT}.npy"]
+    read = remember_array("fact", (3,), second)
+    assert read.tobytes() == first.values.tobytes()
+    assert (first.calls, second.calls) == (1, 0)
+
+
+def npy(array):
+    """Return the bytes of an array's file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=True)
+    return buffer.getvalue()
+
+
+WHOLE = npy(np.arange(3.0))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\x93NUMPY",
+        WHOLE[:-1],
+        WHOLE[:90],
+        b"\x00" * len(WHOLE),
+        npy(np.arange(4.0)),
+        npy(np.arange(3.0)[None]),
+        npy(np.arange(3)),
+        npy(np.arange(3, dtype=np.float32)),
+        npy(np.array([{}, 1, 2], dtype=object)),
+    ],
+    ids=lambda content: f"{len(content)} bytes",
+)
+def test_unusable_array_is_computed_anew(cache, content):
+    """A file that is cut off, no array, of another shape or type, or a pickle is replaced."""
+    remember_array("fact", (3,), ComputeArray((9.0, 9.0, 9.0)))
+    (cache / f"fact.v{FORMAT}.npy").write_bytes(content)
+    compute = ComputeArray()
+    np.testing.assert_array_equal(remember_array("fact", (3,), compute), compute.values)
+    assert compute.calls == 1
+    assert (cache / f"fact.v{FORMAT}.npy").read_bytes() == npy(compute.values)
+
+
+def test_array_where_the_folder_cannot_be_made(tmp_path, monkeypatch):
+    """Where the folder cannot be made arrays are computed every time."""
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file"))
+    compute = ComputeArray()
+    for _ in range(2):
+        np.testing.assert_array_equal(remember_array("fact", (3,), compute), compute.values)
+    assert compute.calls == 2
 
 
 def test_place_of_the_folder(monkeypatch):

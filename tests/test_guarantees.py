@@ -74,3 +74,41 @@ def test_short_form():
     """The short form has epsilon and metric."""
     assert str(PROVED) == "2-metric-DP (euclidean)"
     assert str(dn.MetricDP(0.125, "angular", "T")) == "0.125-metric-DP (angular)"
+
+
+PURE = dn.PureDP(12.345678, "Theorem E")
+APPROXIMATE = dn.ApproxDP(3.0, 1e-6, "Theorem F")
+
+
+@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE])
+def test_guarantees_without_a_metric_cannot_be_changed(guarantee):
+    """They are frozen, proved unless said otherwise, and equal to others with equal fields."""
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        guarantee.epsilon = 0.1
+    assert guarantee.standing == "proved"
+    assert dataclasses.replace(guarantee) == guarantee
+    assert hash(dataclasses.replace(guarantee)) == hash(guarantee)
+
+
+def test_composition_adds_deltas():
+    """Epsilons add up, deltas add up, and the source names both theorems."""
+    both = APPROXIMATE.compose(dn.ApproxDP(0.5, 3e-6, "Theorem G"))
+    assert (both.epsilon, both.delta) == (3.5, pytest.approx(4e-6))
+    assert both.source == "sequential composition of (Theorem F) and (Theorem G)"
+    assert PURE.compose(PURE).epsilon == 2 * PURE.epsilon
+    assert PURE.compose(PURE).source == "sequential composition of (Theorem E) and (Theorem E)"
+
+
+@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE])
+@pytest.mark.parametrize("standing", ["claimed", "refuted"])
+def test_composition_without_a_metric_is_as_good_as_its_worse_part(guarantee, standing):
+    """A claim that is not proved is not proved by composing it, in either order."""
+    worse = dataclasses.replace(guarantee, standing=standing)
+    assert guarantee.compose(worse).standing == worse.compose(guarantee).standing == standing
+
+
+def test_short_forms_without_a_metric():
+    """The short forms have epsilon in six digits, and delta."""
+    assert str(PURE) == "12.3457-DP"
+    assert str(APPROXIMATE) == "(3, 1e-06)-DP"
+    assert str(dn.PureDP(1234567.0, "T")) == "1.23457e+06-DP"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from deniable.parallel import compiled, cores, each
+from deniable.parallel import compiled, cores, each, watched
 
 
 @pytest.mark.parametrize("workers", [None, 1, 2, 7])
@@ -77,3 +77,52 @@ def test_compiled_function_works_without_a_place_for_its_code():
     namespace = {}
     exec("def add(x, y):\n    return x + y\n", namespace)
     assert compiled(namespace["add"])(2.0, 3.0) == 5.0
+
+
+@pytest.mark.parametrize("workers", [None, 1, 3])
+def test_watched(workers):
+    """Within the context each call reports from nothing to everything, in steps of one item."""
+    seen = []
+    with watched(lambda done, total: seen.append((done, total))):
+        assert each(lambda item: -item, range(5), workers) == [0, -1, -2, -3, -4]
+        assert each(abs, iter([-7]), workers) == [7]
+        assert each(abs, [], workers) == []
+    assert seen == [*((done, 5) for done in range(6)), (0, 1), (1, 1), (0, 0)]
+
+
+def test_nobody_watches_outside_the_context():
+    """The report ends with its context, after an error too, and an inner context takes its place for a while."""
+    outer, inner = [], []
+    with watched(lambda done, _: outer.append(done)):
+        with watched(lambda done, _: inner.append(done)):
+            each(abs, [1])
+        each(abs, [1, 2])
+    with pytest.raises(LookupError), watched(lambda done, _: outer.append(done)):
+        raise LookupError
+    each(abs, [1, 2, 3])
+    assert (inner, outer) == ([0, 1], [0, 1, 2])
+
+
+def test_work_inside_of_work_is_not_reported():
+    """The steps of an inner call are its own: the report counts the items of the outer one alone."""
+    seen = []
+    with watched(lambda done, total: seen.append((done, total))):
+        each(lambda _: each(abs, range(9), 1), range(2), 2)
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+
+
+def test_a_watcher_that_raises_stops_the_work():
+    """An error of the report reaches the caller, and items not begun are left out."""
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        time.sleep(0.001)
+
+    def report(done, _):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), watched(report):
+        each(work, range(10_000), 2)
+    assert len(begun) < 10_000

@@ -5,11 +5,12 @@ read or written there is no cache, and nothing else changes.
 """
 
 import contextlib
-import io
 import json
+import math
 import os
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,19 @@ FORMAT = 1
 """Raised whenever a cached fact changes its meaning."""
 
 
+_BYPASSED: ContextVar[bool] = ContextVar("bypassed", default=False)
+
+
+@contextlib.contextmanager
+def bypassed() -> Iterator[None]:
+    """Within this context nothing is read from the cache and nothing kept."""
+    token = _BYPASSED.set(True)
+    try:
+        yield
+    finally:
+        _BYPASSED.reset(token)
+
+
 def folder() -> Path:
     """Return the cache folder, which need not exist."""
     named = os.environ.get("DENIABLE_CACHE")
@@ -29,21 +43,31 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "deniable"
 
 
-def remember(name: str, facts: Collection[str], compute: Callable[[], dict[str, float]]) -> dict[str, float]:
+def remember(
+    name: str,
+    facts: Collection[str],
+    compute: Callable[[], dict[str, float]],
+    usable: Callable[[dict[str, float]], bool] = lambda found: True,  # noqa: ARG005 - anything is usable
+) -> dict[str, float]:
     """Return the cached facts called ``name``, or compute and keep them.
 
     Args:
         name: a file name made from the kind of fact and the fingerprints it depends on.
         facts: the names that ``compute`` gives values to; a file with others is not used.
         compute: called when nothing usable is cached.
+        usable: says of facts that were found whether they can be true.
     """
+    if _BYPASSED.get():
+        return compute()
     path = folder() / f"{name}.v{FORMAT}.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(found, dict) and {*found} == {*facts} and all(isinstance(v, float) for v in found.values()):
-            return found
     except (OSError, ValueError, RecursionError):
-        pass
+        found = None
+    if isinstance(found, dict) and {*found} == {*facts} and all(isinstance(v, float) for v in found.values()):
+        facts_found: dict[str, float] = found
+        if usable(facts_found):
+            return facts_found
     computed = compute()
     _keep(path, json.dumps(computed).encode())
     return computed
@@ -51,17 +75,15 @@ def remember(name: str, facts: Collection[str], compute: Callable[[], dict[str, 
 
 def remember_array(name: str, shape: tuple[int, ...], compute: Callable[[], Array]) -> Array:
     """Return the cached float64 array called ``name``, or compute and keep it; see `remember`."""
-    path = folder() / f"{name}.v{FORMAT}.npy"
-    try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray) and found.shape == shape and found.dtype == np.float64:
-            return found
-    except (OSError, ValueError, EOFError):
-        pass
+    if _BYPASSED.get():
+        return compute()
+    path = folder() / f"{name}.v{FORMAT}.f64"
+    with contextlib.suppress(OSError):
+        data = path.read_bytes()
+        if len(data) == 8 * math.prod(shape):
+            return np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
     computed = compute()
-    buffer = io.BytesIO()
-    np.save(buffer, computed)
-    _keep(path, buffer.getvalue())
+    _keep(path, computed.astype("<f8").tobytes())
     return computed
 
 

@@ -64,7 +64,7 @@ def compiled(function: Callable[..., Result], *, relaxed: bool = False) -> Calla
     """Return ``function`` compiled by numba, without the interpreter lock.
 
     The machine code is cached beside the package or in the user's cache folder; where neither can
-    be written it is compiled anew in every process.
+    be written it is compiled anew in every process. Division by zero gives infinity or NaN, as in numpy.
 
     Args:
         function: the loop.
@@ -75,6 +75,6 @@ def compiled(function: Callable[..., Result], *, relaxed: bool = False) -> Calla
 
     fastmath = {"nnan", "nsz", "reassoc"} if relaxed else False
     try:
-        return njit(cache=True, nogil=True, fastmath=fastmath)(function)
+        return njit(cache=True, nogil=True, fastmath=fastmath, error_model="numpy")(function)
     except RuntimeError:
-        return njit(nogil=True, fastmath=fastmath)(function)
+        return njit(nogil=True, fastmath=fastmath, error_model="numpy")(function)

@@ -87,8 +87,9 @@ class Verdict:
             return f"in truth at least {self.lower_bound:.6g}, no upper bound known"
         if self.witness is None:
             return "nothing computed"
-        spent = f"exact {self.epsilon:.6g}"
-        return f"{spent}, {100 * self.unused:.2g} % of it unused" if self.status == "proved" else spent
+        if self.status != "proved":
+            return f"in truth between {self.lower_bound:.6g} and {self.epsilon:.6g}"
+        return f"exact {self.epsilon:.6g}, {max(100 * self.unused, 0):.2g} % of it unused"
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - any field

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable import TEM, Space, TruncatedGumbel, __version__
+from deniable import TEM, Space, TruncatedGumbel, __version__, verify
 
 PROGRAM = str(Path(sys.executable).with_name("deniable"))
 
@@ -36,6 +36,9 @@ def test_explain_an_exact_law(call, name, make, epsilon):
         assert probability == pytest.approx(law[word], abs=1e-6)
         assert distance == pytest.approx(space.distance("london", word), abs=1e-3)
     assert "exact law over 14 words of space.npz" in result.text
+    verdict = verify(make(space, epsilon=epsilon))
+    assert f"verified: {verdict.status}, {verdict.method}\n" in result.text
+    assert "attacker: who knows mechanism and word frequencies names " in result.text
     assert f"stays as it is with probability {law['london']:.4f}" in result.text
     kept = sorted(law.values(), reverse=True)
     reach = next(count for count in range(1, 15) if sum(kept[:count]) >= 0.9)
@@ -64,7 +67,8 @@ def test_explain_an_unknown_word(call):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--epsilon", "0"], "'epsilon' parameter of TEM"),
+        (["--epsilon", "0"], "'epsilon' parameter of the mechanism"),
+        (["--epsilon", "0", "--mechanism", "tem"], "'epsilon' parameter of TEM"),
         (["--epsilon", "1", "--mechanism", "truncatedgumbel"], "Did you mean 'truncated-gumbel'?"),
         (["--epsilon", "1", "--space", "none"], "No vector file"),
         ([], "--epsilon"),
@@ -108,7 +112,7 @@ def test_version(call):
 @pytest.mark.parametrize(
     ("command", "parts"),
     [
-        ([], ["privatize", "explain", "key", "--version"]),
+        ([], ["privatize", "explain", "audit", "key", "--version"]),
         (["explain"], ["WORD", "--epsilon", "--mechanism", "--space", "--metric"]),
         (["key"], ["FILE", "secret key"]),
         (

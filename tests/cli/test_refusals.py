@@ -97,7 +97,7 @@ def test_options_that_are_needed(call, refused, missing):
 
 OPTIONS = [
     (["--mechanism", "temp"], "Unknown mechanism 'temp'. Did you mean 'tem'?"),
-    (["--mechanism", "xxxxxxxx"], "Known: auto, tem, multivariate-laplace, truncated-gumbel."),
+    (["--mechanism", "xxxxxxxx"], "Known: auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel."),
     (["--mechanism", "truncated-gumbel"], "'epsilon' parameter of TruncatedGumbel must be above"),
     (["--mechanism", "multivariate-laplace", "--metric", "angular"], "needs the Euclidean metric"),
     (["--metric", "cosine"], "Use metric='angular'"),

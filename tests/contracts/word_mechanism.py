@@ -21,10 +21,11 @@ class WordMechanismContract:
         mechanism: the class under test.
         epsilon: a value for `small_space` at which the law is neither a point mass nor uniform.
         twin_epsilon: the same for `twin_space`.
-        glove_epsilon: the same for the 50,000 words of GloVe.
+        glove_epsilon: the same for the words of GloVe, see ``large``.
         tolerance: how far from 1 a row of the law may sum; None where no law is known.
         theorem: words that the guarantee's source must hold.
         standing: what the guarantee's standing must be.
+        large: False where finding the law for 50,000 words takes minutes; then 2,000 stand for them.
     """
 
     mechanism: ClassVar[type[dn.WordMechanism]]
@@ -34,6 +35,7 @@ class WordMechanismContract:
     tolerance: ClassVar[float | None] = 1e-12
     theorem: ClassVar[tuple[str, ...]]
     standing: ClassVar[str] = "proved"
+    large: ClassVar[bool] = True
 
     @pytest.fixture
     def subject(self, small_space):
@@ -164,9 +166,10 @@ class WordMechanismContract:
         """Records drawn alone, together, in another order, or by two workers give the same words."""
         self.check_batches(subject, [3, 0, 700, 1, 40_000, 65])
 
-    def test_outputs_do_not_depend_on_batches_or_workers_on_glove(self, glove):
-        """The same holds on 50,000 words."""
-        self.check_batches(self.mechanism(glove, epsilon=self.glove_epsilon), [3, 0, 40, 1, 90])
+    def test_outputs_do_not_depend_on_batches_or_workers_on_glove(self, request):
+        """The same holds on 50,000 words, or on 2,000 where the law of 50,000 takes minutes to find."""
+        space = request.getfixturevalue("glove" if self.large else "glove_2000")
+        self.check_batches(self.mechanism(space, epsilon=self.glove_epsilon), [3, 0, 40, 1, 90])
 
     def check_batches(self, subject, lengths):
         """Compare records drawn alone with the same records drawn together."""
@@ -264,6 +267,51 @@ class WordMechanismContract:
             float((np.log(row) - np.log(law) - self.epsilon * distances[w][:, None]).max()) for w, row in enumerate(law)
         )
         assert worst <= 1e-9
+
+    def test_verify_proves_the_guarantee(self, subject):
+        """Exact verification proves the claim, and finds no more than it; without a law the theorem stands."""
+        verdict = dn.verify(subject)
+        assert verdict.status == "proved"
+        assert verdict.claim == subject.guarantee.epsilon
+        assert 0 <= verdict.lower_bound <= verdict.epsilon <= verdict.claim
+        assert (verdict.witness is None) is (self.tolerance is None)
+        assert verdict.method.startswith("by theorem" if self.tolerance is None else "exact over all 3,540 pairs")
+
+    def test_verify_refutes_a_claim_below_the_truth(self, subject, small_space):
+        """The same law under a claim of 1 % less than it spends is refuted, with a witness."""
+        if self.tolerance is None:
+            pytest.skip("no law is known")
+        claim = 0.99 * dn.verify(subject).lower_bound
+
+        class Boaster(self.mechanism):
+            """The mechanism with a guarantee that is false."""
+
+            @property
+            def guarantee(self):
+                return dn.MetricDP(claim, "euclidean", "wishful thinking")
+
+        verdict = dn.verify(Boaster(small_space, epsilon=self.epsilon))
+        assert verdict.status == "refuted"
+        assert verdict.epsilon >= verdict.lower_bound > claim
+        assert verdict.witness.loss > claim * verdict.witness.distance
+
+    def test_document_guarantee_is_monotone(self, subject, small_space):
+        """More words cost more, a larger delta less, and nothing more than words * epsilon * diameter."""
+        lengths, deltas = (1, 3, 10, 100, 1000), (1e-12, 1e-6, 1e-3, 0.5)
+        found = np.array(
+            [[subject.document_guarantee(words, delta).approximate.epsilon for delta in deltas] for words in lengths]
+        )
+        assert (found >= 0).all()
+        assert (np.diff(found, axis=0) >= 0).all()
+        assert (np.diff(found, axis=1) <= 0).all()
+        linear = np.array(lengths) * self.epsilon * small_space.diameter
+        assert (found <= linear[:, None] * (1 + 1e-6)).all()
+        for words, most in zip(lengths, linear, strict=True):
+            promise = subject.document_guarantee(words, 1e-6)
+            assert promise.words == words
+            assert promise.approximate.epsilon <= promise.pure.epsilon <= most * (1 + 1e-6)
+            assert promise.approximate.delta == 1e-6
+            assert promise.pure.standing == promise.approximate.standing == self.standing
 
     def test_fingerprint_tells_mechanisms_apart(self, subject, small_space, small_vectors):
         """Equal mechanisms have one fingerprint; another epsilon or another space has another."""

@@ -3,14 +3,27 @@
 import dataclasses
 import json
 import math
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import TEM, MultivariateLaplace, Space, TextPrivatizer, TruncatedGumbel, __version__
+from deniable import (
+    TEM,
+    CalibratedExponential,
+    MultivariateLaplace,
+    Space,
+    TextPrivatizer,
+    TightExponential,
+    TruncatedGumbel,
+    __version__,
+    recovery,
+    verify,
+)
 from deniable.text.certificate import certify, example_words, odds
 from deniable.text.release import Tally
+from deniable.words.exponential import Exponential
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 
 FIELDS = {
@@ -19,6 +32,9 @@ FIELDS = {
     "private": bool,
     "mechanism": dict,
     "guarantee": dict,
+    "verification": dict,
+    "documents": list,
+    "attacker": str,
     "space": dict,
     "noise": str,
     "arithmetic": str,
@@ -32,7 +48,12 @@ OPTIONS = {"unknown": "draw", "case": "lower", "kept_words": 0, "noise": "random
 
 
 def certificate(mechanism=MECHANISM, tally=None, **options):
-    return certify(mechanism, tally or Tally(records=2, words=7), **{**OPTIONS, **options})
+    return certify(mechanism, tally or tally_of(3, 4), **{**OPTIONS, **options})
+
+
+def tally_of(*lengths, **counts):
+    """Return the counts of a release of records of so many words."""
+    return Tally(records=len(lengths), words=sum(lengths), lengths=Counter(lengths), **counts)
 
 
 def strict(text):
@@ -55,6 +76,8 @@ def strict(text):
         TEM(SPACE, epsilon=1.0, gamma=math.inf),
         TEM(SPACE, epsilon=1e-310),
         TEM(SPACE, epsilon=1e308),
+        CalibratedExponential(SPACE, epsilon=2.0),
+        TightExponential(SPACE, epsilon=2.0),
         MultivariateLaplace(SPACE, epsilon=2.5),
         TruncatedGumbel(SPACE, epsilon=60.0),
     ],
@@ -67,10 +90,11 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert read["schema"] == "deniable-certificate/1"
+    assert read["schema"] == "deniable-certificate/2"
     assert read["deniable"] == __version__
     assert read["mechanism"]["name"] == mechanism.name
     assert read["mechanism"]["epsilon"] == mechanism.epsilon
+    assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived}
     assert read["guarantee"] == {"kind": "MetricDP", **dataclasses.asdict(mechanism.guarantee)}
     assert read["space"] == {
         "source": "given in memory",
@@ -130,14 +154,87 @@ def test_many_columns_are_counted():
 @given(st.integers(0, 7), st.integers(0, 7))
 def test_private_figures_stay_out(changed, unknown):
     """How many words changed or were unknown does not alter a certificate."""
-    assert certificate(tally=Tally(2, 7, changed, unknown)) == certificate(tally=Tally(2, 7, 0, 0))
+    assert certificate(tally=tally_of(3, 4, changed=changed, unknown=unknown)) == certificate(tally=tally_of(3, 4))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [MECHANISM, CalibratedExponential(SPACE, epsilon=2.0), MultivariateLaplace(SPACE, epsilon=2.0)],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_verification_is_that_of_the_mechanism(mechanism):
+    """The certificate holds the verdict of `verify` on the mechanism itself, and the summary tells of it."""
+    made, verdict = certificate(mechanism), verify(mechanism)
+    assert made.verification == verdict.to_dict()
+    assert verdict.method in made.summary()
+    assert f"verification   {verdict.status}: " in made.summary()
+    stated = "exact epsilon " if verdict.witness else "claimed epsilon 2\n"
+    assert stated in made.summary()
+
+
+def test_a_refuted_claim_is_told():
+    """A law that breaks its claim stands as refuted in the file and in the summary, with what it spends."""
+
+    class Broken(TEM):
+        @property
+        def family(self):
+            return Exponential(4 * self.epsilon, self.gamma)
+
+    made = certificate(Broken(SPACE, epsilon=1.0))
+    assert made.verification["status"] == "refuted"
+    least = made.verification["lower_bound"]
+    assert least > 1.0
+    assert f"verification   refuted: the true epsilon is at least {least:.6g}" in made.summary()
+
+
+def test_documents():
+    """The median and the longest record have the guarantees of whole records of their lengths."""
+    mechanism = TEM(SPACE, epsilon=0.5)
+    made = certificate(mechanism, tally_of(0, 2, 2, 5, 300))
+    assert [(entry["record"], entry["words"]) for entry in made.documents] == [("median", 2), ("longest", 300)]
+    for entry in made.documents:
+        found = mechanism.document_guarantee(entry["words"], 1e-6)
+        assert entry["epsilon"] == found.pure.epsilon
+        assert entry["approximate_epsilon"] == found.approximate.epsilon <= entry["epsilon"]
+        assert (entry["delta"], entry["by"]) == (1e-6, found.approximate.source)
+        assert f"the {entry['record']} record, {entry['words']:,} words: epsilon " in made.summary()
+    assert made.documents[1]["epsilon"] == pytest.approx(150 * made.documents[0]["epsilon"])
+
+
+@pytest.mark.parametrize(("lengths", "documents"), [([], []), ([0, 0], []), ([0, 0, 4], ["longest"])])
+def test_documents_without_words(lengths, documents):
+    """A record without words has no guarantee to tell of."""
+    made = certificate(tally=tally_of(*lengths))
+    assert [entry["record"] for entry in made.documents] == documents
+    assert ("whole records" in made.summary()) == bool(documents)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "median"),
+    [([], 0), ([3], 3), ([1, 9], 1), ([5, 1, 3], 3), ([1, 2, 3, 9], 2), ([0, 0, 7], 0), ([4] * 6, 4)],
+)
+def test_the_median_of_a_tally(lengths, median):
+    """The median is the lower one of two in the middle, and 0 of no records."""
+    assert tally_of(*lengths).median() == median
+
+
+def test_attacker():
+    """The attacker's success is that of `recovery` where the law is known, and called a lower bound elsewhere."""
+    blind = 100 / sum(1 / rank for rank in range(1, len(WORDS) + 1))
+    made = certificate()
+    assert f"names {100 * recovery(MECHANISM):.1f} % of words right" in made.attacker
+    assert f"without the output: {blind:.1f} %" in made.attacker
+    assert f"attacker       {made.attacker}" in made.summary()
+    assert "at least" not in made.attacker
+    assert "names at least " in certificate(MultivariateLaplace(SPACE, epsilon=2.0)).attacker
+    assert f"at least {blind:.1f} %" in certificate(MultivariateLaplace(SPACE, epsilon=1e-3)).attacker
 
 
 @given(
     st.lists(st.lists(st.sampled_from([*WORDS, "zork", "blarg", "✓"]), min_size=3, max_size=3), min_size=2, max_size=2)
 )
 def test_texts_of_one_shape_have_one_certificate(texts):
-    """Private texts with as many records and words have the same certificate, whatever they say."""
+    """Private texts whose records have as many words have the same certificate, whatever they say."""
     made = []
     for batch in (texts, [["the"] * 3] * 2):
         privatizer = TextPrivatizer(MECHANISM)
@@ -151,7 +248,8 @@ def test_summary_holds_everything():
     """The summary tells a person what the file tells a program."""
     made = certificate(unknown="mask", copied_columns=["id"])
     summary = made.summary()
-    for line in (*made.meaning, *made.not_protected, made.noise, made.expected_kept, made.guarantee["source"]):
+    held = (made.noise, made.expected_kept, made.attacker, made.guarantee["source"], made.verification["method"])
+    for line in (*made.meaning, *made.not_protected, *held):
         assert line in summary
     assert summary.startswith("2 records, 7 words, by tem\n")
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.words import law
+from deniable.words.exponential import Exponential
 
 
 def as_row(weights):
@@ -76,7 +77,7 @@ def line():
 
 def exponential_rows(distances):
     """Return the exponential law at scale 1 without cutoff."""
-    return law.exponential(distances, 1.0, math.inf)
+    return Exponential(1.0).rows(distances)
 
 
 @given(bits=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=50), seed=st.integers(0, 100))
@@ -115,36 +116,36 @@ def test_draw_covers_several_blocks(workers):
     np.testing.assert_array_equal(law.draw(space, exponential_rows, points, bits, workers), points)
 
 
-def test_exponential_is_the_formula():
-    """The exponential law is proportional to exp(-scale min(d, cutoff)), row by row, in place."""
-    distances = np.random.default_rng(3).uniform(0, 5, size=(6, 9))
-    weights = np.exp(-0.7 * np.minimum(distances, 3.0))
-    expected = weights / weights.sum(axis=1, keepdims=True)
-    out = law.exponential(distances, 0.7, 3.0)
-    assert out is distances
-    np.testing.assert_allclose(out, expected, rtol=1e-14)
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_kept_is_the_diagonal_of_the_law(small_space, workers):
     """The share kept of each word is its own entry in its own row of the law."""
     subject = dn.TEM(small_space, epsilon=3.0)
     expected = [subject.probabilities(word)[number] for number, word in enumerate(small_space.words)]
-    np.testing.assert_array_equal(law.kept(small_space, subject.rows, workers), expected)
+    np.testing.assert_array_equal(law.outcomes(small_space, subject.rows, law.zipf(60), workers)[0], expected)
 
 
 def test_kept_counts_twins_as_changes(twin_space):
     """A word at a shared point is kept only where its own twin is drawn."""
     subject = dn.TEM(twin_space, epsilon=2.0)
     expected = [subject.probabilities(word)[number] for number, word in enumerate(twin_space.words)]
-    np.testing.assert_allclose(law.kept(twin_space, subject.rows), expected, rtol=1e-14)
+    np.testing.assert_allclose(law.outcomes(twin_space, subject.rows, law.zipf(12))[0], expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [(2, "10.2"), (3, "50.2"), (4, "83.7")])
 def test_kept_on_glove_is_the_published_share(glove_2000, epsilon, share):
     """TEM without truncation on the 2,000 most frequent alphabetic words keeps the shares worked out before."""
     subject = dn.TEM(glove_2000, epsilon=epsilon, gamma=math.inf)
-    assert f"{100 * law.kept(glove_2000, subject.rows).mean():.1f}" == share
+    assert f"{100 * law.outcomes(glove_2000, subject.rows, law.zipf(2000))[0].mean():.1f}" == share
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_recovered_is_the_sum_of_the_best_guesses(small_space, workers):
+    """The Bayes success is the sum over outputs of the largest prior times law, by any number of workers."""
+    subject = dn.TEM(small_space, epsilon=3.0)
+    prior = np.random.default_rng(4).dirichlet(np.ones(60))
+    matrix = np.array([subject.probabilities(word) for word in small_space.words])
+    expected = (prior[:, None] * matrix).max(axis=0).sum()
+    assert law.outcomes(small_space, subject.rows, prior, workers)[1] == pytest.approx(expected, rel=1e-13)
 
 
 def test_zipf_is_one_over_rank():

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words import AUTO, MECHANISMS
+from deniable.words import MECHANISMS, WORTHWHILE, auto
 from deniable.words import law as laws
 from deniable.words.mechanism import SIMULATED, Share
 from tests.contracts.statistics import streams
 from tests.contracts.word_mechanism import WordMechanismContract
-from tests.words import test_multivariate_laplace, test_tem, test_truncated_gumbel
+from tests.words import test_calibrated, test_multivariate_laplace, test_tem, test_tight, test_truncated_gumbel
 
 CONTRACTS = (
+    test_calibrated.TestCalibratedExponential,
+    test_tight.TestTightExponential,
     test_tem.TestTEM,
     test_multivariate_laplace.TestMultivariateLaplace,
     test_truncated_gumbel.TestTruncatedGumbel,
@@ -40,7 +42,24 @@ def test_every_mechanism_has_a_contract_test():
     assert {contract.mechanism for contract in CONTRACTS} == set(MECHANISMS.values())
     assert all(issubclass(contract, WordMechanismContract) for contract in CONTRACTS)
     assert all(mechanism.name == name for name, mechanism in MECHANISMS.items())
-    assert MECHANISMS[AUTO] is dn.TEM
+
+
+def test_auto_chooses_by_metric_size_and_what_is_kept(small_space, small_vectors, monkeypatch):
+    """Tight where that is quick and words are kept, calibrated elsewhere, TEM under a metric of the user's own."""
+
+    def own(left, right):
+        return np.abs(left[:, None] - right[None]).sum(axis=2)
+
+    kept = dn.CalibratedExponential(small_space, epsilon=3.0)
+    assert np.mean([kept.probabilities(word)[number] for number, word in enumerate(small_space.words)]) > WORTHWHILE
+    assert type(auto(small_space, 3.0)) is dn.TightExponential
+    assert auto(small_space, 3.0).epsilon == 3.0
+    little = dn.CalibratedExponential(small_space, epsilon=0.3)
+    assert np.mean([little.probabilities(word)[number] for number, word in enumerate(small_space.words)]) < WORTHWHILE
+    assert type(auto(small_space, 0.3)) is dn.CalibratedExponential
+    monkeypatch.setattr("deniable.words.DENSE", 59)
+    assert type(auto(small_space, 3.0)) is dn.CalibratedExponential
+    assert type(auto(dn.Space(small_space.words, small_vectors, metric=own), 3.0)) is dn.TEM
 
 
 def test_registry_fits_the_public_names():

@@ -1,5 +1,6 @@
 """Exact verification: the epsilon that a mechanism spends in truth, over pairs of words and outputs."""
 
+import contextlib
 import math
 import time
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.audit.matrix import MOST, worst_triple
+from deniable.cache import bypassed
 from deniable.errors import InputError, NotTractable, bad_parameter, positive
 from deniable.parallel import each
 from deniable.space import Space
@@ -46,8 +48,8 @@ def verify(
             gives word y, in the order of ``space.words``.
         space: the matrix's space.
         epsilon: the matrix's claim, per unit of distance.
-        cache: use, and keep, results in the cache; they are told apart by fingerprints of the space
-            and of the very law.
+        cache: use, and keep, results in the cache, where fingerprints of the space and of the very
+            law tell them apart; False computes all anew, calibration included unless it was used.
         workers: threads.
 
     Raises:
@@ -57,31 +59,32 @@ def verify(
     if isinstance(subject, WordMechanism):
         if space is not None or epsilon is not None:
             raise InputError("verify takes space and epsilon with a matrix only: a mechanism has its own.")
-        return _mechanism(subject, cache=cache, workers=workers)
+        with contextlib.nullcontext() if cache else bypassed():
+            return _mechanism(subject, workers)
     if not isinstance(space, Space):
         raise bad_parameter("verify", "space", "the Space of the matrix", space)
     return _matrix(subject, space, positive("verify", "epsilon", epsilon), workers)
 
 
-def _mechanism(mechanism: WordMechanism, *, cache: bool, workers: int | None) -> Verdict:
+def _mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
     space = mechanism.space
     family = mechanism.closed_form
     if family is not None and space.metric.builtin:
-        return _family(mechanism, family, cache=cache, workers=workers)
+        return _family(mechanism, family, workers)
     if not mechanism.has_law:
         return _theorem(mechanism)
     points = np.arange(len(space.points), dtype=np.int64)
     if len(points) <= MOST:
-        return _all_outputs(mechanism, points, cache=cache, workers=workers)
+        return _all_outputs(mechanism, points, workers)
     if mechanism.tabulated:
         return _own_output(mechanism, workers)
     frequent = np.unique(space.point_of[:SUBSET]).astype(np.int64)
-    return _all_outputs(mechanism, frequent, cache=cache, workers=workers)
+    return _all_outputs(mechanism, frequent, workers)
 
 
 def _theorem(mechanism: WordMechanism) -> Verdict:
     guarantee = mechanism.guarantee
-    proved = guarantee.standing == "proved"
+    proved = guarantee.standing == "proved" and mechanism.own
     return Verdict(
         status="proved" if proved else "undecided",
         claim=guarantee.epsilon,
@@ -90,26 +93,20 @@ def _theorem(mechanism: WordMechanism) -> Verdict:
         confidence=1.0,
         samples=0,
         witness=None,
-        method=f"by theorem, nothing computed: {guarantee.source}",
+        method=f"{'by theorem, nothing computed' if proved else 'nothing computed'}: {guarantee.source}",
         seconds=0.0,
     )
 
 
-def _family(mechanism: WordMechanism, family: Exponential, *, cache: bool, workers: int | None) -> Verdict:
+def _family(mechanism: WordMechanism, family: Exponential, workers: int | None) -> Verdict:
     space = mechanism.space
-
-    def compute() -> Finding:
-        return prove(space, family, workers)
-
-    found = remember_finding(finding_name(space, family), compute) if cache else compute()
+    found = remember_finding(finding_name(space, family), lambda: prove(space, family, workers))
     count = len(space.points)
     how = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
     return _verdict(mechanism.guarantee.epsilon, found, space, how)
 
 
-def _all_outputs(
-    mechanism: WordMechanism, inputs: npt.NDArray[np.int64], *, cache: bool, workers: int | None
-) -> Verdict:
+def _all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> Verdict:
     """Compare the laws of the given input points with each other at every output."""
     space = mechanism.space
 
@@ -119,12 +116,15 @@ def _all_outputs(
         return _compare(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers)
 
     fingerprint = mechanism.law_fingerprint
-    found = remember_finding(f"outputs-{fingerprint}", compute) if cache and fingerprint else compute()
+    found = remember_finding(f"outputs-{len(inputs)}-{fingerprint}", compute) if fingerprint else compute()
     count = len(space.points)
-    how = "of the integer tables" if mechanism.tabulated else "of the ideal law by quadrature, its error in the bounds"
+    how = "of the integer tables" if mechanism.tabulated else "of the ideal law, its estimated error in the bounds"
     if len(inputs) == count:
         how = f"exact over all {count * (count - 1):,} pairs and all outputs {how}"
-        return _verdict(mechanism.guarantee.epsilon, found, space, how)
+        if mechanism.tabulated or mechanism.own:
+            return _verdict(mechanism.guarantee.epsilon, found, space, how)
+        how += "; the draws are another's simulation, and were not compared with it"
+        return _verdict(mechanism.guarantee.epsilon, found, space, how, whole=False)
     how = (
         f"exact over all pairs of the {len(inputs)} most frequent of {count:,} inputs and all outputs {how}; "
         "other inputs are not covered"
@@ -157,8 +157,9 @@ def _compare(
     """Return what the laws of k inputs, between bounds (k, n), spend at distances (k, k)."""
     blur = space.distance_error if space.metric.builtin else 0.0
     nearer = np.where(apart > 0, np.maximum(apart - blur, _TINY), 0.0)
+    farther = np.where(apart > 0, apart + blur, 0.0)
     epsilon, *_ = worst_triple(upper, lower, nearer, slack=slack, workers=workers)
-    least, w, other, output = worst_triple(lower, upper, apart + blur, slack=-slack, workers=workers)
+    least, w, other, output = worst_triple(lower, upper, farther, slack=-slack, workers=workers)
     with np.errstate(divide="ignore"):
         loss = float(np.log(lower[w, output]) - np.log(upper[other, output]))
     return Finding(
@@ -205,22 +206,27 @@ def _matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers: int | 
     start = time.perf_counter()
     count = len(space)
     try:
-        given = np.asarray(matrix, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(matrix)
+    except ValueError as error:
         raise InputError(f"The matrix must be an array (n, n) of numbers: {error}.") from None
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"The matrix must be an array (n, n) of real numbers. Got entries of type {given.dtype}.")
     if given.shape != (count, count):
         raise InputError(f"The matrix must have shape ({count}, {count}), a row for each word. Got {given.shape}.")
     if count > MOST:
         raise NotTractable(
-            f"A matrix of {count:,} words takes {count**3:.1e} comparisons, about {count**3 / _PER_SECOND / 60:,.0f} "
-            f"minutes. Verify at most {MOST:,} words, or a mechanism of a known family."
+            f"A matrix of {count:,} words takes {count**3:.1e} comparisons, about {count**3 / _PER_SECOND:,.0f} "
+            f"seconds. Verify at most {MOST:,} words, or a mechanism of a known family."
         )
-    wrong = ~(np.isfinite(given) & (given >= 0)).all(axis=1) | ~(np.abs(given.sum(axis=1) - 1) <= _STOCHASTIC)
+    given = given.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        sums = given.sum(axis=1)
+    wrong = ~(np.isfinite(given) & (given >= 0)).all(axis=1) | ~(np.abs(sums - 1) <= _STOCHASTIC)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
             f"Row {row} of the matrix, for {space.words[row]!r}, is no distribution: entries must be at least 0 "
-            f"and sum to 1. Got a sum of {given[row].sum():.12g} and a least entry of {given[row].min():g}."
+            f"and sum to 1. Got a sum of {sums[row]:.12g} and a least entry of {given[row].min():g}."
         )
     apart = space.distances(range(len(space.points)))[np.ix_(space.point_of, space.point_of)]
     found = _compare(given, given, apart, np.arange(count), space, start, workers, _ROUNDING)

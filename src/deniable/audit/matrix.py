@@ -25,12 +25,11 @@ def worst_triple(
         upper: (k, n) P(y|w) of k inputs, or upper bounds on it.
         lower: (k, n) the same, or lower bounds on it.
         distances: (k, k) between the inputs.
-        slack: nats added to every loss, for rounding. Inputs at distance 0 must have no loss beyond it.
+        slack: nats added to every loss, for rounding; negative for a lower bound. Inputs at distance 0
+            must have no loss beyond it.
         workers: threads.
     """
     tops, bottoms = _logs(upper), _logs(lower)
-    # An input and itself are no pair.
-    distances = np.where(np.eye(len(distances), dtype=bool), np.inf, distances)
     starts = range(0, len(tops), _SIDE)
 
     def strip(start: int) -> tuple[float, int, int]:
@@ -38,6 +37,8 @@ def worst_triple(
         for column in starts:
             losses = _largest(tops[start : start + _SIDE], bottoms[column : column + _SIDE])
             ratios = _per_distance(losses + slack, distances[start : start + _SIDE, column : column + _SIDE], slack)
+            if start == column:
+                np.fill_diagonal(ratios, -np.inf)  # an input and itself are no pair
             i, j = np.unravel_index(np.argmax(ratios), ratios.shape)
             best = max(best, (float(ratios[i, j]), start + int(i), column + int(j)))
         return best
@@ -54,7 +55,7 @@ def _logs(probabilities: Array) -> Array:
 def _per_distance(losses: Array, distances: Array, slack: float) -> Array:
     losses = np.where(losses > -_ZERO / 2, np.inf, losses)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: Array = np.where(distances > 0, losses / distances, np.where(losses > 2 * slack, np.inf, -np.inf))
+        ratios: Array = np.where(distances > 0, losses / distances, np.where(losses > 2 * abs(slack), np.inf, -np.inf))
     return ratios
 
 

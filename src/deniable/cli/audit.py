@@ -1,6 +1,7 @@
 """``deniable audit``: what a mechanism's claim is worth."""
 
 import json
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
@@ -13,7 +14,10 @@ REFUTED = 1
 
 def audit(
     mechanism: Annotated[
-        str, typer.Argument(help="calibrated, tight, tem, multivariate-laplace, truncated-gumbel or auto.")
+        str,
+        typer.Argument(
+            metavar="MECHANISM", help="calibrated, tight, tem, multivariate-laplace, truncated-gumbel or auto."
+        ),
     ],
     epsilon: Epsilon,
     space: SpaceSource = "glove",
@@ -29,10 +33,11 @@ def audit(
     claim is refuted.
     """
     from deniable.audit import verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.cache import bypassed  # noqa: PLC0415
 
-    built = build_mechanism(mechanism, space, metric, epsilon)
-    with passes("verifying"):
-        verdict = verify(built, cache=not no_cache)
+    with bypassed() if no_cache else nullcontext(), passes("verifying"):
+        built = build_mechanism(mechanism, space, metric, epsilon)
+        verdict = verify(built)
     if as_json:
         typer.echo(json.dumps({"mechanism": built.name, **verdict.to_dict()}, indent=2, ensure_ascii=False))
     else:

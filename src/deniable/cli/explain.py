@@ -30,15 +30,15 @@ def explain(
     from deniable.audit import verify  # noqa: PLC0415 - keeps --help fast
     from deniable.text.certificate import attacker  # noqa: PLC0415
 
-    built = build_mechanism(mechanism, space, metric, epsilon)
-    domain = built.space
-    shown = word
-    if word not in domain:
-        shown = domain.unknown
-        typer.echo(f"{word!r} is not in the vocabulary: it is read as the public word {shown!r}.")
     with passes("calibrating and verifying"):
+        built = build_mechanism(mechanism, space, metric, epsilon)
+        domain = built.space
+        known = word in domain
+        shown = word if known else domain.unknown
         law, how = _law(built, shown)
         verdict, guesses = verify(built), attacker(built)
+    if not known:
+        typer.echo(f"{word!r} is not in the vocabulary: it is read as the public word {shown!r}.")
     number = domain.number(shown)
     order = (-law).argsort(kind="stable")
     reach = int((law[order].cumsum() < MOST).sum()) + 1

@@ -19,7 +19,7 @@ Mechanism = Annotated[
     typer.Option(
         "--mechanism",
         help="auto, calibrated, tight, tem, multivariate-laplace or truncated-gumbel. "
-        "auto is tight up to 14,000 words, else calibrated.",
+        "auto is tight where that is quick and keeps more, else calibrated.",
     ),
 ]
 SpaceSource = Annotated[
@@ -49,8 +49,9 @@ def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "Word
         raise InputError(f"Unknown mechanism {name!r}. {hint}")
     positive(MECHANISMS[name].__name__ if name in MECHANISMS else "the mechanism", "epsilon", epsilon)
     domain = Space.glove(metric=metric) if space == "glove" else Space.load(space, metric=metric)
-    kind = auto(domain) if name == "auto" else MECHANISMS[name]
-    return kind(domain, epsilon=epsilon)
+    if name == "auto":
+        return auto(domain, epsilon)
+    return MECHANISMS[name](domain, epsilon=epsilon)
 
 
 def read_words(path: Path | None) -> list[str]:

@@ -117,13 +117,15 @@ def privatize(
     if source != PIPE and not Path(source).is_file():
         raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
     check_paths(job)
-    built = build_mechanism(mechanism, space, metric, epsilon)
+    with passes("calibrating and verifying"):
+        built = build_mechanism(mechanism, space, metric, epsilon)
+        # What the certificate will say; found before any text is read, and kept in the cache.
+        verdict = verify(built)
+        built.expected_kept()
     for note in built.space.notes:
         typer.echo(f"note: {note}", err=True)
-    with passes("calibrating and verifying"):
-        # What the certificate will say; found before any text is read, and kept in the cache.
-        verify(built)
-        built.expected_kept()
+    if verdict.status == "refuted":
+        typer.echo(f"warning: the guarantee of {built.name} is refuted: {verdict.witness}", err=True)
     with bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
         proof, tally = privatize_table(job, built, report)
     typer.echo(proof.summary(), err=True)

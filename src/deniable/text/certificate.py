@@ -44,7 +44,8 @@ class Certificate:
         guarantee: kind, epsilon per unit of distance, metric, source, and whether the source
             proves it or only claims it.
         verification: the verdict of `deniable.verify` on this very law; infinite numbers are texts.
-        documents: for the median and the longest record the guarantee of the whole record.
+        documents: for the median and the longest record the guarantee of the whole record; none where
+            the mechanism is refuted.
         attacker: what the best guess from one output word recovers, under a public Zipf prior.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
         noise: where the noise came from.
@@ -123,7 +124,10 @@ def certify(
         copied_columns: names of the columns that were copied unchanged.
     """
     space = mechanism.space
+    verdict = verify(mechanism)
     guarantee = mechanism.guarantee
+    if verdict.status == "refuted":
+        guarantee = dataclasses.replace(guarantee, standing="refuted")
     numbers = {**mechanism.parameters, **mechanism.derived}
     return Certificate(
         schema=SCHEMA,
@@ -131,8 +135,8 @@ def certify(
         private=noise != "public seed",
         mechanism={"name": mechanism.name, **{name: _json(value) for name, value in numbers.items()}},
         guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
-        verification=verify(mechanism).to_dict(),
-        documents=_documents(mechanism, tally),
+        verification=verdict.to_dict(),
+        documents=[] if verdict.status == "refuted" else _documents(mechanism, tally),
         attacker=attacker(mechanism),
         space={
             "source": space.source,
@@ -162,6 +166,8 @@ def _spent(found: dict[str, Any]) -> str:
         return f"the true epsilon is at least {found['lower_bound']:.6g}"
     if found["witness"] is None or isinstance(found["epsilon"], str):
         return f"claimed epsilon {found['claim']:g}"
+    if found["status"] != "proved":
+        return f"the true epsilon is between {found['lower_bound']:.6g} and {found['epsilon']:.6g}"
     unused = 100 * (1 - found["epsilon"] / found["claim"])
     return f"exact epsilon {found['epsilon']:.6g}" + (f", {unused:.0f} % of it unused" if unused >= 1 else "")
 

@@ -10,7 +10,7 @@ from deniable.cache import remember
 from deniable.errors import InputError
 from deniable.space.metrics import Array
 from deniable.space.space import Space
-from deniable.words.exponential import Exponential, Extreme, extremes, finding, finding_name, pair_bounds
+from deniable.words.exponential import Exponential, Extreme, extremes, finding, finding_name, pair_bounds, prove
 from deniable.words.law import Finding, remember_finding
 
 PROOF = "exact epsilon over all pairs of words and all outputs, computed for this very space"
@@ -26,7 +26,10 @@ _FIRST = 0.85
 def calibrated(
     space: Space, epsilon: float, weights: Array | None = None, *, guess: float | None = None
 ) -> Exponential:
-    """Return the law that `calibrate` finds; scale and proof are remembered."""
+    """Return the law that `calibrate` finds; scale and proof are remembered.
+
+    A remembered scale is used only if the law it gives is proved to suit, by a remembered proof or anew.
+    """
     weighted = Exponential(1.0, weights=weights).fingerprint
 
     def compute() -> dict[str, float]:
@@ -35,7 +38,14 @@ def calibrated(
         remember_finding(finding_name(space, law), lambda: proof)
         return {"scale": law.scale}
 
-    scale = remember(f"scale-{space.fingerprint}-{weighted}-{epsilon!r}", ("scale",), compute)["scale"]
+    def suits(found: dict[str, float]) -> bool:
+        law = Exponential(found["scale"], weights=weights)
+        return (
+            epsilon / 2 <= law.scale <= epsilon
+            and remember_finding(finding_name(space, law), lambda: prove(space, law)).epsilon <= epsilon
+        )
+
+    scale = remember(f"scale-{space.fingerprint}-{weighted}-{epsilon!r}", ("scale",), compute, suits)["scale"]
     return Exponential(scale, weights=weights)
 
 

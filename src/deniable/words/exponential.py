@@ -1,6 +1,6 @@
 """The exponential family of laws, and the exact epsilon of each of them.
 
-With d the metric, s the scale, gamma the cutoff (infinite: none) and c(y) >= 0 the weights::
+With d the metric, s the scale, gamma the cutoff (infinite: none) and c(y) > 0 the weights::
 
     P(y|w) = c(y) exp(-s min(d(w, y), gamma)) / Z(w)
 
@@ -37,7 +37,8 @@ class Exponential:
     Attributes:
         scale: s > 0, per unit of distance.
         cutoff: gamma; distances beyond it count as it.
-        weights: c (number of points,); None for c = 1.
+        weights: c (number of points,), positive; None for c = 1. (For a point of weight 0 the maximum
+            above is still a bound, but no longer reached.)
     """
 
     scale: float
@@ -188,7 +189,7 @@ def finding(space: Space, law: Exponential, worst: Extreme, start: float) -> Fin
     loss = table_loss(space, law.rows, worst.input, worst.other, worst.input)
     return Finding(
         epsilon=worst.epsilon,
-        lower_bound=max(loss, 0.0) / (worst.distance + space.distance_error),
+        lower_bound=max(loss - _LOGARITHMS, 0.0) / (worst.distance + space.distance_error) / _UP,
         input=worst.input,
         other=worst.other,
         output=worst.input,
@@ -210,11 +211,15 @@ def pair_bounds(space: Space, law: Exponential, distances: Array, lifts: Array) 
     the ratio of the law, and so no larger than both.)
     """
     losses = law.scale * np.minimum(distances, law.cutoff) + lifts + rounding(space, law)
-    bounds: Array = np.maximum(losses, _LEAST_LOSS) / np.maximum(distances - space.distance_error, _TINY)
+    bounds: Array = _UP * np.maximum(losses, _LEAST_LOSS) / np.maximum(distances - space.distance_error, _TINY)
     return bounds
 
 
 _TINY = 1e-300
+_UP = 1 + 2.0**-49
+"""Covers the few roundings of the bound itself."""
+_LOGARITHMS = 2.0**-46
+"""Bound on the rounding of the difference of two logarithms of table entries."""
 _LEAST_LOSS = math.log(FLOOR / (FLOOR - 1))
 """What rounding down to whole units can do to the ratio of two entries at the floor."""
 
@@ -223,10 +228,11 @@ def rounding(space: Space, law: Exponential) -> float:
     """Return a bound, in nats, on what float64 can add to the exact loss of two inputs.
 
     With e the error of a distance and u = 2^-53, a score errs by at most s e + 4 u 745 (beyond
-    745 nats an exponential is 0, less than a unit of the table), a sum of n positive terms by
-    (n + 8) u more. A sampled probability holds a score and a sum; a loss compares two of them; the
-    formula adds one score and two sums: 7 scores and sums in all. The residue of a table, n units
-    for the rounding and n u of relative error, goes to its largest entry, which is at least 1 / n.
+    745 nats an exponential is 0, less than a unit of the table, and `_UP` covers the loss of a pair),
+    a sum of n positive terms by (n + 8) u more. A sampled probability holds a score and a sum; a
+    loss compares two of them; the formula adds one score and two sums: 7 scores and sums in all.
+    The residue of a table, n units for the rounding and n u of relative error, goes to its largest
+    entry, which is at least 1 / n.
     """
     count, unit = len(space.points), 2.0**-53
     sums = (count + 16) * unit
@@ -257,13 +263,13 @@ def _worst(  # pragma: no cover - compiled
             for j in range(chunk, end):
                 d = distances[i, j]
                 loss = scale * min(d, cutoff) + abs(logs[column + j] - here) + slack
-                bound = max(loss, least) / max(d - blur, _TINY)
+                bound = _UP * max(loss, least) / max(d - blur, _TINY)
                 top = max(top, -1.0 if column + j == first + i else bound)
             if top > best:
                 for j in range(chunk, end):
                     d = distances[i, j]
                     loss = scale * min(d, cutoff) + abs(logs[column + j] - here) + slack
-                    bound = max(loss, least) / max(d - blur, _TINY)
+                    bound = _UP * max(loss, least) / max(d - blur, _TINY)
                     if column + j != first + i and bound > best:
                         best, row, col = bound, i, j
     return best, row, col

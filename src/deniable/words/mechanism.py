@@ -113,14 +113,29 @@ class WordMechanism(abc.ABC):
         return None
 
     @property
+    def draws_from_law(self) -> bool:
+        """Whether draws come from the integer tables of `rows`, by no code of the subclass's own."""
+        kind = type(self)
+        return self.tabulated and kind.draw is WordMechanism.draw and kind._draw_points is WordMechanism._draw_points  # noqa: SLF001 - its own class
+
+    @property
     def closed_form(self) -> Exponential | None:
-        """The family's law where draws come from it: None too where a subclass has rows of its own."""
-        return self.family if type(self).rows is WordMechanism.rows else None
+        """The family's law where draws come from it: None too where a subclass has rows or draws of its own."""
+        if type(self).rows is not WordMechanism.rows or not self.draws_from_law:
+            return None
+        return self.family
 
     @property
     def has_law(self) -> bool:
-        """Whether `rows` gives an exact law."""
-        return self.family is not None or type(self).rows is not WordMechanism.rows
+        """Whether `rows` gives an exact law of what is drawn."""
+        kind = type(self)
+        known = kind.family is not WordMechanism.family or kind.rows is not WordMechanism.rows
+        return known and (self.draws_from_law or not self.tabulated)
+
+    @property
+    def own(self) -> bool:
+        """Whether the class is this package's: another's may have any law, or any draws, under the same name."""
+        return type(self).__module__.startswith("deniable.")
 
     @property
     def law_fingerprint(self) -> str | None:
@@ -129,9 +144,7 @@ class WordMechanism(abc.ABC):
             return None
         if self.closed_form is not None:
             return f"{self.space.fingerprint}-{self.closed_form.fingerprint}"
-        # Another's class may have any law under the same name.
-        own = type(self).__module__.startswith("deniable.")
-        return stream_start(bytes(32), "law", self.fingerprint).hex() if own else None
+        return stream_start(bytes(32), "law", self.fingerprint).hex() if self.own else None
 
     def rows(self, distances: Array) -> Array:
         """Return the exact law (k, number of points) of k input points.
@@ -281,7 +294,7 @@ class WordMechanism(abc.ABC):
             words = np.minimum(ranks, len(self.space) - 1).astype(np.int32)
             return {"value": float(np.mean(self.draw(words, streams, workers) == words))}
 
-        if not self.space.metric.builtin:
+        if not self.space.metric.builtin or not self.own:
             return Share(compute()["value"], SIMULATED)
         name = stream_start(bytes(32), "kept", self.fingerprint).hex()
         return Share(remember(f"kept-{name}", ("value",), compute)["value"], SIMULATED)

@@ -16,7 +16,7 @@ from deniable.randomness import Streams
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words.mechanism import WordMechanism
-from deniable.words.truncated_gumbel_law import bounded_row, exact_row
+from deniable.words.truncated_gumbel_law import TOLERANCE, bounded_row, exact_row
 
 _WIDTH = 64
 """Neighbours kept per word. K is Poisson(ln n), so that more are almost never asked for."""
@@ -52,6 +52,11 @@ class TruncatedGumbel(WordMechanism):
     def __init__(self, space: Space, *, epsilon: float) -> None:
         super().__init__(space, epsilon=epsilon)
         count = len(space.points)
+        if space.separation == 0:
+            raise InputError(
+                "TruncatedGumbel needs different words at distances above 0. Two vectors of this space differ by so "
+                "little that their distance is computed as 0: leave one of the words out."
+            )
         bound = least_epsilon(count, space.separation)
         if self.epsilon <= bound:
             raise InputError(
@@ -80,10 +85,15 @@ class TruncatedGumbel(WordMechanism):
         return np.stack([exact_row(row, self._poisson, self.scale, self.space.diameter) for row in distances])
 
     def bounded_rows(self, distances: Array) -> tuple[Array, Array]:
-        """Return the law by quadrature, and twice the difference of two grids plus rounding and underflow."""
+        """Return the law by quadrature, and an estimate of its error.
+
+        Twice the difference of two grids, plus rounding and underflow; 1 for a word whose
+        probabilities do not sum to 1.
+        """
         pairs = [bounded_row(row, self._poisson, self.scale, self.space.diameter) for row in distances]
         values, errors = (np.stack(side) for side in zip(*pairs, strict=True))
-        return values, 2.0 * errors + _ROUNDING * values + _TINY
+        whole = (np.abs(values.sum(axis=1) - 1) <= TOLERANCE)[:, None]
+        return np.where(whole, values, 0.0), np.where(whole, 2.0 * errors + _ROUNDING * values + _TINY, 1.0)
 
     @functools.cached_property
     def _poisson(self) -> Array:

@@ -27,7 +27,7 @@ from deniable.space.metrics import Array
 _KINKS = 2048
 _PANELS = 128
 _NODES = (4, 6)
-_TOLERANCE = 1e-9
+TOLERANCE = 1e-9
 _BLOCK = 32
 """Nodes of the grid whose exponentials are taken together."""
 _FACTORS = 16
@@ -43,9 +43,9 @@ def exact_row(row: Array, poisson: Array, scale: float, limit: float) -> Array:
     """
     law, error = bounded_row(row, poisson, scale, limit)
     worst = max(float(error.max()), abs(float(law.sum()) - 1.0))
-    if not worst <= _TOLERANCE:
+    if not worst <= TOLERANCE:
         raise NotTractable(
-            f"The law of this word could not be integrated to {_TOLERANCE:g}: two grids differ by "
+            f"The law of this word could not be integrated to {TOLERANCE:g}: two grids differ by "
             f"{worst:.2g}. Draw samples instead."
         )
     return law

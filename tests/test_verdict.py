@@ -1,0 +1,109 @@
+"""Verdicts and witnesses: what they print, and what JSON can hold of them."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deniable as dn
+
+WITNESS = dn.Witness("paris", "london", "tokyo", 1.5, math.log(8))
+PROVED = dn.Verdict("proved", 2.0, 1.5, 1.4, 1.0, 0, WITNESS, "by hand", 0.25)
+
+
+def verdict(**fields):
+    return dataclasses.replace(PROVED, **fields)
+
+
+def test_records_cannot_be_changed():
+    """Both records are frozen, and equal where their fields are."""
+    for record, field in ((PROVED, "status"), (WITNESS, "loss")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, field, "proved")
+    assert verdict() == PROVED
+    assert hash(verdict()) == hash(PROVED)
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"),
+    [
+        (math.log(8), "output 'tokyo' is 8 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (0.0, "output 'tokyo' is 1 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (math.log(999.9), "output 'tokyo' is 999.9 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (math.log(10) * 20, "output 'tokyo' is 10^20.0 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (5000.0, "output 'tokyo' is 10^2171.5 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (math.inf, "output 'tokyo' comes from 'paris' but never from 'london', 1.5 apart"),
+    ],
+)
+def test_a_witness_in_words(loss, text):
+    """A witness tells words, odds and distance in one line, whatever the size of the loss."""
+    assert str(dataclasses.replace(WITNESS, loss=loss)) == text
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({}, "proved: claimed epsilon 2, exact 1.5, 25 % of it unused"),
+        ({"epsilon": 2.0}, "proved: claimed epsilon 2, exact 2, 0 % of it unused"),
+        (
+            {"status": "refuted", "epsilon": 4.0, "lower_bound": 3.9999995},
+            "refuted: claimed epsilon 2, in truth at least 4",
+        ),
+        (
+            {"status": "refuted", "epsilon": math.inf, "lower_bound": math.inf},
+            "refuted: claimed epsilon 2, in truth at least inf",
+        ),
+        (
+            {"status": "not refuted", "epsilon": math.inf},
+            "not refuted: claimed epsilon 2, in truth at least 1.4, no upper bound known",
+        ),
+        ({"status": "undecided", "epsilon": 2.5}, "undecided: claimed epsilon 2, exact 2.5"),
+        ({"epsilon": 2.0, "lower_bound": 0.0, "witness": None}, "proved: claimed epsilon 2, nothing computed"),
+    ],
+)
+def test_the_first_line(fields, line):
+    """The first line has the status, the claim and what was found."""
+    assert str(verdict(**fields)).splitlines()[0] == line
+
+
+def test_all_lines():
+    """A verdict is its finding, its witness if there is one, and its method with the time."""
+    lines = str(PROVED).splitlines()
+    assert lines[1:] == [f"witness: {WITNESS}", "method: by hand; 0.2 s"]
+    assert str(verdict(witness=None)).splitlines()[1:] == ["method: by hand; 0.2 s"]
+
+
+def test_unused():
+    """The unused share is that of the claim, negative where more is spent."""
+    assert PROVED.unused == 0.25
+    assert verdict(epsilon=3.0).unused == -0.5
+    assert verdict(epsilon=math.inf).unused == -math.inf
+
+
+def test_fields_as_json():
+    """A verdict's fields are a plain mapping, in order, the witness a mapping in it."""
+    assert PROVED.to_dict() == {
+        "status": "proved",
+        "claim": 2.0,
+        "epsilon": 1.5,
+        "lower_bound": 1.4,
+        "confidence": 1.0,
+        "samples": 0,
+        "witness": {"input": "paris", "other": "london", "output": "tokyo", "distance": 1.5, "loss": math.log(8)},
+        "method": "by hand",
+        "seconds": 0.25,
+    }
+    assert verdict(witness=None).to_dict()["witness"] is None
+
+
+@given(*[st.floats(allow_nan=True, allow_infinity=True)] * 3)
+def test_json_by_the_letter(epsilon, lower_bound, loss):
+    """Strict JSON holds any verdict, and gives every finite number back as it was."""
+    made = verdict(epsilon=epsilon, lower_bound=lower_bound, witness=dataclasses.replace(WITNESS, loss=loss))
+    read = json.loads(json.dumps(made.to_dict(), allow_nan=False))
+    found = (read["epsilon"], read["lower_bound"], read["witness"]["loss"])
+    for value, kept in zip((epsilon, lower_bound, loss), found, strict=True):
+        assert kept == (value if math.isfinite(value) else str(value))
