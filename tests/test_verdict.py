@@ -60,7 +60,7 @@ def test_a_witness_in_words(loss, text):
             {"status": "not refuted", "epsilon": math.inf},
             "not refuted: claimed epsilon 2, in truth at least 1.4, no upper bound known",
         ),
-        ({"status": "undecided", "epsilon": 2.5}, "undecided: claimed epsilon 2, exact 2.5"),
+        ({"status": "undecided", "epsilon": 2.5}, "undecided: claimed epsilon 2, in truth between 1.4 and 2.5"),
         ({"epsilon": 2.0, "lower_bound": 0.0, "witness": None}, "proved: claimed epsilon 2, nothing computed"),
     ],
 )

@@ -73,7 +73,12 @@ def remember(
     return computed
 
 
-def remember_array(name: str, shape: tuple[int, ...], compute: Callable[[], Array]) -> Array:
+def remember_array(
+    name: str,
+    shape: tuple[int, ...],
+    compute: Callable[[], Array],
+    usable: Callable[[Array], bool] = lambda found: bool(np.isfinite(found).all()),
+) -> Array:
     """Return the cached float64 array called ``name``, or compute and keep it; see `remember`."""
     if _BYPASSED.get():
         return compute()
@@ -81,7 +86,9 @@ def remember_array(name: str, shape: tuple[int, ...], compute: Callable[[], Arra
     with contextlib.suppress(OSError):
         data = path.read_bytes()
         if len(data) == 8 * math.prod(shape):
-            return np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
+            found = np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
+            if usable(found):
+                return found
     computed = compute()
     _keep(path, computed.astype("<f8").tobytes())
     return computed

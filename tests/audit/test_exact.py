@@ -418,7 +418,7 @@ def test_truncated_gumbel(small_space, epsilon):
     assert verdict.lower_bound <= spent(matrix, distances) <= verdict.epsilon
     assert verdict.epsilon == pytest.approx(spent(matrix, distances), rel=1e-6)
     check_witness(verdict, small_space, matrix, distances, rel=1e-6)
-    assert "by quadrature" in verdict.method
+    assert "of the ideal law, its estimated error in the bounds" in verdict.method
 
 
 @pytest.mark.parametrize(("claim", "spends"), [(79.6, 13.4), (398, 8.67), (1e4, 8.17), (1e6, 10.0), (1e10, 46.2)])
@@ -529,7 +529,7 @@ def test_a_matrix_that_is_too_large():
     """More words than can be compared are refused with the cost, and no work is done."""
     space = dn.Space([f"w{i}" for i in range(3001)], np.random.default_rng(0).normal(size=(3001, 2)))
     matrix = np.broadcast_to(1 / 3001, (3001, 3001))
-    with pytest.raises(dn.NotTractable, match=r"A matrix of 3,001 words takes 2.7e\+10 comparisons, about 0 minutes"):
+    with pytest.raises(dn.NotTractable, match=r"A matrix of 3,001 words takes 2.7e\+10 comparisons, about 14 seconds"):
         dn.verify(matrix, space=space, epsilon=1.0)
 
 

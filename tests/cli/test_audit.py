@@ -102,10 +102,7 @@ def test_the_cache(call, cache):
     assert {path.name: path.stat().st_mtime_ns for path in cache.iterdir()} == kept
 
 
-KEEPS = pytest.mark.xfail(reason="Delta and Delta0 are kept while the mechanism is built")
-
-
-@pytest.mark.parametrize("name", ["tem", "calibrated", "tight", pytest.param("truncated-gumbel", marks=KEEPS)])
+@pytest.mark.parametrize("name", ["tem", "calibrated", "tight", "truncated-gumbel"])
 def test_no_cache(call, cache, name):
     """With --no-cache nothing is kept."""
     assert call("audit", name, "--epsilon", "60", "--space", "space.npz", "--no-cache").code == 0

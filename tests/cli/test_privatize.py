@@ -260,7 +260,7 @@ def test_a_cache_that_cannot_be_used(privatize, place, monkeypatch, bad):
 
 def settled(path):
     """Return what a cached file holds, but for the time that finding it took."""
-    return path.read_bytes() if path.suffix == ".npy" else {**json.loads(path.read_text()), "seconds": None}
+    return path.read_bytes() if path.suffix == ".f64" else {**json.loads(path.read_text()), "seconds": None}
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", "null", '{"value": "x"}', '{"other": 1.0}', "[" * 5000])

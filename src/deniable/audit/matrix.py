@@ -44,7 +44,7 @@ def worst_triple(
         return best
 
     epsilon, w, other = max(each(strip, starts, workers))
-    return epsilon, w, other, int(np.argmax(tops[w] - bottoms[other]))
+    return max(epsilon, 0.0), w, other, int(np.argmax(np.where(tops[w] > _ZERO, tops[w] - bottoms[other], -np.inf)))
 
 
 def _logs(probabilities: Array) -> Array:

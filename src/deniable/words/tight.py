@@ -16,6 +16,11 @@ _FITTED = 0.9
 """Share of epsilon that calibration tries first for fitted weights."""
 
 
+def _are_weights(found: Array) -> bool:
+    """Say whether a cached array can be weights and, at its end, 1 for solved or 0 for fitted."""
+    return bool(np.isfinite(found).all() and (found[:-1] > 0).all() and found[-1] in (0, 1))
+
+
 class TightExponential(WordMechanism):
     """Draws near words by an exponential law whose weights even out the normaliser.
 
@@ -60,7 +65,9 @@ class TightExponential(WordMechanism):
             weights, solved = fit_weights(self.space, self.epsilon)
             return np.append(weights, solved)
 
-        found = remember_array(f"weights-{self.space.fingerprint}-{self.epsilon!r}", (count + 1,), compute)
+        found = remember_array(
+            f"weights-{self.space.fingerprint}-{self.epsilon!r}", (count + 1,), compute, _are_weights
+        )
         return found[:-1], bool(found[-1])
 
     @property
