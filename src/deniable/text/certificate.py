@@ -91,11 +91,7 @@ class Certificate:
             f"expected kept  {self.expected_kept} of words, under a public Zipf prior",
             f"attacker       {self.attacker}",
         ]
-        whole = [
-            f"the {entry['record']} record, {entry['words']:,} words: epsilon {entry['epsilon']:,.4g}; "
-            f"or {entry['approximate_epsilon']:,.4g} with delta {entry['delta']:g}"
-            for entry in self.documents
-        ]
+        whole = [_whole(entry) for entry in self.documents]
         titled = (("whole records", whole), ("meaning", self.meaning), ("not protected", self.not_protected))
         for title, entries in titled:
             lines += [f"{title if not i else '':<15}{entry}" for i, entry in enumerate(entries)]
@@ -170,6 +166,18 @@ def _spent(found: dict[str, Any]) -> str:
         return f"the true epsilon is between {found['lower_bound']:.6g} and {found['epsilon']:.6g}"
     unused = 100 * (1 - found["epsilon"] / found["claim"])
     return f"exact epsilon {found['epsilon']:.6g}" + (f", {unused:.0f} % of it unused" if unused >= 1 else "")
+
+
+def _whole(entry: dict[str, Any]) -> str:
+    """Return what holds for one record as a whole, in one line."""
+    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_figure(entry['epsilon'])}"
+    if entry["approximate_epsilon"] < entry["epsilon"]:
+        line += f", or {_figure(entry['approximate_epsilon'])} with delta {entry['delta']:g}"
+    return line
+
+
+def _figure(epsilon: float) -> str:
+    return f"{epsilon:,.0f}" if epsilon >= 100 else f"{epsilon:.3g}"  # noqa: PLR2004 - three figures, or whole
 
 
 def _documents(mechanism: WordMechanism, tally: Tally) -> list[dict[str, Any]]:

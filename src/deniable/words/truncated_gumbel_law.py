@@ -7,8 +7,9 @@ LS_k(t) = sum over j <= k of ln S(t - d_j)::
     P(u_i) = integral over t of  f(t - d_i) / S(t - d_i) * sum over k >= i of P(K = k) exp(LS_k(t))
 
 t is the winning noisy distance d_i + g_i, and it lies in [-C, C]. The integrand has a kink at every
-d_j - C, so that the panels of a Gauss-Legendre rule end there (for the nearest words; beyond them
-the kinks are too small and too many to matter, which the comparison of two grids confirms).
+d_j - C, so that the panels of a Gauss-Legendre rule end there, unless the noise has next to no density
+at -C (and for the nearest words only; beyond them the kinks are too small and too many to matter, which the
+comparison of two grids confirms).
 
 With inner = exp(-x / b), F is (exp(-inner) - low) / (high - low) and the hazard f / S is
 inner exp(-inner) / (b (high - exp(-inner))); inner is a product of a factor of t and one of d.
@@ -25,10 +26,13 @@ from deniable.parallel import compiled
 from deniable.space.metrics import Array
 
 _KINKS = 2048
-_PANELS = 128
-_NODES = (4, 6)
+_WEAK = 1e-10
+"""Where inner exp(-inner) at -C, which is b f, is less, a kink does not show."""
+_PANELS = 512
+ACCURATE, QUICK = (4, 6), (2, 3)
+"""Nodes a panel of the two grids that are compared."""
 TOLERANCE = 1e-9
-_BLOCK = 32
+_BLOCK = 128
 """Nodes of the grid whose exponentials are taken together."""
 _FACTORS = 16
 NEGLIGIBLE = -745.0
@@ -41,7 +45,7 @@ def exact_row(row: Array, poisson: Array, scale: float, limit: float) -> Array:
     Raises:
         NotTractable: two grids disagree by more than 1e-9.
     """
-    law, error = bounded_row(row, poisson, scale, limit)
+    law, error = bounded_row(row, poisson, scale, limit, ACCURATE)
     worst = max(float(error.max()), abs(float(law.sum()) - 1.0))
     if not worst <= TOLERANCE:
         raise NotTractable(
@@ -51,7 +55,9 @@ def exact_row(row: Array, poisson: Array, scale: float, limit: float) -> Array:
     return law
 
 
-def bounded_row(row: Array, poisson: Array, scale: float, limit: float) -> tuple[Array, Array]:
+def bounded_row(
+    row: Array, poisson: Array, scale: float, limit: float, grids: tuple[int, int] = QUICK
+) -> tuple[Array, Array]:
     """Return the law (n,) of one input word, and by how much two grids differ (n,).
 
     Args:
@@ -59,6 +65,7 @@ def bounded_row(row: Array, poisson: Array, scale: float, limit: float) -> tuple
         poisson: P(Y = 0), P(Y = 1), ... of Y ~ Poisson(ln n); what is missing is negligible.
         scale: b.
         limit: C = Delta.
+        grids: nodes a panel of the two grids.
     """
     order = np.lexsort((np.arange(len(row)), row))
     distances = row[order]
@@ -66,14 +73,15 @@ def bounded_row(row: Array, poisson: Array, scale: float, limit: float) -> tuple
     masses[1 : len(poisson)] = poisson[1 : len(masses)]
     whole = 1.0 - masses[: len(row)].sum()  # Y = 0 and Y >= n both give k = n.
     masses[len(row) :] = 0.0
-    coarse, fine = (_integrate(distances, masses, whole, scale, limit, nodes) for nodes in _NODES)
+    coarse, fine = (_integrate(distances, masses, whole, scale, limit, nodes) for nodes in grids)
     law, error = np.empty_like(fine), np.empty_like(fine)
     law[order], error[order] = fine, np.abs(fine - coarse)
     return law, error
 
 
 def _integrate(distances: Array, masses: Array, whole: float, scale: float, limit: float, nodes: int) -> Array:
-    kinks = np.unique(distances[:_KINKS]) - limit
+    steepest = math.exp(limit / scale)
+    kinks = distances[:_KINKS] - limit if steepest * math.exp(-steepest) > _WEAK else distances[:0]
     ends = np.unique(np.concatenate([kinks, np.linspace(-limit, limit, _PANELS + 1)]))
     x, w = np.polynomial.legendre.leggauss(nodes)
     halves = np.diff(ends)[:, None] / 2
@@ -88,18 +96,17 @@ def _integrate(distances: Array, masses: Array, whole: float, scale: float, limi
         t, weight = times[start : start + _BLOCK], weights[start : start + _BLOCK]
         # Words beyond these cannot win yet; and once all n words together cannot lose, few matter.
         near = int(np.searchsorted(distances, t[-1] + limit)) if whole_matters else len(masses)
-        inner, decay = buffers[:, : len(t), :near]
-        np.multiply(np.exp(-t / scale)[:, None], grow[:near], out=inner)
-        np.negative(inner, out=decay)
-        np.exp(decay, out=decay)
+        exponents, decay = buffers[:, : len(t), :near]
+        np.multiply(-np.exp(-t / scale)[:, None], grow[:near], out=exponents)
+        np.exp(exponents, out=decay)
         reach = np.searchsorted(distances[:near], t + limit)
-        whole_matters = _accumulate(inner, decay, reach, weight, masses, whole, scale, low, high, out)
+        whole_matters = _accumulate(exponents, decay, reach, weight, masses, whole, scale, low, high, out)
     return out
 
 
 @functools.partial(compiled, relaxed=True)
 def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
-    inner: Array,
+    exponents: Array,
     decay: Array,
     reach: npt.NDArray[np.int64],
     weights: Array,
@@ -113,8 +120,8 @@ def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
     """Add weight * hazard_i(t) * sum over k >= i of P(K = k) exp(LS_k(t)) for a block of nodes t.
 
     Args:
-        inner: exp((d_j - t) / b) (nodes, words).
-        decay: exp(-inner).
+        exponents: -exp((d_j - t) / b) (nodes, words), minus what is called inner above.
+        decay: their exponentials.
         reach: (nodes,) number of words with d_j - C < t.
         weights: (nodes,) of the rule.
         masses: P(K = k) for k below len(masses).
@@ -129,7 +136,8 @@ def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
     """
     few = masses.size
     span = 1.0 / (high - low)
-    survive = np.empty(few)
+    survive, chances = np.empty(few), np.empty(few)
+    beyond = np.cumsum(masses[::-1])[::-1]  # sums of masses[k], masses[k + 1], ...
     tail = 0.0
     for node in range(weights.size):
         reached = reach[node]
@@ -137,8 +145,7 @@ def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
         for j in range(min(few - 1, reached)):
             product *= (high - decay[node, j]) * span
             survive[j + 1] = product
-        for k in range(reached + 1, few):
-            survive[k] = product
+        few_survive = product
         log_survival = np.log(product)
         # One logarithm for many factors: beyond the nearest words none of them is close to 0.
         for start in range(few - 1, reached, _FACTORS):
@@ -149,14 +156,19 @@ def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
             if log_survival < NEGLIGIBLE:
                 break
         tail = whole * np.exp(log_survival)
-        factor = weights[node] / scale
+        factor = -weights[node] / scale
         if tail > 0.0:
             for i in range(few - 1, reached):
-                out[i] += factor * tail * decay[node, i] * inner[node, i] / (high - decay[node, i])
+                out[i] += factor * tail * decay[node, i] * exponents[node, i] / (high - decay[node, i])
+        # What is beyond the words reached has lost: their survival is that of the last one.
         running = tail
-        for k in range(few - 1, 0, -1):
+        within = min(few - 1, reached)
+        if within < few - 1:
+            running += beyond[within + 1] * few_survive
+        for k in range(within, 0, -1):
             running += masses[k] * survive[k]
-            if k <= reached:
-                hazard = decay[node, k - 1] * inner[node, k - 1] / (high - decay[node, k - 1])
-                out[k - 1] += factor * running * hazard
+            chances[k] = running
+        for k in range(1, within + 1):
+            hazard = decay[node, k - 1] * exponents[node, k - 1] / (high - decay[node, k - 1])
+            out[k - 1] += factor * chances[k] * hazard
     return tail > 0.0
