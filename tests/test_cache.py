@@ -49,7 +49,7 @@ def test_second_call_reads(cache):
     assert cache.exists()
 
 
-@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e-300, 1e300, float("inf"), 5e-324, -0.0])
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e-300, 1e300, 5e-324, -0.0])
 def test_floats_come_back_to_the_last_bit(cache, value):
     """What is read is exactly what was computed."""
     remember("fact", ("value",), Compute(value))

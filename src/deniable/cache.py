@@ -47,7 +47,7 @@ def remember(
     name: str,
     facts: Collection[str],
     compute: Callable[[], dict[str, float]],
-    usable: Callable[[dict[str, float]], bool] = lambda found: True,  # noqa: ARG005 - anything is usable
+    usable: Callable[[dict[str, float]], bool] = lambda found: all(map(math.isfinite, found.values())),
 ) -> dict[str, float]:
     """Return the cached facts called ``name``, or compute and keep them.
 

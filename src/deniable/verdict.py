@@ -70,7 +70,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them; it has no infinity."""
-        return {name: _finite(value) for name, value in dataclasses.asdict(self).items()}
+        return {name: finite(value) for name, value in dataclasses.asdict(self).items()}
 
     def __str__(self) -> str:
         """Return the verdict as a few lines for a person."""
@@ -89,10 +89,13 @@ class Verdict:
             return "nothing computed"
         if self.status != "proved":
             return f"in truth between {self.lower_bound:.6g} and {self.epsilon:.6g}"
-        return f"exact {self.epsilon:.6g}, {max(100 * self.unused, 0):.2g} % of it unused"
+        return f"exact {self.epsilon:.6g}, {max(100 * self.unused, 0):.3g} % of it unused"
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401 - any field
+def finite(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return a JSON value with numbers that are not finite as text."""
     if isinstance(value, dict):
-        return {name: _finite(held) for name, held in value.items()}
+        return {name: finite(held) for name, held in value.items()}
+    if isinstance(value, list):
+        return [finite(held) for held in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,6 +1,7 @@
 """Verdicts about mechanisms and matrices: right ones proved, wrong ones refuted with the right witness."""
 
 import dataclasses
+import decimal
 import functools
 import json
 import math
@@ -579,3 +580,37 @@ def test_workers_change_nothing(small_space):
     for mechanism in (WrongBottom(small_space, epsilon=2.0, gamma=1.0), dn.TEM(small_space, epsilon=2.0)):
         verdicts = [untimed(dn.verify(mechanism, cache=False, workers=workers)) for workers in (1, 2, 5, None)]
         assert verdicts == verdicts[:1] * 4
+
+
+class OwnRows(dn.TEM):
+    """The law of TEM by rows of its own, which are judged as a table."""
+
+    def rows(self, distances):
+        return self.family.rows(distances)
+
+
+@pytest.mark.parametrize("gap", [1e-13, 1e-9, 1e-4, 0.1])
+def test_rounding_of_tables_is_in_the_bounds(gap):
+    """Between words that nearly coincide the bounds of a table enclose what its integers spend."""
+    space = dn.Space(["a", "b", "c"], [[0.0], [gap], [1.0]], metric="chebyshev")
+    mechanism = OwnRows(space, epsilon=0.001)
+    verdict = dn.verify(mechanism, cache=False)
+    table = law.entries(mechanism.rows(space.distances(range(3))))
+    true = max(
+        float((decimal.Decimal(int(table[w, y])) / decimal.Decimal(int(table[v, y]))).ln() / decimal.Decimal(apart))
+        for w, v, apart in [(0, 1, gap), (1, 0, gap)]
+        for y in range(3)
+    )
+    assert verdict.lower_bound <= verdict.epsilon
+    assert true <= verdict.epsilon
+    assert verdict.status != "refuted"
+
+
+def test_who_overrides_privatize_is_not_proved(small_space):
+    """A subclass whose outputs do not come from the tables is not judged by its law."""
+
+    class Leak(dn.TEM):
+        def privatize(self, words):
+            return list(words)
+
+    assert dn.verify(Leak(small_space, epsilon=1.0), cache=False).status == "undecided"

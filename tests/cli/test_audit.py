@@ -151,3 +151,23 @@ def test_help(call):
     parts = [*MECHANISMS, "auto", "--epsilon", "--space", "--metric", "--no-cache", "--json", "Exits with 1"]
     text = " ".join(result.text.split()).replace("- ", "-")
     assert [part for part in parts if part not in text] == []
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_a_bug_is_no_refutation(call, monkeypatch, wanted):
+    """An error that nobody foresaw is one line and exit code 2, or a traceback for who asks for it."""
+
+    def broken(space, *, epsilon):
+        raise RuntimeError("a bug")
+
+    broken.__name__ = "TEM"
+    monkeypatch.setitem(MECHANISMS, "tem", broken)
+    if wanted:
+        monkeypatch.setenv("DENIABLE_TRACEBACK", "1")
+        with pytest.raises(RuntimeError, match="a bug"):
+            call("audit", "tem", *BASIC)
+    else:
+        done = call("audit", "tem", *BASIC)
+        assert done.code == 2
+        assert "internal error, RuntimeError: a bug" in done.err
+        assert len(done.err.strip().splitlines()) == 1

@@ -1,5 +1,7 @@
 """Calibrated exponential: the requested epsilon is reached, never exceeded, and found alike every time."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -90,7 +92,9 @@ def test_metric_of_the_users_own_is_refused(small_space, small_vectors, mechanis
 def test_epsilon_below_the_rounding_is_refused(small_space, mechanism):
     """An epsilon that rounding alone may exceed is refused in one line, at first use."""
     subject = mechanism(small_space, epsilon=1e-9)
-    with pytest.raises(dn.InputError, match=r"^The 'epsilon' parameter must be larger .* rounding .* Got 1e-09\.$"):
+    with pytest.raises(
+        dn.InputError, match=r"^The 'epsilon' parameter must be larger .* rounding .* Got 1e-09: raise it, or .*\.$"
+    ):
         subject.probabilities("baran")
 
 
@@ -194,3 +198,28 @@ class TestCache:
         (tmp_path / "file").write_text("in the way")
         monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file"))
         assert law() == law() == cold
+
+
+@pytest.mark.parametrize("scale", [50.0, 4.0, -1.0, 0.5, float("nan"), float("inf")])
+def test_cached_scale_is_proved_before_it_is_used(small_space, tmp_path, monkeypatch, scale):
+    """A scale in the cache that does not suit, whoever wrote it, is found again."""
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
+    true = dn.CalibratedExponential(small_space, epsilon=2.0).scale
+    (path,) = tmp_path.glob("scale-*.json")
+    path.write_text(json.dumps({"scale": scale}))
+    subject = dn.CalibratedExponential(small_space, epsilon=2.0)
+    assert subject.scale == true
+    assert dn.verify(subject).status == "proved"
+    assert json.loads(path.read_text()) == {"scale": true}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e9, -5.0, 0.5])
+def test_cached_finding_that_cannot_be_is_found_again(small_space, tmp_path, monkeypatch, value):
+    """A cached proof with numbers that make no sense is computed anew."""
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
+    subject = dn.TEM(small_space, epsilon=2.0)
+    verdict = dn.verify(subject)
+    (path,) = tmp_path.glob("exact-*.json")
+    path.write_text(json.dumps(dict.fromkeys(json.loads(path.read_text()), value)))
+    again = dn.verify(subject)
+    assert (again.status, again.epsilon, again.witness) == (verdict.status, verdict.epsilon, verdict.witness)

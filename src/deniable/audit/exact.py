@@ -23,6 +23,8 @@ SUBSET = 16
 """Inputs whose laws are compared where all of them would take too long."""
 _ROUNDING = 1e-12
 """Relative error allowed for in the probabilities of a matrix."""
+_LOGARITHMS = 2.0**-44
+"""Nats that logarithms of table entries, and their difference, may err by."""
 _STOCHASTIC = 1e-9
 _PER_SECOND = 2e9
 _TINY = 1e-300
@@ -100,8 +102,8 @@ def _theorem(mechanism: WordMechanism) -> Verdict:
 
 def _family(mechanism: WordMechanism, family: Exponential, workers: int | None) -> Verdict:
     space = mechanism.space
-    found = remember_finding(finding_name(space, family), lambda: prove(space, family, workers))
     count = len(space.points)
+    found = remember_finding(finding_name(space, family), count, lambda: prove(space, family, workers))
     how = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
     return _verdict(mechanism.guarantee.epsilon, found, space, how)
 
@@ -113,11 +115,11 @@ def _all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], worker
     def compute() -> Finding:
         start = time.perf_counter()
         upper, lower = _laws(mechanism, inputs, workers)
-        return _compare(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers)
+        return _compare(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers, _LOGARITHMS)
 
     fingerprint = mechanism.law_fingerprint
-    found = remember_finding(f"outputs-{len(inputs)}-{fingerprint}", compute) if fingerprint else compute()
     count = len(space.points)
+    found = remember_finding(f"outputs-{len(inputs)}-{fingerprint}", count, compute) if fingerprint else compute()
     how = "of the integer tables" if mechanism.tabulated else "of the ideal law, its estimated error in the bounds"
     if len(inputs) == count:
         how = f"exact over all {count * (count - 1):,} pairs and all outputs {how}"
@@ -152,7 +154,7 @@ def _compare(
     space: Space,
     start: float,
     workers: int | None,
-    slack: float = 0.0,
+    slack: float,
 ) -> Finding:
     """Return what the laws of k inputs, between bounds (k, n), spend at distances (k, k)."""
     blur = space.distance_error if space.metric.builtin else 0.0
@@ -190,7 +192,7 @@ def _own_output(mechanism: WordMechanism, workers: int | None) -> Verdict:
     def visit(first: int, distances: Array) -> tuple[float, int, int, float, float]:
         apart = distances.copy()
         apart[np.arange(len(apart)), first + np.arange(len(apart))] = np.inf
-        losses = kept - np.log(law.entries(mechanism.rows(distances)).astype(float))
+        losses = kept - np.log(law.entries(mechanism.rows(distances)).astype(float)) - _LOGARITHMS
         ratios = losses / (apart + blur)
         i, w = np.unravel_index(np.argmax(ratios), ratios.shape)
         return float(ratios[i, w]), int(w), first + int(i), float(apart[i, w]), float(losses[i, w])
@@ -260,7 +262,7 @@ def _verdict(
         lower_bound=found.lower_bound,
         confidence=1.0,
         samples=0,
-        witness=Witness(word, other, output, found.distance, found.loss),
+        witness=Witness(word, other, output, found.distance, found.loss) if found.loss > -math.inf else None,
         method=how,
         seconds=found.seconds,
     )

@@ -71,16 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_reason(error))
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    except Exception as error:
-        # The usage errors of typer have no public base class, but one method.
-        message = getattr(error, "format_message", None)
-        if message is None:
-            raise
-        text = message()
-        if text.startswith("Usage:"):
-            typer.echo(text)
-            return 0
-        return _fail(f"{text} See: deniable --help")
+    except Exception as error:  # noqa: BLE001 - told apart there
+        return _unexpected(error)
     if code == INTERRUPTED:
         return _fail("interrupted: nothing was written.")
     return REFUTED if code == REFUTED else 0
@@ -106,6 +98,25 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return "out of memory: nothing was written. A row, or the vector file, is too large."
     return str(error)
+
+
+def _unexpected(error: Exception) -> int:
+    """Return the exit code for an error that is none of the package's: wrong usage, or a bug."""
+    # The usage errors of typer have no public base class, but one method.
+    message = getattr(error, "format_message", None)
+    if message is None:
+        if os.environ.get("DENIABLE_TRACEBACK"):
+            raise error
+        # Not 1, which says that a claim is refuted.
+        return _fail(
+            f"internal error, {type(error).__name__}: {error}. Nothing was written. Please report it, with what "
+            "DENIABLE_TRACEBACK=1 shows."
+        )
+    text: str = message()
+    if text.startswith("Usage:"):
+        typer.echo(text)
+        return 0
+    return _fail(f"{text} See: deniable --help")
 
 
 def _fail(message: str) -> int:

@@ -16,6 +16,7 @@ from deniable import __version__
 from deniable.audit import verify
 from deniable.space import Space
 from deniable.text.release import Tally
+from deniable.verdict import finite
 from deniable.words import WordMechanism
 from deniable.words.law import zipf
 
@@ -76,7 +77,8 @@ class Certificate:
 
     def to_json(self) -> str:
         """Return the certificate as JSON text, ended by a line break."""
-        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+        fields = {name: finite(value) for name, value in dataclasses.asdict(self).items()}
+        return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def summary(self) -> str:
         """Return the certificate as a few lines for a person."""
@@ -129,7 +131,7 @@ def certify(
         schema=SCHEMA,
         deniable=__version__,
         private=noise != "public seed",
-        mechanism={"name": mechanism.name, **{name: _json(value) for name, value in numbers.items()}},
+        mechanism={"name": mechanism.name, **numbers},
         guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
         verification=verdict.to_dict(),
         documents=[] if verdict.status == "refuted" else _documents(mechanism, tally),
@@ -149,11 +151,6 @@ def certify(
         expected_kept=str(mechanism.expected_kept()),
         not_protected=_not_protected(unknown, case, kept_words, copied_columns),
     )
-
-
-def _json(value: float | str) -> float | str:
-    """Return a value that JSON can hold; it has no infinity."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _spent(found: dict[str, Any]) -> str:

@@ -35,14 +35,15 @@ def calibrated(
     def compute() -> dict[str, float]:
         law, proof = calibrate(space, epsilon, weights, guess=guess)
         # What has been proved on the way need not be proved again.
-        remember_finding(finding_name(space, law), lambda: proof)
+        remember_finding(finding_name(space, law), len(space.points), lambda: proof)
         return {"scale": law.scale}
 
     def suits(found: dict[str, float]) -> bool:
         law = Exponential(found["scale"], weights=weights)
         return (
             epsilon / 2 <= law.scale <= epsilon
-            and remember_finding(finding_name(space, law), lambda: prove(space, law)).epsilon <= epsilon
+            and remember_finding(finding_name(space, law), len(space.points), lambda: prove(space, law)).epsilon
+            <= epsilon
         )
 
     scale = remember(f"scale-{space.fingerprint}-{weighted}-{epsilon!r}", ("scale",), compute, suits)["scale"]
@@ -94,9 +95,10 @@ def calibrate(
         if math.isnan(scale) or high - low < TOLERANCE * epsilon / 100:
             break
     if best is None:
+        words = " and ".join(repr(space.word_at(point)) for point in (worst[0].input, worst[0].other))
         raise InputError(
-            f"The 'epsilon' parameter must be larger for this space: rounding alone may add "
-            f"{worst[0].epsilon:.2g} between its closest words. Got {epsilon!r}."
+            f"The 'epsilon' parameter must be larger for this space: rounding alone may add {worst[0].epsilon:.2g} "
+            f"between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."
         )
     return best
 

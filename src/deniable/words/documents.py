@@ -44,6 +44,8 @@ ORDERS = tuple(1 + 2.0 ** (half / 2) for half in range(-16, 9))
 """Orders alpha tried. At 20 powers of the least table entry, 2^-38, are still far above 1e-308."""
 _SIDE = 256
 _WORTHWHILE = 0.95
+_CANCELLED = 2.0**-48
+"""Bound on the rounding of the logarithm of a sum near 1."""
 _SLACK = 1e-9
 """Relative error allowed for in a sum of powers; in truth it is below n 2^-53 + 40 alpha 2^-53."""
 
@@ -134,7 +136,8 @@ def randomized_response(loss: float, alpha: float) -> float:
     """Return D_alpha of randomized response, the largest of any two laws of loss at most ``loss``."""
     # ln of p^alpha q^(1 - alpha) + q^alpha p^(1 - alpha), with p = e^loss / (1 + e^loss), q = 1 - p
     p, q = -math.log1p(math.exp(-loss)), -loss - math.log1p(math.exp(-loss))
-    return float(np.logaddexp(alpha * p + (1 - alpha) * q, alpha * q + (1 - alpha) * p)) / (alpha - 1)
+    moment = float(np.logaddexp(alpha * p + (1 - alpha) * q, alpha * q + (1 - alpha) * p))
+    return (max(moment, 0.0) + _CANCELLED) / (alpha - 1)
 
 
 def exact_divergence(mechanism: "WordMechanism", alpha: float, workers: int | None = None) -> float:
@@ -159,7 +162,18 @@ def exact_divergence(mechanism: "WordMechanism", alpha: float, workers: int | No
         return {"sum": max(each(largest, range(0, count, _SIDE), workers))}
 
     fingerprint = mechanism.law_fingerprint
-    found = remember(f"renyi-{fingerprint}-{alpha!r}", ("sum",), compute) if fingerprint else compute()
+    name = f"renyi-{fingerprint}-{alpha!r}"
+    # The sum is at least 1: a divergence is not negative.
+    found = (
+        remember(
+            name,
+            ("sum",),
+            compute,
+            lambda it: 1 - _SLACK <= it["sum"] < math.inf,
+        )
+        if fingerprint
+        else compute()
+    )
     return math.log(found["sum"] * (1 + _SLACK)) / (alpha - 1)
 
 
@@ -197,4 +211,5 @@ def extents(space: Space, family: Exponential, workers: int | None = None) -> di
         slack = rounding(space, family)
         return {"loss": max(max(losses) + slack, 1 / law.FLOOR + slack), "reach": max(reaches) + slack}
 
-    return remember(f"extents-{space.fingerprint}-{family.fingerprint}", ("loss", "reach"), compute)
+    name = f"extents-{space.fingerprint}-{family.fingerprint}"
+    return remember(name, ("loss", "reach"), compute, lambda it: it["loss"] > 0 and math.isfinite(it["reach"]))

@@ -85,12 +85,20 @@ class Finding:
     seconds: float
 
 
-def remember_finding(name: str, compute: Callable[[], Finding]) -> Finding:
-    """Return the cached finding called ``name``, or compute and keep it."""
+def remember_finding(name: str, count: int, compute: Callable[[], Finding]) -> Finding:
+    """Return the cached finding called ``name`` about ``count`` points, or compute and keep it."""
     fields = [field.name for field in dataclasses.fields(Finding)]
-    found = remember(name, fields, lambda: {key: float(value) for key, value in vars(compute()).items()})
-    points = {key: int(found[key]) for key in ("input", "other", "output")}
-    return Finding(**{**found, **points})  # type: ignore[arg-type]
+    places = ("input", "other", "output")
+
+    def usable(found: dict[str, float]) -> bool:
+        whole = all(found[place] in range(count) for place in places)
+        return whole and 0 <= found["lower_bound"] <= found["epsilon"] and found["distance"] >= 0
+
+    def facts() -> dict[str, float]:
+        return {key: float(value) for key, value in vars(compute()).items()}
+
+    found = remember(name, fields, facts, usable)
+    return Finding(**{**found, **{place: int(found[place]) for place in places}})  # type: ignore[arg-type]
 
 
 def table_loss(space: Space, rows: Rows, point: int, other: int, output: int) -> float:

@@ -45,6 +45,11 @@ class Share:
         return f"{100 * self.value:.1f} % (+- {margin:.1f}, {self.draws:,} simulated draws)"
 
 
+def _are_shares(found: dict[str, float]) -> bool:
+    """Say whether cached values can be shares; the sum of many may round to a little more than 1."""
+    return all(0 <= value <= 1 + 1e-9 for value in found.values())
+
+
 class WordMechanism(abc.ABC):
     """A mechanism M: W -> W over a space, with epsilon per unit of the space's distance.
 
@@ -115,8 +120,8 @@ class WordMechanism(abc.ABC):
     @property
     def draws_from_law(self) -> bool:
         """Whether draws come from the integer tables of `rows`, by no code of the subclass's own."""
-        kind = type(self)
-        return self.tabulated and kind.draw is WordMechanism.draw and kind._draw_points is WordMechanism._draw_points  # noqa: SLF001 - its own class
+        steps = ("_draw_points", "draw", "privatize", "__call__")
+        return self.tabulated and all(getattr(type(self), step) is getattr(WordMechanism, step) for step in steps)
 
     @property
     def closed_form(self) -> Exponential | None:
@@ -276,7 +281,7 @@ class WordMechanism(abc.ABC):
             found = compute()
         else:
             name = hashlib.blake2b(weights.tobytes(), digest_size=8).hexdigest()
-            found = remember(f"outcomes-{fingerprint}-{name}", ("kept", "recovered"), compute)
+            found = remember(f"outcomes-{fingerprint}-{name}", ("kept", "recovered"), compute, _are_shares)
         return found["kept"], found["recovered"]
 
     def expected_kept(self, workers: int | None = None) -> Share:
@@ -297,7 +302,7 @@ class WordMechanism(abc.ABC):
         if not self.space.metric.builtin or not self.own:
             return Share(compute()["value"], SIMULATED)
         name = stream_start(bytes(32), "kept", self.fingerprint).hex()
-        return Share(remember(f"kept-{name}", ("value",), compute)["value"], SIMULATED)
+        return Share(remember(f"kept-{name}", ("value",), compute, _are_shares)["value"], SIMULATED)
 
     def document_guarantee(self, words: int, delta: float, workers: int | None = None) -> DocumentGuarantee:
         """Return what is promised for a text of so many words, against any other of the same number.
