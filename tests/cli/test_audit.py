@@ -158,16 +158,16 @@ def test_a_bug_is_no_refutation(call, monkeypatch, wanted):
     """An error that nobody foresaw is one line and exit code 2, or a traceback for who asks for it."""
 
     def broken(space, *, epsilon):
-        raise RuntimeError("a bug")
+        raise RuntimeError(f"a bug in {len(space)} words at {epsilon:g}")
 
     broken.__name__ = "TEM"
     monkeypatch.setitem(MECHANISMS, "tem", broken)
     if wanted:
         monkeypatch.setenv("DENIABLE_TRACEBACK", "1")
-        with pytest.raises(RuntimeError, match="a bug"):
+        with pytest.raises(RuntimeError, match="a bug in"):
             call("audit", "tem", *BASIC)
     else:
         done = call("audit", "tem", *BASIC)
         assert done.code == 2
-        assert "internal error, RuntimeError: a bug" in done.err
+        assert "internal error, RuntimeError: a bug in " in done.err
         assert len(done.err.strip().splitlines()) == 1
