@@ -169,7 +169,15 @@ def test_help_loads_nothing_heavy(place):
 def start(place, *options, **streams):
     """Start a run that reads standard input, and wait until it does."""
     command = [PROGRAM, "privatize", "-", "--format", "csv", "--space", "space.npz", "--epsilon", "2", *options]
-    process = subprocess.Popen(command, cwd=place, stdin=subprocess.PIPE, stderr=subprocess.PIPE, **streams)
+    process = subprocess.Popen(
+        command,
+        cwd=place,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Where the tests run in the background of a shell, Ctrl-C is ignored, by children too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
+        **streams,
+    )
     deadline = time.monotonic() + 60
     while not any(path.suffix == ".part" for path in place.iterdir()):
         assert process.poll() is None
