@@ -13,7 +13,7 @@ import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import timing
 
@@ -33,23 +33,30 @@ NLTK_FILES = (
 
 @contextmanager
 def open_mechanism(job: timing.Job) -> Iterator[timing.Privatize]:
+    """Give the call on words joined into texts."""
+    with open_diffractor(job.word2vec_file, epsilon=job.epsilon) as mechanism:
+        timing.require_size(len(mechanism.mgr.lists[0]), job)
+        yield lambda words: mechanism.rewrite(texts(words))
+
+
+@contextmanager
+def open_diffractor(word2vec_file: str, **settings: object) -> Iterator[Any]:
     """Set up one word list, sorted by the package, and start its process for that list."""
     with tempfile.TemporaryDirectory() as folder:
-        fill_home(Path(folder), job)
+        fill_home(Path(folder), word2vec_file)
         # Before the import, because NLTK reads its search path when it is imported.
         os.environ.update(HOME=folder, NLTK_DATA=f"{folder}/nltk_data")
         diffractor = importlib.import_module("diffractor")
-        config = diffractor.DiffractorConfig(epsilon=job.epsilon, replace_stopwords=True, verbose=False)
+        config = diffractor.DiffractorConfig(replace_stopwords=True, verbose=False, **settings)
         with diffractor.Diffractor(config, model_names=[LIST_NAME]) as mechanism:
-            timing.require_size(len(mechanism.mgr.lists[0]), job)
-            yield lambda words: mechanism.rewrite(texts(words))
+            yield mechanism
 
 
-def fill_home(home: Path, job: timing.Job) -> None:
+def fill_home(home: Path, word2vec_file: str) -> None:
     """Write the cached word list and the NLTK stand-ins under a home folder of this run."""
     cache = home / ".cache" / "diffractor"
     cache.mkdir(parents=True)
-    (cache / f"{LIST_NAME}.txt").symlink_to(job.word2vec_file)
+    (cache / f"{LIST_NAME}.txt").symlink_to(word2vec_file)
     for name in NLTK_FILES:
         path = home / "nltk_data" / name
         path.parent.mkdir(parents=True, exist_ok=True)

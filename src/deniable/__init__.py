@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deniable.audit import verify
+    from deniable.auditing import audit, verify
     from deniable.errors import DeniableError, InputError, NotTractable
     from deniable.guarantees import ApproxDP, MetricDP, PureDP
     from deniable.space import Metric, Space
@@ -44,8 +44,9 @@ _HOMES = {
     "Verdict": "deniable.verdict",
     "Witness": "deniable.verdict",
     "WordMechanism": "deniable.words",
+    "audit": "deniable.auditing",
     "recovery": "deniable.words",
-    "verify": "deniable.audit",
+    "verify": "deniable.auditing",
 }
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "Verdict",
     "Witness",
     "WordMechanism",
+    "audit",
     "recovery",
     "verify",
 ]

@@ -17,7 +17,10 @@ class Witness:
         other: w'.
         output: y.
         distance: d(w, w').
-        loss: ln P(y|w) - ln P(y|w'), in nats; infinite where w' never gives y.
+        loss: ln P(y|w) - ln P(y|w'), in nats; infinite where w' never gives y. For sampled evidence,
+            where the output is an attacker's guess, the lower confidence bound.
+        right: right guesses behind a sampled event.
+        guesses: all guesses behind it; 0 for an event whose probability is computed.
     """
 
     input: str
@@ -25,10 +28,15 @@ class Witness:
     output: str
     distance: float
     loss: float
+    right: int = 0
+    guesses: int = 0
 
     def __str__(self) -> str:
         """Return the witness in one line."""
         apart = f"{self.distance:.4g} apart"
+        if self.guesses:
+            tally = f"{self.right:,} of {self.guesses:,} guesses are right"
+            return f"{self.output}, {tally}; nearest inputs {self.input} and {self.other}, {apart}"
         if math.isinf(self.loss):
             return f"output {self.output!r} comes from {self.input!r} but never from {self.other!r}, {apart}"
         odds = f"{math.exp(self.loss):.4g}" if self.loss < _LARGE else f"10^{self.loss / math.log(10):.1f}"
@@ -51,6 +59,9 @@ class Verdict:
         witness: the pair and output behind the lower bound.
         method: how it was found, and what it covers.
         seconds: how long that took.
+        detectable: the least true epsilon that an audit of so many guesses would have refuted with
+            probability 90 %, by the best attacker there is; infinite where none was within its reach;
+            None where nothing is sampled.
     """
 
     status: Status
@@ -62,11 +73,12 @@ class Verdict:
     witness: Witness | None
     method: str
     seconds: float
+    detectable: float | None = None
 
     @property
     def unused(self) -> float:
         """Share of the claimed epsilon that is not spent; negative where more is."""
-        return 1 - self.epsilon / self.claim
+        return 1 - self.epsilon / self.claim if self.claim else -math.inf
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them; it has no infinity."""
@@ -77,10 +89,20 @@ class Verdict:
         lines = [f"{self.status}: claimed epsilon {self.claim:g}, {self._found()}"]
         if self.witness is not None:
             lines.append(f"witness: {self.witness}")
-        lines.append(f"method: {self.method}; {self.seconds:.1f} s")
+        if self.detectable is not None and self.status != "refuted":
+            lines.append(f"power: {self._power(self.detectable)}")
+        sampled = f"{self.samples:,} samples, " if self.samples else ""
+        lines.append(f"method: {self.method}; {sampled}{self.seconds:.1f} s")
         return "\n".join(lines)
 
+    def _power(self, detectable: float) -> str:
+        if math.isinf(detectable):
+            return "none: with so few guesses no violation, however large, could have been seen"
+        return f"a true epsilon of {detectable:.4g} would have been refuted nine times in ten, by the best attacker"
+
     def _found(self) -> str:
+        if self.samples:
+            return f"in truth at least {self.lower_bound:.6g} with {100 * self.confidence:g} % confidence"
         if self.status == "refuted":
             return f"in truth at least {self.lower_bound:.6g}"
         if math.isinf(self.epsilon):

@@ -180,7 +180,7 @@ class TestCache:
 
         for place in ("calibration.calibrate", "calibration.extremes", "tight.fit_weights"):
             monkeypatch.setattr(f"deniable.words.{place}", fail)
-        monkeypatch.setattr("deniable.audit.exact.prove", fail)
+        monkeypatch.setattr("deniable.auditing.exact.prove", fail)
         assert law() == cold
 
     @pytest.mark.parametrize("content", [b"", b"{", b"\x00" * 40, b'{"scale": "1"}', b"\x93NUMPY"])

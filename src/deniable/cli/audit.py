@@ -32,7 +32,7 @@ def audit(
     Compares the laws of all pairs of words at all outputs, as they are sampled. Exits with 1 if the
     claim is refuted.
     """
-    from deniable.audit import verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
     from deniable.cache import bypassed  # noqa: PLC0415
 
     with bypassed() if no_cache else nullcontext(), passes("verifying"):

@@ -27,7 +27,7 @@ def explain(
     metric: MetricName = "euclidean",
 ) -> None:
     """Show what becomes of a word: its likeliest outputs, and how many words share the rest."""
-    from deniable.audit import verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
     from deniable.text.certificate import attacker  # noqa: PLC0415
 
     with passes("calibrating and verifying"):

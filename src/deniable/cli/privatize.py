@@ -85,7 +85,7 @@ def privatize(
     Writes the same table with private text, and a certificate that says what is guaranteed and
     what is not. Every other column is copied as it is.
     """
-    from deniable.audit import verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
     from deniable.text.table import Job, check_paths, privatize_table  # noqa: PLC0415 - keeps --help fast
     from deniable.text.tables.layout import Layout  # noqa: PLC0415
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deniable import __version__
-from deniable.audit import verify
+from deniable.auditing import verify
 from deniable.space import Space
 from deniable.text.release import Tally
 from deniable.verdict import finite

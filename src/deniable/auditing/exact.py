@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.audit.matrix import MOST, worst_triple
+from deniable.auditing.matrix import MOST, worst_triple
 from deniable.cache import bypassed
 from deniable.errors import InputError, NotTractable, bad_parameter, positive
 from deniable.parallel import each

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import logsumexp
 
 import deniable as dn
-from deniable.audit import exact
+from deniable.auditing import exact
 from deniable.words import law
 from deniable.words.exponential import Exponential
 from deniable.words.truncated_gumbel import least_epsilon

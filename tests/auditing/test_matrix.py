@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.audit.matrix import worst_triple
+from deniable.auditing.matrix import worst_triple
 
 TINY = 1e-12
 

@@ -1,0 +1,283 @@
+"""Guessing games: what a claim allows an attacker to get right, and what their successes refute.
+
+A trial draws one of K inputs by fair chance, runs the mechanism once, and shows the output to an
+attacker, who names the input or abstains. If P[o|i] <= exp(epsilon d_ij) P[o|j] for all of them,
+then whatever the output is, the guess i is right with probability at most
+
+    cap_i(epsilon) = 1 / sum_j exp(-epsilon d_ij)        (for two inputs: sigmoid(epsilon d))
+
+so the number of right guesses lies stochastically below a sum of independent Bernoulli(cap). Every
+bound here follows from that, whatever the attacker does, as long as each trial's input is drawn
+afresh and the attacker was fitted on other trials. Two inputs are the coin-flip game (the precision
+of Habernal 2022, Section 4, with an exact interval), more are an identification game, and trials of
+different pairs pool, each with its own cap.
+"""
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InputError
+
+Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+
+POWER = 0.9
+_EXACT = 20_000
+"""Guesses up to which a sum of unequal Bernoullis is computed; beyond, Chernoff's bound is used."""
+_SPENT = 0.1
+"""Share of alpha that bounds how often an event of probability delta happens."""
+_LARGEST = 1e6
+_STEPS = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Game:
+    """The inputs of a game and how far apart they are.
+
+    Attributes:
+        inputs: M inputs.
+        sets: (S, K) numbers of the inputs among which one trial's input is drawn; a trial draws its set first.
+        distances: (S, K, K) d_ij within each set, > 0 off the diagonal.
+    """
+
+    inputs: tuple[Any, ...]
+    sets: Numbers
+    distances: Array
+
+    def caps(self, epsilon: float) -> Array:
+        """Return (S, K): the largest chance that a guess is right, by set and guess."""
+        with np.errstate(under="ignore"):
+            caps: Array = 1 / np.exp(-epsilon * self.distances).sum(axis=2)
+        return caps
+
+    def posterior(self, scores: Array, sets: Numbers) -> Array:
+        """Return (m, K): the probability of each input of a trial's set, from log-likelihoods (m, M)."""
+        own = np.take_along_axis(scores, self.sets[sets], axis=1)
+        likelihood = np.exp(own - own.max(axis=1, keepdims=True))
+        posterior: Array = likelihood / likelihood.sum(axis=1, keepdims=True)
+        return posterior
+
+
+@dataclasses.dataclass(frozen=True)
+class Score:
+    """What an attacker guessed: counts by set and by the input named.
+
+    Attributes:
+        right: (S, K) right guesses.
+        guesses: (S, K) all guesses.
+        trials: all trials, those without a guess included.
+    """
+
+    right: Numbers
+    guesses: Numbers
+    trials: int
+
+    def __add__(self, other: "Score") -> "Score":
+        """Return the counts of both."""
+        return Score(self.right + other.right, self.guesses + other.guesses, self.trials + other.trials)
+
+
+def lower_bound(game: Game, score: Score, alpha: float, delta: float = 0.0) -> float:
+    """Return a lower confidence bound, at level 1 - alpha, on the true epsilon per unit of distance.
+
+    The least epsilon at which the chance of so many right guesses exceeds alpha (Clopper-Pearson
+    where all caps are equal).
+
+    Args:
+        game: the game.
+        score: of trials that the attacker was not fitted on.
+        alpha: probability that the bound is above the truth.
+        delta: of the claim, for two inputs. An (epsilon, delta) pair of laws is a mixture that shows
+            the input with probability delta and is epsilon-private otherwise (Kairouz, Oh and
+            Viswanath 2015), so as many right guesses as that event may have given are set aside.
+    """
+    right, guesses = int(score.right.sum()), score.guesses
+    if delta > 0:
+        shown = _most_shown(score.trials, delta, _SPENT * alpha)
+        right, guesses, alpha = right - shown, _without(guesses, game.caps(1.0), shown), (1 - _SPENT) * alpha
+    if right <= 0 or _tail(right, guesses, game.caps(0.0)) > alpha:
+        return 0.0
+    return _largest(lambda epsilon: _tail(right, guesses, game.caps(epsilon)) <= alpha)
+
+
+def evidence(game: Game, score: Score, epsilon: float) -> float:
+    """Return the logarithm of the e-value against "the true epsilon is at most this".
+
+    The mean over u in (0, 1] of the likelihood ratio of guesses that are right with probability
+    q = cap + (1 - cap) u. Under the claim its expectation is at most 1 after every trial, so it
+    exceeds 1 / alpha at any time with probability at most alpha (Ville's inequality): one may look
+    after every trial and stop when convinced. It falls as epsilon grows, which makes
+    `anytime_bound` a confidence sequence.
+    """
+    caps, shares = game.caps(epsilon), _mixture()
+    wrong = int((score.guesses - score.right).sum())
+    with np.errstate(divide="ignore"):
+        gain = np.log1p(shares[:, None] * ((1 - caps) / caps).ravel()) @ score.right.ravel()
+        loss = wrong * np.log1p(-shares) if wrong else 0.0
+    logs = gain + loss
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).mean()))
+
+
+def anytime_bound(game: Game, score: Score, alpha: float) -> float:
+    """Return the lower bound on epsilon that holds at all times at once, at level 1 - alpha."""
+    needed = math.log(1 / alpha)
+    if evidence(game, score, 0.0) < needed:
+        return 0.0
+    return _largest(lambda epsilon: evidence(game, score, epsilon) >= needed)
+
+
+def rough_bound(game: Game, share: float, guesses: Numbers, alpha: float) -> float:
+    """Return about what `lower_bound` gives for a share of right guesses, quickly: Chernoff's bound."""
+    total = guesses.sum()
+    needed = math.log(1 / alpha) / total
+
+    def refuted(epsilon: float) -> bool:
+        cap = float((game.caps(epsilon) * guesses).sum() / total)
+        return share > cap and _divergence(share, cap) >= needed
+
+    return _largest(refuted, steps=25) if refuted(0.0) else 0.0
+
+
+def detectable(game: Game, guesses: Numbers, claim: float, alpha: float, delta: float = 0.0, trials: int = 0) -> float:
+    """Return the least true epsilon that so many guesses would have refuted with probability 90 %.
+
+    It is about the best attacker there is, who is right as often as a cap allows. Infinite where even
+    guesses that are all right refute nothing.
+    """
+    shown = _most_shown(trials, delta, _SPENT * alpha) if delta > 0 else 0
+    level = (1 - _SPENT) * alpha if delta > 0 else alpha
+    counted = _without(guesses, game.caps(1.0), shown)
+    critical = _critical(counted, game.caps(claim), level)
+    if critical > counted.sum():
+        return math.inf
+    seen = lambda epsilon: _tail(critical, counted, game.caps(epsilon)) >= POWER  # noqa: E731
+    return claim if seen(claim) else _largest(lambda epsilon: not seen(epsilon), claim)
+
+
+def detectable_anytime(game: Game, guesses: Numbers, claim: float, alpha: float) -> float:
+    """Return what `detectable` does, for e-values."""
+    total, needed = int(guesses.sum()), math.log(1 / alpha)
+
+    def convinced(right: int) -> bool:
+        share = np.rint(guesses * (right / max(total, 1))).astype(np.int64)
+        return evidence(game, Score(np.minimum(share, guesses), guesses, total), claim) >= needed
+
+    critical = _least(convinced, total)
+    if critical > total:
+        return math.inf
+    seen = lambda epsilon: _tail(critical, guesses, game.caps(epsilon)) >= POWER  # noqa: E731
+    return claim if seen(claim) else _largest(lambda epsilon: not seen(epsilon), claim)
+
+
+def _tail(right: int, guesses: Numbers, caps: Array) -> float:
+    """Return P[sum of Bernoulli(cap) >= right], or an upper bound on it."""
+    from scipy import stats  # noqa: PLC0415 - only audits need it
+
+    counts, chances = guesses[guesses > 0].ravel(), caps[guesses > 0].ravel()
+    total = int(counts.sum())
+    if right <= 0:
+        return 1.0
+    if right > total:
+        return 0.0
+    if np.ptp(chances) == 0:
+        return float(stats.binom.sf(right - 1, total, chances[0]))
+    if total <= _EXACT:
+        return float(stats.poisson_binom.sf(right - 1, np.repeat(chances, counts)))
+    mean = float(counts @ chances) / total
+    return math.exp(-total * _divergence(right / total, mean)) if right > mean * total else 1.0
+
+
+def _divergence(share: float, cap: float) -> float:
+    """Return the divergence (nats) of Bernoulli(share) from Bernoulli(cap)."""
+    out = share * math.log(share / cap) if share > 0 else 0.0
+    if share < 1:
+        out += (1 - share) * math.log((1 - share) / (1 - cap)) if cap < 1 else math.inf
+    return out
+
+
+def _most_shown(trials: int, delta: float, alpha: float) -> int:
+    """Return the number of times that an event of probability delta happens at most, but for alpha."""
+    from scipy import stats  # noqa: PLC0415 - only audits need it
+
+    return int(stats.binom.isf(alpha, trials, delta))
+
+
+def _without(guesses: Numbers, caps: Array, shown: int) -> Numbers:
+    """Return the guesses less those set aside, taken where caps are lowest: the cautious choice."""
+    left = guesses.copy()
+    for place in np.argsort(caps, axis=None):
+        taken = min(shown, int(left.flat[place]))
+        left.flat[place] -= taken
+        shown -= taken
+    return left
+
+
+def _critical(guesses: Numbers, caps: Array, alpha: float) -> int:
+    """Return the least number of right guesses that refutes these caps; one too many if none does."""
+    return _least(lambda right: _tail(right, guesses, caps) <= alpha, int(guesses.sum()))
+
+
+def _least(holds: Any, total: int) -> int:  # noqa: ANN401 - a predicate of an int
+    """Return the least number in 1 ... total that a growing predicate holds for, else total + 1."""
+    low, high = 0, total + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _largest(holds: Any, start: float = 0.0, steps: int = _STEPS) -> float:  # noqa: ANN401 - a predicate of a float
+    """Return a number up to which a falling predicate holds, from ``start``, where it does."""
+    low, high = start, max(2 * start, 1.0)
+    while holds(high):
+        low, high = high, 2 * high
+        if high > _LARGEST:
+            return low
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+@functools.cache
+def _mixture() -> Array:
+    """Return the shares u: half of them even, half of them small, for violations that are."""
+    return np.concatenate([np.linspace(0, 1, 201)[1:], np.geomspace(1e-4, 0.5, 200)])
+
+
+def coin(inputs: tuple[Any, Any], distance: float) -> Game:
+    """Return the game of two inputs."""
+    return pooled(inputs, [(0, 1)], [distance])
+
+
+def pooled(inputs: tuple[Any, ...], pairs: list[tuple[int, int]], distances: list[float]) -> Game:
+    """Return the game that draws a pair first, then one of its two inputs."""
+    apart = np.zeros((len(pairs), 2, 2))
+    apart[:, 0, 1] = apart[:, 1, 0] = [_distance(given) for given in distances]
+    return Game(inputs, np.array(pairs, dtype=np.int64), apart)
+
+
+def candidates(inputs: tuple[Any, ...], distances: Array) -> Game:
+    """Return the game of identifying one of K inputs, at distances (K, K)."""
+    count = len(inputs)
+    if distances.shape != (count, count):
+        raise InputError(f"The distances must be an array ({count}, {count}) for {count} candidates. Got "
+                         f"{distances.shape}.")  # fmt: skip
+    for i, j in zip(*np.nonzero(~np.eye(count, dtype=bool)), strict=True):
+        _distance(float(distances[i, j]))
+    apart = np.where(np.eye(count, dtype=bool), 0.0, distances)
+    if (apart != apart.T).any():
+        raise InputError("The distances of candidates must be symmetric: d(x, x') = d(x', x).")
+    return Game(inputs, np.arange(count)[None, :], apart[None])
+
+
+def _distance(value: float) -> float:
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"A distance between two inputs must be a float in (0, inf). Got {value!r}.")
+    return value

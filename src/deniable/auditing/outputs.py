@@ -1,0 +1,133 @@
+"""What a mechanism under audit gives back: real vectors, integers, words or texts."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InputError
+
+Kind = Literal["real", "integer", "word", "text"]
+Array = npt.NDArray[np.float64]
+_SHOWN = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class Outputs:
+    """Outputs of many runs, in order.
+
+    Attributes:
+        kind: ``word`` is text without white space.
+        values: (m, n) for numbers, a row for each run; empty for text.
+        strings: m strings for text; empty for numbers.
+        shape: of one run's numbers.
+    """
+
+    kind: Kind
+    values: Array
+    strings: tuple[str, ...]
+    shape: tuple[int, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of runs."""
+        return len(self.strings) if self.textual else len(self.values)
+
+    @property
+    def textual(self) -> bool:
+        """Whether the outputs are strings."""
+        return self.kind in {"word", "text"}
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "Outputs":
+        """Return the outputs of these runs."""
+        strings = tuple(self.strings[row] for row in rows) if self.textual else ()
+        return dataclasses.replace(self, values=self.values if self.textual else self.values[rows], strings=strings)
+
+    def then(self, later: "Outputs") -> "Outputs":
+        """Return these outputs and later ones of the same mechanism.
+
+        Raises:
+            InputError: the later ones are of another kind or shape.
+        """
+        if self.textual != later.textual or self.shape != later.shape:
+            raise InputError(f"The sampler must return outputs of one kind. Got {later.form} after {self.form}.")
+        kind: Kind = self.kind if self.kind == later.kind else ("text" if self.textual else "real")
+        values = self.values if self.textual else np.concatenate([self.values, later.values])
+        return Outputs(kind, values, self.strings + later.strings, self.shape)
+
+    @property
+    def form(self) -> str:
+        """What one output is, for messages."""
+        if self.textual:
+            return "text"
+        return f"numbers of shape {self.shape}" if self.shape else "a number"
+
+
+def collect(raw: Sequence[Any]) -> Outputs:
+    """Return what a sampler returned for m runs, checked.
+
+    Numbers, arrays of one shape, strings, or lists of strings (joined by spaces).
+
+    Raises:
+        InputError: nothing, NaN, infinity, several shapes or kinds, or some other object.
+    """
+    first = raw[0]
+    if isinstance(first, (list, tuple)) and first and all(isinstance(token, str) for token in first):
+        raw = [" ".join(tokens) if isinstance(tokens, (list, tuple)) else tokens for tokens in raw]
+        first = raw[0]
+    if isinstance(first, str):
+        return _text(raw)
+    return _numbers(raw)
+
+
+def _text(raw: Sequence[Any]) -> Outputs:
+    for output in raw:
+        if not isinstance(output, str):
+            raise InputError(f"The sampler must return outputs of one kind. Got {short(output)} among texts.")
+    kind: Kind = "text" if any(len(output.split()) != 1 for output in raw) else "word"
+    return Outputs(kind, np.empty((0, 0)), tuple(raw))
+
+
+def _numbers(raw: Sequence[Any]) -> Outputs:
+    rows = [_row(output) for output in raw]
+    for row in rows:
+        if row.shape != rows[0].shape:
+            raise InputError(
+                f"The sampler must return outputs of one shape. Got shapes {rows[0].shape} and {row.shape}."
+            )
+    values = np.stack(rows)
+    if values[0].size == 0:
+        raise InputError("The sampler returned empty arrays: an output must hold at least one number.")
+    kind: Kind = "integer" if values.dtype.kind in "biu" else "real"
+    values = values.astype(np.float64)
+    finite = np.isfinite(values)
+    if not finite.all():
+        wrong = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
+        share = 1 - finite.reshape(len(values), -1).all(axis=1).mean()
+        raise InputError(
+            f"The sampler must return finite numbers. Got {short(raw[wrong])}, and NaN or infinity in {share:.1%} of "
+            "outputs: return what a user would receive, or a text such as 'nan'."
+        )
+    return Outputs(kind, values.reshape(len(values), -1), (), values.shape[1:])
+
+
+def _row(output: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - whatever a sampler returns
+    try:
+        row = np.asarray(output)
+    except (ValueError, TypeError):
+        row = np.asarray(None)
+    if row.dtype.kind not in "biuf":
+        what = "nothing" if output is None else short(output)
+        raise InputError(f"The sampler must return numbers, an array, a text or a list of words. Got {what}.")
+    return row
+
+
+def short(value: object) -> str:
+    """Return an input or output in at most some 60 characters."""
+    if isinstance(value, np.ndarray):
+        if value.size > 1 and (value == value.flat[0]).all():
+            return f"{value.flat[0]:g} in all {value.size} places"
+        value = value.tolist()
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -1,0 +1,24 @@
+"""The float-precision event: what the last bits of a released float say of the private number.
+
+A textbook sampler returns x + noise in floating point. Its sum is rounded to the grid of the larger
+of the two, so near 0 the noise keeps all its small bits when x = 0, and none finer than 2^-53 when
+x = 1: the event "|y| < 1/2 and y 2^k is no integer" happens for one input and never for the other,
+at any epsilon (Mironov 2012). An output on a grid that does not depend on the input, as those of
+`deniable.vectors`, has no such bits. The attacker ``precision`` of `deniable.auditing.attackers` learns
+from runs of its own how many bits each input leaves, and guesses by them alone.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+_MANTISSA = 53
+
+
+def fractional_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return the least k, for each number, with y 2^k an integer; 0 for y = 0, negative for large round numbers."""
+    mantissa, exponent = np.frexp(values)
+    digits = np.ldexp(np.abs(mantissa), _MANTISSA).astype(np.int64)
+    zero = digits == 0
+    _, last = np.frexp(np.where(zero, 1, digits & -digits).astype(np.float64))  # the last bit set is 2^(last - 1)
+    bits: npt.NDArray[np.int64] = np.where(zero, 0, _MANTISSA - exponent.astype(np.int64) - (last - 1))
+    return bits

@@ -1,0 +1,148 @@
+"""Running a mechanism under audit: calls that are counted, timed and checked."""
+
+import contextlib
+import io
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.auditing.outputs import Outputs, collect, short
+from deniable.errors import InputError
+
+Sampler = Callable[[Any], Any]
+Numbers = npt.NDArray[np.int64]
+
+
+class OutOfTimeError(InputError):
+    """The budget of seconds is spent before all samples are drawn."""
+
+
+class Runs:
+    """The runs of one audit.
+
+    Attributes:
+        calls: outputs drawn so far.
+    """
+
+    def __init__(self, sampler: Sampler, inputs: Sequence[Any], *, batched: bool, seconds: float | None) -> None:
+        self._sampler = sampler
+        self._inputs = inputs
+        self._batched = batched
+        self._seconds = seconds
+        self._start = time.perf_counter()
+        self.calls = 0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the audit began."""
+        return time.perf_counter() - self._start
+
+    def draw(self, numbers: Numbers) -> Outputs:
+        """Return one output for each input, given by number.
+
+        Raises:
+            InputError: the sampler raises, prints, or returns what cannot be audited.
+            OutOfTimeError: the budget of seconds is spent.
+        """
+        given = [self._inputs[number] for number in numbers]
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            raw = self._batch(given) if self._batched else [self._one(value) for value in given]
+        if printed.getvalue():
+            raise InputError(
+                f"The sampler printed {short(printed.getvalue())}: what is printed is an output that an audit of "
+                "returned values would miss. Return it, or silence it."
+            )
+        return collect(raw)
+
+    def _one(self, value: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
+        self._watch()
+        out = self._call(value, value)
+        self.calls += 1
+        return out
+
+    def _batch(self, given: Sequence[Any]) -> Sequence[Any]:
+        self._watch()
+        stack = np.stack(given) if isinstance(given[0], (np.ndarray, float, int)) else list(given)
+        out = self._call(stack, given[0])
+        if not isinstance(out, (Sequence, np.ndarray)) or isinstance(out, str) or len(out) != len(given):
+            size = f"{len(out)}" if isinstance(out, (Sequence, np.ndarray)) and not isinstance(out, str) else short(out)
+            raise InputError(f"A batched sampler must return one output for each input. Got {size} for {len(given)}.")
+        self.calls += len(given)
+        return out
+
+    def _call(self, argument: Any, example: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
+        try:
+            return self._sampler(argument)
+        except InputError:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise InputError(f"The sampler raised {short(why)} for the input {short(example)}.") from error
+
+    def _watch(self) -> None:
+        if self._seconds is not None and self.elapsed > self._seconds:
+            raise OutOfTimeError(
+                f"The sampler made {self.calls:,} calls in {self._seconds:g} seconds, fewer than asked for: ask for "
+                "fewer samples, give it more seconds, or choose the method anytime, which stops with what it has."
+            )
+
+
+def recorded(outputs: Sequence[Sequence[Any]]) -> Sampler:
+    """Return a sampler of input numbers that hands out outputs drawn before, each once, in order.
+
+    Raises:
+        InputError: when asked for more outputs than there are.
+    """
+    streams = [iter(given) for given in outputs]
+
+    def sampler(number: int) -> Any:  # noqa: ANN401 - whatever was recorded
+        try:
+            return next(streams[number])
+        except StopIteration:
+            raise InputError(f"Only {len(outputs[number])} outputs were recorded: ask for fewer samples.") from None
+
+    return sampler
+
+
+def command(arguments: Sequence[str], *, timeout: float, lines: bool = False) -> Sampler:
+    """Return a sampler that runs an external program: text on standard input, text on standard output.
+
+    Args:
+        arguments: program and arguments; no shell.
+        timeout: seconds for one run.
+        lines: the program answers line by line, so that one run serves many inputs; the sampler is
+            then a batched one.
+    """
+
+    def run(text: str) -> str:
+        try:
+            done = subprocess.run(  # noqa: S603 - running the user's program is the purpose
+                list(arguments), input=text.encode(), capture_output=True, timeout=timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise InputError(
+                f"The command {arguments[0]!r} did not end within {timeout:g} seconds: mend it, or raise --timeout."
+            ) from None
+        except OSError as error:
+            raise InputError(f"The command {arguments[0]!r} cannot be run: {error.strerror}.") from None
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            last = f" ({said[-1]})" if said else ""
+            raise InputError(f"The command {arguments[0]!r} failed with exit code {done.returncode}{last}.")
+        out = done.stdout.decode(errors="surrogateescape")
+        if not out.strip():
+            raise InputError(f"The command {arguments[0]!r} wrote nothing for the input {short(text)}.")
+        return out.removesuffix("\n").removesuffix("\r")
+
+    def batch(texts: Sequence[str]) -> list[str]:
+        answer = run("".join(f"{text}\n" for text in texts)).split("\n")
+        if len(answer) != len(texts):
+            raise InputError(f"The command must answer each line by one line. Got {len(answer)} for {len(texts)}.")
+        return answer
+
+    return batch if lines else (lambda text: run(f"{text}\n"))

@@ -1,0 +1,125 @@
+"""The Gaussian mechanism on a bounded domain, released on a grid."""
+
+import math
+from fractions import Fraction
+
+from randomgen import AESCounter
+
+from deniable.errors import InputError, positive
+from deniable.guarantees import ApproxDP
+from deniable.vectors.analytic import noise_ratio
+from deniable.vectors.domains import Array, Domain, number_within
+from deniable.vectors.grid import UP, Grid, exponent_of, noise_of
+from deniable.vectors.mechanism import VectorMechanism, check_domain
+from deniable.vectors.noise import discrete_gaussian
+
+_LARGEST_EPSILON = 1e9
+"""Beyond it the noise is finer than a 4,096th of any domain, which the grid refuses anyway."""
+_LEAST_DELTA, _LARGEST_DELTA = 1e-200, 0.999999
+"""The least is far above the n e^-999 by which the discrete Gaussian's delta can differ, see `charge`."""
+_DELTA_SHARE = 1 - 2.0**-30
+
+
+def charge(epsilon: float, n: int) -> float:
+    r"""Return how much epsilon the step from the continuous to the discrete Gaussian costs.
+
+    Let z be a grid point in Z^n, P_z the law of z plus discrete Gaussian noise of parameter s, and Q_z
+    that of z + N(0, s^2 I) rounded to integers. Rounding is post-processing, so whatever epsilon' and
+    delta' Theorem 8 gives for the distance of two grid points hold for Q. In one coordinate, with
+    p(k) = exp(-k^2 / 2 s^2) / Z and q(k) the normal mass of [k - 1/2, k + 1/2]::
+
+        q(k) s sqrt(2 pi) / exp(-k^2 / 2 s^2) = integral of exp(-u^2 / 2 s^2) cosh(k u / s^2) over |u| <= 1/2
+
+    which is at least exp(-1 / 24 s^2) by Jensen's inequality (cosh >= 1, the mean of u^2 is 1/12) and at
+    most sinh(v) / v <= exp(v^2 / 6) for v = k / 2 s^2, that is exp(k^2 / 24 s^4). By Poisson's summation
+    formula Z / (s sqrt(2 pi)) is from 1 to 1 + 3 exp(-2 pi^2 s^2), which for s >= 2^39 is 1 to more than
+    10^24 digits; ln of it is below 1 / 24 s^2. Hence::
+
+        -k^2 / 24 s^4 - 1 / 24 s^2  <=  ln p(k) - ln q(k)  <=  1 / 24 s^2
+
+    For any event A, with T the event that some noise coordinate exceeds R s, R^2 = 2 (epsilon + 1000)::
+
+        P_z(A) <= e^(n / 24 s^2) Q_z(A)
+               <= e^(n / 24 s^2) (e^epsilon' Q_z'(A) + delta')
+               <= e^(n / 24 s^2) (e^epsilon' (e^(n (R^2 + 1) / 24 s^2) P_z'(A) + Q_z'(T)) + delta')
+
+    and Q(T) <= n exp(-(R - 1 / 2 s)^2 / 2) <= n e^(-epsilon - 999). So the discrete Gaussian is
+    (epsilon, delta)-DP if epsilon' = epsilon - n (R^2 + 2) / 24 s^2, which this function takes at
+    s = 2^39, the least that a grid has: about n 2^-71.5; and if delta >= e^(n / 24 s^2) (delta' + n e^-999).
+    With n <= 2^24 and delta >= 1e-200 the latter holds for delta' = (1 - 2^-30) delta.
+    """
+    return n * (2 * (epsilon + 1000) + 2) / (24 * 2.0**78)
+
+
+class Gaussian(VectorMechanism):
+    """Clips, rounds to a grid and adds discrete Gaussian noise, calibrated analytically.
+
+    With S the l2 sensitivity of the domain, r(epsilon', delta') the least sigma / S that Balle and Wang
+    (2018), Theorem 8, allows (any epsilon > 0; see `noise_ratio`), and n coordinates::
+
+        g = 2^ceil(log2(r S 2^-40))                    step of the grid
+        s = ceil(r (S + sqrt(n) g) / g)                deviation of the noise in steps
+        y = g (rint(clip(x) / g) + Z),                 P(Z_i = k) proportional to exp(-k^2 / (2 s^2))
+
+    where epsilon' and delta' are epsilon and delta less what the discrete Gaussian costs: `charge`.
+
+    Args:
+        epsilon: of one row, > 0 and below 1e9.
+        delta: of one row, from 1e-200 to 0.999999.
+        domain: where inputs are clipped to.
+        seed: for tests only, see `VectorMechanism`.
+
+    Raises:
+        InputError: a parameter is outside its domain.
+    """
+
+    name = "gaussian"
+
+    def __init__(self, *, epsilon: float, delta: float, domain: Domain, seed: int | None = None) -> None:
+        super().__init__(seed=seed)
+        owner = type(self).__name__
+        self.epsilon = positive(owner, "epsilon", epsilon, upper=_LARGEST_EPSILON)
+        self.delta = number_within(owner, "delta", delta, _LEAST_DELTA, _LARGEST_DELTA)
+        self.domain = check_domain(owner, domain)
+
+    @property
+    def claim(self) -> ApproxDP:
+        """Epsilon and delta for any two inputs."""
+        source = "Balle and Wang 2018, Theorem 8, on a grid with exact integer noise (Canonne, Kamath, Steinke 2020)"
+        return ApproxDP(self.epsilon, self.delta, source)
+
+    def sensitivity(self, n: int) -> float:
+        """Return the l2 sensitivity of the domain."""
+        return self.domain.sensitivity(2, n)
+
+    def scale(self, n: int) -> float:
+        """Return g s, the standard deviation.
+
+        Raises:
+            InputError: epsilon and domain are too far from usual size for so many coordinates.
+        """
+        return self.grid(n).scale
+
+    def grid(self, n: int) -> Grid:
+        """Return step and noise for vectors (n,); raises as `scale` does."""
+        owner, sensitivity = type(self).__name__, self.sensitivity(n)
+        left = math.nextafter(self.epsilon - 1.001 * charge(self.epsilon, n), -math.inf)
+        if left <= 0:
+            raise InputError(
+                f"{owner} cannot serve {n} coordinates with epsilon {self.epsilon:g}; choose a larger one."
+            )
+        ratio = noise_ratio(left, self.delta * _DELTA_SHARE)
+        exponent = exponent_of(owner, ratio * sensitivity, self.domain.reach)
+        # No charge for the clip: its result lies in the domain exactly (see `Domain.clip`).
+        distance = Fraction(sensitivity) * UP / Fraction(2) ** exponent + Fraction(math.sqrt(n)) * UP
+        return Grid(exponent, noise_of(owner, Fraction(ratio) * distance))
+
+    def worst_pair(self, n: int) -> tuple[Array, Array]:
+        """Return two points of the domain that are farthest apart in l2."""
+        return self.domain.worst_pair(2, n)
+
+    def _release(self, rows: Array, generator: AESCounter) -> Array:
+        grid = self.grid(rows.shape[1])
+        points = grid.round(self.domain.clip(rows))
+        points += discrete_gaussian(generator, grid.noise, rows.shape)
+        return grid.place(points)

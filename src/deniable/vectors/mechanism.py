@@ -1,0 +1,158 @@
+"""The contract of a vector mechanism: a randomized map from vectors to vectors with a guarantee."""
+
+import abc
+import dataclasses
+import functools
+import math
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from randomgen import AESCounter
+
+from deniable.errors import InputError, NotTractable, bad_parameter
+from deniable.guarantees import ApproxDP, PureDP
+from deniable.randomness import key_from_seed
+from deniable.vectors.domains import Array, Domain, check_dimension
+from deniable.vectors.noise import generator_of
+
+
+class ExactLoss(NamedTuple):
+    """What a mechanism loses in truth, in nats: the largest log odds ratio over inputs and outputs.
+
+    Attributes:
+        upper: no two inputs and no output lose more; all rounding is in it.
+        lower: lost by ``pair`` at some output, computed from the integers that are released.
+        pair: the two inputs (n,); where the loss is infinite, some outputs of the first never come from
+            the second.
+    """
+
+    upper: float
+    lower: float
+    pair: tuple[Array, Array]
+
+
+class VectorMechanism(abc.ABC):
+    """A mechanism M: R^n -> R^n for any n; every row of an input is one record and protected by itself.
+
+    A mechanism is one file: a subclass that gives `claim`, `sensitivity`, `scale`, `worst_pair` and
+    `_release`, `_exact` where its loss is known, and one entry in `deniable.vectors.VECTOR_MECHANISMS`.
+
+    Args:
+        seed: for tests only: makes the draws of an instance repeatable, and its guarantee void.
+
+    Raises:
+        InputError: the seed is not an int.
+    """
+
+    name: ClassVar[str]
+    """Name in the registry and in reports."""
+
+    def __init__(self, *, seed: int | None = None) -> None:
+        if seed is not None:
+            key_from_seed(seed)  # raises
+        self.seed = seed
+
+    @property
+    @abc.abstractmethod
+    def claim(self) -> PureDP | ApproxDP:
+        """What is known of the mechanism when its noise is secret, for any two rows as neighbours."""
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP:
+        """The claim; refuted where the noise comes from a public seed."""
+        if self.seed is None:
+            return self.claim
+        return dataclasses.replace(self.claim, source="not private: public seed", standing="refuted")
+
+    @abc.abstractmethod
+    def sensitivity(self, n: int) -> float:
+        """Return the sensitivity that the noise for vectors (n,) is calibrated to, in units of the input."""
+
+    @abc.abstractmethod
+    def scale(self, n: int) -> float:
+        """Return the scale of the noise that vectors (n,) really get, in units of the input."""
+
+    @abc.abstractmethod
+    def worst_pair(self, n: int) -> tuple[Array, Array]:
+        """Return two inputs (n,) that lose the most."""
+
+    def exact(self, n: int) -> ExactLoss:
+        """Return the pure loss for vectors (n,), bounded from both sides; infinite under a public seed.
+
+        Raises:
+            InputError: the dimension cannot be served.
+            NotTractable: the mechanism has no finite pure loss and promises none.
+        """
+        if self.seed is not None:
+            return ExactLoss(math.inf, math.inf, self.worst_pair(n))
+        return self._exact(n)
+
+    def _exact(self, n: int) -> ExactLoss:
+        check_dimension(n)
+        raise NotTractable(
+            f"No pure loss of {type(self).__name__} is known: its guarantee is approximate, {self.claim}."
+        )
+
+    def release(self, x: npt.ArrayLike) -> Array:
+        """Return noisy vectors, float64 of the same shape; every row and every call has noise of its own.
+
+        Releasing the same row again spends its epsilon again.
+
+        Args:
+            x: (n,) one vector or (k, n) one per row, finite numbers.
+
+        Raises:
+            InputError: ``x`` is something else, or the parameters cannot serve its dimension.
+        """
+        array = _numbers(x)
+        rows = array.reshape(-1, array.shape[-1])
+        return self._release(rows, self._generator()).reshape(array.shape)
+
+    __call__ = release
+
+    @abc.abstractmethod
+    def _release(self, rows: Array, generator: AESCounter) -> Array:
+        """Return (k, n): noisy copies of the rows (k, n), which are checked."""
+
+    def _generator(self) -> AESCounter:
+        """Return the source of bits: one more key for every release, or the seed's stream, carried on.
+
+        No stream outlives a release, so that copies and forks of a process cannot share noise.
+        """
+        return generator_of() if self.seed is None else self._seeded
+
+    @functools.cached_property
+    def _seeded(self) -> AESCounter:
+        return generator_of(self.seed)
+
+
+def check_domain(owner: str, domain: object) -> Domain:
+    """Return the domain if it is one, else raise `InputError`."""
+    if not isinstance(domain, Domain):
+        raise bad_parameter(owner, "domain", "a Box, L1Ball or L2Ball", domain)
+    return domain
+
+
+def _numbers(x: npt.ArrayLike) -> Array:
+    """Return ``x`` as float64 (n,) or (k, n), or raise `InputError`."""
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise InputError("The vectors to release must be of one length. Got rows that differ; pad them.") from None
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"The vectors to release must be numbers. Got dtype {array.dtype}; convert them to float.")
+    if array.ndim not in {1, 2}:
+        raise InputError(f"The vectors to release must be (n,) or (k, n). Got shape {array.shape}; reshape them.")
+    if array.size == 0:
+        raise InputError(f"The vectors to release must not be empty. Got shape {array.shape}; leave them out.")
+    check_dimension(array.shape[-1])
+    with np.errstate(over="ignore"):  # a wider float beyond float64 becomes infinite, and is refused as that
+        numbers = array.astype(np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        place = tuple(int(i) for i in np.unravel_index(wrong[0], array.shape))
+        raise InputError(
+            f"The vectors to release must be finite. Got {numbers[place]} at index {place}; mend or drop that vector."
+        )
+    return numbers

@@ -1,0 +1,186 @@
+"""What every vector mechanism must hold: a test class that each mechanism's own test class inherits."""
+
+import copy
+import math
+import pickle
+import re
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.vectors import VECTOR_MECHANISMS, VectorMechanism
+
+SEED = 20_240_607
+BAD_INPUTS = {
+    "text": ["a", "b"],
+    "booleans": [True, False],
+    "complex": [1j],
+    "nothing": None,
+    "ragged": [[1.0], [1.0, 2.0]],
+    "number": 1.0,
+    "three axes": np.zeros((2, 2, 2)),
+    "empty": [],
+    "no coordinates": np.zeros((3, 0)),
+    "no rows": np.zeros((0, 3)),
+    "nan": [0.0, math.nan],
+    "infinite": [[0.0], [math.inf]],
+    "too wide": np.array([np.finfo(np.longdouble).max]),
+    "huge dimension": np.broadcast_to(0.0, (1 << 24) + 1),
+}
+
+
+def refused(call, *words):
+    """Hold that a call raises InputError in one line with these words in it."""
+    with pytest.raises(dn.InputError) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text
+    for word in words:
+        assert re.search(word, text), text
+
+
+class VectorMechanismContract:
+    """Inherit it, name the class ``Test...`` and set what is declared here.
+
+    Attributes:
+        mechanism: the class under test.
+        options: parameters of a usual instance.
+        bad: parameters that must be refused, each by an error that names it.
+        standing: of the guarantee of a usual instance.
+        source: words that the source of the guarantee must hold.
+        on_grid: whether outputs are multiples of a power of two near 2^-40 of the scale.
+        noisy: whether the noise differs from row to row.
+        seed_voids: whether a public seed voids the guarantee.
+    """
+
+    mechanism: ClassVar[type[VectorMechanism]]
+    options: ClassVar[dict[str, Any]]
+    bad: ClassVar[list[dict[str, Any]]] = []
+    standing: ClassVar[str] = "proved"
+    source: ClassVar[str]
+    on_grid: ClassVar[bool] = True
+    noisy: ClassVar[bool] = True
+    seed_voids: ClassVar[bool] = True
+
+    def make(self, **changes):
+        """Return an instance with some parameters changed."""
+        return self.mechanism(**(self.options | changes))
+
+    @pytest.mark.parametrize("shape", [(1,), (7,), (1, 1), (5, 3)])
+    def test_shape_out_is_shape_in(self, shape):
+        """An output has the input's shape, float64 and finite; calling is releasing; the input stays."""
+        x = np.full(shape, 0.25, dtype=np.float32)
+        for y in (self.make().release(x), self.make()(x.tolist()), self.make()(x.astype(np.int8))):
+            assert y.shape == shape
+            assert y.dtype == np.float64
+            assert np.isfinite(y).all()
+        assert (x == 0.25).all()
+
+    @pytest.mark.parametrize("name", BAD_INPUTS)
+    def test_unusable_inputs_are_refused_in_one_line(self, name):
+        """What cannot be released raises InputError: one line with value and mend."""
+        refused(lambda: self.make().release(BAD_INPUTS[name]), "Got", "; ")
+
+    def test_finite_inputs_of_any_size_are_served(self):
+        """The largest and smallest floats pass without a warning."""
+        x = np.array([[1.7e308, -1.7e308, 5e-324], [0.0, -0.0, 1e-310]])
+        assert np.isfinite(self.make().release(x)).all()
+
+    def test_bad_parameters_are_refused_in_one_line(self):
+        """Each parameter outside its domain raises InputError that names it."""
+        for changes in (*self.bad, {"seed": 1.5}, {"seed": True}):
+            refused(lambda changes=changes: self.make(**changes), *changes, "Got")
+
+    @pytest.mark.parametrize("n", [0, -1, 1.0, True, "3", (1 << 24) + 1])
+    def test_bad_dimensions_are_refused_in_one_line(self, n):
+        """Scale, sensitivity, exact loss and worst pair check the dimension."""
+        subject = self.make()
+        for method in (subject.scale, subject.sensitivity, subject.worst_pair, subject.exact):
+            refused(lambda method=method: method(n), "coordinates")
+
+    def test_parameters_are_keywords(self):
+        """No parameter can be given by position."""
+        with pytest.raises(TypeError):
+            self.mechanism(1.0)
+
+    def test_rows_get_noise_of_their_own(self):
+        """Equal rows come out different, without correlation between rows or coordinates."""
+        y = self.make(seed=SEED).release(np.full((4000, 4), 0.5))
+        if not self.noisy:
+            assert (y == 0.5).all()
+            return
+        assert len(np.unique(y[:, 0])) > 1900  # DPText adds zero to half of them
+        ranks = y.argsort(axis=0).argsort(axis=0)
+        assert np.abs(np.corrcoef(ranks.T) - np.eye(4)).max() < 0.08  # five deviations
+        assert abs(np.corrcoef(ranks[1:, 0], ranks[:-1, 0])[0, 1]) < 0.08
+
+    def test_noise_is_fresh_without_a_seed(self):
+        """Two releases differ, also by copies of one instance."""
+        x, subject = np.full((1, 64), 0.5), self.make()
+        twin = copy.deepcopy(pickle.loads(pickle.dumps(subject)))
+        outputs = [tuple(map(float, m.release(x)[0])) for m in (subject, subject, twin)]
+        assert len(set(outputs)) == (3 if self.noisy else 1)
+
+    def test_a_seed_makes_draws_repeatable(self):
+        """The same seed gives the same outputs in the same order of calls; another seed gives others."""
+        x = np.full((3, 16), 0.5)
+        one, same, other = self.make(seed=1), self.make(seed=1), self.make(seed=2)
+        first, second = one.release(x), one.release(x)
+        assert (same.release(x) == first).all()
+        assert (same.release(x) == second).all()
+        if self.noisy:
+            assert (first != second).any()
+            assert (other.release(x) != first).any()
+
+    def test_a_public_seed_is_not_private(self):
+        """With a seed the guarantee is refuted and the exact loss infinite."""
+        subject = self.make(seed=3)
+        if self.seed_voids:
+            assert subject.guarantee.standing == "refuted"
+            assert subject.guarantee.source == "not private: public seed"
+            assert subject.exact(2)[:2] == (math.inf, math.inf)
+        else:
+            assert subject.guarantee == self.make().guarantee
+
+    def test_outputs_lie_on_a_grid_that_the_input_does_not_move(self):
+        """Outputs are whole multiples of a step that depends on parameters and dimension alone."""
+        if not self.on_grid:
+            return
+        subject = self.make(seed=SEED)
+        step = 2.0 ** math.ceil(math.log2(subject.scale(3)) - 39)
+        step = next(g for g in (step / 4, step / 2, step) if g <= subject.scale(3) * 2.0**-38.9)
+        for value in (0.0, 1.0, 0.1, -math.pi):
+            y = subject.release(np.full((2000, 3), value)) / step
+            assert (y == np.rint(y)).all()
+            assert (np.rint(y) % 4 != 0).any()
+
+    def test_guarantee_says_what_it_rests_on(self):
+        """Guarantee and standing are as declared, and the claimed epsilon is the parameter."""
+        guarantee = self.make().guarantee
+        assert guarantee.standing == self.standing
+        assert self.source in guarantee.source
+        assert guarantee.epsilon == self.options.get("epsilon", 0.0)
+
+    @pytest.mark.parametrize("n", [1, 2, 64, 1000])
+    def test_exact_loss_and_standing_agree(self, n):
+        """Where the loss is known, a proved claim bounds it and a refuted one is exceeded; bounds are close."""
+        subject = self.make()
+        if isinstance(subject.guarantee, dn.ApproxDP):
+            with pytest.raises(dn.NotTractable, match=r"^[^\n]+$"):
+                subject.exact(n)
+            return
+        upper, lower, pair = subject.exact(n)
+        assert lower <= upper
+        assert all(x.shape == (n,) for x in pair)
+        if math.isfinite(upper):
+            assert lower >= upper * (1 - 1e-8)
+        if subject.guarantee.standing == "proved":
+            assert upper <= subject.guarantee.epsilon
+        elif n > 1:
+            assert lower > subject.guarantee.epsilon
+
+    def test_is_in_the_registry(self):
+        """The registry knows the class by its name."""
+        assert VECTOR_MECHANISMS[self.mechanism.name] is self.mechanism

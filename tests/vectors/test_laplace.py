@@ -1,0 +1,100 @@
+"""The Laplace mechanism: its law, its exact loss, and nothing in its last bits."""
+
+import math
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from deniable.vectors import Box, L1Ball, L2Ball, Laplace
+from tests.contracts.statistics import DRAWS, THRESHOLD
+from tests.vectors.contract import SEED, VectorMechanismContract, refused
+
+
+class TestLaplace(VectorMechanismContract):
+    """The contract, on an l2 ball, where sensitivity and dimension go together."""
+
+    mechanism = Laplace
+    options: ClassVar = {"epsilon": 1.0, "domain": L2Ball(1.0)}
+    bad: ClassVar = [{"epsilon": e} for e in (0, -1.0, math.nan, math.inf, "1", None, True)] + [
+        {"domain": 1.0},
+        {"domain": None},
+    ]
+    source = "Dwork"
+
+    @pytest.mark.parametrize("epsilon", [1e-3, 0.37, 3.0, 100.0])
+    @pytest.mark.parametrize("n", [1, 3, 5000])
+    @pytest.mark.parametrize("domain", [Box(0.0, 1.0), Box(-3.0, 0.1), L1Ball(0.3), L2Ball(7.0)], ids=repr)
+    def test_exact_loss_is_the_claim_and_nothing_is_wasted(self, domain, n, epsilon):
+        """The true loss lies at most epsilon, at least all but 2^-38 n / epsilon of it."""
+        subject = Laplace(epsilon=epsilon, domain=domain)
+        upper, lower, _ = subject.exact(n)
+        assert lower <= upper <= epsilon
+        assert lower >= epsilon * (1 - 2.0**-38 * (n / epsilon + n + 1))
+        assert subject.scale(n) == pytest.approx(subject.sensitivity(n) / epsilon, rel=2.0**-38 * (n / epsilon + 1))
+
+    def test_the_loss_of_the_worst_pair_is_what_the_law_says(self):
+        """At an output beyond both points the log odds, summed from the integer law, equal the lower bound."""
+        subject = Laplace(epsilon=0.8, domain=Box(-1.0, 2.0))
+        grid, (_, lower, (x, other)) = subject.grid(3), subject.exact(3)
+        y = grid.round(x) - 12_345
+        log_law = [-np.abs(y - grid.round(point)).sum() / grid.noise for point in (x, other)]
+        assert log_law[0] - log_law[1] == pytest.approx(lower, rel=1e-12)
+
+    def test_noise_has_the_scale_it_says_and_no_other(self):
+        """100,000 draws fit the Laplace law of the stated scale, and none 30 % off."""
+        subject = Laplace(epsilon=0.5, domain=Box(0.0, 1.0), seed=SEED)
+        noise = subject.release(np.full((DRAWS // 4, 4), 0.25)).ravel() - 0.25
+        assert stats.kstest(noise / subject.scale(4), stats.laplace.cdf).pvalue > THRESHOLD
+        for factor in (0.7, 1.3):
+            assert stats.kstest(noise / subject.scale(4) / factor, stats.laplace.cdf).pvalue < 1e-20
+
+    def test_noise_agrees_with_opendp(self):
+        """OpenDP's Laplace mechanism of the same scale gives the same law; one of 1.3 times the scale does not."""
+        dp = pytest.importorskip("opendp.prelude")
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
+        subject = Laplace(epsilon=1.0, domain=Box(0.0, 1.0), seed=SEED)
+        ours = subject.release(np.zeros((20_000, 1)))[:, 0]
+        for factor, agrees in ((1.0, True), (1.3, False)):
+            theirs = dp.m.make_laplace(*space, scale=factor * subject.scale(1))([0.0] * 20_000)
+            p = stats.ks_2samp(ours, theirs).pvalue
+            assert p > THRESHOLD if agrees else p < 1e-12
+
+    def test_clips_before_it_rounds(self):
+        """Inputs far outside and at the boundary have the same law: with one seed the same outputs."""
+        inside, outside = Laplace(epsilon=1.0, domain=Box(0, 1), seed=1), Laplace(epsilon=1.0, domain=Box(0, 1), seed=1)
+        assert (inside.release([0.0, 1.0]) == outside.release([-1e300, 1e300])).all()
+
+    def test_last_bits_do_not_betray_the_input(self):
+        """The event "small, and y 2^k no integer" gives textbook float noise away and says nothing of ours."""
+        draws, k = 20_000, 53
+
+        def seen(y):
+            return ((np.abs(y) < 0.5) & (y * 2.0**k != np.rint(y * 2.0**k))).mean()
+
+        textbook = np.random.default_rng(1).laplace(size=(2, draws))
+        assert seen(textbook[0]) > 0.2
+        assert seen(1.0 + textbook[1]) == 0
+        ours = Laplace(epsilon=1.0, domain=Box(0.0, 1.0), seed=SEED)
+        from_0, from_1 = (ours.release(np.full((draws, 1), value))[:, 0] for value in (0.0, 1.0))
+        assert seen(from_0) == seen(from_1) == 0
+        for bits in range(30, 60):
+            events = [((np.abs(y) < 0.5) & (y * 2.0**bits != np.rint(y * 2.0**bits))).mean() for y in (from_0, from_1)]
+            # Up to e^epsilon by right, with five deviations of leeway.
+            assert events[0] <= math.e * events[1] + 0.02
+
+    @pytest.mark.parametrize(
+        ("epsilon", "domain", "words"),
+        [
+            (1e5, Box(0.0, 1.0), "smaller epsilon"),
+            (1.0, Box(1e9, 1e9 + 1), "nearer to 0"),
+            (1e-14, Box(0.0, 1.0), "larger one"),
+            (1e-290, L2Ball(1e140), "usual size"),
+            (1e290, L2Ball(1e-140), "usual size"),
+        ],
+    )
+    def test_parameters_that_the_grid_cannot_serve_are_refused(self, epsilon, domain, words):
+        """Where float64 or int64 would lose digits there is an error, not a weaker guarantee."""
+        refused(lambda: Laplace(epsilon=epsilon, domain=domain).release([0.0] * 2), words)
