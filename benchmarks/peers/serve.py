@@ -1,9 +1,10 @@
 """Shared by the audit workers: open one mechanism of a package, then answer requests, a JSON line each.
 
-A request is ``{"draw": [words]}``, answered by ``{"draw": [outputs]}``; or ``{"law": FILE}``, answered
-by ``{"how": ..., "failing": p}`` after the matrix P (n, n) has been saved in FILE; or ``{"points": FILE}``,
-answered by ``{"metric": ...}`` after the vectors have been saved whose Euclidean distances the claim is
-about. Whatever is raised is answered by ``{"error": "one line"}``.
+A request is ``{"draw": [words]}``, answered by ``{"draw": [outputs], "raised": calls}``; or ``{"law": FILE}``,
+answered by ``{"how": ..., "note": ..., "raising": [words]}`` after the matrix P (n, n) has been saved in FILE;
+or ``{"points": FILE}``, answered by ``{"metric": ...}`` after the vectors have been saved whose Euclidean
+distances the claim is about. What cannot be had is answered by ``{"missing": ...}``, whatever is raised by
+``{"error": ...}``, both one line.
 
 Imports only what every peer's own environment has: the standard library and numpy.
 """
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+TRIES = 20
 Matrix = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -55,7 +57,8 @@ class Law:
 
     matrix: Matrix  # (n, n)
     how: str
-    failing: float = 0.0  # largest probability, over inputs, that the call raises instead of answering
+    note: str = ""  # what else was seen on the way
+    raising: tuple[str, ...] = ()  # words for which the package's call always raises
 
 
 class Mechanism:
@@ -64,6 +67,16 @@ class Mechanism:
     def __init__(self, job: Job) -> None:
         """Keep the job; subclasses open the package's object."""
         self.job = job
+        self.raised = 0
+
+    def again(self, call: Callable[[str], str], word: str) -> str:
+        """Return the first answer of a call that may raise at random; count how often it did."""
+        for _ in range(TRIES):
+            try:
+                return call(word)
+            except Exception:  # noqa: BLE001 - packages raise what their libraries raise
+                self.raised += 1
+        return call(word)
 
     def draw(self, words: list[str]) -> list[str]:
         """Return one output for each word, by the package's public call."""
@@ -114,11 +127,12 @@ def answer(mechanism: Mechanism, request: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to one request; an exception becomes a line of text."""
     try:
         if "draw" in request:
-            return {"draw": [str(word) for word in mechanism.draw(request["draw"])]}
+            mechanism.raised = 0
+            return {"draw": [str(word) for word in mechanism.draw(request["draw"])], "raised": mechanism.raised}
         if "law" in request:
             law = mechanism.law()
             np.save(request["law"], law.matrix)
-            return {"how": law.how, "failing": law.failing}
+            return {"how": law.how, "note": law.note, "raising": law.raising}
         points, metric = mechanism.points()
         np.save(request["points"], points)
     except NotImplementedError as error:

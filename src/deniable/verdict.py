@@ -100,18 +100,21 @@ class Verdict:
             return "none: with so few guesses no violation, however large, could have been seen"
         return f"a true epsilon of {detectable:.4g} would have been refuted nine times in ten, by the best attacker"
 
-    def _found(self) -> str:
-        if self.samples:
-            return f"in truth at least {self.lower_bound:.6g} with {100 * self.confidence:g} % confidence"
-        if self.status == "refuted":
-            return f"in truth at least {self.lower_bound:.6g}"
+    def _found(self) -> str:  # noqa: PLR0911 - one return for each kind of evidence
+        sampled = f" with {100 * self.confidence:g} % confidence" if self.samples else ""
+        least = f"in truth at least {self.lower_bound:.6g}{sampled}"
+        if math.isinf(self.lower_bound):
+            return "in truth infinite"
+        if self.samples or self.status == "refuted":
+            return least
         if math.isinf(self.epsilon):
-            return f"in truth at least {self.lower_bound:.6g}, no upper bound known"
+            return f"{least}, no upper bound known"
         if self.witness is None:
             return "nothing computed"
         if self.status != "proved":
             return f"in truth between {self.lower_bound:.6g} and {self.epsilon:.6g}"
-        return f"exact {self.epsilon:.6g}, {max(100 * self.unused, 0):.3g} % of it unused"
+        unused = f", {max(100 * self.unused, 0):.3g} % of it unused" if self.claim else ""
+        return f"exact {self.epsilon:.6g}{unused}"
 
 
 def finite(value: Any) -> Any:  # noqa: ANN401 - any JSON value

@@ -53,10 +53,10 @@ class TestGaussian(VectorMechanismContract):
     @pytest.mark.parametrize("domain", [Box(0.0, 1.0), L1Ball(2.0), L2Ball(2.0)], ids=repr)
     @pytest.mark.parametrize("n", [1, 300, 1 << 20])
     def test_scale_is_the_calibrated_one_plus_what_rounding_costs(self, domain, n):
-        """Deviation over sensitivity is at least the analytic ratio r and little more: 2^-38 r sqrt(n) of it."""
+        """Deviation over sensitivity is at least the analytic ratio, sqrt(n) steps charged, and little more."""
         subject = Gaussian(epsilon=0.7, delta=1e-5, domain=domain)
-        least = noise_ratio(0.7, 1e-5) * subject.sensitivity(n)
-        assert least < subject.scale(n) < least * (1 + 2.0**-38 * (noise_ratio(0.7, 1e-5) * math.sqrt(n) + 100))
+        least = noise_ratio(0.7, 1e-5) * (subject.sensitivity(n) + math.sqrt(n) * subject.grid(n).step)
+        assert least < subject.scale(n) < least * (1 + 2.0**-31)
         assert subject.grid(n).noise >= 1 << 39
 
     @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0, 1000.0])

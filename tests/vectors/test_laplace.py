@@ -1,6 +1,7 @@
 """The Laplace mechanism: its law, its exact loss, and nothing in its last bits."""
 
 import math
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -29,8 +30,10 @@ class TestLaplace(VectorMechanismContract):
     def test_exact_loss_is_the_claim_and_nothing_is_wasted(self, domain, n, epsilon):
         """The true loss lies at most epsilon, at least all but 2^-38 n / epsilon of it."""
         subject = Laplace(epsilon=epsilon, domain=domain)
-        upper, lower, _ = subject.exact(n)
+        upper, lower, pair = subject.exact(n)
         assert lower <= upper <= epsilon
+        grid = subject.grid(n)
+        assert Fraction(lower) <= Fraction(grid.apart(*domain.clip(np.array(pair)))) / grid.noise
         assert lower >= epsilon * (1 - 2.0**-38 * (n / epsilon + n + 1))
         assert subject.scale(n) == pytest.approx(subject.sensitivity(n) / epsilon, rel=2.0**-38 * (n / epsilon + 1))
 

@@ -112,6 +112,7 @@ def test_this_machines_exp_is_as_right_as_the_coin_needs():
             abs(mpmath.mpf(float(y)) - mpmath.exp(-mpmath.mpf(float(v)))) for v, y in zip(x, np.exp(-x), strict=True)
         )
     assert worst < 2.0**-50
+    assert noise.CLOSE >= 2.0**-46
 
 
 @pytest.mark.parametrize("kind", SAMPLERS)

@@ -59,7 +59,10 @@ def linear(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
         fitted = make_pipeline(CountVectorizer(analyzer=_placed_tokens, binary=True), model)
         return _probabilities(fitted.fit(list(outputs.strings), labels), lambda seen: list(seen.strings), len(inputs))
     low, high = _range(inputs, outputs)
-    features = lambda seen: np.hstack([seen.values, np.clip(seen.values, low, high)])  # noqa: E731
+
+    def features(seen: Outputs) -> Array:
+        return np.hstack([seen.values, np.clip(seen.values, low, high)])
+
     fitted = make_pipeline(StandardScaler(), model).fit(features(outputs), labels)
     return _probabilities(fitted, features, len(inputs))
 

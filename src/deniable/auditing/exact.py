@@ -8,12 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from deniable.auditing.exact_vectors import verify_vectors
 from deniable.auditing.matrix import MOST, worst_triple
 from deniable.cache import bypassed
 from deniable.errors import InputError, NotTractable, bad_parameter, positive
 from deniable.parallel import each
 from deniable.space import Space
 from deniable.space.metrics import Array
+from deniable.vectors import VectorMechanism
 from deniable.verdict import Status, Verdict, Witness
 from deniable.words import WordMechanism, law
 from deniable.words.exponential import Exponential, finding_name, prove
@@ -31,10 +33,11 @@ _TINY = 1e-300
 
 
 def verify(
-    subject: "WordMechanism | npt.ArrayLike",
+    subject: "WordMechanism | VectorMechanism | npt.ArrayLike",
     *,
     space: Space | None = None,
     epsilon: float | None = None,
+    dimension: int | None = None,
     cache: bool = True,
     workers: int | None = None,
 ) -> Verdict:
@@ -43,13 +46,15 @@ def verify(
     - A law of the exponential family: all pairs and outputs, in O(n^2), at any size.
     - Another known law, or a matrix: all pairs and outputs, in O(n^3), up to 3,000 inputs. Beyond
       that a mechanism's verdict says which inputs and outputs were compared; a matrix is refused.
+    - A vector mechanism: all inputs and outputs of a dimension, from the law of its noise.
     - No known law: the theorem that the mechanism's guarantee cites.
 
     Args:
-        subject: a word mechanism; or P (n, n), P[w, y] the probability that word w of the space
+        subject: a word or a vector mechanism; or P (n, n), P[w, y] the probability that word w of the space
             gives word y, in the order of ``space.words``.
         space: the matrix's space.
         epsilon: the matrix's claim, per unit of distance.
+        dimension: n, of a vector mechanism's inputs (n,).
         cache: use, and keep, results in the cache, where fingerprints of the space and of the very
             law tell them apart; False computes all anew, calibration included unless it was used.
         workers: threads.
@@ -58,6 +63,8 @@ def verify(
         InputError: the subject is neither, or is no probability matrix over the space.
         NotTractable: a matrix of more than 3,000 words; the message says the cost.
     """
+    if isinstance(subject, VectorMechanism):
+        return verify_vectors(subject, dimension)
     if isinstance(subject, WordMechanism):
         if space is not None or epsilon is not None:
             raise InputError("verify takes space and epsilon with a matrix only: a mechanism has its own.")

@@ -16,6 +16,7 @@ different pairs pool, each with its own cap.
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -156,8 +157,7 @@ def detectable(game: Game, guesses: Numbers, claim: float, alpha: float, delta: 
     critical = _critical(counted, game.caps(claim), level)
     if critical > counted.sum():
         return math.inf
-    seen = lambda epsilon: _tail(critical, counted, game.caps(epsilon)) >= POWER  # noqa: E731
-    return claim if seen(claim) else _largest(lambda epsilon: not seen(epsilon), claim)
+    return _refuted_from(game, counted, critical, claim)
 
 
 def detectable_anytime(game: Game, guesses: Numbers, claim: float, alpha: float) -> float:
@@ -171,8 +171,16 @@ def detectable_anytime(game: Game, guesses: Numbers, claim: float, alpha: float)
     critical = _least(convinced, total)
     if critical > total:
         return math.inf
-    seen = lambda epsilon: _tail(critical, guesses, game.caps(epsilon)) >= POWER  # noqa: E731
-    return claim if seen(claim) else _largest(lambda epsilon: not seen(epsilon), claim)
+    return _refuted_from(game, guesses, critical, claim)
+
+
+def _refuted_from(game: Game, guesses: Numbers, critical: int, claim: float) -> float:
+    """Return the least epsilon at which so many guesses are right, or more, with probability 90 %."""
+
+    def unseen(epsilon: float) -> bool:
+        return _tail(critical, guesses, game.caps(epsilon)) < POWER
+
+    return _largest(unseen, claim) if unseen(claim) else claim
 
 
 def _tail(right: int, guesses: Numbers, caps: Array) -> float:
@@ -223,7 +231,7 @@ def _critical(guesses: Numbers, caps: Array, alpha: float) -> int:
     return _least(lambda right: _tail(right, guesses, caps) <= alpha, int(guesses.sum()))
 
 
-def _least(holds: Any, total: int) -> int:  # noqa: ANN401 - a predicate of an int
+def _least(holds: Callable[[int], bool], total: int) -> int:
     """Return the least number in 1 ... total that a growing predicate holds for, else total + 1."""
     low, high = 0, total + 1
     while high - low > 1:
@@ -232,7 +240,7 @@ def _least(holds: Any, total: int) -> int:  # noqa: ANN401 - a predicate of an i
     return high
 
 
-def _largest(holds: Any, start: float = 0.0, steps: int = _STEPS) -> float:  # noqa: ANN401 - a predicate of a float
+def _largest(holds: Callable[[float], bool], start: float = 0.0, steps: int = _STEPS) -> float:
     """Return a number up to which a falling predicate holds, from ``start``, where it does."""
     low, high = start, max(2 * start, 1.0)
     while holds(high):

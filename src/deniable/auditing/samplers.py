@@ -65,7 +65,7 @@ class Runs:
         self.calls += 1
         return out
 
-    def _batch(self, given: Sequence[Any]) -> Sequence[Any]:
+    def _batch(self, given: Sequence[Any]) -> list[Any]:
         self._watch()
         stack = np.stack(given) if isinstance(given[0], (np.ndarray, float, int)) else list(given)
         out = self._call(stack, given[0])
@@ -73,7 +73,7 @@ class Runs:
             size = f"{len(out)}" if isinstance(out, (Sequence, np.ndarray)) and not isinstance(out, str) else short(out)
             raise InputError(f"A batched sampler must return one output for each input. Got {size} for {len(given)}.")
         self.calls += len(given)
-        return out
+        return list(out)
 
     def _call(self, argument: Any, example: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
         try:
