@@ -100,7 +100,7 @@ class Verdict:
             return "none: with so few guesses no violation, however large, could have been seen"
         return f"a true epsilon of {detectable:.4g} would have been refuted nine times in ten, by the best attacker"
 
-    def _found(self) -> str:  # noqa: PLR0911 - one return for each kind of evidence
+    def _found(self) -> str:
         sampled = f" with {100 * self.confidence:g} % confidence" if self.samples else ""
         least = f"in truth at least {self.lower_bound:.6g}{sampled}"
         if math.isinf(self.lower_bound):
