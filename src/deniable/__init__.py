@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from deniable.guarantees import ApproxDP, MetricDP, PureDP
     from deniable.space import Metric, Space
     from deniable.text import Certificate, TextPrivatizer
+    from deniable.vectors import ADePT, Box, DPText, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
     from deniable.verdict import Verdict, Witness
     from deniable.words import (
         TEM,
@@ -26,36 +27,51 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ADePT": "deniable.vectors",
     "ApproxDP": "deniable.guarantees",
+    "audit": "deniable.auditing",
+    "Box": "deniable.vectors",
     "CalibratedExponential": "deniable.words",
     "Certificate": "deniable.text",
     "DeniableError": "deniable.errors",
+    "DPText": "deniable.vectors",
+    "Gaussian": "deniable.vectors",
     "InputError": "deniable.errors",
+    "L1Ball": "deniable.vectors",
+    "L2Ball": "deniable.vectors",
+    "Laplace": "deniable.vectors",
     "Metric": "deniable.space",
     "MetricDP": "deniable.guarantees",
     "MultivariateLaplace": "deniable.words",
     "NotTractable": "deniable.errors",
     "PureDP": "deniable.guarantees",
+    "recovery": "deniable.words",
     "Space": "deniable.space",
     "TEM": "deniable.words",
     "TextPrivatizer": "deniable.text",
     "TightExponential": "deniable.words",
     "TruncatedGumbel": "deniable.words",
+    "VectorMechanism": "deniable.vectors",
     "Verdict": "deniable.verdict",
+    "verify": "deniable.auditing",
     "Witness": "deniable.verdict",
     "WordMechanism": "deniable.words",
-    "audit": "deniable.auditing",
-    "recovery": "deniable.words",
-    "verify": "deniable.auditing",
 }
 
 __all__ = [
     "TEM",
+    "ADePT",
     "ApproxDP",
+    "Box",
     "CalibratedExponential",
     "Certificate",
+    "DPText",
     "DeniableError",
+    "Gaussian",
     "InputError",
+    "L1Ball",
+    "L2Ball",
+    "Laplace",
     "Metric",
     "MetricDP",
     "MultivariateLaplace",
@@ -65,6 +81,7 @@ __all__ = [
     "TextPrivatizer",
     "TightExponential",
     "TruncatedGumbel",
+    "VectorMechanism",
     "Verdict",
     "Witness",
     "WordMechanism",

@@ -27,7 +27,7 @@ def cores() -> int:
 
 def each(work: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None) -> list[Result]:
     """Return ``[work(item) for item in items]``, computed by ``workers`` threads (default: all)."""
-    report = _WATCHER.get() or _unseen
+    report = reporter()
     with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(workers or cores()) as pool:
         futures = [pool.submit(work, item) for item in items]
         results: list[Result] = []
@@ -41,6 +41,11 @@ def each(work: Callable[[Item], Result], items: Iterable[Item], workers: int | N
                 future.cancel()
             raise
         return results
+
+
+def reporter() -> Callable[[int, int], None]:
+    """Return who is told of progress, ``report(done, total)``: whoever watches, or nobody."""
+    return _WATCHER.get() or _unseen
 
 
 def _unseen(done: int, total: int) -> None:

@@ -103,8 +103,9 @@ def audit(
         delta: of an (epsilon, delta) claim, in [0, 1).
         confidence: of the lower bound, in (0, 1).
         samples: calls of the sampler, a third of them for fitting.
-        method: ``coin``, ``candidates`` or ``pooled`` as the inputs are given (``auto``);
-            ``precision`` looks at the last bits of floats only; ``anytime`` stops as soon as the
+        method: ``auto`` plays the game that the inputs make, with every attacker; ``coin``,
+            ``pooled`` or ``candidates`` name that game, and look at values only; ``precision``
+            looks at the last bits of floats only; ``anytime`` is ``auto`` that stops as soon as the
             claim is refuted, or at ``samples`` or ``seconds``.
         batched: the sampler takes m inputs (a list, or an array with numbers stacked in its first
             axis) and returns m outputs, each with randomness of its own.
@@ -131,11 +132,18 @@ def audit(
     runs = Runs(sampler, game.inputs, batched=batched, seconds=seconds)
     coins = np.random.default_rng(seed)
     play = _anytime if method == "anytime" else _fixed
-    return play(game, tested, runs, samples, coins, [method] if method == "precision" else None)
+    return play(game, tested, runs, samples, coins, _attackers(method))
+
+
+def _attackers(method: Method) -> Sequence[str]:
+    """Return who may play: last bits and values, or one of the two."""
+    if method == "precision":
+        return ["precision"]
+    return [name for name in ATTACKERS if name != "precision" or method in {"auto", "anytime"}]
 
 
 def _fixed(
-    game: Game, claim: _Claim, runs: Runs, samples: int, coins: np.random.Generator, allowed: list[str] | None
+    game: Game, claim: _Claim, runs: Runs, samples: int, coins: np.random.Generator, allowed: Sequence[str]
 ) -> Verdict:
     """Fit on a third of the samples, guess on the others, and bound the loss once."""
     held = max(int(samples * _FITTED), LEAST // 2)
@@ -152,7 +160,7 @@ def _fixed(
 
 
 def _anytime(
-    game: Game, claim: _Claim, runs: Runs, samples: int, coins: np.random.Generator, allowed: list[str] | None
+    game: Game, claim: _Claim, runs: Runs, samples: int, coins: np.random.Generator, allowed: Sequence[str]
 ) -> Verdict:
     """Play in rounds, each with an attacker fitted on all before it, until convinced or out of budget."""
     sets, places = _balanced(game, max(_FIRST, 4 * len(game.inputs)), coins)
@@ -186,7 +194,7 @@ def _best(
     sets: Numbers,
     places: Numbers,
     ahead: int,
-    allowed: Sequence[str] | None,
+    allowed: Sequence[str],
 ) -> _Player:
     """Return the attacker, and its threshold, that do best on these trials by cross-fitting, fitted on all.
 
@@ -195,13 +203,13 @@ def _best(
     labels = game.sets[sets, places]
     folds = np.empty(len(labels), dtype=np.int64)
     folds[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % _FOLDS  # every input in each
-    names = list(allowed or suitable(game.inputs, outputs))
+    names = [name for name in suitable(game.inputs, outputs) if name in allowed]
     if not names:
+        need = "floats as outputs, or more samples" if allowed == ["precision"] else "more samples"
         raise InputError(
-            f"{len(outputs)} runs are too few to fit an attacker to {len(game.inputs)} inputs: ask for more samples."
+            f"No attacker can be fitted to {len(outputs)} outputs of {len(game.inputs)} inputs: give {need}. "
+            f"Got {outputs.form}."
         )
-    if allowed and not set(allowed) <= set(suitable(game.inputs, outputs)):
-        raise InputError(f"The method {allowed[0]!r} needs floats as outputs, and more samples. Got {outputs.form}.")
     best: _Player | None = None
     for name in names:
         fit = ATTACKERS[name]

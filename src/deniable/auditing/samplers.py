@@ -2,9 +2,10 @@
 
 import contextlib
 import io
+import math
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from deniable.auditing.outputs import Outputs, collect, short
 from deniable.errors import InputError
+from deniable.parallel import reporter
 
 Sampler = Callable[[Any], Any]
 Numbers = npt.NDArray[np.int64]
@@ -51,7 +53,7 @@ class Runs:
         given = [self._inputs[number] for number in numbers]
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            raw = self._batch(given) if self._batched else [self._one(value) for value in given]
+            raw = self._batch(given) if self._batched else self._each(given)
         if printed.getvalue():
             raise InputError(
                 f"The sampler printed {short(printed.getvalue())}: what is printed is an output that an audit of "
@@ -59,10 +61,15 @@ class Runs:
             )
         return collect(raw)
 
-    def _one(self, value: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
-        self._watch()
-        out = self._call(value, value)
-        self.calls += 1
+    def _each(self, given: Sequence[Any]) -> list[Any]:
+        report = reporter()
+        report(0, len(given))
+        out = []
+        for value in given:
+            self._watch()
+            out.append(self._call(value, value))
+            self.calls += 1
+            report(len(out), len(given))
         return out
 
     def _batch(self, given: Sequence[Any]) -> list[Any]:
@@ -92,21 +99,32 @@ class Runs:
             )
 
 
-def recorded(outputs: Sequence[Sequence[Any]]) -> Sampler:
-    """Return a sampler of input numbers that hands out outputs drawn before, each once, in order.
+def recorded(outputs: Mapping[str, Sequence[Any]]) -> Sampler:
+    """Return a sampler that hands out outputs drawn before, each once, in order, by the name of their input.
 
     Raises:
         InputError: when asked for more outputs than there are.
     """
-    streams = [iter(given) for given in outputs]
+    streams = {name: iter(given) for name, given in outputs.items()}
 
-    def sampler(number: int) -> Any:  # noqa: ANN401 - whatever was recorded
+    def sampler(name: str) -> Any:  # noqa: ANN401 - whatever was recorded
         try:
-            return next(streams[number])
+            return next(streams[name])
         except StopIteration:
-            raise InputError(f"Only {len(outputs[number])} outputs were recorded: ask for fewer samples.") from None
+            raise InputError(
+                f"Only {len(outputs[name])} outputs of {name!r} are there: ask for fewer samples."
+            ) from None
 
     return sampler
+
+
+def usable(count: int) -> int:
+    """Return how many of ``count`` outputs of each of two inputs an audit can be sure to find when it tosses coins.
+
+    Half of s samples come from each input, but for 6 standard deviations of the two thirds that are tossed.
+    """
+    spread = 6 * math.sqrt(2 / 3) / 2
+    return int((math.sqrt(spread**2 + 2 * count) - spread) ** 2)
 
 
 def command(arguments: Sequence[str], *, timeout: float, lines: bool = False) -> Sampler:

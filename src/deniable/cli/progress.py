@@ -20,7 +20,7 @@ _SOON = 2.0
 
 @contextmanager
 def passes(label: str) -> Iterator[None]:
-    """Show each pass over all pairs of words: a bar with the time left, or an estimate if it is long."""
+    """Show each pass of long work: a bar with the time left, or an estimate if it is long."""
     if sys.stderr.isatty():
         with _bar() as bar, watched(_Bars(label, bar)):
             yield
@@ -59,7 +59,7 @@ class _Estimate:
         whole = spent * total / done
         if not self._told and spent > _SOON and whole > _LONG:
             self._told = True
-            typer.echo(f"{self._label}: about {whole:.0f} s a pass, usually 2 to 10 passes", err=True)
+            typer.echo(f"{self._label}: about {whole:.0f} s for this pass", err=True)
 
 
 def _bar() -> "Progress":

@@ -22,7 +22,7 @@ def _sampled(seed: int) -> Verdict:
 ENTRY = Entry(
     name="adept",
     source="Krishna et al. 2021, Theorem 1; refuted by Habernal 2021, Theorem 5.1",
-    claim="1-DP for any two vectors, n = 8",
+    claim="1-DP, n = 8",
     flaw="noise of scale 2C/epsilon for an l1 sensitivity of 2C sqrt(n): the loss is epsilon sqrt(n)",
     sampled=_sampled,
     sampled_status="refuted",

@@ -35,7 +35,7 @@ def _sampled(seed: int) -> Verdict:
 ENTRY = Entry(
     name="adept-unclipped",
     source="the ADePT of Habernal 2022, Section 5",
-    claim="1-DP for zeros against ones, n = 8",
+    claim="1-DP, n = 8",
     flaw="noise for one coordinate, released for n: the loss is epsilon n",
     sampled=_sampled,
     sampled_status="refuted",

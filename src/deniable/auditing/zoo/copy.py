@@ -29,7 +29,7 @@ def _sampled(seed: int) -> Verdict:
 ENTRY = Entry(
     name="copy",
     source="control of Habernal 2022, Section 5",
-    claim="1-DP for zeros against ones, n = 8",
+    claim="1-DP, n = 8",
     flaw="no noise at all",
     sampled=_sampled,
     sampled_status="refuted",

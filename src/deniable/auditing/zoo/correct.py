@@ -88,7 +88,7 @@ ENTRIES = (
     Entry(
         name="half-sum",
         source="control of a published sanity check, taken there for broken",
-        claim="1-DP for zeros against ones, n = 8",
+        claim="1-DP, n = 8",
         flaw="",
         sampled=_half_sum,
         sampled_status="not refuted",
@@ -103,6 +103,6 @@ ENTRIES = (
     _entry("adept-l1", "1-DP, n = 8", _vectors(functools.partial(ADePT, epsilon=1.0, clip="l1"))),
     _entry("adept-true", "1-DP, n = 8", _vectors(functools.partial(ADePT, epsilon=1.0, sensitivity="true"))),
     _entry("dptext-corrected", "1-DP, n = 8", _vectors(functools.partial(DPText, epsilon=1.0, sampler="corrected"))),
-    _entry("tem", "4-metric-DP on 1,000 words", _words(functools.partial(TEM, epsilon=4.0))),
-    _entry("calibrated", "4-metric-DP on 1,000 words", _words(functools.partial(CalibratedExponential, epsilon=4.0))),
+    _entry("tem", "4-metric-DP, 1,000 words", _words(functools.partial(TEM, epsilon=4.0))),
+    _entry("calibrated", "4-metric-DP, 1,000 words", _words(functools.partial(CalibratedExponential, epsilon=4.0))),
 )

@@ -25,7 +25,7 @@ def _sampled(seed: int) -> Verdict:
 ENTRY = Entry(
     name="dptext",
     source="Beigi et al. 2019, Equation 9; refuted by Habernal 2022, Theorem 3.2",
-    claim="1-DP for zeros against ones, n = 8",
+    claim="1-DP, n = 8",
     flaw="the noise is never negative, so the support moves with the input",
     sampled=_sampled,
     sampled_status="refuted",

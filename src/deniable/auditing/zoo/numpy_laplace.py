@@ -30,7 +30,7 @@ def _sampled(seed: int) -> Verdict:
 ENTRY = Entry(
     name="numpy-laplace",
     source="the textbook sampler (Mironov 2012)",
-    claim="1-DP for 0 against 1",
+    claim="1-DP, n = 1",
     flaw="the last bits of a float show what the noise was added to",
     sampled=_sampled,
     sampled_status="refuted",

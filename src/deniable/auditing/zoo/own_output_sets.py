@@ -49,7 +49,7 @@ def _sampled(seed: int) -> Verdict:
 ENTRY = Entry(
     name="own-output-sets",
     source="word mechanisms with custom output sets, where words of different sets are claimed for too",
-    claim="1-metric-DP on 1,000 words",
+    claim="1-metric-DP, 1,000 words",
     flaw="a word outside the other's set tells the two apart for certain",
     sampled=_sampled,
     sampled_status="refuted",

@@ -41,7 +41,7 @@ def _sampled(seed: int) -> Verdict:
 ENTRY = Entry(
     name="tem-input-for-bottom",
     source="a published implementation of TEM (docs/peers.md)",
-    claim="4-metric-DP on 1,000 words",
+    claim="4-metric-DP, 1,000 words",
     flaw="words beyond gamma never come out, and which those are depends on the input",
     sampled=_sampled,
     sampled_status="not refuted",
