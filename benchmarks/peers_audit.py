@@ -38,8 +38,9 @@ sys.path.append(str(Path(__file__).resolve().parent / "peers"))
 
 import checks
 import client
+import tables
 from claims import CASES, Case
-from peers import Formatter, Subject, count, default_work, environment, positive, say, show, table_line
+from peers import Formatter, Subject, count, default_work, environment, positive, say
 
 import deniable as dn
 
@@ -47,10 +48,7 @@ SEED = 20_210_607
 TESTED = 4  # words whose draws are compared with the law
 SPLIT = ("cannot", "gonna", "gotta", "wanna")  # one word that NLTK makes two tokens of
 FLOOR = 2e-300  # a worker writes 1e-300 for what is rarer
-SLACK = 1e-9  # relative; a law that spends just what is claimed is not "undecided" for rounding
-ANY = "between any two words"
-HEADER = ("package", "mechanism", "claim", "checked", "verdict", "epsilon", "witness", "samples", "seconds", "notes")
-ASIDE = ("package", "mechanism", "unknown words unchanged", "known words gave one", "equal in two processes", "raised")
+SLACK = 1e-8  # relative; a law that spends just what is claimed is not "undecided" for rounding
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -63,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
         report = {"machine": machine(), "size": options.size, "seed": options.seed, "rows": rows}
         if options.json:
             options.json.write_text(json.dumps(finite(report), indent=2) + "\n", encoding="utf-8")
-        print_tables(report)
+        tables.show_all(report)
     except (OSError, ValueError, dn.DeniableError) as error:
         parser.exit(2, f"{parser.prog}: {' '.join(str(error).split())}\n")
 
@@ -80,7 +78,9 @@ def command_line() -> argparse.ArgumentParser:
     add("--size", type=count, default=1_000, help="most frequent words of letters in it (default: 1000)")
     add("--draws", type=count, default=1_000, help=f"for each of {TESTED} words compared with a law (default: 1000)")
     add("--samples", type=count, help="of a black-box audit (default: 6000, in the small spaces 60000)")
-    add("--seed", type=int, default=SEED, help="of our own choices; the packages draw as they do (default: %(default)s)")
+    add(
+        "--seed", type=int, default=SEED, help="of our own choices; the packages draw as they do (default: %(default)s)"
+    )
     add("--limit", type=positive, default=600.0, help="seconds after which a worker is stopped (default: 600)")
     add("--work", type=Path, default=default_work(), metavar="DIR", help="where the packages' environments are made, "
         "and found the next time (default: %(default)s)")  # fmt: skip
@@ -118,7 +118,7 @@ def audited(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     given = client.words(case.space, options.size)
     epsilon = case.epsilon or least_gumbel(given.vectors)
     row: dict[str, Any] = dataclasses.asdict(case) | {"version": case.version, "epsilon": epsilon}
-    row["words"] = len(given.names)
+    row |= {"space": given.name, "words": len(given.names)}
     options.work.mkdir(parents=True, exist_ok=True)
     try:
         python = environment(options.work, Subject(case.package, "audit", case.mechanism, "", case.version))
@@ -152,14 +152,19 @@ def examined(
     usable = [name for name in given.names if name not in SPLIT]
     try:
         matrix, law = worker.law()
-    except client.Refused:
+    except client.RefusedError:
         result |= black_box(worker, given, points, epsilon, options)
     else:
         verdict = dn.verify(matrix, space=space, epsilon=epsilon)
         usable = [name for name in usable if name not in law["raising"]]
         tested = rng.permutation(usable)[:TESTED].tolist()
         fit = checks.chi_square(worker, matrix, given.names, tested, options.draws)
-        result |= {"checked": "exact law", "law": law | {"fit": fit}, "verdict": plain(verdict), "samples": fit["draws"]}
+        result |= {
+            "checked": "exact law",
+            "law": law | {"fit": fit},
+            "verdict": plain(verdict),
+            "samples": fit["draws"],
+        }
         result["zeros"] = float((matrix == 0).mean())
         result["floored"] = verdict.status == "refuted" and bool(((matrix > 0) & (matrix < FLOOR)).any())
         if not (matrix > 0).all():
@@ -197,71 +202,6 @@ def finite(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, list | tuple):
         return [finite(held) for held in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# The report
-
-
-def print_tables(report: dict[str, Any]) -> None:
-    """Print what was found of the laws, then of unknown words and fresh processes."""
-    held = report["machine"]
-    show(f"{held['processors']} processors, load {held['load_before']:.1f} before; {held['platform']}; "
-         f"Python {held['python']}\n")  # fmt: skip
-    for header, cells in ((HEADER, main_cells), (ASIDE, aside_cells)):
-        show(table_line(header))
-        show(table_line(["---"] * len(header)))
-        for row in report["rows"]:
-            show(table_line(cells(row)))
-        show("")
-
-
-def main_cells(row: dict[str, Any]) -> list[str]:
-    """Return the row of the first table."""
-    head = [f"{row['package']} {row['version']}", row["mechanism"]]
-    if "error" in row:
-        return [*head, *["-"] * 7, f"could not be run: {row['error']}"]
-    verdict = row["verdict"]
-    found = verdict["lower_bound"] if verdict["status"] in {"refuted", "not refuted"} else verdict["epsilon"]
-    shown = "infinite" if math.isinf(found) else f"{'at least ' if row.get('floored', True) else ''}{found:.4g}"
-    metric = f" per unit of {row['metric']}" if row["metric"] != ANY else f" {ANY}"
-    size = f"{row['space']}, {row['words']:,} words"
-    return [
-        *head,
-        f"{row['epsilon']:g}{metric}; {size}",
-        row["checked"],
-        verdict["status"],
-        shown,
-        verdict["witness"] or "-",
-        f"{row['samples']:,}",
-        f"{row['seconds']:.0f}",
-        "; ".join(filter(None, [row["note"], *remarks(row)])) or "-",
-    ]
-
-
-def remarks(row: dict[str, Any]) -> list[str]:
-    """Return what else was seen of a law."""
-    found = []
-    if law := row.get("law"):
-        found += [f"chi-square p = {law['fit']['p']:.2g}", law["note"]]
-        found.append(f"{row['zeros']:.1%} of probabilities are 0" if row["zeros"] else "")
-    if (same := row.get("same_sets")) and row["metric"] == ANY:
-        found.append(f"largest loss between words of one output set {same['loss']:.3g} ({same['pairs']:,} pairs)")
-    if (power := row["verdict"].get("detectable")) is not None:
-        found.append(f"would have seen {power:.3g}")
-    return found
-
-
-def aside_cells(row: dict[str, Any]) -> list[str]:
-    """Return the row of the second table."""
-    head = [f"{row['package']} {row['version']}", f"{row['mechanism']}, {row['epsilon']:g}, {row['space']}"]
-    if "error" in row:
-        return [*head, *["-"] * 4]
-    unknown, twice = row["unknown"], row["repeated"]
-    returned = [unknown.get("error", "-"), "-"]
-    if "unchanged" in unknown:
-        returned = [f"{unknown['unchanged']} of {unknown['given']}", f"{unknown['from_known']} of {unknown['known']}"]
-    equal = f"{twice['equal']} of {twice['words']} (within one: {twice['within']})" if "equal" in twice else "-"
-    return [*head, *returned, equal, f"{row['raised']:,} of {row['calls'] + row['raised']:,} calls"]
 
 
 if __name__ == "__main__":

@@ -1,16 +1,20 @@
 """What the README and the tutorial tell a reader to run does run."""
 
+import contextlib
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 
@@ -70,8 +74,39 @@ def test_tutorial_commands_on_the_example_run(workplace):
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("code", [*blocks(README, "python"), *blocks(TUTORIAL, "python")])
+def verdicts(text):
+    """Return the audits of a page that print their result, as argument lists with the status printed."""
+    pairs = re.findall(r"^```sh\n([^`]*?)^```\n\n```text\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [(commands(f"```sh\n{shell}```")[0], printed.splitlines()[1].split(":")[0]) for shell, printed in pairs]
+
+
+@pytest.fixture
+def service():
+    """Run the example's rewriting service on the port that the page names."""
+    (port,) = re.findall(r"service\.py (\d+)", AUDIT)
+    with subprocess.Popen([sys.executable, ROOT / "examples" / "audit" / "service.py", port]) as process:
+        for _ in range(100):
+            with contextlib.suppress(OSError), socket.create_connection(("localhost", int(port))):
+                break
+            time.sleep(0.1)
+        yield
+        process.terminate()
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize(("arguments", "status"), verdicts(AUDIT))
+def test_audits_come_out_as_printed(workplace, arguments, status):
+    """The audits of the page on auditing end with the verdicts that it prints."""
+    program = shlex.split(arguments[arguments.index("--command") + 1])[0] if "--command" in arguments else "python"
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    done = run([*arguments, "--confidence", "0.999"], workplace)
+    assert (done.returncode, done.stderr) == (1 if status == "refuted" else 0, "")
+    assert done.stdout.splitlines()[1].startswith(f"{status}: ")
+
+
+@pytest.mark.parametrize("code", [*blocks(README, "python"), *blocks(TUTORIAL, "python"), *blocks(AUDIT, "python")])
 def test_python_examples_run(code):
-    """The Python blocks of README and tutorial run as printed."""
+    """The Python blocks of README, tutorial and the page on auditing run as printed."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -39,7 +39,9 @@ def test_import_takes_nothing_heavy():
         ("Verdict", "verdict", HEAVY),
         ("Witness", "verdict", HEAVY),
         ("Space", "space", ("sklearn", "pyarrow", "pandas", "rich", "typer", "torch")),
-        ("verify", "audit", ("sklearn", "pyarrow", "pandas", "rich", "typer", "torch")),
+        ("audit", "auditing", ("sklearn", "pyarrow", "pandas", "rich", "typer", "torch")),
+        ("Laplace", "vectors", ("numba", "scipy", "sklearn", "pyarrow", "pandas", "rich", "typer", "torch")),
+        ("verify", "auditing", ("sklearn", "pyarrow", "pandas", "rich", "typer", "torch")),
     ],
 )
 def test_name_loads_only_what_it_needs(name, module, light_of):

@@ -54,7 +54,7 @@ def test_a_witness_in_words(loss, text):
         ),
         (
             {"status": "refuted", "epsilon": math.inf, "lower_bound": math.inf},
-            "refuted: claimed epsilon 2, in truth at least inf",
+            "refuted: claimed epsilon 2, in truth infinite",
         ),
         (
             {"status": "not refuted", "epsilon": math.inf},
@@ -92,11 +92,26 @@ def test_fields_as_json():
         "lower_bound": 1.4,
         "confidence": 1.0,
         "samples": 0,
-        "witness": {"input": "paris", "other": "london", "output": "tokyo", "distance": 1.5, "loss": math.log(8)},
+        "witness": {"input": "paris", "other": "london", "output": "tokyo", "distance": 1.5, "loss": math.log(8)}
+        | {"right": 0, "guesses": 0},
         "method": "by hand",
         "seconds": 0.25,
+        "detectable": None,
     }
     assert verdict(witness=None).to_dict()["witness"] is None
+
+
+def test_a_sampled_verdict():
+    """Sampled evidence names the guesses behind it, its confidence, and the violation that it would have seen."""
+    event = dataclasses.replace(WITNESS, output="attacker 'nearest' names the input", right=40, guesses=1000)
+    sampled = verdict(status="not refuted", lower_bound=0.5, samples=3000, confidence=0.95, witness=event)
+    first, second, third, last = str(dataclasses.replace(sampled, detectable=2.5)).splitlines()
+    assert first == "not refuted: claimed epsilon 2, in truth at least 0.5 with 95 % confidence"
+    assert "40 of 1,000 guesses are right; nearest inputs paris and london" in second
+    assert third == "power: a true epsilon of 2.5 would have been refuted nine times in ten, by the best attacker"
+    assert last == "method: by hand; 3,000 samples, 0.2 s"
+    assert "power: none" in str(dataclasses.replace(sampled, detectable=math.inf))
+    assert "power" not in str(dataclasses.replace(sampled, detectable=2.5, status="refuted"))
 
 
 @given(*[st.floats(allow_nan=True, allow_infinity=True)] * 3)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from client import Refused
+from client import RefusedError
 from scipy import stats
 
 if TYPE_CHECKING:
@@ -30,13 +30,14 @@ def chi_square(worker: Worker, matrix: Matrix, names: list[str], inputs: Sequenc
         observed = np.array([counts.get(name, 0) for name in names])
         expected = draws * matrix[number[word]]
         impossible += int(observed[expected == 0].sum()) + draws - int(observed.sum())
-        total, freedom = total + _statistic(observed, expected)[0], freedom + _statistic(observed, expected)[1]
+        value, cells = _statistic(observed, expected)
+        total, freedom = total + value, freedom + cells - 1
     p = float(stats.chi2.sf(total, freedom)) if freedom else 1.0
     return {"p": 0.0 if impossible else p, "inputs": list(inputs), "draws": draws * len(inputs)}
 
 
 def _statistic(observed: Matrix, expected: Matrix) -> tuple[float, int]:
-    """Return Pearson's statistic and its degrees of freedom, rare outputs pooled into one cell."""
+    """Return Pearson's statistic and its number of cells, rare outputs pooled into one."""
     common = expected >= LEAST
     cells = [*zip(observed[common], expected[common], strict=True)]
     rest = (observed[~common].sum(), expected[~common].sum())
@@ -45,7 +46,7 @@ def _statistic(observed: Matrix, expected: Matrix) -> tuple[float, int]:
     else:  # too rare for a cell: with the rarest one
         least = min(range(len(cells)), key=lambda i: cells[i][1])
         cells[least] = (cells[least][0] + rest[0], cells[least][1] + rest[1])
-    return sum(float((o - e) ** 2 / e) for o, e in cells if e), len(cells) - 1
+    return sum(float((o - e) ** 2 / e) for o, e in cells if e), len(cells)
 
 
 def same_sets(matrix: Matrix) -> dict[str, Any]:
@@ -66,13 +67,13 @@ def unknown(worker: Worker, names: Sequence[str], draws: int) -> dict[str, Any]:
     given = list(UNKNOWN) * draws
     try:
         outputs = worker.draw(given)
-    except Refused as error:
+    except RefusedError as error:
         return {"error": str(error)}
     found = {"given": len(given), "unchanged": sum(map(str.__eq__, given, outputs))}
     known = [names[i % len(names)] for i in range(len(given))]
     try:
         return {**found, "known": len(known), "from_known": sum(word in UNKNOWN for word in worker.draw(known))}
-    except Refused as error:
+    except RefusedError as error:
         return {**found, "known": 0, "from_known": 0, "error": str(error)}
 
 
@@ -80,7 +81,7 @@ def repeated(first: Worker, second: Worker, names: Sequence[str]) -> dict[str, A
     """Compare the first outputs of two fresh processes, and the first with the second of one."""
     try:
         one, other, later = first.draw(names), second.draw(names), first.draw(names)
-    except Refused as error:
+    except RefusedError as error:
         return {"error": str(error)}
     same = sum(map(str.__eq__, one, other))
     return {"words": len(one), "equal": same, "within": sum(map(str.__eq__, one, later))}

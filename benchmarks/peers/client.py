@@ -70,7 +70,7 @@ def needle() -> Words:
     return Words(NEEDLE, names, vectors, (("near", "far"),))
 
 
-class Refused(RuntimeError):
+class RefusedError(RuntimeError):
     """A worker's answer that is no result: what the package cannot do, or raised."""
 
 
@@ -90,11 +90,11 @@ class Worker:
             raise RuntimeError(f"worker ended: {message}")
         answer: dict[str, Any] = json.loads(line)
         if trouble := answer.get("error") or answer.get("missing"):
-            raise Refused(trouble)
+            raise RefusedError(trouble)
         return answer
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and return its answer; Refused if there is none."""
+        """Send a request and return its answer; RefusedError if there is none."""
         if self.process.stdin is None:
             message = "the worker has no input"
             raise RuntimeError(message)
@@ -124,9 +124,7 @@ class Worker:
 
 
 @contextmanager
-def opened(
-    python: Path, case: Case, epsilon: float, given: Words, folder: Path, limit: float
-) -> Iterator[Worker]:
+def opened(python: Path, case: Case, epsilon: float, given: Words, folder: Path, limit: float) -> Iterator[Worker]:
     """Start a fresh worker on the words, in a folder of this run; end it, after `limit` seconds at the latest."""
     folder.mkdir()
     files = write_inputs(folder, given.names, given.vectors, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 Matrix = np.ndarray[Any, np.dtype[np.float64]]
-FEW, MANY = 3, 100  # nodes in a short interval, in the last one
+FEW, MANY = 3, 200  # nodes in a short interval, in one of the whole range
 RAREST = 1e-300
 
 
@@ -35,7 +36,8 @@ class TruncatedGumbel:
         k = np.arange(int(self.most) + 1)
         logs = k * math.log(self.mean) - self.mean - np.array([math.lgamma(i + 1) for i in k])
         shares: Matrix = np.exp(logs[(logs > math.log(RAREST)) | (k < self.mean)])
-        return shares / shares.sum()
+        law: Matrix = shares / shares.sum()
+        return law
 
     @property
     def none(self) -> float:
@@ -70,8 +72,8 @@ class TruncatedGumbel:
         last = float(scores[0]) + self.bound
         edges = np.unique([*(edge for edge in (scores - self.bound).tolist() if edge < last), last])
         nodes, weights = [], []
-        for low, high in zip(edges[:-1], edges[1:], strict=True):
-            x, w = np.polynomial.legendre.leggauss(MANY if high == last else FEW)
+        for low, high in itertools.pairwise(edges):
+            x, w = np.polynomial.legendre.leggauss(FEW + int(MANY * (high - low) / (2 * self.bound)))
             nodes.append((low + high) / 2 + (high - low) / 2 * x)
             weights.append((high - low) / 2 * w)
         return np.concatenate(nodes), np.concatenate(weights)

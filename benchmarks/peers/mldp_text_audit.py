@@ -140,14 +140,14 @@ class Gumbel(Words):
         matrix = np.maximum(matrix, 1e-300)
         how = (
             "candidates, scores and both laws' parameters from replace_word itself, its two samplers replaced by "
-            "ones that keep their arguments; then one integral for each rank; what is rarer than 1e-300 counts as 1e-300"
+            "ones that keep their arguments; then one integral for each rank; what is rarer than 1e-300 counts as that"
         )
         note = "" if self.without_candidate(word) else f"raises with probability {family.none:.3g} (no candidate)"
         return serve.Law(matrix / matrix.sum(axis=1, keepdims=True), how, note)
 
     def without_candidate(self, word: str) -> bool:
         """Say whether the word itself is returned when no candidate is drawn; otherwise the call raises."""
-        with mock.patch.object(self.module, "truncated_Poisson", lambda **_: [0]):
+        with mock.patch.object(self.module, "truncated_Poisson", return_value=[0]):
             try:
                 return bool(self.peer.replace_word(word) == word)
             except AssertionError:  # of the index, which searches for no word
@@ -165,47 +165,22 @@ class Gumbel(Words):
             seen["noise"] = arguments
             return np.zeros(arguments["size"])
 
+        def search(vector: serve.Matrix, k: int) -> tuple[serve.Matrix, serve.Matrix]:
+            distances, ranked = index.search(vector, k=k)
+            seen["found"] = ranked[0]
+            return distances, ranked
+
+        index: Any = self.peer.index if self.peer.use_faiss else None
         with (
             mock.patch.object(self.module, "truncated_Poisson", poisson),
             mock.patch.object(self.module, "truncated_Gumbel", gumbel),
-            mock.patch.object(self.module, "np", Recording(seen)),
+            mock.patch.object(self.module, "np", serve.Recording(seen)),
+            mock.patch.object(self.peer, "index", types.SimpleNamespace(search=search), create=True),
         ):
-            if self.peer.use_faiss:
-                index = self.peer.index
-                self.peer.index = types.SimpleNamespace(search=lambda x, k: keep(seen, index.search(x, k=k)))
-            try:
-                self.peer.replace_word(word)
-            finally:
-                if self.peer.use_faiss:
-                    self.peer.index = index
+            self.peer.replace_word(word)
         scores, ranked = np.sort(seen["sorted"][-1]), seen.get("found", seen["order"][0][: len(seen["sorted"][-1])])
         real = ranked >= 0
         return ranked[real], scores[real].astype(float), seen["count"], seen["noise"]
-
-
-class Recording:
-    """Numpy, but `argsort` keeps what it is given and what it returns."""
-
-    def __init__(self, seen: dict[str, Any]) -> None:
-        """Keep in the given place."""
-        self.seen = seen
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - anything of numpy
-        """Return numpy's own."""
-        return getattr(np, name)
-
-    def argsort(self, values: serve.Matrix) -> Any:  # noqa: ANN401 - numpy's own
-        """Sort, and keep."""
-        order = np.argsort(values)
-        self.seen.setdefault("sorted", []).append(values)
-        self.seen.setdefault("order", []).append(order)
-        return order
-
-
-def keep(seen: dict[str, Any], found: tuple[serve.Matrix, serve.Matrix]) -> tuple[serve.Matrix, serve.Matrix]:
-    """Keep the words that the index found."""
-    seen["found"] = found[1][0]
-    return found
 
 
 class SynTF(Words):

@@ -74,7 +74,9 @@ class Sampled(Words):
                 if not accepted(shares):
                     raising.append(word)
         how = "the probabilities that processText hands to numpy's choice, kept by a stand-in"
-        note = f"raises for {len(raising)} of {len(number)} words: numpy finds that p does not sum to 1" if raising else ""
+        note = (
+            f"raises for {len(raising)} of {len(number)} words: numpy finds that p does not sum to 1" if raising else ""
+        )
         # numpy's choice divides by the sum as well.
         return serve.Law(matrix / matrix.sum(axis=1, keepdims=True), how, note, tuple(raising))
 
@@ -101,12 +103,12 @@ class Tem(Words):
         """Take the scores from `_getLw`, and what the bottom element gives from `processText`."""
         number = {word: i for i, word in enumerate(self.words)}
         matrix = np.zeros((len(number), len(number)))
-        scales: list[float] = []
-        with mock.patch.object(self.module.npr, "gumbel", lambda _, scale, __: scales.append(scale) or [0.0]):
+        with mock.patch.object(self.module.npr, "gumbel") as gumbel:
             self.peer.pullNoise()
+        _, scale, _ = gumbel.call_args.args
         for word, i in number.items():
             listed, _ = self.peer._getLw(word)  # noqa: SLF001 - its scores
-            row = serve.gumbel_row(np.array([score for _, score in listed], dtype=float), scales[0])
+            row = serve.gumbel_row(np.array([score for _, score in listed], dtype=float), scale)
             for (name, _), share in zip(listed[:-1], row[:-1], strict=True):
                 matrix[i, number[name]] = share
             matrix[i, number[self.bottom(word, len(listed))]] += row[-1]
@@ -118,8 +120,8 @@ class Tem(Words):
 
     def bottom(self, word: str, count: int) -> str:
         """Return the output when the last of `count` scores gets all the noise."""
-        noise = iter([0.0] * (count - 1) + [HIGHEST])
-        with mock.patch.object(self.peer, "pullNoise", lambda: next(noise)):
+        noise = [0.0] * (count - 1) + [HIGHEST]
+        with mock.patch.object(self.peer, "pullNoise", side_effect=noise):
             return str(self.peer.processText([word]))
 
 

@@ -92,6 +92,25 @@ class Mechanism:
         return self.job.vectors(), "Euclidean distance of the vectors"
 
 
+class Recording:
+    """Numpy, but `argsort` keeps what it is given and what it returns."""
+
+    def __init__(self, seen: dict[str, Any]) -> None:
+        """Keep in the given place."""
+        self.seen = seen
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - anything of numpy
+        """Return numpy's own."""
+        return getattr(np, name)
+
+    def argsort(self, values: Matrix) -> Any:  # noqa: ANN401 - numpy's own
+        """Sort, and keep."""
+        order = np.argsort(values)
+        self.seen.setdefault("sorted", []).append(values)
+        self.seen.setdefault("order", []).append(order)
+        return order
+
+
 def require_size(loaded: int, job: Job) -> None:
     """Raise RuntimeError unless the package holds every word of the space."""
     if loaded != job.size:
@@ -102,7 +121,8 @@ def require_size(loaded: int, job: Job) -> None:
 def gumbel_row(scores: Matrix, scale: float) -> Matrix:
     """Return the law of the argmax of scores plus independent Gumbel(0, scale) noise."""
     weights: Matrix = np.exp((scores - scores.max()) / scale)
-    return weights / weights.sum()
+    law: Matrix = weights / weights.sum()
+    return law
 
 
 def main(open_mechanism: Callable[[Job], AbstractContextManager[Mechanism]]) -> None:

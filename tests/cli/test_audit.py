@@ -124,7 +124,7 @@ def test_a_cached_verdict_of_another_law(call, cache, monkeypatch):
     ("arguments", "message"),
     [
         (["tem", "--space", "space.npz"], "--epsilon"),
-        (BASIC, "Missing argument"),
+        (BASIC, "Say what to audit"),
         (["temp", *BASIC], "Unknown mechanism 'temp'. Did you mean 'tem'?"),
         (["xxxxxxxx", *BASIC], "Known: auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel."),
         (["tem", "--epsilon", "0", "--space", "space.npz"], "'epsilon' parameter of TEM"),

@@ -51,18 +51,18 @@ def test_a_long_pass_is_told_once(clock, capsys):
     assert out == ""
     assert len(err.splitlines()) == 1
     assert err.startswith("verifying: about ")
-    assert err.endswith(" s a pass, usually 2 to 10 passes\n")
+    assert err.endswith(" s for this pass\n")
 
 
 @pytest.mark.parametrize(
     ("steps", "line"),
     [
-        ([(0, 0.0), (1, 2.5)], "verifying: about 25 s a pass, usually 2 to 10 passes\n"),
-        ([(0, 0.0), (1, 1.9), (2, 2.2), (3, 6.6)], "verifying: about 22 s a pass, usually 2 to 10 passes\n"),
+        ([(0, 0.0), (1, 2.5)], "verifying: about 25 s for this pass\n"),
+        ([(0, 0.0), (1, 1.9), (2, 2.2), (3, 6.6)], "verifying: about 22 s for this pass\n"),
         ([(0, 0.0), (1, 1.9)], ""),
         ([(0, 0.0), (2, 2.5), (4, 7.5), (10, 19.0)], ""),
         ([(0, 0.0), (10, 19.0), (0, 50.0), (10, 60.0)], ""),
-        ([(0, 0.0), (10, 19.0), (0, 50.0), (1, 60.0)], "verifying: about 100 s a pass, usually 2 to 10 passes\n"),
+        ([(0, 0.0), (10, 19.0), (0, 50.0), (1, 60.0)], "verifying: about 100 s for this pass\n"),
     ],
 )
 def test_the_estimate(clock, capsys, steps, line):

@@ -105,8 +105,9 @@ def distance_of(given: str) -> Any:  # noqa: ANN401 - a float, or a list of them
     """Return a distance, or those of a file, one a line, a distance for each pair."""
     with contextlib.suppress(ValueError):
         return float(given)
+    lines = _lines(given)
     try:
-        return [float(line) for line in _lines(given)]
+        return [float(line) for line in lines]
     except ValueError:
         raise InputError(f"The distance {given!r} is neither a number nor a file of numbers, one a line.") from None
 

@@ -48,7 +48,7 @@ def _sampled(seed: int) -> Verdict:
 
 ENTRY = Entry(
     name="own-output-sets",
-    source="word mechanisms with custom output sets, where words of different sets are claimed for too",
+    source="pypantera 1.0.2, CusText; mldp-text 0.1.2, SynTF; if claimed for any two words (docs/peers.md)",
     claim="1-metric-DP, 1,000 words",
     flaw="a word outside the other's set tells the two apart for certain",
     sampled=_sampled,

@@ -28,7 +28,7 @@ def _sampled(seed: int) -> Verdict:
 
 ENTRY = Entry(
     name="public-seed",
-    source="packages whose default seed is a constant (docs/peers.md)",
+    source="dp-diffractor 0.2.1, default seed 42 (docs/peers.md)",
     claim="1-DP, n = 1",
     flaw="who knows the seed subtracts the noise",
     sampled=_sampled,

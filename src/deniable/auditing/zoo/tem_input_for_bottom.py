@@ -40,7 +40,7 @@ def _sampled(seed: int) -> Verdict:
 
 ENTRY = Entry(
     name="tem-input-for-bottom",
-    source="a published implementation of TEM (docs/peers.md)",
+    source="pypantera 1.0.2, TEM (docs/peers.md)",
     claim="4-metric-DP, 1,000 words",
     flaw="words beyond gamma never come out, and which those are depends on the input",
     sampled=_sampled,

@@ -62,7 +62,7 @@ def _sampled(seed: int) -> Verdict:
 
 ENTRY = Entry(
     name="tem-wrong-bottom",
-    source="a published implementation of TEM (docs/peers.md)",
+    source="mldp-text 0.1.2, TEM (docs/peers.md)",
     claim="4-metric-DP, 1,000 words",
     flaw="far words get a share that jumps with the number of near ones, in outputs too rare to sample",
     sampled=_sampled,

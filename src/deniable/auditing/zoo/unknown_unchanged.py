@@ -38,7 +38,7 @@ def _sampled(seed: int) -> Verdict:
 
 ENTRY = Entry(
     name="unknown-unchanged",
-    source="every published package that was read (docs/peers.md)",
+    source="mldp-text 0.1.2, dp-diffractor 0.2.1, pypantera 1.0.2 in TEM (docs/peers.md)",
     claim="1-metric-DP, 510 words",
     flaw="a rare name or drug that the vocabulary lacks is published as it is",
     sampled=_sampled,

@@ -1,0 +1,51 @@
+"""``deniable study``: a published figure, run again."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.progress import passes
+from deniable.errors import InputError
+
+
+def study(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A study; --list shows them.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for NAME.json, NAME.png and NAME.md.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Show the studies and exit.")] = False,  # noqa: FBT002 - a flag
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder with data sets, for studies that need one.")
+    ] = None,
+    quick: Annotated[  # noqa: FBT002 - a flag
+        bool, typer.Option("--quick", help="Smaller sizes: two minutes in place of half an hour.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,  # noqa: FBT002
+    seed: Annotated[int, typer.Option(help="Public seed; the numbers follow from it.")] = 0,
+) -> None:
+    """Run a published figure again, and set what the paper says beside what comes out.
+
+    Writes the numbers, the figure and the table. Needs matplotlib: deniable[plot].
+    """
+    from deniable.studies import STUDIES, Setting, conduct  # noqa: PLC0415 - keeps --help fast
+
+    if list_:
+        for known in STUDIES.values():
+            typer.echo(f"{known.name:<20}{known.summary}")
+        return
+    if name is None:
+        raise InputError(f"Name a study: {', '.join(STUDIES)}.")
+    wanted = name.replace("-", "_")
+    if wanted not in STUDIES:
+        near = difflib.get_close_matches(wanted, STUDIES)
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(STUDIES)}."
+        raise InputError(f"Unknown study {name!r}. {hint}")
+    if output is None:
+        raise InputError(f"The study needs a folder for its files: deniable study {wanted} --output DIR")
+    with passes(wanted):
+        report = conduct(STUDIES[wanted], output, Setting(seed, data), quick=quick, force=force)
+    for line in report.result.findings:
+        typer.echo(line)
+    typer.echo(f"table: {report.table}")

@@ -1,0 +1,12 @@
+"""Studies: published figures run again, by name."""
+
+from typing import Any
+
+from deniable.studies import adept_sensitivity, sanity_check
+from deniable.studies.report import Report, conduct
+from deniable.studies.study import Comparison, Result, Setting, Study
+
+STUDIES: dict[str, Study[Any]] = {study.name: study for study in (adept_sensitivity.STUDY, sanity_check.STUDY)}
+"""The registry: a new study is one new file and one more entry here."""
+
+__all__ = ["STUDIES", "Comparison", "Report", "Result", "Setting", "Study", "conduct"]

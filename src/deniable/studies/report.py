@@ -1,0 +1,170 @@
+"""Running a study and writing its three files: numbers, figure and table."""
+
+import dataclasses
+import io
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deniable.errors import InputError
+from deniable.parallel import cores
+from deniable.studies.study import Comparison, Result, Setting, Sizes, Study
+from deniable.text.tables.files import check_target, writing
+from deniable.verdict import finite
+
+ENDINGS = (".json", ".png", ".md")
+_DPI = 110
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What was written.
+
+    Attributes:
+        numbers: path of the JSON file.
+        figure: path of the picture.
+        table: path of the markdown file.
+        result: what the study found.
+        seconds: how long it ran.
+    """
+
+    numbers: Path
+    figure: Path
+    table: Path
+    result: Result
+    seconds: float
+
+
+def conduct(
+    study: Study[Sizes],
+    folder: Path,
+    setting: Setting,
+    *,
+    quick: bool = False,
+    force: bool = False,
+    sizes: Sizes | None = None,
+) -> Report:
+    """Run a study and write NAME.json, NAME.png and NAME.md, whole or not at all.
+
+    Args:
+        study: which.
+        folder: where the files go; made if it does not exist.
+        setting: seed and data.
+        quick: take the study's quick sizes.
+        force: overwrite files that exist.
+        sizes: other sizes.
+
+    Raises:
+        InputError: matplotlib is not installed or the files cannot be written; found before the run.
+    """
+    _check_matplotlib()
+    paths = [_checked(folder / f"{study.name}{ending}", force=force) for ending in ENDINGS]
+    chosen = sizes if sizes is not None else study.quick if quick else study.full
+    start = time.perf_counter()
+    result = study.run(chosen, setting)
+    figure = _picture(study, result)
+    seconds = time.perf_counter() - start
+    about = {
+        "study": study.name,
+        "paper": study.paper,
+        "seed": setting.seed,
+        "sizes": "given" if sizes is not None else "quick" if quick else "full",
+        **{f"size {name}": value for name, value in dataclasses.asdict(chosen).items()},  # type: ignore[call-overload]
+        **machine(),
+        "seconds": round(seconds, 1),
+    }
+    numbers = {
+        "about": about,
+        "findings": list(result.findings),
+        "table": [dataclasses.asdict(row) for row in result.table],
+        "results": result.data,
+    }
+    contents = (
+        json.dumps(finite(numbers), indent=1, ensure_ascii=False).encode() + b"\n",
+        figure,
+        _markdown(study, about, result).encode(),
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    with writing(*map(str, paths), force=force) as streams:
+        for stream, content in zip(streams, contents, strict=True):
+            stream.write(content)
+    numbers_at, figure_at, table_at = paths
+    return Report(numbers_at, figure_at, table_at, result, seconds)
+
+
+def machine() -> dict[str, Any]:
+    """Return what a reader needs to judge the seconds by."""
+    from deniable import __version__  # noqa: PLC0415 - the package's own name, known once it is imported
+
+    return {
+        "deniable": __version__,
+        "cores": cores(),
+        "processor": platform.machine(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def side_by_side(table: tuple[Comparison, ...]) -> str:
+    """Return the statements and results as a markdown table."""
+    lines = ["| the paper says | this run | |", "|---|---|---|"]
+    lines += ["| " + " | ".join(_cell(text) for text in (row.paper, row.ours, row.outcome)) + " |" for row in table]
+    return "\n".join(lines)
+
+
+def _markdown(study: Study[Sizes], about: dict[str, Any], result: Result) -> str:
+    found = "\n".join(f"- {line}" for line in result.findings)
+    facts = "; ".join(f"{name} {_plain(value)}" for name, value in about.items() if name not in {"study", "paper"})
+    return (
+        f"# {study.name}\n\n{study.paper}\n\n![{study.summary}]({study.name}.png)\n\n{found}\n\n"
+        f"{side_by_side(result.table)}\n\nRun with: {facts}.\n"
+    )
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_plain, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _picture(study: Study[Sizes], result: Result) -> bytes:
+    """Return the figure as PNG."""
+    import matplotlib as mpl  # noqa: PLC0415 - an extra
+
+    style: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": _DPI}
+    held = io.BytesIO()
+    with mpl.rc_context(style):
+        study.draw(result.data).savefig(held, format="png")
+    return held.getvalue()
+
+
+def _check_matplotlib() -> None:
+    try:
+        import matplotlib as mpl  # noqa: F401, PLC0415 - an extra
+    except ImportError:
+        raise InputError(
+            "A study draws its figure with matplotlib, which is missing: install deniable[plot]."
+        ) from None
+
+
+def _checked(path: Path, *, force: bool) -> Path:
+    """Return the path if a file can be written there once its folder is made, else raise `InputError`."""
+    if path.parent.is_dir():
+        check_target(str(path), force=force)
+    at = path.parent
+    while not at.exists() and at != at.parent:
+        at = at.parent
+    if not at.is_dir():
+        raise InputError(f"The output folder {str(path.parent)!r} cannot be made: {str(at)!r} is a file. Name another.")
+    if not os.access(at, os.W_OK | os.X_OK):
+        raise InputError(f"The output folder {str(path.parent)!r} cannot be written: name another.")
+    return path

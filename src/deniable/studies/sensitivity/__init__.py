@@ -1,0 +1,1 @@
+"""The parts of the study of Habernal 2021, Figure 1."""
