@@ -65,6 +65,21 @@ class Game:
 
 
 @dataclasses.dataclass(frozen=True)
+class Claim:
+    """What is tested.
+
+    Attributes:
+        epsilon: per unit of distance.
+        delta: of an (epsilon, delta) claim, else 0.
+        alpha: probability of a false refutation, 1 - confidence.
+    """
+
+    epsilon: float
+    delta: float
+    alpha: float
+
+
+@dataclasses.dataclass(frozen=True)
 class Score:
     """What an attacker guessed: counts by set and by the input named.
 

@@ -1,0 +1,123 @@
+"""The attackers: each finds what it is for, and none looks at what it is told to guess."""
+
+import numpy as np
+import pytest
+
+from deniable.auditing.attackers import ATTACKERS, HOW, suitable
+from deniable.auditing.outputs import collect
+
+NUMBERS = (np.zeros(2), np.ones(2))
+TEXTS = ("red house", "blue house")
+
+
+def success(name, inputs, draw, fitted=400, played=2_000, seed=0):
+    """Return how often an attacker names the right one of two inputs, fitted on some runs and playing on others."""
+    random = np.random.default_rng(seed)
+
+    def runs(count):
+        labels = np.arange(count) % len(inputs)
+        return collect([draw(label, random) for label in labels]), labels
+
+    scores = ATTACKERS[name](inputs, *runs(fitted))
+    outputs, labels = runs(played)
+    found = scores(outputs)
+    assert found.shape == (played, len(inputs))
+    assert np.isfinite(found).all()
+    return float((found.argmax(axis=1) == labels).mean())
+
+
+def shifted(label, random):
+    return label + random.laplace(size=2)
+
+
+def upward(label, random):
+    return label + random.exponential(8, size=2)
+
+
+def coded(label, random):
+    return float(random.integers(10) * 2 + label)
+
+
+def fine(label, random):
+    return np.round(random.normal(size=2) * 64) / (64 if label else 2**30)
+
+
+def placed(label, random):
+    words = ["a", "b"] if label else ["b", "a"]
+    return " ".join([*words, str(random.integers(5))])
+
+
+def coloured(label, random):
+    return f"{('red', 'blue')[label if random.random() < 0.8 else 1 - label]} house"
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "draw", "least"),
+    [
+        ("nearest", NUMBERS, shifted, 0.70),
+        ("linear", NUMBERS, shifted, 0.70),
+        ("trees", NUMBERS, shifted, 0.68),
+        ("trees", NUMBERS, upward, 0.55),
+        ("frequency", (0, 1), coded, 0.99),
+        ("precision", NUMBERS, fine, 0.95),
+        ("nearest", TEXTS, coloured, 0.78),
+        ("linear", TEXTS, coloured, 0.78),
+        ("linear", TEXTS, placed, 0.99),
+        ("frequency", TEXTS, placed, 0.99),
+    ],
+)
+def test_each_finds_what_it_is_for(name, inputs, draw, least):
+    """On runs that it was not fitted on it is right nearly as often as the best attacker."""
+    assert success(name, inputs, draw) >= least
+
+
+@pytest.mark.parametrize("name", ATTACKERS)
+def test_noise_alone_is_not_told_apart(name):
+    """Where the output does not depend on the input, every attacker is right half of the time."""
+    assert abs(success(name, NUMBERS, lambda _, random: random.normal(size=2)) - 0.5) < 0.06
+
+
+def test_nearest_is_the_likelihood_ratio_of_laplace_noise():
+    """Cut off at the inputs, the difference of l1 distances is the log-likelihood ratio."""
+    outputs = collect([np.array([0.2, -3.0]), np.array([5.0, 0.9])])
+    scores = ATTACKERS["nearest"](NUMBERS, outputs, np.array([0, 1]))(outputs)
+    ratio = (np.abs(outputs.values).sum(axis=1) - np.abs(outputs.values - 1).sum(axis=1)) / 1.0
+    assert scores[:, 1] - scores[:, 0] == pytest.approx(ratio)
+
+
+def test_inputs_absent_from_the_fit_are_unlikely():
+    """An attacker fitted without one input still scores it, as low as the lowest."""
+    outputs = collect([0.0, 1.0] * 20)
+    scores = ATTACKERS["linear"]((0.0, 1.0, 2.0), outputs, np.array([0, 1] * 20))(outputs)
+    assert scores.shape == (40, 3)
+    assert (scores[:, 2] == scores[:, :2].min(axis=1)).all()
+
+
+def test_outputs_never_met_say_nothing():
+    """The counting attacker is undecided about an output that it did not see."""
+    scores = ATTACKERS["frequency"]((0, 1), collect(["a", "b"] * 5), np.array([0, 1] * 5))(collect(["c", "a"]))
+    assert scores[0].tolist() == [0, 0]
+    assert scores[1, 0] > scores[1, 1]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "raw", "names"),
+    [
+        ((0.0, 1.0), [0.5] * 20, {"nearest", "linear", "frequency", "trees", "precision"}),
+        ((0, 1), [1] * 20, {"nearest", "linear", "frequency", "trees"}),
+        ((0.0, 1.0), [0.5] * 7, {"nearest"}),
+        (("a", "b"), [0.5] * 20, {"linear", "frequency", "trees", "precision"}),
+        (("a", "b"), [[0.5, 1.0]] * 20, {"linear", "frequency", "trees", "precision"}),
+        (("a", "b"), ["x"] * 20, {"nearest", "linear", "frequency"}),
+        ((["a"], ["b"]), ["x y"] * 20, {"linear", "frequency"}),
+        (({}, {}), ["x"] * 7, set()),
+    ],
+)
+def test_who_may_play(inputs, raw, names):
+    """Attackers are offered that fit the inputs, the kind of output and the number of runs."""
+    assert set(suitable(inputs, collect(raw))) == names
+
+
+def test_every_attacker_has_a_description():
+    """Verdicts say what each does."""
+    assert set(HOW) == {*ATTACKERS, "none"}

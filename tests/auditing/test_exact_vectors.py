@@ -1,0 +1,80 @@
+"""Exact verification of vector mechanisms through `deniable.verify`."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.vectors import ADePT, Box, Copy, DPText, Gaussian, L2Ball, Laplace, Random
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 100])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 7.0])
+def test_a_correct_laplace_is_proved(n, epsilon):
+    """The exact loss is the claim but for the grid's charge, and never above it."""
+    verdict = dn.verify(Laplace(epsilon=epsilon, domain=Box(0.0, 1.0)), dimension=n)
+    assert verdict.status == "proved"
+    assert epsilon * (1 - 1e-7) < verdict.lower_bound <= verdict.epsilon <= epsilon == verdict.claim
+    assert verdict.confidence == 1
+    assert verdict.samples == 0
+    assert verdict.witness.distance == pytest.approx(n)
+    assert verdict.witness.loss == verdict.lower_bound
+
+
+@pytest.mark.parametrize("n", [2, 8, 32, 128])
+def test_adept_is_refuted_by_sqrt_n(n):
+    """As published the loss is epsilon sqrt(n), at corners of the inscribed cube; in one dimension the claim holds."""
+    verdict = dn.verify(ADePT(epsilon=1.0), dimension=n)
+    assert verdict.status == "refuted"
+    assert verdict.lower_bound == pytest.approx(math.sqrt(n), rel=1e-7)
+    assert f"{verdict.witness.distance:.6g}" == f"{2 * math.sqrt(n):.6g}"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "status", "bound"),
+    [
+        (ADePT(epsilon=1.0, clip="l1"), "proved", 1.0),
+        (ADePT(epsilon=1.0, sensitivity="true"), "proved", 1.0),
+        (ADePT(epsilon=1.0, noise="gaussian", delta=1e-5), "proved", 1.0),
+        (Gaussian(epsilon=0.5, delta=1e-6, domain=L2Ball(1.0)), "proved", 0.5),
+        (DPText(epsilon=1.0), "refuted", math.inf),
+        (DPText(epsilon=1.0, sampler="corrected"), "proved", 1.0),
+        (Copy(epsilon=3.0), "refuted", math.inf),
+        (Random(), "proved", 0.0),
+        (Laplace(epsilon=1.0, domain=Box(0.0, 1.0), seed=1), "refuted", math.inf),
+        (Gaussian(epsilon=0.5, delta=1e-6, domain=L2Ball(1.0), seed=1), "refuted", math.inf),
+    ],
+)
+def test_every_mechanism(mechanism, status, bound):
+    """Each is proved or refuted as its literature says, a public seed refutes, and the verdict prints and is JSON."""
+    verdict = dn.verify(mechanism, dimension=8)
+    assert verdict.status == status
+    assert verdict.epsilon == pytest.approx(bound, rel=1e-9)
+    assert str(verdict).startswith(f"{status}: claimed epsilon {verdict.claim:g}")
+    json.dumps(verdict.to_dict(), allow_nan=False)
+
+
+def test_a_theorem_is_no_computation():
+    """Where the guarantee is approximate nothing is computed: no witness, and the source is named."""
+    verdict = dn.verify(Gaussian(epsilon=0.5, delta=1e-6, domain=L2Ball(1.0)), dimension=3)
+    assert verdict.witness is None
+    assert verdict.lower_bound == 0
+    assert "by theorem, nothing computed" in verdict.method
+
+
+@pytest.mark.parametrize("dimension", [None, 0, -1, 1.0, True, "8", (1 << 24) + 1])
+def test_dimensions(dimension):
+    """A dimension that is no int from 1 on, or cannot be served, is named in one line."""
+    with pytest.raises(dn.InputError, match="(must be the int n|must have 1 to 16,777,216)") as raised:
+        dn.verify(Laplace(epsilon=1.0, domain=Box(0.0, 1.0)), dimension=dimension)
+    assert "\n" not in str(raised.value)
+
+
+def test_inputs_of_many_places_are_named_shortly():
+    """The witness of a long vector fits a line."""
+    witness = dn.verify(ADePT(epsilon=1.0), dimension=4096).witness
+    assert witness.input == "0.015625 in all 4096 places"
+    assert len(str(witness)) < 250
+    assert np.isfinite(witness.loss)
