@@ -85,10 +85,10 @@ def unclipped(epsilon: float, seed: int) -> Sampler:
     return lambda x: grid.release(np.reshape(x, (-1, 1))).reshape(np.shape(x))
 
 
-def float_laplace(epsilon: float, seed: int) -> Sampler:
-    """Return the textbook mechanism: x + numpy's noise."""
+def float_laplace(_: float, seed: int) -> Sampler:
+    """Return the textbook mechanism: x + numpy's noise of scale 1."""
     random = np.random.default_rng(seed)
-    return lambda x: x + random.laplace(scale=1 / epsilon, size=np.shape(x))
+    return lambda x: x + random.laplace(size=np.shape(x))
 
 
 def response(epsilon: float, seed: int, size: int = 8) -> Sampler:
@@ -173,8 +173,8 @@ CASES = (
         2_000,
         _cube(1),
         float_laplace,
-        (1.0,),
-        {1.0: "infinite loss"},
+        (math.inf,),
+        {math.inf: "any number"},
     ),
     Case(
         "known",

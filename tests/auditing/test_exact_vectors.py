@@ -67,7 +67,7 @@ def test_a_theorem_is_no_computation():
 @pytest.mark.parametrize("dimension", [None, 0, -1, 1.0, True, "8", (1 << 24) + 1])
 def test_dimensions(dimension):
     """A dimension that is no int from 1 on, or cannot be served, is named in one line."""
-    with pytest.raises(dn.InputError, match="(must be the int n|must have 1 to 16,777,216)") as raised:
+    with pytest.raises(dn.InputError, match=r"(must be the int n|must have 1 to 16,777,216)") as raised:
         dn.verify(Laplace(epsilon=1.0, domain=Box(0.0, 1.0)), dimension=dimension)
     assert "\n" not in str(raised.value)
 

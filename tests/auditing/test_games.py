@@ -33,7 +33,7 @@ def convolved(chances):
     return law
 
 
-def scored(game, right, guesses, trials=None):
+def scored(right, guesses, trials=None):
     """Return a score with so many right guesses in all: a bound looks at their sum only."""
     left, counts = right, np.zeros_like(guesses)
     for place in np.ndindex(guesses.shape):
@@ -121,7 +121,7 @@ def test_equal_caps_are_clopper_and_pearson(right, guesses, distance):
     """For two inputs the bound is logit(BetaInv(alpha; v, r - v + 1)) / d."""
     game = coin((0, 1), distance)
     least = special.betaincinv(right, guesses - right + 1, ALPHA)
-    bound = games.lower_bound(game, scored(game, right, np.array([[guesses, 0]])), ALPHA)
+    bound = games.lower_bound(game, scored(right, np.array([[guesses, 0]])), ALPHA)
     assert bound == pytest.approx(max(special.logit(least), 0) / distance, rel=1e-9)
 
 
@@ -133,7 +133,7 @@ def test_the_bound_is_above_the_truth_no_oftener_than_alpha(name, total, epsilon
     game = GAMES[name]
     guesses = spread(game, total)
     law = convolved(np.repeat(game.caps(epsilon).ravel(), guesses.ravel()))
-    least = critical(lambda right: games.lower_bound(game, scored(game, right, guesses), ALPHA) > epsilon, total)
+    least = critical(lambda right: games.lower_bound(game, scored(right, guesses), ALPHA) > epsilon, total)
     assert law[least:].sum() <= ALPHA * (1 + 1e-9)
     if total == 150 and epsilon < 1 + (name != "far coin"):
         assert law[least:].sum() > ALPHA / 5
@@ -143,7 +143,7 @@ def test_the_bound_grows_with_right_guesses():
     """More right guesses never lower the bound, and half of them right give none."""
     game = GAMES["pooled"]
     guesses = spread(game, 60)
-    bounds = [games.lower_bound(game, scored(game, right, guesses), ALPHA) for right in range(61)]
+    bounds = [games.lower_bound(game, scored(right, guesses), ALPHA) for right in range(61)]
     assert bounds == sorted(bounds)
     assert bounds[30] == 0 < bounds[60]
 
@@ -163,7 +163,7 @@ def test_no_guesses_give_no_bound():
 def test_bounds_scale_with_the_unit_of_distance(unit):
     """In other units of distance the bounds are the same losses: epsilon d does not change."""
     near, far = coin((0, 1), 1.0), coin((0, 1), unit)
-    score = scored(near, 95, np.array([[50, 50]]))
+    score = scored(95, np.array([[50, 50]]))
     for bound in (games.lower_bound, games.anytime_bound):
         assert bound(far, score, ALPHA) * unit == pytest.approx(bound(near, score, ALPHA), rel=1e-9)
     seen = games.detectable(far, score.guesses, 1 / unit, ALPHA)
@@ -181,7 +181,7 @@ def test_a_leak_of_probability_delta_is_no_false_alarm(epsilon, delta, total):
     guesses = np.array([[total, 0]])
     mixed = delta + (1 - delta) * special.expit(epsilon)  # each trial is right so often, independently
     law = stats.binom.pmf(np.arange(total + 1), total, mixed)
-    above = [games.lower_bound(game, scored(game, v, guesses), ALPHA, delta) > epsilon for v in range(total + 1)]
+    above = [games.lower_bound(game, scored(v, guesses), ALPHA, delta) > epsilon for v in range(total + 1)]
     assert law @ above <= ALPHA
 
 
@@ -190,7 +190,7 @@ def test_a_leak_that_is_not_claimed_is_found():
     game, total = GAMES["coin"], 120
     guesses = np.array([[total, 0]])
     law = stats.binom.pmf(np.arange(total + 1), total, 0.3 + 0.7 * special.expit(1.0))
-    above = [games.lower_bound(game, scored(game, v, guesses), ALPHA) > 1 for v in range(total + 1)]
+    above = [games.lower_bound(game, scored(v, guesses), ALPHA) > 1 for v in range(total + 1)]
     assert law @ above > 0.5
 
 
@@ -201,7 +201,7 @@ def test_what_is_set_aside_is_the_cautious_choice(distances):
     guesses, shown, epsilon = np.array([[3, 2], [2, 3]]), 3, 0.5 / max(distances)
     ways = (np.array(way).reshape(2, 2) for way in itertools.product(range(4), repeat=4) if sum(way) == shown)
     tails = [games._tail(6, guesses - way, game.caps(epsilon)) for way in ways if (way <= guesses).all()]
-    scores = scored(game, 9, guesses)
+    scores = scored(9, guesses)
     chosen = games._without(scores.guesses, game.caps(1.0), shown)
     assert games._tail(6, chosen, game.caps(epsilon)) == pytest.approx(max(tails), rel=1e-9)
 
@@ -263,7 +263,7 @@ def test_evidence_falls_as_epsilon_grows(name, data):
 def test_the_anytime_bound_costs_some_and_not_all(guesses, share):
     """The bound that holds at all times is below the one for a fixed number, and above zero not much later."""
     game = GAMES["coin"]
-    score = scored(game, round(share * guesses), np.array([[guesses, 0]]))
+    score = scored(round(share * guesses), np.array([[guesses, 0]]))
     fixed, anytime = games.lower_bound(game, score, ALPHA), games.anytime_bound(game, score, ALPHA)
     assert anytime <= fixed
     assert anytime > 0 or games.lower_bound(game, score, ALPHA**3) == 0
@@ -281,7 +281,7 @@ def test_detectable_is_refuted_nine_times_in_ten(name, delta):
         pytest.skip("delta is for two inputs")
     guesses = spread(game, total)
     seen = games.detectable(game, guesses, claim, ALPHA, delta, total)
-    least = critical(lambda v: games.lower_bound(game, scored(game, v, guesses), ALPHA, delta) > claim, total)
+    least = critical(lambda v: games.lower_bound(game, scored(v, guesses), ALPHA, delta) > claim, total)
     power = convolved(np.repeat(game.caps(seen).ravel(), guesses.ravel()))[least:].sum()
     assert seen > claim
     assert power == pytest.approx(0.9, abs=1e-6)
@@ -291,7 +291,7 @@ def test_detectable_anytime_is_refuted_nine_times_in_ten():
     """The same of e-values, at the end of the budget."""
     game, guesses, claim = GAMES["coin"], np.array([[150, 150]]), 0.5
     seen = games.detectable_anytime(game, guesses, claim, ALPHA)
-    least = critical(lambda v: games.evidence(game, scored(game, v, guesses), claim) >= math.log(20), 300)
+    least = critical(lambda v: games.evidence(game, scored(v, guesses), claim) >= math.log(20), 300)
     assert stats.binom.sf(least - 1, 300, game.caps(seen)[0, 0]) == pytest.approx(0.9, abs=0.03)
     assert seen > games.detectable(game, guesses, claim, ALPHA)
 

@@ -29,7 +29,7 @@ def finding(name):
 
 def test_what_lives_in_the_zoo():
     """Every mechanism that SCIENCE names is here, and each is either broken, and says how, or a control."""
-    assert BROKEN | CONTROLS == set(BY_NAME)
+    assert set(BY_NAME) == BROKEN | CONTROLS
     assert len(ENTRIES) == len(BY_NAME)
     assert {entry.name for entry in ENTRIES if entry.flaw} == BROKEN
     assert all(entry.source and entry.claim for entry in ENTRIES)

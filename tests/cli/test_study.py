@@ -8,7 +8,7 @@ import pytest
 from deniable.studies import STUDIES
 from tests.studies.sizes import CHECK, SENSITIVITY
 
-TINY = {"adept_sensitivity": SENSITIVITY, "sanity_check": CHECK}
+TINY = {"adept-sensitivity": SENSITIVITY, "sanity-check": CHECK}
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def test_a_study(call, place, name):
 def test_full_hyphens_and_force(call, place):
     """Without --quick the full sizes are run; hyphens will do; --force overwrites."""
     assert call("study", "adept-sensitivity", "--output", "out").code == 0
-    assert json.loads((place / "out" / "adept_sensitivity.json").read_text())["about"]["sizes"] == "full"
+    assert json.loads((place / "out" / "adept-sensitivity.json").read_text())["about"]["sizes"] == "full"
     again = call("study", "adept-sensitivity", "--output", "out")
     assert again.code == 2
     assert "exists" in again.err
@@ -53,13 +53,13 @@ def test_full_hyphens_and_force(call, place):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Name a study: adept_sensitivity, sanity_check"),
-        (["sanity_chek", "--output", "out"], "Unknown study 'sanity_chek'. Did you mean 'sanity_check'?"),
-        (["zzz", "--output", "out"], "Unknown study 'zzz'. Known: adept_sensitivity, sanity_check"),
-        (["sanity_check"], "deniable study sanity_check --output DIR"),
-        (["sanity_check", "--output", "in.csv"], "is a file"),
-        (["sanity_check", "--output", "out", "--seed", "x"], "--seed"),
-        (["sanity_check", "--output", "out", "--fast"], "No such option"),
+        ([], "Name a study: adept-sensitivity, sanity-check"),
+        (["sanity-chek", "--output", "out"], "Unknown study 'sanity-chek'. Did you mean 'sanity-check'?"),
+        (["zzz", "--output", "out"], "Unknown study 'zzz'. Known: adept-sensitivity, sanity-check"),
+        (["sanity-check"], "deniable study sanity-check --output DIR"),
+        (["sanity-check", "--output", "in.csv"], "is a file"),
+        (["sanity-check", "--output", "out", "--seed", "x"], "--seed"),
+        (["sanity-check", "--output", "out", "--fast"], "No such option"),
     ],
 )
 def test_what_cannot_be_run(call, refused, arguments, message):

@@ -11,7 +11,7 @@ from deniable.studies import STUDIES, Setting, adept_sensitivity, sanity_check
 from deniable.vectors import L2Ball
 from tests.studies.sizes import CHECK, SENSITIVITY
 
-RUNS = {"adept_sensitivity": (adept_sensitivity.run, SENSITIVITY), "sanity_check": (sanity_check.run, CHECK)}
+RUNS = {"adept-sensitivity": (adept_sensitivity.run, SENSITIVITY), "sanity-check": (sanity_check.run, CHECK)}
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,12 @@ def test_the_registry():
 
 def test_a_seed_repeats_the_numbers(results):
     """The same seed gives the same numbers, another one others, whatever else is run."""
-    run, sizes = RUNS["adept_sensitivity"]
-    assert run(sizes, Setting(3)) == results["adept_sensitivity"]
-    assert run(sizes, Setting(4)).data != results["adept_sensitivity"].data
-    run, sizes = RUNS["sanity_check"]
+    run, sizes = RUNS["adept-sensitivity"]
+    assert run(sizes, Setting(3)) == results["adept-sensitivity"]
+    assert run(sizes, Setting(4)).data != results["adept-sensitivity"].data
+    run, sizes = RUNS["sanity-check"]
     again = points(run(dataclasses.replace(sizes, dimensions=(2,)), Setting(3)))
-    assert again == {key: point for key, point in points(results["sanity_check"]).items() if key[2] == 2}
+    assert again == {key: point for key, point in points(results["sanity-check"]).items() if key[2] == 2}
 
 
 def test_progress(results):
@@ -66,7 +66,7 @@ def test_the_figure_draws(results, name, tmp_path):
 
 def test_shares_are_those_of_all_pairs(results):
     """Every share is that of a direct count over all pairs of the same vectors."""
-    found = cells(results["adept_sensitivity"])
+    found = cells(results["adept-sensitivity"])
     assert len(found) == 27
     for (name, radius, n), cell in found.items():
         seed = adept_sensitivity.derived(3, name, n)
@@ -80,19 +80,19 @@ def test_shares_are_those_of_all_pairs(results):
 
 def test_what_the_clip_does(results):
     """At n = 32 nearly all pairs are beyond 2C for C = 1, none of the normal ones for C = 10."""
-    found = cells(results["adept_sensitivity"])
+    found = cells(results["adept-sensitivity"])
     assert found["uniform on [-1, 1]", 1.0, 32]["share"] == 1
     assert found["normal, deviation 0.1", 1.0, 32]["share"] > 0.99
     assert found["normal, deviation 0.1", 1.0, 32]["clipped"] == 0
     assert found["normal, deviation 0.1", 10.0, 32]["share"] == 0
-    assert results["adept_sensitivity"].data["l1 clip, pairs beyond"] == 0
-    for n, distance in results["adept_sensitivity"].data["searched sensitivity"].items():
+    assert results["adept-sensitivity"].data["l1 clip, pairs beyond"] == 0
+    for n, distance in results["adept-sensitivity"].data["searched sensitivity"].items():
         assert distance == pytest.approx(2 * math.sqrt(int(n)), rel=1e-6)
 
 
 def test_the_sensitivity_table_is_of_this_run(results):
     """The table shows the run's own shares."""
-    result = results["adept_sensitivity"]
+    result = results["adept-sensitivity"]
     share = cells(result)["uniform on [-1, 1]", 10.0, 32]["share"]
     text = " ".join(rows(result).values())
     assert f"C = 10: {100 * share:.4g} %" in text
@@ -102,7 +102,7 @@ def test_the_sensitivity_table_is_of_this_run(results):
 
 def test_points_of_the_check(results):
     """Truth, limit, estimate and bound of every mechanism fit together."""
-    found = points(results["sanity_check"])
+    found = points(results["sanity-check"])
     assert len(found) == 14
     assert found["laplace", 1.0, 2]["truth"] == pytest.approx(1)
     assert found["adept-unclipped", 1.0, 2]["truth"] == pytest.approx(2)
@@ -120,7 +120,7 @@ def test_points_of_the_check(results):
 
 def test_the_check_table_is_of_this_run(results):
     """The table shows the run's own estimates and bounds."""
-    result, found = results["sanity_check"], points(results["sanity_check"])
+    result, found = results["sanity-check"], points(results["sanity-check"])
     shown = rows(result)
     highest = max(found["random", 1.0, n]["published estimate"] for n in (1, 2))
     assert f"{highest:.4f}" in shown["Outputs drawn whatever the input have no loss (Figure 1, left)."]

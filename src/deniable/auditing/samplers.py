@@ -4,6 +4,7 @@ import contextlib
 import io
 import math
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -52,7 +53,9 @@ class Runs:
         """
         given = [self._inputs[number] for number in numbers]
         printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
+        # Standard output belongs to the whole process: only its main thread can lend it.
+        alone = threading.current_thread() is threading.main_thread()
+        with contextlib.redirect_stdout(printed) if alone else contextlib.nullcontext():
             raw = self._batch(given) if self._batched else self._each(given)
         if printed.getvalue():
             raise InputError(

@@ -15,6 +15,7 @@ from deniable.cli.audit import REFUTED, audit
 from deniable.cli.explain import explain
 from deniable.cli.key import key
 from deniable.cli.privatize import privatize
+from deniable.cli.study import study
 from deniable.errors import DeniableError
 
 COULD_NOT_RUN = 2
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.command()(privatize)
 app.command()(explain)
 app.command()(audit)
+app.command()(study)
 app.command()(key)
 
 

@@ -37,7 +37,7 @@ def study(
         return
     if name is None:
         raise InputError(f"Name a study: {', '.join(STUDIES)}.")
-    wanted = name.replace("-", "_")
+    wanted = name.replace("_", "-")
     if wanted not in STUDIES:
         near = difflib.get_close_matches(wanted, STUDIES)
         hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(STUDIES)}."

@@ -90,7 +90,7 @@ def _searched(n: int, seed: int) -> float:
 
 
 STUDY = Study(
-    name="adept_sensitivity",
+    name="adept-sensitivity",
     summary="how many pairs of vectors ADePT's noise does not cover, by dimension",
     paper='Habernal 2021, "When differential privacy meets NLP: The devil is in the detail", Figure 1',
     full=Sizes(),

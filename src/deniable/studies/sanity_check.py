@@ -126,7 +126,7 @@ def _audit(sizes: Sizes, subject: Subject, epsilon: float, n: int, seed: int) ->
 
 
 STUDY = Study(
-    name="sanity_check",
+    name="sanity-check",
     summary="the empirical privacy loss of five mechanisms, as published and with a bound that is valid",
     paper='Habernal 2022, "How reparametrization trick broke differentially-private text representation learning", '
     "Figure 1",
