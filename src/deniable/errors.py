@@ -21,7 +21,8 @@ def bad_parameter(owner: str, name: str, expected: str, got: object) -> InputErr
 
     Example: ``The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1.``
     """
-    return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {got!r}.")
+    shown = " ".join(repr(got).split())
+    return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {shown}.")
 
 
 def positive(owner: str, name: str, value: object, upper: float = math.inf) -> float:
@@ -29,7 +30,10 @@ def positive(owner: str, name: str, value: object, upper: float = math.inf) -> f
     expected = f"a float in (0, {upper:g})"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise bad_parameter(owner, name, expected, value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not 0 < number < upper:
         raise bad_parameter(owner, name, expected, value)
     return number

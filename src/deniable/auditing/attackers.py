@@ -22,8 +22,14 @@ Attacker = Callable[[Sequence[Any], Outputs, Numbers], Scores]
 
 _FEW = 4
 """Runs of each input below which only attackers that need no fit are of use."""
+_END = 10
+_BITS = 100
+"""Runs from which on last bits are worth counting: in fewer, chance makes patterns."""
+_MANY = 300
+"""Runs from which on a forest is worth the tenths of a second that it takes."""
 _TREES = 60
 _SMOOTHING = 0.5
+_HUGE = 1e30
 _SEED = 0
 
 
@@ -36,12 +42,31 @@ def nearest(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
     if outputs.textual:
         tokens = [str(given).split() for given in inputs]
         return lambda seen: np.array([[_overlap(out.split(), own) for own in tokens] for out in seen.strings])
-    points = np.stack([np.ravel(given) for given in inputs]).astype(float)
+    points = _points(inputs)
     low, high = points.min(axis=0), points.max(axis=0)
 
     def scores(seen: Outputs) -> Array:
-        cut = np.clip(seen.values, low, high)
+        cut = np.clip(_tamed(seen), low, high)
         return np.stack([-np.abs(cut - point).sum(axis=1) for point in points], axis=1)
+
+    return scores
+
+
+def support(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
+    """Return the attacker who rules out inputs from which no noise that was seen leads to the output.
+
+    Noise is output minus input, of all coordinates alike. Where its range moves with the input, or is
+    bounded, some outputs can come from one input only (Habernal 2022, Theorem 3.2).
+    """
+    points = _points(inputs)
+    noise = np.sort((_tamed(outputs) - points[labels]).ravel())
+    # Rarer noise may come: each end is moved out by the room that its last few values take.
+    few = min(_END, len(noise) // 4)
+    low, high = 2 * noise[0] - noise[few], 2 * noise[-1] - noise[-1 - few]
+
+    def scores(seen: Outputs) -> Array:
+        noises = [_tamed(seen) - point for point in points]
+        return np.stack([-((noise < low) | (noise > high)).sum(axis=1).astype(float) for noise in noises], axis=1)
 
     return scores
 
@@ -61,27 +86,29 @@ def linear(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
     low, high = _range(inputs, outputs)
 
     def features(seen: Outputs) -> Array:
-        return np.hstack([seen.values, np.clip(seen.values, low, high)])
+        values = _tamed(seen)
+        return np.hstack([values, np.clip(values, low, high)])
 
     fitted = make_pipeline(StandardScaler(), model).fit(features(outputs), labels)
     return _probabilities(fitted, features, len(inputs))
 
 
-def trees(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
-    """Return a random forest on the numbers and on their extremes and sums: it finds moved supports."""
+def tree(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
+    """Return a shallow decision tree on the numbers, their extremes and sums: it finds moved supports."""
+    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - a second, only for audits
+
+    features = _summaries(inputs, outputs)
+    fitted = DecisionTreeClassifier(max_depth=3, min_samples_leaf=max(3, len(outputs) // 200), random_state=_SEED)
+    return _probabilities(fitted.fit(features(outputs), labels), features, len(inputs))
+
+
+def forest(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
+    """Return a random forest on what `tree` sees: for laws that no line and no short rule tells apart."""
     from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - a second, only for audits
 
-    low, high = _range(inputs, outputs)
-
-    def features(seen: Outputs) -> Array:
-        values = seen.values
-        if values.shape[1] == 1:
-            return values
-        cut = np.clip(values, low, high)
-        return np.column_stack([values, values.min(axis=1), values.max(axis=1), values.sum(axis=1), cut.sum(axis=1)])
-
-    forest = RandomForestClassifier(_TREES, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED)
-    return _probabilities(forest.fit(features(outputs), labels), features, len(inputs))
+    features = _summaries(inputs, outputs)
+    fitted = RandomForestClassifier(_TREES, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED)
+    return _probabilities(fitted.fit(features(outputs), labels), features, len(inputs))
 
 
 def frequency(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
@@ -95,15 +122,17 @@ def precision(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Score
 
 
 ATTACKERS: dict[str, Attacker] = {
-    attacker.__name__: attacker for attacker in (nearest, linear, frequency, precision, trees)
+    attacker.__name__: attacker for attacker in (nearest, support, linear, tree, frequency, precision, forest)
 }
 """In the order of preference among equals."""
 HOW = {
     "nearest": "names the nearest input",
+    "support": "rules out inputs by the range of the noise",
     "linear": "logistic regression",
     "frequency": "counts outputs",
     "precision": "reads the last bits of floats: release numbers on a grid",
-    "trees": "random forest",
+    "tree": "decision tree",
+    "forest": "random forest",
     "none": "never played",
 }
 """What each does, for verdicts."""
@@ -114,30 +143,64 @@ def suitable(inputs: Sequence[Any], outputs: Outputs) -> Iterator[str]:
     if outputs.textual:
         if all(isinstance(given, str) for given in inputs):
             yield "nearest"
-    elif all(np.size(given) == outputs.values.shape[1] and _numeric(given) for given in inputs):
+    elif _alike(inputs, outputs):
         yield "nearest"
+        if len(outputs) >= _FEW * len(inputs):
+            yield "support"
     if len(outputs) < _FEW * len(inputs):
         return
     yield "linear"
     yield "frequency"
     if not outputs.textual:
-        yield "trees"
-    if outputs.kind == "real":
+        yield "tree"
+        if len(outputs) >= _MANY:
+            yield "forest"
+    if outputs.kind == "real" and len(outputs) >= _BITS:
         yield "precision"
 
 
-def _numeric(value: Any) -> bool:  # noqa: ANN401 - any input
-    return np.asarray(value).dtype.kind in "biuf"
+def _alike(inputs: Sequence[Any], outputs: Outputs) -> bool:
+    """Say whether inputs are numbers as many as outputs have."""
+    try:
+        arrays = [np.asarray(given) for given in inputs]
+    except ValueError:  # lists within lists, of several lengths
+        return False
+    return all(array.dtype.kind in "biuf" and array.size == outputs.values.shape[1] for array in arrays)
+
+
+def _points(inputs: Sequence[Any]) -> Array:
+    """Return numeric inputs as rows (M, n)."""
+    points: Array = np.clip(np.stack([np.ravel(given) for given in inputs]).astype(float), -_HUGE, _HUGE)
+    return points
+
+
+def _tamed(outputs: Outputs) -> Array:
+    """Return outputs as float64 (m, n) that float32 can hold and whose squares float64 can."""
+    values: Array = np.clip(outputs.values.astype(float), -_HUGE, _HUGE)
+    return values
 
 
 def _range(inputs: Sequence[Any], outputs: Outputs) -> tuple[Array, Array]:
     """Return where to cut numbers off: the inputs' own range, or where most outputs lie."""
-    width = outputs.values.shape[1]
-    if all(_numeric(given) and np.size(given) == width for given in inputs):
-        points = np.stack([np.ravel(given) for given in inputs]).astype(float)
+    if _alike(inputs, outputs):
+        points = _points(inputs)
         return points.min(axis=0), points.max(axis=0)
-    low, high = np.quantile(outputs.values, [0.1, 0.9], axis=0)
+    low, high = np.quantile(_tamed(outputs), [0.1, 0.9], axis=0)
     return low, high
+
+
+def _summaries(inputs: Sequence[Any], outputs: Outputs) -> Callable[[Outputs], Array]:
+    """Return the numbers of an output (m, n) with, for n > 1, their least, largest and sum, raw and cut off."""
+    low, high = _range(inputs, outputs)
+
+    def features(seen: Outputs) -> Array:
+        values = _tamed(seen)
+        if values.shape[1] == 1:
+            return values
+        cut = np.clip(values, low, high)
+        return np.column_stack([values, values.min(axis=1), values.max(axis=1), values.sum(axis=1), cut.sum(axis=1)])
+
+    return features
 
 
 def _probabilities(fitted: Any, features: Callable[[Outputs], Any], count: int) -> Scores:  # noqa: ANN401 - sklearn
@@ -172,7 +235,9 @@ def _finest(outputs: Outputs) -> list[int]:
 
 
 def _keys(outputs: Outputs) -> list[Any]:
-    return list(outputs.strings) if outputs.textual else [row.tobytes() for row in outputs.values + 0.0]
+    if outputs.textual:
+        return list(outputs.strings)
+    return [row.tobytes() for row in outputs.values + outputs.values.dtype.type(0)]  # -0.0 becomes 0.0
 
 
 def _overlap(tokens: Sequence[str], own: Sequence[str]) -> float:

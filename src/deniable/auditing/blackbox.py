@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from deniable.auditing.inputs import Method, check_method, claim_of, game_of
 from deniable.auditing.outputs import short
 from deniable.auditing.players import choose, play
 from deniable.auditing.samplers import OutOfTimeError, Runs, Sampler
-from deniable.errors import bad_parameter
+from deniable.errors import bad_parameter, positive
 from deniable.verdict import Verdict, Witness
 
 Array = npt.NDArray[np.float64]
@@ -26,6 +27,7 @@ _FITTED = 1 / 3
 """Share of the samples that the attacker is fitted on."""
 _FIRST = 32
 """Trials before the first guess of an anytime audit; each later round is as large as all before it."""
+_COINS = tuple(b"coins of an audit")
 
 
 def audit(
@@ -91,14 +93,22 @@ def audit(
     game = game_of(x, x_prime, candidates, pairs, distance)
     tested = claim_of(claim, delta, confidence)
     check_method(method, game, tested, candidates is not None, pairs is not None)
-    if isinstance(samples, bool) or not isinstance(samples, int) or samples < LEAST:
+    if isinstance(samples, bool) or not isinstance(samples, Integral) or samples < LEAST:
         raise bad_parameter("audit", "samples", f"an int of at least {LEAST}", samples)
-    if seconds is not None and not (isinstance(seconds, (int, float)) and 0 < seconds < math.inf):
-        raise bad_parameter("audit", "seconds", "a float in (0, inf) or None", seconds)
+    if seconds is not None:
+        positive("audit", "seconds", seconds)
     runs = Runs(sampler, game.inputs, batched=batched, seconds=seconds)
-    coins = np.random.default_rng(seed)
     conduct = _anytime if method == "anytime" else _fixed
-    return conduct(game, tested, runs, samples, coins, _attackers(method))
+    return conduct(game, tested, runs, int(samples), _coins(seed), _attackers(method))
+
+
+def _coins(seed: object) -> np.random.Generator:
+    """Return the audit's own coins: never the stream that a mechanism under audit makes of the same seed."""
+    if seed is None:
+        return np.random.default_rng()
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise bad_parameter("audit", "seed", "an int of at least 0 or None", seed)
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=_COINS))
 
 
 def _attackers(method: Method) -> Sequence[str]:
@@ -129,26 +139,25 @@ def _anytime(
     game: Game, claim: Claim, runs: Runs, samples: int, coins: np.random.Generator, allowed: Sequence[str]
 ) -> Verdict:
     """Play in rounds, each with an attacker fitted on all before it, until convinced or out of budget."""
-    sets, places = _balanced(game, max(_FIRST, 4 * len(game.inputs)), coins)
-    outputs = runs.draw(game.sets[sets, places])
     score = Score(np.zeros_like(game.sets), np.zeros_like(game.sets), 0)
     bound, name, ended = 0.0, "none", "budget of samples spent"
-    while runs.calls < samples:
-        count = min(len(outputs), samples - runs.calls)
-        player = choose(game, claim, outputs, sets, places, samples - len(sets), allowed)
-        trials, truths = _tossed(game, count, coins)
-        try:
+    sets, places = _balanced(game, min(max(_FIRST, 4 * len(game.inputs)), samples // 2), coins)
+    try:
+        outputs = runs.draw(game.sets[sets, places])
+        while runs.calls < samples:
+            count = min(len(outputs), samples - runs.calls)
+            player = choose(game, claim, outputs, sets, places, samples - len(sets), allowed)
+            trials, truths = _tossed(game, count, coins)
             seen = runs.draw(game.sets[trials, truths])
-        except OutOfTimeError:
-            ended = "budget of time spent"
-            break
-        score += play(game, claim, player, seen, trials, truths)
-        bound, name = max(bound, games.anytime_bound(game, score, claim.alpha)), player.name
-        outputs = outputs.then(seen)
-        sets, places = np.append(sets, trials), np.append(places, truths)
-        if games.evidence(game, score, claim.epsilon) >= math.log(1 / claim.alpha):
-            ended = "stopped when convinced"
-            break
+            score += play(game, claim, player, seen, trials, truths)
+            bound, name = max(bound, games.anytime_bound(game, score, claim.alpha)), player.name
+            if games.evidence(game, score, claim.epsilon) >= math.log(1 / claim.alpha):
+                ended = "stopped when convinced"
+                break
+            outputs = outputs.then(seen)
+            sets, places = np.append(sets, trials), np.append(places, truths)
+    except OutOfTimeError:
+        ended = "budget of time spent"
     power = games.detectable_anytime(game, score.guesses, claim.epsilon, claim.alpha)
     return _verdict(game, claim, runs, score, bound, power, name, f"anytime-valid, {ended}")
 

@@ -28,11 +28,12 @@ Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
 POWER = 0.9
-_EXACT = 20_000
+_EXACT = 200_000
 """Guesses up to which a sum of unequal Bernoullis is computed; beyond, Chernoff's bound is used."""
 _SPENT = 0.1
 """Share of alpha that bounds how often an event of probability delta happens."""
 _LARGEST = 1e6
+"""Losses beyond this are not told apart: no float64 probability is as small."""
 _STEPS = 60
 
 
@@ -52,9 +53,14 @@ class Game:
 
     def caps(self, epsilon: float) -> Array:
         """Return (S, K): the largest chance that a guess is right, by set and guess."""
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore", over="ignore"):
             caps: Array = 1 / np.exp(-epsilon * self.distances).sum(axis=2)
         return caps
+
+    @property
+    def unit(self) -> float:
+        """The epsilon at which the nearest two inputs lose 1."""
+        return 1 / float(self.distances[self.distances > 0].min())
 
     def posterior(self, scores: Array, sets: Numbers) -> Array:
         """Return (m, K): the probability of each input of a trial's set, from log-likelihoods (m, M)."""
@@ -115,10 +121,10 @@ def lower_bound(game: Game, score: Score, alpha: float, delta: float = 0.0) -> f
     right, guesses = int(score.right.sum()), score.guesses
     if delta > 0:
         shown = _most_shown(score.trials, delta, _SPENT * alpha)
-        right, guesses, alpha = right - shown, _without(guesses, game.caps(1.0), shown), (1 - _SPENT) * alpha
+        right, guesses, alpha = right - shown, _without(guesses, game, shown), (1 - _SPENT) * alpha
     if right <= 0 or _tail(right, guesses, game.caps(0.0)) > alpha:
         return 0.0
-    return _largest(lambda epsilon: _tail(right, guesses, game.caps(epsilon)) <= alpha)
+    return _largest(lambda epsilon: _tail(right, guesses, game.caps(epsilon)) <= alpha, game.unit)
 
 
 def evidence(game: Game, score: Score, epsilon: float) -> float:
@@ -145,7 +151,7 @@ def anytime_bound(game: Game, score: Score, alpha: float) -> float:
     needed = math.log(1 / alpha)
     if evidence(game, score, 0.0) < needed:
         return 0.0
-    return _largest(lambda epsilon: evidence(game, score, epsilon) >= needed)
+    return _largest(lambda epsilon: evidence(game, score, epsilon) >= needed, game.unit)
 
 
 def rough_bound(game: Game, share: float, guesses: Numbers, alpha: float) -> float:
@@ -157,7 +163,7 @@ def rough_bound(game: Game, share: float, guesses: Numbers, alpha: float) -> flo
         cap = float((game.caps(epsilon) * guesses).sum() / total)
         return share > cap and _divergence(share, cap) >= needed
 
-    return _largest(refuted, steps=25) if refuted(0.0) else 0.0
+    return _largest(refuted, game.unit, steps=25) if refuted(0.0) else 0.0
 
 
 def detectable(game: Game, guesses: Numbers, claim: float, alpha: float, delta: float = 0.0, trials: int = 0) -> float:
@@ -168,11 +174,12 @@ def detectable(game: Game, guesses: Numbers, claim: float, alpha: float, delta: 
     """
     shown = _most_shown(trials, delta, _SPENT * alpha) if delta > 0 else 0
     level = (1 - _SPENT) * alpha if delta > 0 else alpha
-    counted = _without(guesses, game.caps(1.0), shown)
+    counted = _without(guesses, game, shown)
     critical = _critical(counted, game.caps(claim), level)
     if critical > counted.sum():
         return math.inf
-    return _refuted_from(game, counted, critical, claim)
+    # So many right guesses are needed beyond those that are set aside.
+    return _refuted_from(game, guesses, critical + shown, claim)
 
 
 def detectable_anytime(game: Game, guesses: Numbers, claim: float, alpha: float) -> float:
@@ -195,12 +202,12 @@ def _refuted_from(game: Game, guesses: Numbers, critical: int, claim: float) -> 
     def unseen(epsilon: float) -> bool:
         return _tail(critical, guesses, game.caps(epsilon)) < POWER
 
-    return _largest(unseen, claim) if unseen(claim) else claim
+    return _largest(unseen, game.unit, claim) if unseen(claim) else claim
 
 
 def _tail(right: int, guesses: Numbers, caps: Array) -> float:
     """Return P[sum of Bernoulli(cap) >= right], or an upper bound on it."""
-    from scipy import stats  # noqa: PLC0415 - only audits need it
+    from scipy import special  # noqa: PLC0415 - only audits need it
 
     counts, chances = guesses[guesses > 0].ravel(), caps[guesses > 0].ravel()
     total = int(counts.sum())
@@ -209,11 +216,27 @@ def _tail(right: int, guesses: Numbers, caps: Array) -> float:
     if right > total:
         return 0.0
     if np.ptp(chances) == 0:
-        return float(stats.binom.sf(right - 1, total, chances[0]))
+        return float(special.bdtrc(right - 1, total, chances[0]))
     if total <= _EXACT:
-        return float(stats.poisson_binom.sf(right - 1, np.repeat(chances, counts)))
+        return min(max(float(_law(counts, chances)[right:].sum()), 0.0), 1.0)
     mean = float(counts @ chances) / total
     return math.exp(-total * _divergence(right / total, mean)) if right > mean * total else 1.0
+
+
+def _law(counts: Numbers, chances: Array) -> Array:
+    """Return P[sum = 0 ... total] of ``counts`` Bernoullis of each chance: the inverse transform of their product.
+
+    Exact but for rounding, some 1e-13 in a tail.
+    """
+    total = int(counts.sum())
+    chances, groups = np.unique(chances, return_inverse=True)
+    counts = np.bincount(groups, weights=counts)
+    roots = np.exp(-2j * math.pi * np.arange((total + 1) // 2 + 1) / (total + 1))
+    product = np.ones_like(roots)
+    for count, chance in zip(counts, chances, strict=True):
+        product *= (1 - chance + chance * roots) ** count
+    law: Array = np.fft.irfft(product, total + 1)
+    return law
 
 
 def _divergence(share: float, cap: float) -> float:
@@ -231,10 +254,10 @@ def _most_shown(trials: int, delta: float, alpha: float) -> int:
     return int(stats.binom.isf(alpha, trials, delta))
 
 
-def _without(guesses: Numbers, caps: Array, shown: int) -> Numbers:
-    """Return the guesses less those set aside, taken where caps are lowest: the cautious choice."""
+def _without(guesses: Numbers, game: Game, shown: int) -> Numbers:
+    """Return the guesses less those set aside: from the nearest pairs, whose caps are lowest, to be cautious."""
     left = guesses.copy()
-    for place in np.argsort(caps, axis=None):
+    for place in np.argsort(game.distances.sum(axis=2), axis=None, kind="stable"):
         taken = min(shown, int(left.flat[place]))
         left.flat[place] -= taken
         shown -= taken
@@ -255,12 +278,12 @@ def _least(holds: Callable[[int], bool], total: int) -> int:
     return high
 
 
-def _largest(holds: Callable[[float], bool], start: float = 0.0, steps: int = _STEPS) -> float:
-    """Return a number up to which a falling predicate holds, from ``start``, where it does."""
-    low, high = start, max(2 * start, 1.0)
+def _largest(holds: Callable[[float], bool], unit: float, start: float = 0.0, steps: int = _STEPS) -> float:
+    """Return a number up to which a falling predicate of epsilon holds, from ``start``, where it does."""
+    low, high = start, max(2 * start, unit)
     while holds(high):
         low, high = high, 2 * high
-        if high > _LARGEST:
+        if high > _LARGEST * unit + 2 * start:
             return low
     for _ in range(steps):
         middle = (low + high) / 2

@@ -1,14 +1,17 @@
 """What an audit is given: inputs and distances that make a game, a claim, a method."""
 
 import math
+import sys
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable.auditing import games
 from deniable.auditing.games import Claim, Game
-from deniable.errors import InputError, bad_parameter
+from deniable.errors import InputError, bad_parameter, positive
 
 Method = Literal["auto", "coin", "candidates", "pooled", "anytime", "precision"]
 METHODS: tuple[Method, ...] = ("auto", "coin", "candidates", "pooled", "anytime", "precision")
@@ -32,16 +35,19 @@ def game_of(
     if two:
         if x is None or x_prime is None:
             raise InputError("audit takes two inputs: x and x_prime.")
-        return games.coin((x, x_prime), distance(x, x_prime) if callable(distance) else _number(distance))
+        return games.coin((x, x_prime), _number(distance(x, x_prime) if callable(distance) else distance))
     if pairs is not None:
         return _pooled(pairs, distance)
-    inputs = tuple(candidates or ())
+    try:
+        inputs = tuple(candidates)  # type: ignore[arg-type]  # not None here
+    except TypeError:
+        raise bad_parameter("audit", "candidates", "a sequence of inputs", candidates) from None
     if len(inputs) < 2:  # noqa: PLR2004 - a choice
         raise bad_parameter("audit", "candidates", "at least two inputs", candidates)
     if callable(distance):
-        apart = np.array([[0.0 if a is b else float(distance(a, b)) for b in inputs] for a in inputs])
+        apart = np.array([[0.0 if a is b else _number(distance(a, b)) for b in inputs] for a in inputs])
     else:
-        given = np.asarray(distance, dtype=float)
+        given = _numbers(distance)
         apart = given if given.ndim else np.where(np.eye(len(inputs), dtype=bool), 0.0, float(given))
     return games.candidates(inputs, apart)
 
@@ -57,12 +63,12 @@ def _pooled(pairs: Sequence[tuple[Any, Any]], distance: Any) -> Game:  # noqa: A
     if not numbers:
         raise bad_parameter("audit", "pairs", "at least one pair of inputs", pairs)
     if callable(distance):
-        apart = [float(distance(one, other)) for one, other in pairs]
+        apart = [_number(distance(one, other)) for one, other in pairs]
     else:
-        given = np.asarray(distance, dtype=float)
+        given = _numbers(distance)
         apart = given.tolist() if given.ndim else [float(given)] * len(numbers)
-    if len(apart) != len(numbers):
-        raise InputError(f"audit takes one distance for each pair. Got {len(apart)} for {len(numbers)}.")
+        if given.ndim > 1 or len(apart) != len(numbers):
+            raise InputError(f"audit takes one distance for each pair. Got shape {given.shape} for {len(numbers)}.")
     return games.pooled(tuple(inputs), numbers, apart)
 
 
@@ -75,20 +81,32 @@ def _numbered(inputs: list[Any], given: Any) -> int:  # noqa: ANN401 - any input
 
 
 def _number(value: Any) -> float:  # noqa: ANN401 - checked here
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
-        raise bad_parameter("audit", "distance", "a float in (0, inf) for two inputs", value)
-    return float(value)
+    """Return the distance of two inputs."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    return positive("audit", "distance", value)
+
+
+def _numbers(value: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401 - checked here
+    """Return distances as an array, or one number."""
+    expected = "a float, an array of floats or a function of two inputs"
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise bad_parameter("audit", "distance", expected, value) from None
+    if given.dtype.kind not in "iuf":
+        raise bad_parameter("audit", "distance", expected, value)
+    return given.astype(np.float64)
 
 
 def claim_of(claim: object, delta: object, confidence: object) -> Claim:
     """Return what is to be tested, or raise `InputError` for a number outside its domain."""
     for name, value, low, high, expected in (
-        ("claim", claim, -math.ulp(0.0), math.inf, "a float in [0, inf)"),
+        ("claim", claim, -math.ulp(0.0), sys.float_info.max, "a float in [0, inf)"),
         ("delta", delta, -math.ulp(0.0), 1.0, "a float in [0, 1)"),
         ("confidence", confidence, 0.0, 1.0, "a float in (0, 1)"),
     ):
-        fits = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and low < value < high
-        if not fits:
+        if isinstance(value, bool) or not isinstance(value, Real) or not low < value < high:  # type: ignore[operator]  # numbers compare
             raise bad_parameter("audit", name, expected, value)
     return Claim(float(claim), float(delta), 1 - float(confidence))  # type: ignore[arg-type]  # checked above
 

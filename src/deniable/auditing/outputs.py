@@ -20,13 +20,13 @@ class Outputs:
 
     Attributes:
         kind: ``word`` is text without white space.
-        values: (m, n) for numbers, a row for each run; empty for text.
+        values: (m, n) for numbers, a row for each run, integers as integers; empty for text.
         strings: m strings for text; empty for numbers.
         shape: of one run's numbers.
     """
 
     kind: Kind
-    values: Array
+    values: npt.NDArray[Any]
     strings: tuple[str, ...]
     shape: tuple[int, ...] = ()
 
@@ -72,13 +72,15 @@ def collect(raw: Sequence[Any]) -> Outputs:
     Raises:
         InputError: nothing, NaN, infinity, several shapes or kinds, or some other object.
     """
-    first = raw[0]
-    if isinstance(first, (list, tuple)) and first and all(isinstance(token, str) for token in first):
-        raw = [" ".join(tokens) if isinstance(tokens, (list, tuple)) else tokens for tokens in raw]
-        first = raw[0]
-    if isinstance(first, str):
-        return _text(raw)
-    return _numbers(raw)
+    if any(_is_tokens(output) and len(output) for output in raw):
+        raw = [" ".join(output) if _is_tokens(output) else output for output in raw]
+    return _text(raw) if isinstance(raw[0], str) else _numbers(raw)
+
+
+def _is_tokens(output: Any) -> bool:  # noqa: ANN401 - whatever a sampler returns
+    if isinstance(output, np.ndarray):
+        return output.ndim == 1 and output.dtype.kind == "U"
+    return isinstance(output, (list, tuple)) and all(isinstance(token, str) for token in output)
 
 
 def _text(raw: Sequence[Any]) -> Outputs:
@@ -99,7 +101,8 @@ def _numbers(raw: Sequence[Any]) -> Outputs:
     values = np.stack(rows)
     if values[0].size == 0:
         raise InputError("The sampler returned empty arrays: an output must hold at least one number.")
-    kind: Kind = "integer" if values.dtype.kind in "biu" else "real"
+    if values.dtype.kind in "biu":
+        return Outputs("integer", values.reshape(len(values), -1), (), values.shape[1:])
     values = values.astype(np.float64)
     finite = np.isfinite(values)
     if not finite.all():
@@ -109,7 +112,7 @@ def _numbers(raw: Sequence[Any]) -> Outputs:
             f"The sampler must return finite numbers. Got {short(raw[wrong])}, and NaN or infinity in {share:.1%} of "
             "outputs: return what a user would receive, or a text such as 'nan'."
         )
-    return Outputs(kind, values.reshape(len(values), -1), (), values.shape[1:])
+    return Outputs("real", values.reshape(len(values), -1), (), values.shape[1:])
 
 
 def _row(output: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - whatever a sampler returns
@@ -126,7 +129,7 @@ def _row(output: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - whatever a sampler 
 def short(value: object) -> str:
     """Return an input or output in at most some 60 characters."""
     if isinstance(value, np.ndarray):
-        if value.size > 1 and (value == value.flat[0]).all():
+        if value.size > 1 and value.dtype.kind in "biuf" and (value == value.flat[0]).all():
             return f"{value.flat[0]:g} in all {value.size} places"
         value = value.tolist()
     text = " ".join(repr(value).split())

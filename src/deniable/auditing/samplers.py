@@ -77,10 +77,10 @@ class Runs:
 
     def _batch(self, given: Sequence[Any]) -> list[Any]:
         self._watch()
-        stack = np.stack(given) if isinstance(given[0], (np.ndarray, float, int)) else list(given)
-        out = self._call(stack, given[0])
-        if not isinstance(out, (Sequence, np.ndarray)) or isinstance(out, str) or len(out) != len(given):
-            size = f"{len(out)}" if isinstance(out, (Sequence, np.ndarray)) and not isinstance(out, str) else short(out)
+        out = self._call(_stacked(given), given[0])
+        many = out.ndim > 0 if isinstance(out, np.ndarray) else isinstance(out, Sequence) and not isinstance(out, str)
+        if not many or len(out) != len(given):
+            size = f"{len(out)}" if many else short(out)
             raise InputError(f"A batched sampler must return one output for each input. Got {size} for {len(given)}.")
         self.calls += len(given)
         return list(out)
@@ -100,6 +100,14 @@ class Runs:
                 f"The sampler made {self.calls:,} calls in {self._seconds:g} seconds, fewer than asked for: ask for "
                 "fewer samples, give it more seconds, or choose the method anytime, which stops with what it has."
             )
+
+
+def _stacked(given: Sequence[Any]) -> Any:  # noqa: ANN401 - an array or a list
+    """Return inputs for a batched sampler: numbers of one shape stacked in the first axis, others as a list."""
+    if not isinstance(given[0], (np.ndarray, float, int)):
+        return list(given)
+    shapes = {np.shape(value) for value in given}
+    return np.stack(given) if len(shapes) == 1 else list(given)
 
 
 def recorded(outputs: Mapping[str, Sequence[Any]]) -> Sampler:
