@@ -3,6 +3,9 @@
 import math
 from numbers import Real
 
+_SHOWN = 200
+"""Characters of a value that a message shows."""
+
 
 class DeniableError(Exception):
     """Base of every error that deniable raises on purpose; its text is one line."""
@@ -22,6 +25,8 @@ def bad_parameter(owner: str, name: str, expected: str, got: object) -> InputErr
     Example: ``The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1.``
     """
     shown = " ".join(repr(got).split())
+    if len(shown) > _SHOWN:
+        shown = f"{shown[:_SHOWN]}..."
     return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {shown}.")
 
 

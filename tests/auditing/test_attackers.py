@@ -56,8 +56,9 @@ def coloured(label, random):
     [
         ("nearest", NUMBERS, shifted, 0.70),
         ("linear", NUMBERS, shifted, 0.70),
-        ("trees", NUMBERS, shifted, 0.68),
-        ("trees", NUMBERS, upward, 0.55),
+        ("tree", NUMBERS, shifted, 0.65),
+        ("tree", NUMBERS, upward, 0.55),
+        ("forest", NUMBERS, shifted, 0.68),
         ("frequency", (0, 1), coded, 0.99),
         ("precision", NUMBERS, fine, 0.95),
         ("nearest", TEXTS, coloured, 0.78),
@@ -85,6 +86,19 @@ def test_nearest_is_the_likelihood_ratio_of_laplace_noise():
     assert scores[:, 1] - scores[:, 0] == pytest.approx(ratio)
 
 
+def test_support_rules_inputs_out():
+    """Where noise is never negative, an output below the second input comes from the first, and that is all it says."""
+    random, labels = np.random.default_rng(0), np.arange(400) % 2
+    fitted = collect([upward(label, random) for label in labels])
+    scores = ATTACKERS["support"](NUMBERS, fitted, labels)
+    played = collect([upward(label, random) for label in labels])
+    odds = scores(played) @ [1, -1]
+    below = (played.values < 0.7).any(axis=1)
+    assert (odds[below] > 0).all()
+    assert (labels[odds > 0] == 0).all()
+    assert (odds <= 0)[labels == 1].mean() > 0.95
+
+
 def test_inputs_absent_from_the_fit_are_unlikely():
     """An attacker fitted without one input still scores it, as low as the lowest."""
     outputs = collect([0.0, 1.0] * 20)
@@ -103,11 +117,14 @@ def test_outputs_never_met_say_nothing():
 @pytest.mark.parametrize(
     ("inputs", "raw", "names"),
     [
-        ((0.0, 1.0), [0.5] * 20, {"nearest", "linear", "frequency", "trees", "precision"}),
-        ((0, 1), [1] * 20, {"nearest", "linear", "frequency", "trees"}),
+        ((0.0, 1.0), [0.5] * 300, {"nearest", "support", "linear", "tree", "frequency", "precision", "forest"}),
+        ((0.0, 1.0), [0.5] * 100, {"nearest", "support", "linear", "tree", "frequency", "precision"}),
+        ((0.0, 1.0), [0.5] * 20, {"nearest", "support", "linear", "tree", "frequency"}),
+        ((0, 1), [1] * 300, {"nearest", "support", "linear", "tree", "frequency", "forest"}),
         ((0.0, 1.0), [0.5] * 7, {"nearest"}),
-        (("a", "b"), [0.5] * 20, {"linear", "frequency", "trees", "precision"}),
-        (("a", "b"), [[0.5, 1.0]] * 20, {"linear", "frequency", "trees", "precision"}),
+        (("a", "b"), [0.5] * 20, {"linear", "frequency", "tree"}),
+        (("a", "b"), [[0.5, 1.0]] * 100, {"linear", "frequency", "tree", "precision"}),
+        (([[1], [1, 2]], [[2], [1, 2]]), [0.5] * 20, {"linear", "frequency", "tree"}),
         (("a", "b"), ["x"] * 20, {"nearest", "linear", "frequency"}),
         ((["a"], ["b"]), ["x y"] * 20, {"linear", "frequency"}),
         (({}, {}), ["x"] * 7, set()),

@@ -471,7 +471,7 @@ def _prints(_):
         (lambda _: b"a", "Got b'a'"),
         (lambda _: {}, "Got {}"),
         (lambda _: [[1], [1, 2]], "Got [[1], [1, 2]]"),
-        (lambda _: np.array(["a", "a"]), "must return numbers, an array, a text or a list of words"),
+        (lambda _: np.array([["a", "a"]]), "must return numbers, an array, a text or a list of words"),
         (_after(5, 1.0, "a"), "Got 'a'"),
         (_after(5, "a", 1.0), "Got 1.0 among texts"),
         (_after(40, 1.0, "a"), "of one kind. Got text after a number"),

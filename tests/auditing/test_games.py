@@ -202,7 +202,7 @@ def test_what_is_set_aside_is_the_cautious_choice(distances):
     ways = (np.array(way).reshape(2, 2) for way in itertools.product(range(4), repeat=4) if sum(way) == shown)
     tails = [games._tail(6, guesses - way, game.caps(epsilon)) for way in ways if (way <= guesses).all()]
     scores = scored(9, guesses)
-    chosen = games._without(scores.guesses, game.caps(1.0), shown)
+    chosen = games._without(scores.guesses, game, shown)
     assert games._tail(6, chosen, game.caps(epsilon)) == pytest.approx(max(tails), rel=1e-9)
 
 

@@ -22,7 +22,8 @@ Attacker = Callable[[Sequence[Any], Outputs, Numbers], Scores]
 
 _FEW = 4
 """Runs of each input below which only attackers that need no fit are of use."""
-_END = 10
+_END = 4
+"""Values of the noise beyond which, at either end, it is taken to go on as far as they reach."""
 _BITS = 100
 """Runs from which on last bits are worth counting: in fewer, chance makes patterns."""
 _MANY = 300

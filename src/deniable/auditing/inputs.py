@@ -41,9 +41,9 @@ def game_of(
     try:
         inputs = tuple(candidates)  # type: ignore[arg-type]  # not None here
     except TypeError:
-        raise bad_parameter("audit", "candidates", "a sequence of inputs", candidates) from None
+        raise bad_parameter("audit", "candidates", "a sequence of at least two inputs", candidates) from None
     if len(inputs) < 2:  # noqa: PLR2004 - a choice
-        raise bad_parameter("audit", "candidates", "at least two inputs", candidates)
+        raise bad_parameter("audit", "candidates", "a sequence of at least two inputs", candidates)
     if callable(distance):
         apart = np.array([[0.0 if a is b else _number(distance(a, b)) for b in inputs] for a in inputs])
     else:

@@ -16,7 +16,7 @@ def _exact() -> Verdict:
 def _sampled(seed: int) -> Verdict:
     mechanism = ADePT(epsilon=1.0, seed=seed)
     corners = mechanism.worst_pair(N)
-    return audit(mechanism.release, *corners, claim=1.0, samples=5_000, confidence=CONFIDENCE, batched=True, seed=seed)
+    return audit(mechanism.release, *corners, claim=1.0, samples=12_000, confidence=CONFIDENCE, batched=True, seed=seed)
 
 
 ENTRY = Entry(

@@ -27,7 +27,7 @@ def _sampled(seed: int) -> Verdict:
         noise = random.uniform(-1, 1) * random.gamma(1, 1 / _EPSILON)
         return _SPACE.words[int(abs(_SPACE.vectors[_SPACE.number(word), 0] + noise) > 0.5)]  # noqa: PLR2004 - half way
 
-    return audit(mechanism, "near", "far", claim=_EPSILON, samples=4_000, confidence=CONFIDENCE, seed=seed)
+    return audit(mechanism, "near", "far", claim=_EPSILON, samples=8_000, confidence=CONFIDENCE, seed=seed)
 
 
 ENTRY = Entry(

@@ -36,7 +36,7 @@ def _sampled(seed: int) -> Verdict:
     unknown = everything.words[_KNOWN:]
     pair = min(itertools.combinations(unknown, 2), key=lambda words: everything.distance(*words))
     return audit(
-        program, *pair, claim=1.0, distance=everything.distance, samples=2_000, confidence=CONFIDENCE, seed=seed
+        program, *pair, claim=1.0, distance=everything.distance, samples=6_000, confidence=CONFIDENCE, seed=seed
     )
 
 
