@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 import deniable as dn
-from deniable.auditing import games, players
+from deniable.auditing import bounds, games, players
 from deniable.vectors import ADePT, Box, DPText, Laplace
 
 AUDITS = 1_000
@@ -28,7 +28,7 @@ def quick(monkeypatch):
         monkeypatch.setattr(players, "suitable", lambda *_: names)
         monkeypatch.setattr(players, "_SHARES", np.array([1.0, 0.6, 0.3]))
         for name in ("detectable", "detectable_anytime"):
-            monkeypatch.setattr(games, name, lambda *_: 1.0)
+            monkeypatch.setattr(bounds, name, lambda *_: 1.0)
 
     return use
 
@@ -233,7 +233,7 @@ def test_the_fields_of_a_verdict():
     assert verdict.lower_bound == pytest.approx(special.logit(least) / 2, rel=1e-9)
     assert witness.loss == pytest.approx(2 * verdict.lower_bound)
     tally = np.array([[witness.guesses, 0]])
-    assert verdict.detectable == pytest.approx(games.detectable(games.coin((0, 1), 2.0), tally, 0.5, 0.05), rel=1e-9)
+    assert verdict.detectable == pytest.approx(bounds.detectable(games.coin((0, 1), 2.0), tally, 0.5, 0.05), rel=1e-9)
     text = str(verdict)
     assert text.startswith("refuted: claimed epsilon 0.5, in truth at least")
     assert f"{witness.right:,} of {witness.guesses:,} guesses are right" in text

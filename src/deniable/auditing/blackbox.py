@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.auditing import games
+from deniable.auditing import bounds
 from deniable.auditing.attackers import ATTACKERS, HOW
 from deniable.auditing.games import Claim, Game, Score
 from deniable.auditing.inputs import Method, check_method, claim_of, game_of
@@ -130,8 +130,8 @@ def _fixed(
     seen = runs.draw(game.sets[trials, truths])
     outputs.then(seen)
     score = play(game, claim, player, seen, trials, truths)
-    bound = games.lower_bound(game, score, claim.alpha, claim.delta)
-    power = games.detectable(game, score.guesses, claim.epsilon, claim.alpha, claim.delta, score.trials)
+    bound = bounds.lower_bound(game, score, claim.alpha, claim.delta)
+    power = bounds.detectable(game, score.guesses, claim.epsilon, claim.alpha, claim.delta, score.trials)
     return _verdict(game, claim, runs, score, bound, power, player.name, "fixed number of samples")
 
 
@@ -150,15 +150,15 @@ def _anytime(
             trials, truths = _tossed(game, count, coins)
             seen = runs.draw(game.sets[trials, truths])
             score += play(game, claim, player, seen, trials, truths)
-            bound, name = max(bound, games.anytime_bound(game, score, claim.alpha)), player.name
-            if games.evidence(game, score, claim.epsilon) >= math.log(1 / claim.alpha):
+            bound, name = max(bound, bounds.anytime_bound(game, score, claim.alpha)), player.name
+            if bounds.evidence(game, score, claim.epsilon) >= math.log(1 / claim.alpha):
                 ended = "stopped when convinced"
                 break
             outputs = outputs.then(seen)
             sets, places = np.append(sets, trials), np.append(places, truths)
     except OutOfTimeError:
         ended = "budget of time spent"
-    power = games.detectable_anytime(game, score.guesses, claim.epsilon, claim.alpha)
+    power = bounds.detectable_anytime(game, score.guesses, claim.epsilon, claim.alpha)
     return _verdict(game, claim, runs, score, bound, power, name, f"anytime-valid, {ended}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.auditing import games
+from deniable.auditing import bounds
 from deniable.auditing.attackers import ATTACKERS, Scores, suitable
 from deniable.auditing.games import Claim, Game, Score
 from deniable.auditing.outputs import Outputs
@@ -96,7 +96,7 @@ def _threshold(
         if scaled.sum() > 0:
             share_right = (right + 0.5) / (count + 1)
             share_right -= _CAUTION * math.sqrt(share_right * (1 - share_right) / count)
-            bound = games.rough_bound(game, share_right, scaled, claim.alpha)
+            bound = bounds.rough_bound(game, share_right, scaled, claim.alpha)
             if bound > best[1]:
                 best = (least, bound)
     return best
