@@ -21,8 +21,8 @@ _SHARES = np.geomspace(1.0, 0.01, 30)
 _FOLDS = 2
 _CAUTION = 0.5
 """Standard errors that a share of right guesses is taken to be lower than seen: the highest of many flatters."""
-_BETTER = 1.3
-"""How much more than the attackers before it one must promise."""
+_BETTER = 2.0
+"""How much more than those before it an attacker must promise, times the root of the trials fitted on."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +74,7 @@ def choose(
             fitted = fit(game.inputs, outputs.take(rest), labels[rest])
             scores[own] = fitted(outputs.take(own))
         threshold, bound = _threshold(game, claim, scores, sets, places, ahead)
-        if best is None or bound > _BETTER * best.bound:
+        if best is None or bound > (1 + _BETTER / math.sqrt(len(outputs))) * best.bound:
             best = Player(name, fit(game.inputs, outputs, labels), threshold, bound)
     return best  # type: ignore[return-value]  # names is never empty
 
