@@ -97,6 +97,7 @@ def test_fields_as_json():
         "method": "by hand",
         "seconds": 0.25,
         "detectable": None,
+        "delta": 0.0,
     }
     assert verdict(witness=None).to_dict()["witness"] is None
 

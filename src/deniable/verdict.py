@@ -62,6 +62,7 @@ class Verdict:
         detectable: the least true epsilon that an audit of so many guesses would have refuted with
             probability 90 %, by the best attacker there is; infinite where none was within its reach;
             None where nothing is sampled.
+        delta: of an (epsilon, delta) claim, else 0.
     """
 
     status: Status
@@ -74,6 +75,7 @@ class Verdict:
     method: str
     seconds: float
     detectable: float | None = None
+    delta: float = 0.0
 
     @property
     def unused(self) -> float:
@@ -86,7 +88,8 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the verdict as a few lines for a person."""
-        lines = [f"{self.status}: claimed epsilon {self.claim:g}, {self._found()}"]
+        delta = f" and delta {self.delta:g}" if self.delta else ""
+        lines = [f"{self.status}: claimed epsilon {self.claim:g}{delta}, {self._found()}"]
         if self.witness is not None:
             lines.append(f"witness: {self.witness}")
         if self.detectable is not None and self.status != "refuted":

@@ -78,3 +78,13 @@ def test_inputs_of_many_places_are_named_shortly():
     assert witness.input == "0.015625 in all 4096 places"
     assert len(str(witness)) < 250
     assert np.isfinite(witness.loss)
+
+
+def test_parameters_of_other_subjects():
+    """A claim or a space of one's own is refused for a mechanism, and a dimension for words."""
+    for given in ({"epsilon": 0.5}, {"space": 3}):
+        with pytest.raises(dn.InputError, match="with a matrix only"):
+            dn.verify(Laplace(epsilon=1.0, domain=Box(0.0, 1.0)), dimension=3, **given)
+    with pytest.raises(dn.InputError, match="with a vector mechanism only"):
+        dn.verify([[1.0]], space=None, epsilon=1.0, dimension=3)
+    assert dn.verify(Laplace(epsilon=1.0, domain=Box(0.0, 1.0)), dimension=np.int64(3)).status == "proved"

@@ -49,6 +49,35 @@ def reshapes(x):
     calls.append(1)
     return [0.0] * (1 + len(calls) % 2)
 
+def odd(x):
+    class Odd(BaseException):
+        pass
+
+    raise Odd("base")
+
+def leaves(x):
+    raise SystemExit(1)
+
+async def later(x):
+    return 1.0
+
+def stubborn(x):
+    while True:
+        try:
+            time.sleep(1)
+        except Exception:
+            pass
+
+def in_place(x):
+    x += random.laplace(size=x.shape)
+    return np.round(x, 3)
+
+buffer = np.zeros(1)
+
+def same_array(x):
+    buffer[:] = x
+    return buffer
+
 def fails(x):
     raise RuntimeError("two\\nlines")
 
@@ -105,6 +134,33 @@ def test_a_callable_that_keeps_its_claim(call, mechanisms):
     assert "\npower: a true epsilon of " in result.text
 
 
+def test_arrays_are_not_shared(call, mechanisms):
+    """A sampler that writes into its input keeps its claim, and one that returns the same array loses it."""
+    assert call("audit", f"{mechanisms}:in_place", "--claim", "1", "--samples", "900", "--seed", "1").code == 0
+    assert call("audit", f"{mechanisms}:same_array", "--claim", "1", "--samples", "100", "--seed", "1").code == 1
+
+
+def test_a_slow_sampler_gets_its_verdict(call, mechanisms):
+    """An anytime audit out of time ends with a verdict, not with a complaint about one call."""
+    options = ["--claim", "1", "--method", "anytime", "--seconds", "2.2"]
+    assert call("audit", f"{mechanisms}:slow", *options).code == 0
+
+
+def test_lines_of_numbers_are_numbers(call, place):
+    """Text files whose lines are numbers are audited as numbers."""
+    random = np.random.default_rng(0)
+    for name, middle in (("p.txt", 0), ("q.txt", 1)):
+        (place / name).write_text("".join(f"{value:.3f}\n" for value in random.normal(middle, 0.1, size=400)))
+    assert call("audit", "--outputs", "p.txt", "q.txt", "--claim", "1").code == 1
+
+
+@pytest.mark.parametrize("text", ["food and/or wine", "Rome.", "3.14", "long " * 100])
+def test_texts_that_look_like_files(call, text):
+    """A text is a text where there is no such file and it is not named like one."""
+    options = ["--inputs", text, "other", "--claim", "9", "--samples", "64", "--lines"]
+    assert call("audit", "--command", program("swap.py"), *options).code == 0
+
+
 def test_batched_and_json(call, mechanisms):
     """A batched callable takes many inputs at once; --json prints the verdict's fields."""
     result = call("audit", f"{mechanisms}:many", "--claim", "1", "--batched", "--samples", "500", "--json")
@@ -154,7 +210,7 @@ def test_distances_from_a_file(call, place):
     (place / "apart.txt").write_text("1\n")
     result = call("audit", "--command", program("swap.py"), *options, "--distance", "apart.txt")
     assert result.code == 2
-    assert "one distance for each pair. Got 1 for 2." in result.err
+    assert "one distance for each pair. Got shape (1,) for 2." in result.err
 
 
 @pytest.mark.parametrize("kind", ["npy", "jsonl"])
@@ -174,13 +230,17 @@ def test_recorded_outputs(call, kind):
         ("nan", [], "The sampler must return finite numbers. Got nan"),
         ("reshapes", [], "one shape"),
         ("fails", [], r"The sampler raised 'RuntimeError: two\nlines' for the input [0.0]"),
+        ("odd", [], "The sampler raised 'Odd: base'"),
+        ("leaves", [], "The sampler raised 'SystemExit: 1'"),
+        ("later", [], "The sampler is asynchronous"),
+        ("stubborn", ["--seconds", "0.5"], "did not end within the 0.5 seconds"),
         ("constant", [], "has no callable 'constant'"),
         ("absent", [], "has no callable 'absent'"),
         ("lost", ["--claim", "-1"], "The 'claim' parameter of audit must be a float in [0, inf). Got -1.0."),
         ("lost", ["--claim", "nan"], "Got nan."),
         ("lost", ["--dim", "0"], "The option --dim must be at least 1. Got 0."),
-        ("lost", ["--samples", "3"], "The 'samples' parameter of audit must be an int of at least 20. Got 3."),
-        ("lost", ["--distance", "0"], "A distance between two inputs must be a float in (0, inf). Got 0.0."),
+        ("lost", ["--samples", "3"], "The 'samples' parameter of audit must be an int from 20 to 100,000,000. Got 3."),
+        ("lost", ["--distance", "0"], "The 'distance' parameter of audit must be a float in (0, inf). Got 0.0."),
         ("lost", ["--distance", "none.txt"], "'none.txt' cannot be read"),
         ("lost", ["--confidence", "1"], "The 'confidence' parameter"),
         ("lost", ["--method", "best"], "The 'method' parameter"),
@@ -203,7 +263,12 @@ def test_what_cannot_be_audited(call, refused, mechanisms, mechanism, options, m
         (["tem", "--zoo"], "Got a mechanism and --zoo."),
         (["none.such:thing", "--claim", "1"], "No module named 'none'"),
         (["json:loads"], "Missing option '--claim'"),
-        (["json:loads", "--epsilon", "1"], "Missing option '--claim' (not --epsilon)"),
+        (["json:loads", "--claim", "1", "--epsilon", "1"], "The option --epsilon does not go with a callable."),
+        (["adept", "--epsilon", "1", "--claim", "1"], "The option --claim does not go with a vector mechanism."),
+        (["tem", "--epsilon", "1", "--samples", "99"], "The option --samples does not go with a word mechanism."),
+        (["laplac", "--epsilon", "1"], "Unknown mechanism 'laplac'. Did you mean 'laplace'?"),
+        (["json:loads", "--claim", "1", "--seconds", "nan"], "The 'seconds' parameter"),
+        (["json:loads", "--claim", "1", "--samples", "0"], "The 'samples' parameter"),
         (["--command", "cat", "--claim", "1"], "A command needs --inputs A B"),
         (["--command", "", "--inputs", "a", "b", "--claim", "1"], "needs a program"),
         (["--command", "'", "--inputs", "a", "b", "--claim", "1"], "cannot be taken apart"),
@@ -219,9 +284,10 @@ def test_what_cannot_be_audited(call, refused, mechanisms, mechanism, options, m
         ),
         (["--command", "echo a", "--lines", "--inputs", "a", "b", "--claim", "1"], "answer each line by one line"),
         (["--outputs", "a.npy", "a.jsonl", "--claim", "1"], "as many outputs. Got 600 and 400."),
-        (["--outputs", "one.txt", "other.txt", "--claim", "1"], "'samples' parameter of audit must be an int"),
+        (["--outputs", "one.txt", "other.txt", "--claim", "1"], "at least 22 outputs each. Got 2."),
         (["--outputs", "no.npy", "a.npy", "--claim", "1"], "The file 'no.npy' cannot be read"),
-        (["--outputs", "a.npy", "b.npy", "--inputs", "a", "b", "--claim", "1"], "does not go with --outputs"),
+        (["--outputs", "a.npy", "b.npy", "--inputs", "a", "b", "--claim", "1"], "--inputs does not go with --outputs"),
+        (["--command", "cat", "--lines", "--inputs", "a\nb", "c", "--claim", "1"], "must be one line"),
         (["adept-gaussian", "--epsilon", "1"], "The 'delta' parameter of"),
         (["adept", "--epsilon", "1", "--dim", "0"], "The 'dimension' parameter of verify"),
     ],
@@ -240,7 +306,7 @@ def test_files_without_outputs(call, place):
     for name, message in (
         ("empty.txt", "holds no outputs"),
         ("broken.npy", "holds no array"),
-        ("broken.jsonl", "Line 1 of 'broken.jsonl' is not JSON"),
+        ("broken.jsonl", "Line 1 of 'broken.jsonl' cannot be read as JSON"),
         ("latin.txt", "is not UTF-8"),
     ):
         result = call("audit", "--outputs", name, name, "--claim", "1")

@@ -23,6 +23,7 @@ Numbers = npt.NDArray[np.int64]
 
 LEAST = 20
 """Samples below which no audit is worth its name."""
+MOST = 100_000_000
 _FITTED = 1 / 3
 """Share of the samples that the attacker is fitted on."""
 _FIRST = 32
@@ -77,7 +78,8 @@ def audit(
             claim is refuted, or at ``samples`` or ``seconds``.
         batched: the sampler takes m inputs (a list, or an array with numbers stacked in its first
             axis) and returns m outputs, each with randomness of its own.
-        seconds: budget of time. It ends an anytime audit with a verdict, and others with an error.
+        seconds: budget of time, looked at between calls. It ends an anytime audit with a verdict, and
+            others with an error.
         seed: of the audit's own coins; None for fresh ones.
 
     Returns:
@@ -93,8 +95,8 @@ def audit(
     game = game_of(x, x_prime, candidates, pairs, distance)
     tested = claim_of(claim, delta, confidence)
     check_method(method, game, tested, candidates is not None, pairs is not None)
-    if isinstance(samples, bool) or not isinstance(samples, Integral) or samples < LEAST:
-        raise bad_parameter("audit", "samples", f"an int of at least {LEAST}", samples)
+    if isinstance(samples, bool) or not isinstance(samples, Integral) or not LEAST <= samples <= MOST:
+        raise bad_parameter("audit", "samples", f"an int from {LEAST} to {MOST:,}", samples)
     if seconds is not None:
         positive("audit", "seconds", seconds)
     runs = Runs(sampler, game.inputs, batched=batched, seconds=seconds)
@@ -204,4 +206,5 @@ def _verdict(
         method=f"{kind}, {how}, attacker {attacker!r} ({HOW[attacker]}) chosen and fitted on other samples",
         seconds=runs.elapsed,
         detectable=power,
+        delta=claim.delta,
     )

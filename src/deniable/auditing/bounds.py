@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.auditing.games import Array, Game, Numbers, Score
+from deniable.auditing.games import Array, Claim, Game, Numbers, Score
 
 POWER = 0.9
 _EXACT = 200_000
@@ -72,13 +72,19 @@ def anytime_bound(game: Game, score: Score, alpha: float) -> float:
     return _largest(lambda epsilon: evidence(game, score, epsilon) >= needed, game.unit)
 
 
-def rough_bound(game: Game, share: float, guesses: Numbers, alpha: float) -> float:
+def rough_bound(game: Game, share: float, guesses: Numbers, claim: Claim, trials: int) -> float:
     """Return about what `lower_bound` gives for a share of right guesses, quickly: Chernoff's bound."""
-    total = guesses.sum()
-    needed = math.log(1 / alpha) / total
+    total = float(guesses.sum())
+    if claim.delta > 0:
+        shown = _most_shown(trials, claim.delta, _SPENT * claim.alpha)
+        if total <= shown:
+            return 0.0
+        share = (share * total - shown) / (total - shown)
+        total -= shown
+    needed = math.log(1 / claim.alpha) / total
 
     def refuted(epsilon: float) -> bool:
-        cap = float((game.caps(epsilon) * guesses).sum() / total)
+        cap = float((game.caps(epsilon) * guesses).sum() / guesses.sum())
         return share > cap and _divergence(share, cap) >= needed
 
     return _largest(refuted, game.unit, steps=25) if refuted(0.0) else 0.0

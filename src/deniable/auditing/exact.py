@@ -63,11 +63,13 @@ def verify(
         InputError: the subject is neither, or is no probability matrix over the space.
         NotTractable: a matrix of more than 3,000 words; the message says the cost.
     """
+    if isinstance(subject, (VectorMechanism, WordMechanism)) and (space is not None or epsilon is not None):
+        raise InputError("verify takes space and epsilon with a matrix only: a mechanism has its own.")
     if isinstance(subject, VectorMechanism):
         return verify_vectors(subject, dimension)
+    if dimension is not None:
+        raise InputError("verify takes dimension with a vector mechanism only.")
     if isinstance(subject, WordMechanism):
-        if space is not None or epsilon is not None:
-            raise InputError("verify takes space and epsilon with a matrix only: a mechanism has its own.")
         with contextlib.nullcontext() if cache else bypassed():
             return _mechanism(subject, workers)
     if not isinstance(space, Space):

@@ -2,6 +2,7 @@
 
 import math
 import time
+from numbers import Integral
 
 from deniable.auditing.outputs import short
 from deniable.errors import NotTractable, bad_parameter
@@ -19,8 +20,9 @@ def verify_vectors(mechanism: VectorMechanism, dimension: object) -> Verdict:
     Raises:
         InputError: the dimension is no int, or cannot be served.
     """
-    if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
+    if isinstance(dimension, bool) or not isinstance(dimension, Integral) or dimension < 1:
         raise bad_parameter("verify", "dimension", "the int n of a vector mechanism's inputs (n,)", dimension)
+    dimension = int(dimension)
     start = time.perf_counter()
     guarantee = mechanism.guarantee
     x, x_prime = mechanism.worst_pair(dimension)
@@ -50,4 +52,5 @@ def verify_vectors(mechanism: VectorMechanism, dimension: object) -> Verdict:
         witness=witness,
         method=how,
         seconds=time.perf_counter() - start,
+        delta=getattr(guarantee, "delta", 0.0),
     )

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any, Literal
 
@@ -55,6 +55,7 @@ def game_of(
 def _pooled(pairs: Sequence[tuple[Any, Any]], distance: Any) -> Game:  # noqa: ANN401 - checked here
     inputs: list[Any] = []
     numbers = []
+    pairs = list(pairs) if isinstance(pairs, Iterable) else pairs
     try:
         for one, other in pairs:
             numbers.append((_numbered(inputs, one), _numbered(inputs, other)))

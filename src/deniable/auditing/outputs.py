@@ -132,5 +132,8 @@ def short(value: object) -> str:
         if value.size > 1 and value.dtype.kind in "biuf" and (value == value.flat[0]).all():
             return f"{value.flat[0]:g} in all {value.size} places"
         value = value.tolist()
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001 - a value that cannot be shown is shown by its type
+        text = f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -96,7 +96,7 @@ def _threshold(
         if scaled.sum() > 0:
             share_right = (right + 0.5) / (count + 1)
             share_right -= _CAUTION * math.sqrt(share_right * (1 - share_right) / count)
-            bound = bounds.rough_bound(game, share_right, scaled, claim.alpha)
+            bound = bounds.rough_bound(game, share_right, scaled, claim, ahead)
             if bound > best[1]:
                 best = (least, bound)
     return best

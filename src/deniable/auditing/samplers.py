@@ -1,6 +1,8 @@
 """Running a mechanism under audit: calls that are counted, timed and checked."""
 
 import contextlib
+import copy
+import inspect
 import io
 import math
 import subprocess
@@ -57,6 +59,8 @@ class Runs:
         alone = threading.current_thread() is threading.main_thread()
         with contextlib.redirect_stdout(printed) if alone else contextlib.nullcontext():
             raw = self._batch(given) if self._batched else self._each(given)
+        if printed.closed:
+            raise InputError("The sampler closed standard output: leave it open, and return the output.")
         if printed.getvalue():
             raise InputError(
                 f"The sampler printed {short(printed.getvalue())}: what is printed is an output that an audit of "
@@ -87,12 +91,16 @@ class Runs:
 
     def _call(self, argument: Any, example: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
         try:
-            return self._sampler(argument)
-        except InputError:
+            # A copy each way: some samplers write into their input, or return the same array every time.
+            out = self._sampler(_owned(argument))
+            if not inspect.iscoroutine(out):
+                return _owned(out)
+        except (InputError, KeyboardInterrupt):
             raise
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise InputError(f"The sampler raised {short(why)} for the input {short(example)}.") from error
+        except BaseException as error:  # SystemExit too: a sampler does not end an audit
+            raise InputError(f"The sampler raised {_why(error)} for the input {short(example)}.") from error
+        out.close()
+        raise InputError("The sampler is asynchronous: give a function that runs it, by asyncio.run.")
 
     def _watch(self) -> None:
         if self._seconds is not None and self.elapsed > self._seconds:
@@ -100,6 +108,25 @@ class Runs:
                 f"The sampler made {self.calls:,} calls in {self._seconds:g} seconds, fewer than asked for: ask for "
                 "fewer samples, give it more seconds, or choose the method anytime, which stops with what it has."
             )
+
+
+def _why(error: BaseException) -> str:
+    """Return what an exception says, in a line, though it may fail to say anything."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - a broken message is no reason to break
+        said = ""
+    return short(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+
+
+def _owned(value: Any) -> Any:  # noqa: ANN401 - an input or an output
+    """Return a copy of what can be written into, and anything else as it is."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, (list, dict)):
+        with contextlib.suppress(Exception):  # of things that cannot be copied, a refusal follows
+            return copy.deepcopy(value)
+    return value
 
 
 def _stacked(given: Sequence[Any]) -> Any:  # noqa: ANN401 - an array or a list
@@ -151,7 +178,11 @@ def command(arguments: Sequence[str], *, timeout: float, lines: bool = False) ->
     def run(text: str) -> str:
         try:
             done = subprocess.run(  # noqa: S603 - running the user's program is the purpose
-                list(arguments), input=text.encode(), capture_output=True, timeout=timeout, check=False
+                list(arguments),
+                input=text.encode(errors="surrogateescape"),
+                capture_output=True,
+                timeout=timeout,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             raise InputError(
@@ -164,8 +195,10 @@ def command(arguments: Sequence[str], *, timeout: float, lines: bool = False) ->
             last = f" ({said[-1]})" if said else ""
             raise InputError(f"The command {arguments[0]!r} failed with exit code {done.returncode}{last}.")
         out = done.stdout.decode(errors="surrogateescape")
-        if not out.strip():
-            raise InputError(f"The command {arguments[0]!r} wrote nothing for the input {short(text)}.")
+        if not out:
+            raise InputError(
+                f"The command {arguments[0]!r} wrote nothing for the input {short(text)}: an empty text is a line end."
+            )
         return out.removesuffix("\n").removesuffix("\r")
 
     def batch(texts: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """``deniable audit``: what a claim is worth."""
 
+import difflib
 import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,17 +9,30 @@ import typer
 
 from deniable.cli.options import MetricName, SpaceSource, build_mechanism
 from deniable.cli.progress import passes
-from deniable.errors import InputError
+from deniable.errors import InputError, positive
 
 if TYPE_CHECKING:
-    from deniable.cli.black_boxes import BlackBox
     from deniable.verdict import Verdict
 
 REFUTED = 1
 _SECONDS = 600.0
+_LONGEST = 1e7
+
+
+_SAMPLED = {"claim", "delta", "distance", "confidence", "samples", "method", "seconds", "seed", "as_json"}
+_FITTING = {
+    "a word mechanism": {"epsilon", "space", "metric", "no_cache", "as_json"},
+    "a vector mechanism": {"epsilon", "delta", "dim", "no_cache", "as_json"},
+    "a callable": _SAMPLED | {"inputs", "dim", "batched"},
+    "--command": _SAMPLED | {"inputs", "lines", "timeout"},
+    "--outputs": _SAMPLED,
+    "--zoo": {"seed", "as_json"},
+}
+"""The options that each form of the command takes."""
 
 
 def audit(
+    context: typer.Context,
     target: Annotated[
         str | None,
         typer.Argument(
@@ -93,21 +107,28 @@ def audit(
     if len(given) != 1:
         got = " and ".join(given) or "none of them"
         raise InputError(f"Say what to audit: a mechanism, module:callable, --command, --outputs or --zoo. Got {got}.")
+    form = _form(target, given[0])
+    _refuse_others(context, form)
     if zoo:
         _zoo(seed or 0, as_json=as_json)
         return
     if target is not None and ":" not in target:
-        if epsilon is None:
+        if epsilon is None and target != "random":
             raise InputError("Missing option '--epsilon': a mechanism of this package needs it.")
-        name, heading, verdict = _known(target, epsilon, delta, dim, space, metric, no_cache=no_cache)
+        name, heading, verdict = _known(target, epsilon or 0.0, delta, dim, space, metric, no_cache=no_cache)
     else:
         from deniable.auditing import audit as sample  # noqa: PLC0415 - keeps --help fast
         from deniable.cli import black_boxes  # noqa: PLC0415
 
         if claim is None:
-            hint = " (not --epsilon)" if epsilon is not None else ""
-            raise InputError(f"Missing option '--claim'{hint}: the epsilon that the black box claims.")
-        box = _black_box(target, command, outputs, inputs, dim, timeout, lines=lines, batched=batched)
+            raise InputError("Missing option '--claim': the epsilon that the black box claims.")
+        positive("audit", "seconds", seconds, _LONGEST)
+        if target is not None:
+            box = black_boxes.from_callable(target, inputs, dim, seconds, batched=batched)
+        elif command is not None:
+            box = black_boxes.from_command(command, inputs, timeout, lines=lines)
+        else:
+            box = black_boxes.from_outputs(outputs)  # type: ignore[arg-type]  # one of the three is given
         options: dict[str, Any] = {"claim": claim, "delta": delta, "confidence": confidence, "samples": samples}
         options |= {"method": method, "seconds": seconds, "seed": seed}
         options["distance"] = black_boxes.distance_of(distance)
@@ -147,26 +168,34 @@ def _known(
     return built.name, heading, verdict
 
 
-def _black_box(
-    target: str | None,
-    command: str | None,
-    outputs: tuple[str, str] | None,
-    inputs: tuple[str, str] | None,
-    dim: int,
-    timeout: float,
-    *,
-    lines: bool,
-    batched: bool,
-) -> "BlackBox":
-    from deniable.cli import black_boxes  # noqa: PLC0415 - keeps --help fast
+def _form(target: str | None, given: str) -> str:
+    """Return which form of the command it is."""
+    from deniable.vectors import VECTOR_MECHANISMS  # noqa: PLC0415 - keeps --help fast
+    from deniable.words import MECHANISMS  # noqa: PLC0415
 
-    if target is not None:
-        return black_boxes.from_callable(target, inputs, dim, batched=batched)
-    if command is not None:
-        return black_boxes.from_command(command, inputs, timeout, lines=lines)
-    if outputs is None or inputs is not None:
-        raise InputError("The option --inputs does not go with --outputs: outputs are there already.")
-    return black_boxes.from_outputs(outputs)
+    if target is None:
+        return given
+    if ":" in target:
+        return "a callable"
+    if target in VECTOR_MECHANISMS:
+        return "a vector mechanism"
+    known = ["auto", *MECHANISMS, *VECTOR_MECHANISMS]
+    if target not in known:
+        near = difflib.get_close_matches(target.lower(), known, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+        raise InputError(f"Unknown mechanism {target!r}. {hint}")
+    return "a word mechanism"
+
+
+def _refuse_others(context: typer.Context, form: str) -> None:
+    """Raise `InputError` for an option that this form would ignore."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in {"target", "command", "outputs", "zoo", *_FITTING[form]}:
+            continue
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"The option {parameter.opts[0]} does not go with {form}.")
 
 
 def _zoo(seed: int, *, as_json: bool) -> None:

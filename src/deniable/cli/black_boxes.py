@@ -8,7 +8,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,8 +17,8 @@ from deniable.errors import InputError, positive
 if TYPE_CHECKING:
     from deniable.verdict import Verdict
 
-_GRACE = 1.0
-"""Seconds after the budget before a call that hangs is interrupted."""
+_FEWEST = 22
+"""Outputs of each input that make the least number of samples."""
 _NAMED_INPUTS = ("x", "x'")
 
 
@@ -39,7 +39,9 @@ class BlackBox:
     method: str = "auto"
 
 
-def from_callable(target: str, inputs: tuple[str, str] | None, dimension: int, *, batched: bool) -> BlackBox:
+def from_callable(
+    target: str, inputs: tuple[str, str] | None, dimension: int, seconds: float, *, batched: bool
+) -> BlackBox:
     """Return the black box ``package.module:callable``; the current folder is importable.
 
     Raises:
@@ -47,9 +49,9 @@ def from_callable(target: str, inputs: tuple[str, str] | None, dimension: int, *
     """
     import numpy as np  # noqa: PLC0415 - keeps --help fast
 
-    function = _load(target)
     if dimension < 1:
         raise InputError(f"The option --dim must be at least 1. Got {dimension}.")
+    function = guarded(_load, seconds, "Importing the module")(target)
     given = tuple(map(_json_input, inputs)) if inputs else (np.zeros(dimension), np.ones(dimension))
     return BlackBox(target, {"sampler": function, "x": given[0], "x_prime": given[1], "batched": batched}, 10_000)
 
@@ -71,6 +73,8 @@ def from_command(command: str, inputs: tuple[str, str] | None, timeout: float, *
     if inputs is None:
         raise InputError("A command needs --inputs A B: two texts, or two files with one text a line.")
     one, other = map(_texts, inputs)
+    if lines and any("\n" in text for text in (*one, *other)):
+        raise InputError("With --lines a text of --inputs must be one line. Got one with a line end in it.")
     if len(one) != len(other):
         raise InputError(
             f"The two files of --inputs must have as many lines: they make pairs. Got {len(one)} and {len(other)}."
@@ -91,11 +95,14 @@ def from_outputs(files: tuple[str, str]) -> BlackBox:
     Raises:
         InputError: a file cannot be read, or they hold different numbers of outputs, or too few.
     """
-    from deniable.auditing.samplers import recorded, usable  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing.blackbox import LEAST  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing.samplers import recorded, usable  # noqa: PLC0415
 
     one, other = map(_outputs, files)
     if len(one) != len(other):
         raise InputError(f"The two files of --outputs must hold as many outputs. Got {len(one)} and {len(other)}.")
+    if usable(len(one)) < LEAST:
+        raise InputError(f"The files of --outputs must hold at least {_FEWEST} outputs each. Got {len(one)}.")
     x, x_prime = _NAMED_INPUTS
     sampler = recorded({x: one, x_prime: other})
     return BlackBox(" and ".join(files), {"sampler": sampler, "x": x, "x_prime": x_prime}, usable(len(one)))
@@ -112,48 +119,60 @@ def distance_of(given: str) -> Any:  # noqa: ANN401 - a float, or a list of them
         raise InputError(f"The distance {given!r} is neither a number nor a file of numbers, one a line.") from None
 
 
-@contextlib.contextmanager
-def deadline(seconds: float) -> Iterator[None]:
-    """Interrupt a call that hangs beyond the budget of time, where the system has timers."""
+class _HangError(BaseException):
+    """A call that hangs is interrupted; no handler of errors in it stops that."""
+
+
+def guarded(function: Callable[..., Any], seconds: float, what: str) -> Callable[..., Any]:
+    """Return the function with each call limited to so many seconds, where the system has timers.
+
+    Compiled code that does not return to the interpreter cannot be interrupted.
+    """
 
     def ring(signum: int, frame: object) -> NoReturn:  # noqa: ARG001 - a signal handler
-        raise InputError(
-            f"One call of the sampler did not end within the {seconds:g} seconds given: mend it, or raise --seconds."
-        )
+        raise _HangError
 
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    def calling(*arguments: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
+        before = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+        try:
+            return function(*arguments)
+        except _HangError:
+            raise InputError(
+                f"{what} did not end within the {seconds:g} seconds given: mend it, or raise --seconds."
+            ) from None
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    return calling if hasattr(signal, "setitimer") else function
 
 
 def play(box: BlackBox, audit: "Callable[..., Verdict]", options: dict[str, Any]) -> "Verdict":
     """Return the verdict on a black box, with options of the command line in place of its defaults."""
-    chosen = {**options, "samples": options["samples"] or box.samples}
+    chosen = {**options, "samples": box.samples if options["samples"] is None else options["samples"]}
     if options["method"] == "auto":
         chosen["method"] = box.method
-    with deadline(options["seconds"]):
-        return audit(**box.arguments, **chosen)
+    sampler = guarded(box.arguments["sampler"], options["seconds"], "One call of the sampler")
+    return audit(**{**box.arguments, "sampler": sampler}, **chosen)
 
 
 def _load(target: str) -> Callable[..., Any]:
     module, _, name = target.partition(":")
-    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - a string is what the path holds
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
     try:
         with contextlib.redirect_stdout(sys.stderr):
             found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise InputError(f"No module named {error.name!r}: run from its folder, or install it.") from None
-    except Exception as error:
+    except (KeyboardInterrupt, _HangError):
+        raise
+    except BaseException as error:  # SystemExit too
         raise InputError(f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.") from error
     finally:
-        sys.path.pop(0)
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):
@@ -181,13 +200,18 @@ def _json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file holds
 
 
 def _texts(given: str) -> list[str]:
-    """Return the texts of a file, one a line, or the text itself where it cannot be a file's name."""
-    if Path(given).is_file() or not (" " in given or "." not in given) or os.sep in given:
-        texts = _lines(given)
-        if not texts:
-            raise InputError(f"The input file {given!r} is empty: write one text a line.")
-        return texts
-    return [given]
+    """Return the texts of a file, one a line, or the text itself where it is neither a file nor named like one."""
+    named = not any(letter.isspace() for letter in given) and (
+        os.sep in given or Path(given).suffix.lower() in {".txt", ".text", ".csv", ".tsv", ".json", ".jsonl"}
+    )
+    with contextlib.suppress(OSError, ValueError):  # too long for a name, or a NUL in it
+        named = named or Path(given).is_file()
+    if not named:
+        return [given]
+    texts = _lines(given)
+    if not texts:
+        raise InputError(f"The input file {given!r} is empty: write one text a line.")
+    return texts
 
 
 def _outputs(path: str) -> list[Any]:
@@ -206,13 +230,21 @@ def _outputs(path: str) -> list[Any]:
         for number, line in enumerate(_lines(path), 1):
             try:
                 out.append(json.loads(line))
-            except json.JSONDecodeError as error:
-                raise InputError(f"Line {number} of {path!r} is not JSON: {error}.") from None
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"Line {number} of {path!r} cannot be read as JSON: {error}.") from None
     else:
-        out = _lines(path)
+        out = _numbers(_lines(path))
     if not out:
         raise InputError(f"The file {path!r} holds no outputs.")
     return out
+
+
+def _numbers(lines: list[str]) -> list[Any]:
+    """Return lines as rows of numbers if all of them are, separated by commas or spaces, else as they are."""
+    try:
+        return [[float(cell) for cell in line.replace(",", " ").split()] for line in lines if line.strip()]
+    except ValueError:
+        return lines
 
 
 def _lines(path: str) -> list[str]:

@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(_reason(error))
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - told apart there
+    except BaseException as error:  # noqa: BLE001 - told apart there
         return _unexpected(error)
     if code == INTERRUPTED:
         return _fail("interrupted: nothing was written.")
@@ -98,11 +98,11 @@ def _reason(error: BaseException) -> str:
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror}{where}: nothing was written."
     if isinstance(error, MemoryError):
-        return "out of memory: nothing was written. A row, or the vector file, is too large."
+        return "out of memory: nothing was written. A row, the vector file or what was asked for is too large."
     return str(error)
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: BaseException) -> int:
     """Return the exit code for an error that is none of the package's: wrong usage, or a bug."""
     # The usage errors of typer have no public base class, but one method.
     message = getattr(error, "format_message", None)
