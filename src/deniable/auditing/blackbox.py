@@ -24,6 +24,7 @@ Numbers = npt.NDArray[np.int64]
 LEAST = 20
 """Samples below which no audit is worth its name."""
 MOST = 100_000_000
+"""Samples beyond which memory ends before the audit does."""
 _FITTED = 1 / 3
 """Share of the samples that the attacker is fitted on."""
 _FIRST = 32

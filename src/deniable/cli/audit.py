@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 REFUTED = 1
 _SECONDS = 600.0
 _LONGEST = 1e7
-
-
 _SAMPLED = {"claim", "delta", "distance", "confidence", "samples", "method", "seconds", "seed", "as_json"}
 _FITTING = {
     "a word mechanism": {"epsilon", "space", "metric", "no_cache", "as_json"},

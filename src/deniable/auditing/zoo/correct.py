@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
-from deniable.auditing.zoo.entry import CONFIDENCE, Array, Entry, closest_pairs
+from deniable.auditing.zoo.entry import CONFIDENCE, Array, Entry, audit_words
 from deniable.space import Space
 from deniable.vectors import ADePT, Box, DPText, Gaussian, Laplace, Random, VectorMechanism
 from deniable.verdict import Verdict
@@ -49,17 +49,7 @@ def _words(make: Callable[..., WordMechanism]) -> dict[str, object]:
 
     def sampled(seed: int) -> Verdict:
         mechanism = make(Space.glove(1_000))
-        pairs, distances = closest_pairs(mechanism.space, 10)
-        return audit(
-            mechanism.privatize,
-            pairs=pairs,
-            distance=distances,
-            claim=mechanism.guarantee.epsilon,
-            samples=20_000,
-            confidence=CONFIDENCE,
-            batched=True,
-            seed=seed,
-        )
+        return audit_words(mechanism.privatize, mechanism.space, mechanism.guarantee.epsilon, seed)
 
     return {
         "sampled": sampled,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from deniable.auditing.blackbox import audit
 from deniable.space import Space
 from deniable.verdict import Status, Verdict
 
@@ -78,6 +79,21 @@ def drawn_from(matrix: Array, space: Space, seed: int) -> Callable[[list[str]], 
         return [space.words[y] for y in drawn]
 
     return sampler
+
+
+def audit_words(sampler: Callable[[list[str]], list[str]], space: Space, claim: float, seed: int) -> Verdict:
+    """Return the verdict of a black-box audit on the ten nearest pairs of words."""
+    pairs, distances = closest_pairs(space, 10)
+    return audit(
+        sampler,
+        pairs=pairs,
+        distance=distances,
+        claim=claim,
+        samples=20_000,
+        confidence=CONFIDENCE,
+        batched=True,
+        seed=seed,
+    )
 
 
 def closest_pairs(space: Space, count: int) -> tuple[list[tuple[str, str]], list[float]]:

@@ -4,9 +4,8 @@ import functools
 
 import numpy as np
 
-from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
-from deniable.auditing.zoo.entry import CONFIDENCE, Array, Entry, closest_pairs, drawn_from
+from deniable.auditing.zoo.entry import Array, Entry, audit_words, drawn_from
 from deniable.space import Space
 from deniable.verdict import Verdict
 
@@ -47,17 +46,7 @@ def _exact() -> Verdict:
 
 
 def _sampled(seed: int) -> Verdict:
-    pairs, distances = closest_pairs(space(), 10)
-    return audit(
-        drawn_from(law(), space(), seed),
-        pairs=pairs,
-        distance=distances,
-        claim=EPSILON,
-        samples=20_000,
-        confidence=CONFIDENCE,
-        batched=True,
-        seed=seed,
-    )
+    return audit_words(drawn_from(law(), space(), seed), space(), EPSILON, seed)
 
 
 ENTRY = Entry(
