@@ -1,13 +1,12 @@
 """``deniable audit``: what a claim is worth."""
 
-import difflib
 import json
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.options import MetricName, SpaceSource, build_mechanism
+from deniable.cli.options import MetricName, SpaceSource, build_mechanism, unknown_name
 from deniable.cli.progress import passes
 from deniable.errors import InputError, positive
 
@@ -179,9 +178,7 @@ def _form(target: str | None, given: str) -> str:
         return "a vector mechanism"
     known = ["auto", *MECHANISMS, *VECTOR_MECHANISMS]
     if target not in known:
-        near = difflib.get_close_matches(target.lower(), known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
-        raise InputError(f"Unknown mechanism {target!r}. {hint}")
+        raise unknown_name("mechanism", target, known)
     return "a word mechanism"
 
 

@@ -1,6 +1,7 @@
 """Options that several commands share, and what they stand for. Heavy imports wait for use."""
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +33,13 @@ SpaceSource = Annotated[
 MetricName = Annotated[str, typer.Option("--metric", help="euclidean, manhattan, chebyshev or angular.")]
 
 
+def unknown_name(kind: str, name: str, known: Sequence[str]) -> InputError:
+    """Return the error for a name that is not known, with the nearest one that is."""
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
+    return InputError(f"Unknown {kind} {name!r}. {hint}")
+
+
 def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "WordMechanism":
     """Return the mechanism that the options describe.
 
@@ -44,9 +52,7 @@ def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "Word
 
     known = ["auto", *MECHANISMS]
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."
-        raise InputError(f"Unknown mechanism {name!r}. {hint}")
+        raise unknown_name("mechanism", name, known)
     positive(MECHANISMS[name].__name__ if name in MECHANISMS else "the mechanism", "epsilon", epsilon)
     domain = Space.glove(metric=metric) if space == "glove" else Space.load(space, metric=metric)
     if name == "auto":

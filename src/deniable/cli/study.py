@@ -1,11 +1,11 @@
 """``deniable study``: a published figure, run again."""
 
-import difflib
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from deniable.cli.options import unknown_name
 from deniable.cli.progress import passes
 from deniable.errors import InputError
 
@@ -39,9 +39,7 @@ def study(
         raise InputError(f"Name a study: {', '.join(STUDIES)}.")
     wanted = name.replace("_", "-")
     if wanted not in STUDIES:
-        near = difflib.get_close_matches(wanted, STUDIES)
-        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else f"Known: {', '.join(STUDIES)}."
-        raise InputError(f"Unknown study {name!r}. {hint}")
+        raise unknown_name("study", name, list(STUDIES))
     if output is None:
         raise InputError(f"The study needs a folder for its files: deniable study {wanted} --output DIR")
     with passes(wanted):
