@@ -277,7 +277,7 @@ FORBIDDEN = re.compile(
 )
 
 
-EVIDENCE = [path for path in SOURCES if {"auditing", "studies"} & set(path.parts)]
+EVIDENCE = [path for path in SOURCES if {"auditing", "measure", "studies"} & set(path.parts)]
 """Code that releases nothing: its coins need not be a cipher's, but global state is left alone there too."""
 
 
@@ -289,7 +289,7 @@ def test_no_other_randomness_is_used(path):
 
 @pytest.mark.parametrize("path", EVIDENCE, ids=lambda path: path.stem)
 def test_evidence_tosses_coins_of_its_own(path):
-    """Audits and studies use generators that they make themselves, never a global state."""
+    """Audits, measures and studies use generators that they make themselves, never a global state."""
     text = re.sub(
         r"np\.random\.(default_rng|SeedSequence)\b|random_state=|\b(random|coins)\.", "", path.read_text("utf-8")
     )

@@ -124,11 +124,12 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         held = [text for text in texts if text]
         starts = [start_of(key, self.mechanism, ids[row], COLUMN, text) for row, text in zip(rows, held, strict=True)]
         tally = self._tally()
-        private, lengths = privatize_texts(self.mechanism, lexer, held, key, starts, tally)
+        drawn = privatize_texts(self.mechanism, lexer, held, key, starts)
+        tally.add(drawn)
         tally.records += len(texts)
-        tally.lengths.update([*lengths, *[0] * (len(texts) - len(held))])
+        tally.lengths.update([*drawn.lengths, *[0] * (len(texts) - len(held))])
         out = list(texts)
-        for row, text in zip(rows, private, strict=True):
+        for row, text in zip(rows, drawn.texts, strict=True):
             out[row] = text
         return out
 

@@ -5,10 +5,44 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable.randomness import Streams, stream_start
 from deniable.text.tokens import Lexer
 from deniable.words import WordMechanism
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """What became of a batch of texts; all but `texts` is for their owner only.
+
+    Attributes:
+        texts: R private texts.
+        offsets: (R + 1,) where the words of each text begin among the N words of all.
+        words: (N,) numbers of the words that were read, the public word in place of unknown ones.
+        outputs: (N,) numbers of the words that were drawn for them.
+        stand_ins: (N,) True where the public word stands for an unknown one.
+        unknown: words that the vocabulary lacks, those masked or dropped among them.
+    """
+
+    texts: list[str]
+    offsets: npt.NDArray[np.int64]
+    words: npt.NDArray[np.int32]
+    outputs: npt.NDArray[np.int32]
+    stand_ins: npt.NDArray[np.bool_]
+    unknown: int
+
+    @property
+    def lengths(self) -> list[int]:
+        """Number of words of each text."""
+        lengths: list[int] = np.diff(self.offsets).tolist()
+        return lengths
+
+    @property
+    def changed(self) -> npt.NDArray[np.bool_]:
+        """(N,) True where another word came out; an unknown word is changed even where the draw is its stand-in."""
+        differs: npt.NDArray[np.bool_] = (self.outputs != self.words) | self.stand_ins
+        return differs
 
 
 @dataclasses.dataclass
@@ -41,6 +75,12 @@ class Tally:
                 return length
         return 0
 
+    def add(self, drawn: Drawn) -> None:
+        """Count up the words of a batch."""
+        self.words += len(drawn.words)
+        self.changed += int(drawn.changed.sum())
+        self.unknown += drawn.unknown
+
 
 def start_of(key: bytes, mechanism: WordMechanism, record_id: str, column: str, text: str) -> bytes:
     """Return where the stream of one text starts, a function of everything that its noise must depend on."""
@@ -53,10 +93,9 @@ def privatize_texts(
     texts: Sequence[str],
     key: bytes,
     starts: Sequence[bytes],
-    tally: Tally,
     workers: int | None = None,
-) -> tuple[list[str], list[int]]:
-    """Return each text privatized with noise from its own stream, and its number of words.
+) -> Drawn:
+    """Return each text privatized with noise from its own stream.
 
     Args:
         mechanism: draws the words.
@@ -64,21 +103,16 @@ def privatize_texts(
         texts: any texts.
         key: the run's key.
         starts: where the stream of each text starts.
-        tally: `words`, `changed` and `unknown` are counted up.
         workers: threads; the result does not depend on them.
     """
     lexed = [lexer.lex(text) for text in texts]
     lengths = [len(cut.words) for cut in lexed]
+    offsets = np.cumsum([0, *lengths])
     words = np.concatenate([cut.words for cut in lexed]) if lexed else np.empty(0, dtype=np.int32)
-    drawn = mechanism.draw(words, Streams(key, starts, lengths), workers) if len(words) else words
-    tally.words += len(words)
-    tally.changed += int(np.count_nonzero(drawn != words))
-    out, start = [], 0
-    for cut, length in zip(lexed, lengths, strict=True):
-        new = drawn[start : start + length]
-        tally.unknown += cut.unknown
-        # An unknown word is changed even where the draw is its stand-in.
-        tally.changed += int(np.count_nonzero(new[cut.stand_ins] == cut.words[cut.stand_ins]))
-        out.append(lexer.write(cut, new.tolist()))
-        start += length
-    return out, lengths
+    outputs = mechanism.draw(words, Streams(key, starts, lengths), workers) if len(words) else words
+    stand_ins = np.zeros(len(words), dtype=np.bool_)
+    out = []
+    for cut, start, end in zip(lexed, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        stand_ins[start + cut.stand_ins] = True
+        out.append(lexer.write(cut, outputs[start:end].tolist()))
+    return Drawn(out, offsets, words, outputs, stand_ins, sum(cut.unknown for cut in lexed))

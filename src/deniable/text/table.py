@@ -114,10 +114,9 @@ class _Releaser:
                 if text:
                     texts.append(text)
                     starts.append(start_of(self._job.key, self._mechanism, record_id, column, text))
-        private, lengths = privatize_texts(
-            self._mechanism, self.lexer, texts, self._job.key, starts, self.tally, self._job.workers
-        )
-        released, counts = iter(private), iter(lengths)
+        drawn = privatize_texts(self._mechanism, self.lexer, texts, self._job.key, starts, self._job.workers)
+        self.tally.add(drawn)
+        released, counts = iter(drawn.texts), iter(drawn.lengths)
         self.tally.lengths.update(sum(next(counts) for _, text in row.cells if text) for row in rows)
         return [[next(released) if text else text for _, text in row.cells] for row in rows]
 

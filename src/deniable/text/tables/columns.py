@@ -1,0 +1,85 @@
+"""Whole columns of a table in memory, for measuring: texts, labels, authors."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deniable.errors import InputError
+from deniable.text.tables import delimited, format_of, lines
+from deniable.text.tables.decoding import Source
+from deniable.text.tables.files import reading
+from deniable.text.tables.jsonl import numbered_lines
+from deniable.text.tables.layout import Layout, Row
+
+Columns = dict[str, list[str | None]]
+
+
+def read_columns(path: str, layout: Layout, form: str | None = None) -> Columns:
+    """Return the columns that a layout names, each with one entry per record; numbers become texts.
+
+    An empty csv cell is the empty text; only jsonl and parquet know None.
+
+    Args:
+        path: the table, or ``-`` for standard input.
+        layout: columns, delimiter and encoding; its id column is not read.
+        form: a name from `FORMATS`; None for the one that the ending stands for.
+
+    Raises:
+        InputError: the table cannot be read, or lacks a column.
+    """
+    form = form or format_of(path)
+    with reading(path, lambda _: None, seekable=form == "parquet") as stream:
+        if form == "parquet":
+            return _parquet(stream, layout)
+        if form == "jsonl":
+            return _jsonl(stream, layout)
+        rewrite = lines.rewrite if form == "txt" else delimited.rewrite
+        columns: Columns = {column: [] for column in layout.columns}
+
+        def collect(rows: list[Row]) -> list[list[str | None]]:
+            for row in rows:
+                for column, text in row.cells:
+                    columns[column].append(text)
+            return [[text for _, text in row.cells] for row in rows]
+
+        with Path(os.devnull).open("wb") as nowhere:
+            rewrite(stream, nowhere, layout, collect)
+        return columns
+
+
+def _parquet(stream: BinaryIO, layout: Layout) -> Columns:
+    try:
+        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        layout.check(file.schema_arrow.names)
+        table = file.read(columns=list(layout.columns))
+        return {column: [_plain(value) for value in table.column(column).to_pylist()] for column in layout.columns}
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
+
+
+def _jsonl(stream: BinaryIO, layout: Layout) -> Columns:
+    columns: Columns = {column: [] for column in layout.columns}
+    for number, raw in enumerate(numbered_lines(Source(stream, layout)), 1):
+        if not raw.strip(" \t\r\n"):
+            continue
+        try:
+            members = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{layout.name} line {number} is not a JSON object: {error}.") from None
+        if not isinstance(members, dict):
+            raise InputError(f"{layout.name} line {number} is not a JSON object: each line must be one object.")
+        for column in layout.columns:
+            if column not in members:
+                listed = ", ".join(repr(key) for key in list(members)[:30])
+                raise InputError(f"{layout.name} line {number} has no column {column!r}. Its keys: {listed or 'none'}.")
+            columns[column].append(_plain(members[column]))
+    return columns
+
+
+def _plain(value: Any) -> str | None:  # noqa: ANN401 - whatever a table holds
+    return None if value is None else str(value)
