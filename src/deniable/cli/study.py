@@ -7,7 +7,7 @@ import typer
 
 from deniable.cli.options import unknown_name
 from deniable.cli.progress import passes
-from deniable.errors import InputError
+from deniable.errors import DeniableError, InputError
 
 
 def study(
@@ -20,7 +20,7 @@ def study(
         Path | None, typer.Option(metavar="DIR", help="Folder with data sets, for studies that need one.")
     ] = None,
     quick: Annotated[  # noqa: FBT002 - a flag
-        bool, typer.Option("--quick", help="Smaller sizes: two minutes in place of half an hour.")
+        bool, typer.Option("--quick", help="Smaller sizes: less than three minutes.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,  # noqa: FBT002
     seed: Annotated[int, typer.Option(help="Public seed; the numbers follow from it.")] = 0,
@@ -29,7 +29,7 @@ def study(
 
     Writes the numbers, the figure and the table. Needs matplotlib: deniable[plot].
     """
-    from deniable.studies import STUDIES, Setting, conduct  # noqa: PLC0415 - keeps --help fast
+    from deniable.studies import STUDIES, Setting, conduct, unfinished  # noqa: PLC0415 - keeps --help fast
 
     if list_:
         for known in STUDIES.values():
@@ -42,8 +42,16 @@ def study(
         raise unknown_name("study", name, list(STUDIES))
     if output is None:
         raise InputError(f"The study needs a folder for its files: deniable study {wanted} --output DIR")
-    with passes(wanted):
-        report = conduct(STUDIES[wanted], output, Setting(seed, data), quick=quick, force=force)
+    kept = unfinished(wanted, output)
+    if kept.is_file() and not force:
+        typer.echo(f"going on with the unfinished run in {kept}", err=True)
+    try:
+        with passes(wanted):
+            report = conduct(STUDIES[wanted], output, Setting(seed, data), quick=quick, force=force)
+    except KeyboardInterrupt:
+        if not kept.is_file():
+            raise
+        raise DeniableError(f"interrupted: the same command goes on from what is kept in {str(kept)!r}.") from None
     for line in report.result.findings:
         typer.echo(line)
     typer.echo(f"table: {report.table}")

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from deniable.studies import adept_sensitivity, sanity_check
-from deniable.studies.report import Report, conduct
+from deniable.studies import adept_sensitivity, sanity_check, tem_utility
+from deniable.studies.report import Report, conduct, unfinished
 from deniable.studies.study import Comparison, Result, Setting, Study
 
-STUDIES: dict[str, Study[Any]] = {study.name: study for study in (adept_sensitivity.STUDY, sanity_check.STUDY)}
+STUDIES: dict[str, Study[Any]] = {
+    study.name: study for study in (adept_sensitivity.STUDY, sanity_check.STUDY, tem_utility.STUDY)
+}
 """The registry: a new study is one new file and one more entry here."""
 
-__all__ = ["STUDIES", "Comparison", "Report", "Result", "Setting", "Study", "conduct"]
+__all__ = ["STUDIES", "Comparison", "Report", "Result", "Setting", "Study", "conduct", "unfinished"]

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from deniable import __version__
 from deniable.errors import InputError
 from deniable.parallel import cores
+from deniable.studies.ledger import Ledger
 from deniable.studies.study import Comparison, Result, Setting, Sizes, Study
 from deniable.text.tables.files import check_target, writing
 from deniable.verdict import finite
@@ -51,6 +53,9 @@ def conduct(
 ) -> Report:
     """Run a study and write NAME.json, NAME.png and NAME.md, whole or not at all.
 
+    The results of a long study's parts are kept in `unfinished` meanwhile, and a run with the same
+    parameters goes on from them.
+
     Args:
         study: which.
         folder: where the files go; made if it does not exist.
@@ -60,13 +65,22 @@ def conduct(
         sizes: other sizes.
 
     Raises:
-        InputError: matplotlib is not installed or the files cannot be written; found before the run.
+        InputError: matplotlib is not installed, the files cannot be written, or the folder holds an
+            unfinished run with other parameters; found before the run.
     """
     _check_matplotlib()
     paths = [_checked(folder / f"{study.name}{ending}", force=force) for ending in ENDINGS]
     chosen = sizes if sizes is not None else study.quick if quick else study.full
+    parameters = {
+        "version": __version__,
+        "seed": setting.seed,
+        "data": str(setting.data and setting.data.resolve()),
+        **{f"size {name}": value for name, value in dataclasses.asdict(chosen).items()},  # type: ignore[call-overload]
+    }
+    ledger = Ledger(unfinished(study.name, folder), parameters, force=force)
+    before = len(ledger)
     start = time.perf_counter()
-    result = study.run(chosen, setting)
+    result = study.run(chosen, dataclasses.replace(setting, ledger=ledger))
     figure = _picture(study, result)
     seconds = time.perf_counter() - start
     about = {
@@ -77,6 +91,7 @@ def conduct(
         **{f"size {name}": value for name, value in dataclasses.asdict(chosen).items()},  # type: ignore[call-overload]
         **machine(),
         "seconds": round(seconds, 1),
+        **({"results of earlier sittings": before} if before else {}),
     }
     numbers = {
         "about": about,
@@ -93,14 +108,18 @@ def conduct(
     with writing(*map(str, paths), force=force) as streams:
         for stream, content in zip(streams, contents, strict=True):
             stream.write(content)
+    ledger.close()
     numbers_at, figure_at, table_at = paths
     return Report(numbers_at, figure_at, table_at, result, seconds)
 
 
+def unfinished(name: str, folder: Path) -> Path:
+    """Return where the results of a study's parts are kept until it is complete."""
+    return folder / f"{name}.unfinished.jsonl"
+
+
 def machine() -> dict[str, Any]:
     """Return what a reader needs to judge the seconds by."""
-    from deniable import __version__  # noqa: PLC0415 - the package's own name, known once it is imported
-
     return {
         "deniable": __version__,
         "cores": cores(),

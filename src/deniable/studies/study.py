@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
+from deniable.errors import InputError
+from deniable.studies.ledger import Ledger
+
 Sizes = TypeVar("Sizes")
 Data = dict[str, Any]
 """Results as JSON holds them (numbers, texts, lists and dicts), except that floats may be infinite."""
@@ -19,10 +22,25 @@ class Setting:
     Attributes:
         seed: public; everything drawn follows from it.
         data: folder with data sets, for studies that need one.
+        ledger: keeps the results of parts, so that a long run can be interrupted.
     """
 
     seed: int
     data: Path | None = None
+    ledger: Ledger = dataclasses.field(default_factory=Ledger)
+
+    def file(self, name: str) -> Path:
+        """Return the path of a data set.
+
+        Raises:
+            InputError: no folder was named, or it lacks the file.
+        """
+        if self.data is None:
+            raise InputError(f"This study needs {name}: name the folder that holds it with --data DIR.")
+        path = self.data / name
+        if not path.is_file():
+            raise InputError(f"The data folder {str(self.data)!r} has no file {name!r}: name the folder that holds it.")
+        return path
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +81,8 @@ class Study(Generic[Sizes]):
         name: of the study and of its files.
         summary: one line.
         paper: author, year, title and figure.
-        full: sizes of the whole study, less than half an hour on two cores.
-        quick: sizes of the same study in less than two minutes.
+        full: sizes of the whole study.
+        quick: sizes of the same study in less than three minutes.
         run: from sizes and setting to the result; its long steps go through `deniable.parallel.each`.
         draw: from the result's data to a matplotlib figure.
     """

@@ -1,0 +1,111 @@
+"""The FastText form of a text classifier (Joulin et al. 2017): the mean of word embeddings, and one linear layer."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InputError
+from deniable.measure.labels import Codes
+from deniable.space.grammar import fold, split
+
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    raise InputError("The FastText classifier needs torch, which is missing: install deniable[train].") from None
+
+Array = npt.NDArray[np.float64]
+Words = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+
+
+class _Net(nn.Module):
+    """Words (N,) of B texts -> logits (B, classes)."""
+
+    def __init__(self, size: int, dimensions: int, classes: int, coins: torch.Generator) -> None:
+        super().__init__()
+        self.embeddings = nn.EmbeddingBag(size, dimensions, mode="mean", _weight=torch.empty(size, dimensions))
+        self.output = nn.Linear(dimensions, classes)
+        with torch.no_grad():  # as fastText starts: small embeddings, no output weights
+            self.embeddings.weight.uniform_(-1 / dimensions, 1 / dimensions, generator=coins)
+            self.output.weight.zero_()
+            self.output.bias.zero_()
+
+    def forward(self, words: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+        bags = self.embeddings(words, starts)  # (B, dimensions); zeros for a text without words
+        logits: torch.Tensor = self.output(bags)  # (B, classes)
+        return logits
+
+
+class FastText:
+    """Learns by Adam with torch's default rate, as the TEM paper does (Carvalho et al. 2021, Appendix C).
+
+    Words are cut and folded as the package does everywhere; words that the training texts lack are left out.
+
+    Args:
+        seed: public; start and order of the texts follow from it.
+        dimensions: of an embedding.
+        epochs: passes over the texts.
+        batch: texts in one step.
+    """
+
+    def __init__(self, seed: int = 0, *, dimensions: int = 16, epochs: int = 20, batch: int = 64) -> None:
+        self._seed, self._dimensions, self._epochs, self._batch = seed, dimensions, epochs, batch
+        self._numbers: dict[str, int] = {}
+
+    def fit(self, texts: Sequence[str], codes: Codes, classes: int) -> Self:
+        """See `deniable.measure.classifiers.Classifier`."""
+        cut = [[fold(word) for word in split(text)[1::2]] for text in texts]
+        self._numbers = {word: number for number, word in enumerate(dict.fromkeys(w for words in cut for w in words))}
+        return self.fit_words(*self._encoded(cut), codes, classes=classes, size=len(self._numbers))
+
+    def probabilities(self, texts: Sequence[str]) -> Array:
+        """See `deniable.measure.classifiers.Classifier`."""
+        return self.probabilities_of_words(*self._encoded([[fold(word) for word in split(t)[1::2]] for t in texts]))
+
+    def _encoded(self, cut: list[list[str]]) -> tuple[Words, Offsets]:
+        known = [[number for word in words if (number := self._numbers.get(word)) is not None] for words in cut]
+        offsets = np.cumsum([0, *map(len, known)], dtype=np.int64)
+        return np.array([number for numbers in known for number in numbers], dtype=np.int32), offsets
+
+    def fit_words(self, words: Words, offsets: Offsets, codes: Codes, *, classes: int, size: int) -> Self:
+        """Learn from texts given as numbers.
+
+        Args:
+            words: (N,) the words of R texts end to end, numbers below ``size``.
+            offsets: (R + 1,) where each text begins.
+            codes: (R,) classes, numbers below ``classes``.
+            classes: number of classes.
+            size: number of words.
+        """
+        # One thread: a step is too small to share, and results then do not depend on the number of cores.
+        torch.set_num_threads(1)
+        coins = torch.Generator().manual_seed(self._seed)
+        self._net = _Net(max(size, 1), self._dimensions, classes, coins)
+        optimiser = torch.optim.Adam(self._net.parameters(), fused=True)
+        texts, labels = len(codes), torch.from_numpy(np.asarray(codes))
+        for _ in range(self._epochs):
+            order = torch.randperm(texts, generator=coins).numpy()
+            for at in range(0, texts, self._batch):
+                chosen = order[at : at + self._batch]
+                loss = nn.functional.cross_entropy(self._net(*_bags(words, offsets, chosen)), labels[chosen])
+                optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+        return self
+
+    def probabilities_of_words(self, words: Words, offsets: Offsets) -> Array:
+        """Return (R, classes) for texts given as numbers, see `fit_words`."""
+        with torch.no_grad():
+            logits = self._net(torch.from_numpy(words), torch.from_numpy(offsets[:-1].astype(np.int32)))
+            out: Array = torch.softmax(logits.double(), dim=1).numpy()
+        return out
+
+
+def _bags(words: Words, offsets: Offsets, chosen: npt.NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the words of the chosen texts end to end, and where each text begins (B,)."""
+    bags = [words[offsets[text] : offsets[text + 1]] for text in chosen]
+    starts = np.cumsum([0, *map(len, bags[:-1])], dtype=np.int32)
+    return torch.from_numpy(np.concatenate(bags)), torch.from_numpy(starts)
