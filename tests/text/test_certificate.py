@@ -90,7 +90,7 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert read["schema"] == "deniable-certificate/2"
+    assert read["schema"] == "deniable-certificate/3"
     assert read["deniable"] == __version__
     assert read["mechanism"]["name"] == mechanism.name
     assert read["mechanism"]["epsilon"] == mechanism.epsilon

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.words import law
-from deniable.words.exponential import Exponential, extremes, log_normalisers, outcomes, prove, rounding
+from deniable.words.exponential import Exponential, extremes, log_normalisers, prove, rounding
+from deniable.words.outcomes import outcomes
 from tests.contracts import reference
 
 DIGITS = 50

@@ -14,8 +14,10 @@ from deniable import __version__
 from deniable.cli.audit import REFUTED, audit
 from deniable.cli.explain import explain
 from deniable.cli.key import key
+from deniable.cli.measure import measure
 from deniable.cli.privatize import privatize
 from deniable.cli.study import study
+from deniable.cli.tune import tune
 from deniable.errors import DeniableError
 
 COULD_NOT_RUN = 2
@@ -31,7 +33,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command()(privatize)
+app.command()(measure)
 app.command()(explain)
+app.command()(tune)
 app.command()(audit)
 app.command()(study)
 app.command()(key)

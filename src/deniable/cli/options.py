@@ -10,6 +10,7 @@ import typer
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
+    from deniable.space import Space
     from deniable.words import WordMechanism
 
 Epsilon = Annotated[
@@ -40,6 +41,17 @@ def unknown_name(kind: str, name: str, known: Sequence[str]) -> InputError:
     return InputError(f"Unknown {kind} {name!r}. {hint}")
 
 
+def build_space(source: str, metric: str) -> "Space":
+    """Return the space that the options describe.
+
+    Raises:
+        InputError: a file that cannot be read, or an unknown metric.
+    """
+    from deniable.space import Space  # noqa: PLC0415
+
+    return Space.glove(metric=metric) if source == "glove" else Space.load(source, metric=metric)
+
+
 def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "WordMechanism":
     """Return the mechanism that the options describe.
 
@@ -47,14 +59,13 @@ def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "Word
         InputError: unknown name, a file that cannot be read, or a parameter out of range.
     """
     from deniable.errors import positive  # noqa: PLC0415
-    from deniable.space import Space  # noqa: PLC0415
     from deniable.words import MECHANISMS, auto  # noqa: PLC0415
 
     known = ["auto", *MECHANISMS]
     if name not in known:
         raise unknown_name("mechanism", name, known)
     positive(MECHANISMS[name].__name__ if name in MECHANISMS else "the mechanism", "epsilon", epsilon)
-    domain = Space.glove(metric=metric) if space == "glove" else Space.load(space, metric=metric)
+    domain = build_space(space, metric)
     if name == "auto":
         return auto(domain, epsilon)
     return MECHANISMS[name](domain, epsilon=epsilon)

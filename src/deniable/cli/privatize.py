@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deniable.cli.columns import delimiter_of
 from deniable.cli.key import read_key
 from deniable.cli.options import Epsilon, Mechanism, MetricName, SpaceSource, build_mechanism, read_words
 from deniable.cli.progress import bytes_read, passes
@@ -78,6 +79,12 @@ def privatize(
         str | None,
         typer.Option(help="Where the certificate goes.  [default: OUTPUT.certificate.json]", show_default=False),
     ] = None,
+    chosen_from_data: Annotated[  # noqa: FBT002 - a flag
+        bool,
+        typer.Option(
+            "--chosen-from-data", help="Epsilon was chosen by looking at this input: the certificate says so."
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")] = False,  # noqa: FBT002
 ) -> None:
     """Privatize the text columns of a table, word by word.
@@ -97,7 +104,7 @@ def privatize(
         name="the input" if source == PIPE else source,
         columns=_columns(kind, column, record_id),
         id_column=record_id,
-        delimiter=_delimiter(kind, delimiter),
+        delimiter=delimiter_of(kind, delimiter),
         encoding=encoding,
     )
     job = Job(
@@ -111,6 +118,7 @@ def privatize(
         unknown=unknown.value,
         case=case.value,
         keep=read_words(keep),
+        chosen_from_data=chosen_from_data,
         force=force,
         workers=workers,
     )
@@ -175,17 +183,6 @@ def _columns(kind: str, column: list[str] | None, record_id: str | None) -> list
     if record_id in columns:
         raise InputError(f"The id column {record_id!r} cannot be a text column too: ids are copied as they are.")
     return columns
-
-
-def _delimiter(kind: str, chosen: str | None) -> str:
-    if chosen is None:
-        return "\t" if kind == "tsv" else ","
-    if kind not in ("csv", "tsv"):
-        raise InputError(f"--delimiter is for csv and tsv. Got it for {kind}: leave it out.")
-    delimiter = "\t" if chosen == "\\t" else chosen
-    if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise InputError(f"The delimiter must be one character, no quote or line end. Got {chosen!r}.")
-    return delimiter
 
 
 def _certificate_path(output: str, chosen: str | None) -> str:

@@ -2,12 +2,19 @@
 
 from typing import Any
 
-from deniable.studies import adept_sensitivity, sanity_check, tem_utility
+from deniable.studies import adept_sensitivity, frontier, gumbel_deniability, sanity_check, tem_utility
 from deniable.studies.report import Report, conduct, unfinished
 from deniable.studies.study import Comparison, Result, Setting, Study
 
 STUDIES: dict[str, Study[Any]] = {
-    study.name: study for study in (adept_sensitivity.STUDY, sanity_check.STUDY, tem_utility.STUDY)
+    study.name: study
+    for study in (
+        adept_sensitivity.STUDY,
+        sanity_check.STUDY,
+        tem_utility.STUDY,
+        frontier.STUDY,
+        gumbel_deniability.STUDY,
+    )
 }
 """The registry: a new study is one new file and one more entry here."""
 

@@ -20,9 +20,13 @@ from deniable.verdict import finite
 from deniable.words import WordMechanism
 from deniable.words.law import zipf
 
-SCHEMA = "deniable-certificate/2"
+SCHEMA = "deniable-certificate/3"
 DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
+
+_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
+_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
+_CHOICE_SHOWS = "what the choice of epsilon, made from the private texts, shows of them"
 
 Noise = Literal["random", "keyed", "public seed"]
 
@@ -44,6 +48,7 @@ class Certificate:
         mechanism: name and parameters.
         guarantee: kind, epsilon per unit of distance, metric, source, and whether the source
             proves it or only claims it.
+        chosen: how epsilon was chosen: without a look at the private texts, or from them.
         verification: the verdict of `deniable.verify` on this very law; infinite numbers are texts.
         documents: for the median and the longest record the guarantee of the whole record; none where
             the mechanism is refuted.
@@ -63,6 +68,7 @@ class Certificate:
     private: bool
     mechanism: dict[str, Any]
     guarantee: dict[str, Any]
+    chosen: str
     verification: dict[str, Any]
     documents: list[dict[str, Any]]
     attacker: str
@@ -87,6 +93,7 @@ class Certificate:
             f"{self.records:,} records, {self.words:,} words, by {self.mechanism['name']}",
             f"guarantee      {guarantee['epsilon']:g}-metric-DP per word, {guarantee['metric']} distance",
             f"{'':<15}{guarantee['standing']}: {guarantee['source']}",
+            *([f"{'':<15}epsilon was chosen {self.chosen}"] if self.chosen == _FROM_DATA else []),
             f"verification   {found['status']}: {_spent(found)}",
             f"{'':<15}{found['method']}",
             f"noise          {self.noise}",
@@ -108,6 +115,7 @@ def certify(
     case: str,
     kept_words: int,
     noise: Noise,
+    chosen_from_data: bool = False,
     copied_columns: Sequence[str] = (),
 ) -> Certificate:
     """Return the certificate of a release.
@@ -119,6 +127,7 @@ def certify(
         case: how capitals were treated.
         kept_words: size of the public list of words that pass through.
         noise: where the key came from.
+        chosen_from_data: whether epsilon was chosen by looking at the private texts.
         copied_columns: names of the columns that were copied unchanged.
     """
     space = mechanism.space
@@ -133,6 +142,7 @@ def certify(
         private=noise != "public seed",
         mechanism={"name": mechanism.name, **numbers},
         guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
+        chosen=_FROM_DATA if chosen_from_data else _BY_OWNER,
         verification=verdict.to_dict(),
         documents=[] if verdict.status == "refuted" else _documents(mechanism, tally),
         attacker=attacker(mechanism),
@@ -149,7 +159,10 @@ def certify(
         records=tally.records,
         words=tally.words,
         expected_kept=str(mechanism.expected_kept()),
-        not_protected=_not_protected(unknown, case, kept_words, copied_columns),
+        not_protected=[
+            *([_CHOICE_SHOWS] if chosen_from_data else []),
+            *_not_protected(unknown, case, kept_words, copied_columns),
+        ],
     )
 
 

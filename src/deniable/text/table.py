@@ -30,6 +30,7 @@ class Job:
         unknown: see `Lexer`.
         case: see `Lexer`.
         keep: see `Lexer`.
+        chosen_from_data: whether epsilon was chosen by looking at the private texts.
         force: overwrite existing outputs.
         workers: threads.
     """
@@ -44,6 +45,7 @@ class Job:
     unknown: Unknown = "draw"
     case: Case = "lower"
     keep: Collection[str] = ()
+    chosen_from_data: bool = False
     force: bool = False
     workers: int | None = None
 
@@ -79,6 +81,7 @@ def privatize_table(
             case=job.case,
             kept_words=len(releaser.lexer.keep),
             noise=job.noise,
+            chosen_from_data=job.chosen_from_data,
             copied_columns=copied,
         )
         certificate_file.write(certificate.to_json().encode("utf-8", "backslashreplace"))

@@ -17,6 +17,7 @@ import functools
 import hashlib
 import math
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from deniable.cache import remember_array
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 from deniable.space.space import Space
-from deniable.words.law import FLOOR, TOTAL, Finding, likeliest, table_loss
+from deniable.words.law import FLOOR, TOTAL, Finding, table_loss
 
 _CHUNK = 256
 """Pairs whose largest quotient is taken at once, by vector instructions."""
@@ -62,19 +63,8 @@ class Exponential:
 
     def normalisers(self, space: Space, workers: int | None = None) -> Array:
         """Return Z (number of points,), by one pass over all pairs."""
-        count = len(space.points)
-        weights = np.ones(count) if self.weights is None else self.weights
-
-        def visit(rows: slice, columns: slice, distances: Array) -> tuple[slice, Array, slice, Array]:
-            decay = self.decay(distances)
-            across = decay @ weights[columns]
-            return rows, across, columns, weights[rows] @ decay if rows != columns else np.zeros(len(across))
-
-        out = np.zeros(count)
-        for rows, across, columns, down in space.tiles(visit, workers):
-            out[rows] += across
-            out[columns] += down
-        return out
+        (sums,) = normalisers(space, [self], workers)
+        return sums
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -83,6 +73,27 @@ class Exponential:
         if self.weights is not None:
             state.update(self.weights.tobytes())
         return state.hexdigest()
+
+
+def normalisers(space: Space, laws: Sequence[Exponential], workers: int | None = None) -> list[Array]:
+    """Return Z (number of points,) of several laws, whose distances are computed once for all of them."""
+    count = len(space.points)
+    weights = [np.ones(count) if law.weights is None else law.weights for law in laws]
+
+    def visit(rows: slice, columns: slice, distances: Array) -> tuple[slice, list[Array], slice, list[Array]]:
+        across, down = [], []
+        for law, weight in zip(laws, weights, strict=True):
+            decay = law.decay(distances if law is laws[-1] else distances.copy())
+            across.append(decay @ weight[columns])
+            down.append(weight[rows] @ decay if rows != columns else np.zeros(len(weight[columns])))
+        return rows, across, columns, down
+
+    out = [np.zeros(count) for _ in laws]
+    for rows, across, columns, down in space.tiles(visit, workers):
+        for sums, right, left in zip(out, across, down, strict=True):
+            sums[rows] += right
+            sums[columns] += left
+    return out
 
 
 def log_normalisers(space: Space, law: Exponential, workers: int | None = None) -> Array:
@@ -94,45 +105,6 @@ def log_normalisers(space: Space, law: Exponential, workers: int | None = None) 
     if not space.metric.builtin:
         return compute()
     return remember_array(f"logs-{space.fingerprint}-{law.fingerprint}", (len(space.points),), compute)
-
-
-def outcomes(space: Space, law: Exponential, prior: Array, workers: int | None = None) -> tuple[Array, float]:
-    """Return what `deniable.words.law.outcomes` does, in half of its time: exponentials are not needed.
-
-    P(w|w) = c(w) / Z(w), and max over w of ln prior(w) - ln Z(w) - s min(d(w, y), gamma) for every y.
-    """
-    count = len(space.points)
-    logs = log_normalisers(space, law, workers)
-    weights = np.ones(count) if law.weights is None else law.weights
-    with np.errstate(divide="ignore"):
-        heights = np.log(likeliest(space, prior)) - logs
-
-    def visit(rows: slice, columns: slice, distances: Array) -> tuple[slice, Array, slice, Array]:
-        across, down = _peaks(distances, heights[rows], heights[columns], law.scale, law.cutoff)
-        return rows, across, columns, down
-
-    peaks = np.full(count, -np.inf)
-    for rows, across, columns, down in space.tiles(visit, workers):
-        peaks[rows] = np.maximum(peaks[rows], across)
-        peaks[columns] = np.maximum(peaks[columns], down)
-    kept: Array = (weights * np.exp(-logs) / np.bincount(space.point_of))[space.point_of]
-    return kept, float(weights @ np.exp(peaks))
-
-
-@functools.partial(compiled, relaxed=True)
-def _peaks(  # pragma: no cover - compiled
-    distances: Array, left: Array, right: Array, scale: float, cutoff: float
-) -> tuple[Array, Array]:
-    """Return max over j of right[j] - scale * min(d, cutoff) for each i, and over i of left[i] for each j."""
-    across, down = np.full(left.size, -np.inf), np.full(right.size, -np.inf)
-    for i in range(left.size):
-        top = -np.inf
-        for j in range(right.size):
-            fall = scale * min(distances[i, j], cutoff)
-            top = max(top, right[j] - fall)
-            down[j] = max(down[j], left[i] - fall)
-        across[i] = top
-    return across, down
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,8 @@ from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words import law
 from deniable.words.documents import DocumentGuarantee, document_guarantee
-from deniable.words.exponential import Exponential, outcomes
+from deniable.words.exponential import Exponential, log_normalisers
+from deniable.words.outcomes import outcomes
 
 SIMULATED = 20_000
 """Draws behind an expected share where no cheap law is known."""
@@ -271,7 +272,8 @@ class WordMechanism(abc.ABC):
 
         def compute() -> dict[str, float]:
             if self.closed_form is not None:
-                kept, recovered = outcomes(self.space, self.closed_form, weights, workers)
+                logs = log_normalisers(self.space, self.closed_form, workers)
+                ((kept, recovered),) = outcomes(self.space, [self.closed_form], [logs], weights, workers)
             else:
                 kept, recovered = law.outcomes(self.space, self.rows, weights, workers)
             return {"kept": float(weights @ kept), "recovered": recovered}

@@ -32,34 +32,41 @@ def read_columns(path: str, layout: Layout, form: str | None = None) -> Columns:
         InputError: the table cannot be read, or lacks a column.
     """
     form = form or format_of(path)
-    with reading(path, lambda _: None, seekable=form == "parquet") as stream:
-        if form == "parquet":
-            return _parquet(stream, layout)
-        if form == "jsonl":
-            return _jsonl(stream, layout)
-        rewrite = lines.rewrite if form == "txt" else delimited.rewrite
-        columns: Columns = {column: [] for column in layout.columns}
+    try:
+        with reading(path, lambda _: None, seekable=form == "parquet") as stream:
+            if form == "parquet":
+                return _parquet(stream, layout)
+            return _jsonl(stream, layout) if form == "jsonl" else _lines(stream, layout, form)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # damaged parquet or zstd raises any of them
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise InputError(f"{layout.name} cannot be read as {form}: {reason}.") from None
 
-        def collect(rows: list[Row]) -> list[list[str | None]]:
-            for row in rows:
-                for column, text in row.cells:
-                    columns[column].append(text)
-            return [[text for _, text in row.cells] for row in rows]
 
-        with Path(os.devnull).open("wb") as nowhere:
-            rewrite(stream, nowhere, layout, collect)
-        return columns
+def _lines(stream: BinaryIO, layout: Layout, form: str) -> Columns:
+    """Read what is read line by line, by rewriting it to nowhere."""
+    if form == "txt":
+        layout.check([lines.COLUMN])
+    columns: Columns = {column: [] for column in layout.columns}
+
+    def collect(rows: list[Row]) -> list[list[str | None]]:
+        for row in rows:
+            for column, text in row.cells:
+                columns[column].append(text)
+        return [[text for _, text in row.cells] for row in rows]
+
+    with Path(os.devnull).open("wb") as nowhere:
+        (lines.rewrite if form == "txt" else delimited.rewrite)(stream, nowhere, layout, collect)
+    return columns
 
 
 def _parquet(stream: BinaryIO, layout: Layout) -> Columns:
-    try:
-        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
-        layout.check(file.schema_arrow.names)
-        table = file.read(columns=list(layout.columns))
-        return {column: [_plain(value) for value in table.column(column).to_pylist()] for column in layout.columns}
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
+    file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+    layout.check(file.schema_arrow.names)
+    table = file.read(columns=list(layout.columns))
+    return {
+        column: [_plain(value, column, layout) for value in table.column(column).to_pylist()]
+        for column in layout.columns
+    }
 
 
 def _jsonl(stream: BinaryIO, layout: Layout) -> Columns:
@@ -73,13 +80,16 @@ def _jsonl(stream: BinaryIO, layout: Layout) -> Columns:
             raise InputError(f"{layout.name} line {number} is not a JSON object: {error}.") from None
         if not isinstance(members, dict):
             raise InputError(f"{layout.name} line {number} is not a JSON object: each line must be one object.")
-        for column in layout.columns:
+        for column in columns:
             if column not in members:
                 listed = ", ".join(repr(key) for key in list(members)[:30])
                 raise InputError(f"{layout.name} line {number} has no column {column!r}. Its keys: {listed or 'none'}.")
-            columns[column].append(_plain(members[column]))
+            columns[column].append(_plain(members[column], column, layout))
     return columns
 
 
-def _plain(value: Any) -> str | None:  # noqa: ANN401 - whatever a table holds
+def _plain(value: Any, column: str, layout: Layout) -> str | None:  # noqa: ANN401 - whatever a table holds
+    if isinstance(value, bytes | list | dict):
+        got = repr(value)[:40]
+        raise InputError(f"The column {column!r} of {layout.name} holds {got}, no text: convert it to strings.")
     return None if value is None else str(value)

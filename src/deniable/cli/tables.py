@@ -1,0 +1,97 @@
+"""Tables that commands read whole: which file, which columns."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deniable.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.text.tables.columns import Columns
+
+PIPE = "-"
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """How a table is written, as the options say.
+
+    Attributes:
+        kind: csv, tsv, jsonl, parquet or txt; None for what the ending stands for.
+        delimiter: of csv and tsv; None for the usual one.
+        encoding: of everything but parquet.
+    """
+
+    kind: str | None
+    delimiter: str | None
+    encoding: str
+
+
+def read_table(source: str, columns: Sequence[str | None], form: Form) -> "Columns":
+    """Return the columns of a table that were named.
+
+    Args:
+        source: a path, or - for standard input.
+        columns: the text column, then others; None where an option was not given.
+        form: how it is written.
+
+    Raises:
+        InputError: the table cannot be read, lacks a column, or one column was named twice.
+    """
+    from deniable.text.tables import FORMATS, format_of  # noqa: PLC0415 - keeps --help fast
+    from deniable.text.tables.columns import read_columns  # noqa: PLC0415
+    from deniable.text.tables.layout import Layout  # noqa: PLC0415
+
+    named = [column for column in columns if column is not None]
+    for column in named[1:]:
+        if column == named[0]:
+            raise InputError(f"The column {column!r} cannot be texts and labels or authors at once: name another.")
+    if form.kind is not None and form.kind not in FORMATS:
+        raise InputError(f"Unknown format {form.kind!r}. Known: {', '.join(FORMATS)}.")
+    if form.kind is None and source == PIPE:
+        raise InputError("The format of a pipe must be named, for example --format csv.")
+    if source != PIPE and not Path(source).is_file():
+        raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
+    kind = form.kind or format_of(source)
+    if kind == "txt" and named != ["text"]:
+        raise InputError("A txt file has no columns, each line is a text: leave out --column, --label and --author.")
+    layout = Layout(
+        name="the input" if source == PIPE else source,
+        columns=list(dict.fromkeys(named)),
+        delimiter=_delimiter(kind, form.delimiter),
+        encoding=form.encoding,
+    )
+    return read_columns(source, layout, kind)
+
+
+def read_public(source: str, column: str, form: Form) -> list[str | None]:
+    """Return the texts of a file: of a table the column, of any other file the lines.
+
+    Raises:
+        InputError: the file cannot be read, or holds no text.
+    """
+    from deniable.text.tables import format_of  # noqa: PLC0415
+
+    try:
+        kind = format_of(source)
+    except InputError:
+        kind = "txt"
+    if kind not in ("csv", "tsv"):
+        form = dataclasses.replace(form, delimiter=None)
+    name = "text" if kind == "txt" else column
+    found = read_table(source, [name], dataclasses.replace(form, kind=kind))[name]
+    if not any(text and text.strip() for text in found):
+        raise InputError(f"The public file {source!r} holds no text: give one with texts, or leave out --public.")
+    return found
+
+
+def _delimiter(kind: str, chosen: str | None) -> str:
+    if chosen is None:
+        return "\t" if kind == "tsv" else ","
+    if kind not in ("csv", "tsv"):
+        raise InputError(f"--delimiter is for csv and tsv. Got it for {kind}: leave it out.")
+    delimiter = "\t" if chosen == "\\t" else chosen
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InputError(f"The delimiter must be one character, no quote or line end. Got {chosen!r}.")
+    return delimiter

@@ -1,0 +1,155 @@
+"""``deniable tune``: the epsilon at which an attacker's success, the words kept or the utility is what you ask for."""
+
+import enum
+import shlex
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.cli.columns import read_table
+from deniable.cli.options import MetricName, SpaceSource, build_space
+from deniable.cli.progress import passes
+from deniable.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from deniable.measure.tuning import Choice
+    from deniable.space import Space
+    from deniable.words.documents import DocumentGuarantee
+
+DELTA = 1e-6
+_SAMPLE = 2_000
+"""Rows, at most, on which --utility is tried."""
+
+
+class PriorChoice(enum.StrEnum):
+    """How frequent words are to the attacker."""
+
+    PUBLIC = "public"
+    INPUT = "input"
+
+
+def tune(
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="The table that you want to privatize.")],
+    column: Annotated[
+        str | None, typer.Option("--column", "-c", help="Column with text.  [default: text]", show_default=False)
+    ] = None,
+    recovery: Annotated[
+        float | None, typer.Option(help="Share of words, at most, that an attacker names who sees one at a time.")
+    ] = None,
+    kept: Annotated[float | None, typer.Option(help="Share of words, at least, that stay as they are.")] = None,
+    utility: Annotated[
+        float | None,
+        typer.Option(help="Accuracy, at least, of a classifier trained on the private text; needs --label."),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of classes, for --utility.")] = None,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="auto, calibrated, tight, tem, multivariate-laplace or truncated-gumbel; best takes the one of "
+            "calibrated, tem and tight that proves the least epsilon."
+        ),
+    ] = "auto",
+    prior: Annotated[
+        PriorChoice,
+        typer.Option(
+            help="public: Zipf's law by rank. input: the words of this input, from which epsilon is then chosen."
+        ),
+    ] = PriorChoice.PUBLIC,
+    space: SpaceSource = "glove",
+    metric: MetricName = "euclidean",
+    format_: Annotated[
+        str | None, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default from the ending.")
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Of csv and tsv.  [default: , and tab]", show_default=False)
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of the input.")] = "utf-8",
+) -> None:
+    """Choose epsilon by what it gives: an attacker's success, words kept, or the accuracy of a classifier.
+
+    Prints the choice, what is proved of it, and the command that privatizes the input with it. With a prior or a
+    utility that comes from the input, that command tells the certificate so.
+    """
+    import numpy as np  # noqa: PLC0415 - keeps --help fast
+
+    from deniable.measure.labels import labels  # noqa: PLC0415
+    from deniable.measure.tuning import tune_kept, tune_recovery, tune_utility  # noqa: PLC0415
+
+    goals = {"recovery": recovery, "kept": kept, "utility": utility}
+    given = {name: target for name, target in goals.items() if target is not None}
+    if len(given) != 1:
+        raise InputError(f"Give one goal: --recovery, --kept or --utility. Got {' and '.join(given) or 'none'}.")
+    ((goal, target),) = given.items()
+    if (goal == "utility") != (label is not None):
+        raise InputError("--utility and --label COLUMN go together: give both, or neither.")
+    column = column or "text"
+    table = read_table(source, [column, *([label] if label else [])], format_, delimiter, encoding)
+    texts = [text or "" for text in table[column]]
+    coded = labels(table[label], label) if label else None
+    with passes("tuning"):
+        domain = build_space(space, metric)
+        words, lengths = _words(domain, texts)
+        weights = None if prior is PriorChoice.PUBLIC else np.bincount(words, minlength=len(domain))
+        if goal == "recovery":
+            choice = tune_recovery(domain, target, mechanism=mechanism, prior=weights)
+        elif goal == "kept":
+            choice = tune_kept(domain, target, mechanism=mechanism, prior=weights)
+        elif coded is not None:
+            chosen = np.random.default_rng(0).permutation(len(texts))[:_SAMPLE]
+            sample, codes = [texts[row] for row in chosen], coded.codes[chosen]
+            choice = tune_utility(domain, sample, codes, target, mechanism=mechanism, prior=weights)
+        # What the certificate will say is found now, and kept in the cache.
+        choice.mechanism.expected_kept()
+        whole = choice.mechanism.document_guarantee(max(int(np.median(lengths)), 1), DELTA)
+    looked = prior is PriorChoice.INPUT or goal == "utility"
+    for line in _lines(choice, goal, prior, whole, int(np.median(lengths))):
+        typer.echo(line)
+    options = ["--column", column, "--mechanism", choice.mechanism.name, "--epsilon", f"{choice.mechanism.epsilon:g}"]
+    options += [
+        *(["--space", space] if space != "glove" else []),
+        *(["--metric", metric] if metric != "euclidean" else []),
+    ]
+    options += [*(["--delimiter", delimiter] if delimiter else []), *(["--format", format_] if format_ else [])]
+    options += [*(["--encoding", encoding] if encoding != "utf-8" else [])]
+    command = ["deniable", "privatize", source, *options, *(["--chosen-from-data"] if looked else [])]
+    typer.echo(f"run            {shlex.join(command)} --output OUTPUT")
+
+
+def _words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int32], list[int]]":
+    """Return the numbers of all words of the texts, the public word for unknown ones, and how many each text has."""
+    import numpy as np  # noqa: PLC0415
+
+    from deniable.text.tokens import Lexer  # noqa: PLC0415
+
+    lexer = Lexer(space, "draw", "lower", ())
+    cut = [lexer.lex(text) for text in texts]
+    if sum(len(text.words) - text.unknown for text in cut) == 0:
+        raise InputError("The texts hold no word of the vocabulary: name another column, or another --space.")
+    return np.concatenate([text.words for text in cut]), [len(text.words) for text in cut]
+
+
+def _lines(choice: "Choice", goal: str, prior: PriorChoice, whole: "DocumentGuarantee", median: int) -> list[str]:
+    """Return what was chosen, and what is known of it."""
+    mechanism, verdict = choice.mechanism, choice.verdict
+    under = "a public Zipf prior" if prior is PriorChoice.PUBLIC else "the words of this input"
+    better = f"without the output: {100 * choice.blind:.1f} %; by reading words in context: more"
+    lines = [
+        f"choice         {mechanism.name} at epsilon {mechanism.epsilon:g}",
+        f"verification   {verdict}",
+        f"attacker       names {choice.recovered.percent()} of words under {under} ({better})",
+        f"kept           {choice.kept.percent()} of words under {under}",
+    ]
+    if goal == "utility":
+        lines.append(
+            f"utility        {100 * choice.reached:.1f} % accuracy, trained on private and tested on original texts"
+        )
+    lines.append(
+        f"whole records  the median record, {median:,} words: epsilon {whole.pure.epsilon:,.3g}, or "
+        f"{whole.approximate.epsilon:,.3g} with delta {DELTA:g}"
+    )
+    if goal == "utility" or prior is PriorChoice.INPUT:
+        lines.append("chosen         from the private texts: the certificate must say so, and --chosen-from-data does")
+    return lines

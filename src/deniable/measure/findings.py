@@ -1,0 +1,169 @@
+"""What a survey of a table found: frozen records, and their numbers as JSON can hold them."""
+
+import dataclasses
+from typing import Any, Self
+
+import numpy as np
+
+from deniable.measure.authorship import Authorship
+from deniable.measure.estimate import Estimate
+from deniable.measure.examples import Example
+from deniable.measure.recovery import Recovered
+from deniable.measure.roc import Membership
+from deniable.measure.similarity import Similarity
+from deniable.measure.utility import Utility
+from deniable.text.certificate import Certificate
+from deniable.verdict import finite
+
+_LEFT_OUT = {"examples", "false_positive_rates", "true_positive_rates"}
+"""Fields that `Survey.to_dict` leaves out: private text, and curves of hundreds of points."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Promise:
+    """What is guaranteed at one epsilon.
+
+    Attributes:
+        asked: epsilon per unit of distance, as the mechanism claims it.
+        proven: upper bound on the true one; None where none is known.
+        least: lower bound on the true one.
+        standing: ``proved`` (computed), ``claimed by theorem``, ``refuted``, ``not refuted`` or ``undecided``.
+        method: how that was found.
+        record: for the record of median length the guarantee of all of its words: ``words``, ``epsilon``,
+            ``approximate_epsilon``, ``delta`` and ``by``; None where nothing is guaranteed, or it has no words.
+        meaning: what one output word can tell, in plain words.
+    """
+
+    asked: float
+    proven: float | None
+    least: float
+    standing: str
+    method: str
+    record: dict[str, Any] | None
+    meaning: tuple[str, ...]
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> Self:
+        """Return what a certificate says."""
+        found = certificate.verification
+        by_theorem = found["status"] == "proved" and found["witness"] is None
+        upper = found["epsilon"]
+        return cls(
+            asked=certificate.guarantee["epsilon"],
+            proven=None if isinstance(upper, str) or found["status"] == "refuted" else upper,
+            least=found["lower_bound"],
+            standing="claimed by theorem" if by_theorem else found["status"],
+            method=found["method"],
+            record=certificate.documents[0] if certificate.documents else None,
+            meaning=tuple(certificate.meaning),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """Everything measured at one epsilon.
+
+    Attributes:
+        epsilon: privacy parameter per unit of distance.
+        mechanism: its name.
+        promise: what is guaranteed.
+        expected: share of words that stay as they are where words follow a public law of word frequencies.
+        public: attack on words that follow that law; it tells nothing of this table.
+        alone: attack on this table's private words, one at a time.
+        context: attack on this table's private words by an attacker who knows how people write; None where
+            there were no texts to learn that from.
+        similarity: what is left of the texts.
+        utility: of classifiers; None without labels.
+        membership: attacks on a classifier trained on the private records: with the ``original`` records in hand,
+            and with the ``private`` ones. Empty without labels.
+        authorship: attacks on who wrote the texts; None without authors.
+        examples: rows as they were and as they became.
+    """
+
+    epsilon: float
+    mechanism: str
+    promise: Promise
+    expected: Estimate
+    public: Recovered
+    alone: Recovered
+    context: Recovered | None
+    similarity: Similarity
+    utility: Utility | None
+    membership: dict[str, Membership]
+    authorship: Authorship | None
+    examples: tuple[Example, ...]
+
+    @property
+    def strongest(self) -> Estimate:
+        """Share of this table's words that the better of the two attackers on it names."""
+        found = [attack.share for attack in (self.alone, self.context) if attack is not None]
+        return max(found, key=lambda share: share.value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """The table that was measured.
+
+    Attributes:
+        rows: that were measured.
+        whole: rows of the whole table, of which they are a sample if they are fewer.
+        empty: rows without text, which are kept.
+        words: in all rows.
+        unknown: words that the vocabulary lacks.
+        median: words of the row of median length.
+        longest: words of the longest row.
+        learned: rows that classifiers learn from; 0 without labels.
+        alone: rows left out there, whose class has no other row.
+        classes: how many; 0 without labels.
+    """
+
+    rows: int
+    whole: int
+    empty: int
+    words: int
+    unknown: int
+    median: int
+    longest: int
+    learned: int
+    alone: int
+    classes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Survey:
+    """All measures of one table.
+
+    Attributes:
+        table: what was measured.
+        space: source, words, dimensions, metric and fingerprint of the vocabulary.
+        readings: one an epsilon, ascending.
+        blind: share of words that a guess without any output names, under the public law.
+        originals: the membership attack on a classifier trained on the original records; None without labels.
+        not_protected: what private text shows of the original in any case.
+        about: how it was measured: versions, sizes, seconds.
+    """
+
+    table: Table
+    space: dict[str, Any]
+    readings: tuple[Reading, ...]
+    blind: float
+    originals: Membership | None
+    not_protected: tuple[str, ...]
+    about: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as JSON can hold them: without examples, so that no text of the table is in it."""
+        found: dict[str, Any] = _plain(dataclasses.asdict(self))
+        return found
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, dict):
+        return {
+            f"{name:g}" if isinstance(name, float) else str(name): _plain(held)
+            for name, held in value.items()
+            if name not in _LEFT_OUT
+        }
+    if isinstance(value, list | tuple):
+        return [_plain(held) for held in value]
+    return finite(value.item() if isinstance(value, np.generic) else value)

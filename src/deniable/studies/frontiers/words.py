@@ -1,0 +1,110 @@
+"""What the papers lead one to expect beside what comes out, and the findings."""
+
+import numpy as np
+
+from deniable.studies.study import Comparison, Data, Outcome
+from deniable.studies.utility.bench import BASELINE, LAPLACE
+
+_EPSILONS = (1.5, 2.0, 2.5, 3.0)
+_SUCCESSES = (0.2, 0.4, 0.6, 0.8)
+_ALIKE = 0.02
+"""Difference of two accuracies up to which mechanisms are said to be alike."""
+
+
+def at(data: Data, name: str, axis: str, where: float) -> float | None:
+    """Return the accuracy after a mechanism at some epsilon or success, by straight lines; None outside its points."""
+    points = [p for p in data["points"] if p["mechanism"] == name and (axis == "success" or p["status"] == "proved")]
+    pairs = sorted(
+        (p["attacker"]["value"] if axis == "success" else p["proven epsilon"], p["accuracy"]["mean"]) for p in points
+    )
+    if not pairs or not pairs[0][0] <= where <= pairs[-1][0]:
+        return None
+    found, accuracies = np.array(pairs).T
+    return float(np.interp(where, found, accuracies))
+
+
+def _compared(
+    data: Data, one: str, other: str, axis: str, places: tuple[float, ...]
+) -> list[tuple[float, float, float]]:
+    """Return (place, accuracy after one, accuracy after the other) wherever both are known."""
+    found = [(place, at(data, one, axis, place), at(data, other, axis, place)) for place in places]
+    return [(place, x, y) for place, x, y in found if x is not None and y is not None]
+
+
+def _listed(found: list[tuple[float, float, float]], unit: str) -> str:
+    if not found:
+        return "no point at which both are known"
+    shown = [f"{100 * x:.1f} against {100 * y:.1f} % at {_place(place, unit)}" for place, x, y in found]
+    return "; ".join(shown)
+
+
+def _place(place: float, unit: str) -> str:
+    return f"{100 * place:.0f} % named" if unit == "success" else f"epsilon {place:g}"
+
+
+def _ahead(found: list[tuple[float, float, float]]) -> Outcome:
+    wins = sum(x > y + _ALIKE for _, x, y in found)
+    return "agrees" if found and wins == len(found) else "agrees in part" if wins else "does not agree"
+
+
+def _alike(found: list[tuple[float, float, float]]) -> Outcome:
+    close = sum(abs(x - y) <= _ALIKE for _, x, y in found)
+    return "agrees" if found and close == len(found) else "agrees in part" if close else "does not agree"
+
+
+def table(data: Data) -> tuple[Comparison, ...]:
+    """Return the statements and ours; the first of two mechanisms is the one that a statement prefers."""
+    proofs = (*_EPSILONS, 6.0)
+    tem_proof = _compared(data, "tem", LAPLACE, "epsilon", proofs)
+    tem_guess = _compared(data, "tem", LAPLACE, "success", _SUCCESSES)
+    gumbel = _compared(data, "truncated-gumbel", LAPLACE, "success", _SUCCESSES)
+    gained = _compared(data, "calibrated", "tem", "epsilon", _EPSILONS)
+    level = _compared(data, "calibrated", "tem", "success", _SUCCESSES)
+    return (
+        Comparison(
+            "At the same epsilon TEM gives more utility than multivariate Laplace (TEM paper, Figure 1a).",
+            f"TEM against multivariate Laplace at a proven epsilon: {_listed(tem_proof, 'epsilon')}.",
+            _ahead(tem_proof),
+        ),
+        Comparison(
+            "TEM adds less noise where words are dense, and so gives better utility (TEM paper, 4.1).",
+            f"At the same attacker's success: {_listed(tem_guess, 'success')}.",
+            _ahead(tem_guess),
+        ),
+        Comparison(
+            "Truncated Gumbel preserves meaning better than multivariate Laplace (Xu et al., contributions).",
+            f"At the same attacker's success: {_listed(gumbel, 'success')}.",
+            _ahead(gumbel),
+        ),
+        Comparison(
+            "Expected here: calibration gives more utility than TEM at the same proven epsilon.",
+            f"{_listed(gained, 'epsilon')}.",
+            _ahead(gained),
+        ),
+        Comparison(
+            "Expected here: at the same attacker's success calibrated and TEM are alike, within 2 points.",
+            f"{_listed(level, 'success')}.",
+            _alike(level),
+        ),
+    )
+
+
+def findings(data: Data) -> tuple[str, ...]:
+    """Return the few lines to read first."""
+    baseline = next(p for p in data["points"] if p["mechanism"] == BASELINE)["accuracy"]["mean"]
+    lines = [f"Trained on the original text the classifier is right on {100 * baseline:.1f} %."]
+    for axis, places in (("epsilon", _EPSILONS), ("success", _SUCCESSES)):
+        for place in places:
+            known = {
+                name: at(data, name, axis, place)
+                for name in dict.fromkeys(p["mechanism"] for p in data["points"])
+                if name != BASELINE
+            }
+            shown = ", ".join(f"{name} {100 * value:.1f} %" for name, value in known.items() if value is not None)
+            if shown:
+                lines.append(f"At {_where(place, axis)}, by straight lines between points: {shown}.")
+    return tuple(lines)
+
+
+def _where(place: float, axis: str) -> str:
+    return f"an attacker's success of {100 * place:.0f} %" if axis == "success" else f"a proven epsilon of {place:g}"

@@ -1,0 +1,106 @@
+"""Authorship: how often attackers name who wrote a private text."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from deniable import InputError
+from deniable.measure.authorship import authorship, authorships
+from tests.measure.toy import noise, table
+
+TEXTS, CODES = table(120, classes=3)
+AUTHORS = [("ann", "bob", "cyd")[code] for code in CODES]
+
+
+def test_authors_with_words_of_their_own():
+    """Where nothing is privatized, all three attackers name nearly every author."""
+    found = authorship(TEXTS, TEXTS, AUTHORS)
+    assert found.ceiling == found.static == found.adaptive
+    assert found.ceiling.low > 0.9
+    assert (found.majority, found.authors, found.texts, found.left_out, found.folds) == (1 / 3, 3, 120, 0, 5)
+
+
+def test_texts_that_tell_nothing():
+    """Noise is named by chance, whatever was learned from, while originals are still named."""
+    found = authorship(TEXTS, noise(120), AUTHORS)
+    assert found.ceiling.low > 0.9
+    for attacked in (found.static, found.adaptive):
+        assert attacked.low < 1 / 3 < attacked.high
+
+
+def test_the_adaptive_attacker_learns_the_private_words():
+    """Authors whose words are replaced one for one are hidden from the static attacker alone."""
+    cipher = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm", "0123456789")
+    private = [text.replace("class0", "Q").replace("class1", "X").replace("class2", "Z") for text in TEXTS]
+    private = [text.lower().translate(cipher) for text in private]
+    found = authorship(TEXTS, private, AUTHORS)
+    assert found.adaptive.low > 0.9
+    assert found.static.high < 0.6
+
+
+def test_punctuation_betrays_authors():
+    """What passes through a privatizer, such as punctuation, is read too."""
+    marks = {"ann": "!!", "bob": "...", "cyd": ";"}
+    private = [text.replace(" ", f"{marks[name]} ") for text, name in zip(noise(120), AUTHORS, strict=True)]
+    assert authorship(TEXTS, private, AUTHORS).adaptive.low > 0.9
+
+
+def test_many_versions_give_what_each_gives_alone():
+    """Versions measured together give what each gives alone."""
+    versions = {"same": TEXTS, "noise": noise(120)}
+    found = authorships(TEXTS, versions, AUTHORS, folds=3, seed=2)
+    assert list(found) == ["same", "noise"]
+    for name, private in versions.items():
+        assert found[name] == authorship(TEXTS, private, AUTHORS, folds=3, seed=2)
+
+
+def test_authors_of_one_text_are_left_out():
+    """Texts of authors who wrote no other are neither learned nor attacked, and counted."""
+    texts = [*TEXTS[:60], "solo one", "solo two", *TEXTS[60:]]
+    found = authorship(texts, texts, [*AUTHORS[:60], "dan", "eve", *AUTHORS[60:]])
+    assert (found.left_out, found.texts, found.authors) == (2, 120, 3)
+    assert dataclasses.replace(found, left_out=0) == authorship(TEXTS, TEXTS, AUTHORS)
+
+
+def test_texts_without_any_word():
+    """Empty texts can be attacked; the attackers do not beat the majority."""
+    found = authorship([""] * 30, [""] * 30, ["a"] * 20 + ["b"] * 10)
+    assert found.adaptive.value == found.majority == 2 / 3
+
+
+def test_authors_of_two_texts():
+    """Two texts of each author suffice: the folds never hold both."""
+    names = [f"author{row // 2}" for row in range(20)]
+    texts = [f"{name} writes as {name} does {row}" for row, name in enumerate(names)]
+    found = authorship(texts, texts, names)
+    assert found.ceiling.value > 0.8
+    assert found.majority == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("authors", "message"),
+    [
+        ([None, *AUTHORS[1:]], "'author' has no label in row 1"),
+        (["ann"] * 120, "must hold at least 2 classes. Got only 'ann'"),
+        (["ann"] * 119 + ["bob"], r"at least 2 authors with 2 texts each\. Got 1 such among 2 authors: .*\.$"),
+        (AUTHORS[1:], "120 texts need as many labels. Got 119"),
+    ],
+)
+def test_authors_that_cannot_be_told_apart(authors, message):
+    """Missing authors, one author, or authors of one text each are refused in one line."""
+    with pytest.raises(InputError, match=message):
+        authorship(TEXTS, TEXTS, authors)
+
+
+def test_fewer_texts_than_folds():
+    """More folds than texts are refused."""
+    with pytest.raises(InputError, match=r"9 folds need at least 9 rows\. Got 4"):
+        authorship(TEXTS[:4], TEXTS[:4], ["a", "a", "b", "b"], folds=9)
+
+
+def test_majority_is_of_the_attacked():
+    """The blind guess counts the attacked texts alone."""
+    rows = np.arange(40)
+    found = authorship(noise(40), noise(40), ["a" if row < 30 else "b" for row in rows])
+    assert found.majority == 0.75

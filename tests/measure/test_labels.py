@@ -1,0 +1,37 @@
+"""A column of labels as classes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable import InputError
+from deniable.measure.labels import labels
+
+
+@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=2).filter(lambda column: len(set(column)) > 1))
+def test_codes_name_the_labels(column):
+    """Each row's code stands for its label, names are sorted, and the majority is the largest share."""
+    found = labels(column)
+    assert [found.names[code] for code in found.codes] == column
+    assert list(found.names) == sorted(set(column))
+    assert found.majority == max(column.count(name) for name in column) / len(column)
+
+
+def test_numbers_are_labels_too():
+    """Labels that are numbers are classes by their text."""
+    assert labels([1, 0, 1]).names == ("0", "1")
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (["a", None], r"^The column 'topic' has no label in row 2: give every row one, or leave it out\.$"),
+        ([" ", "a"], "no label in row 1"),
+        (["a", "a"], r"^The column 'topic' must hold at least 2 classes\. Got only 'a': name another column\.$"),
+        ([], "Got none, since there are no rows"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused(column, message):
+    """A missing label, a single class or no rows are refused in one line that names the column."""
+    with pytest.raises(InputError, match=message):
+        labels(column, "topic")
