@@ -78,3 +78,11 @@ def alphabetic(glove):
 def glove_2000(alphabetic):
     """Return the 2,000 most frequent alphabetic words of GloVe."""
     return alphabetic(2000)
+
+
+@pytest.fixture(scope="session")
+def study_data(tmp_path_factory):
+    """Return a folder with small data sets for the studies that need some."""
+    from tests.studies.data import make
+
+    return make(tmp_path_factory.mktemp("data"))

@@ -1,6 +1,8 @@
 """Sizes so small that a study takes a second or two."""
 
-from deniable.studies import adept_sensitivity, sanity_check
+import dataclasses
+
+from deniable.studies import adept_sensitivity, frontier, gumbel_deniability, sanity_check, tem_utility
 
 SENSITIVITY = adept_sensitivity.Sizes(vectors=60, dimensions=(2, 8, 32), radii=(0.1, 1.0, 10.0), searched=(2, 4))
 CHECK = sanity_check.Sizes(
@@ -15,3 +17,45 @@ CHECK = sanity_check.Sizes(
     audits=2,
     audits_samples=60,
 )
+UTILITY = tem_utility.Sizes(
+    epsilons=(2.0, 4.0), trials=2, reviews=20, outsiders=8, laplace_copies=1, words=None, dimensions=4, epochs=2
+)
+FRONTIER = frontier.Sizes(
+    grid=(
+        ("calibrated", (2.0, 4.0)),
+        ("tight", (2.0,)),
+        ("tem", (2.0, 6.0)),
+        ("multivariate-laplace", (6.0, 14.0)),
+        ("truncated-gumbel", (200.0,)),
+    ),
+    trials=2,
+    reviews=20,
+    words=480,
+    dimensions=4,
+    epochs=2,
+)
+DENIABILITY = gumbel_deniability.Sizes(
+    words=8,
+    runs=60,
+    laplace=(1.0, 4.0, 40.0),
+    gumbel_logs=(-3.0, 12.0),
+    tem=(1.0, 8.0),
+    calibrated=(1.0, 5.0),
+    tight=(4.0,),
+)
+TINY = {
+    "adept-sensitivity": SENSITIVITY,
+    "sanity-check": CHECK,
+    "tem-utility": UTILITY,
+    "frontier": FRONTIER,
+    "gumbel-deniability": DENIABILITY,
+}
+"""Study -> sizes."""
+TINIER = {
+    "adept-sensitivity": dataclasses.replace(SENSITIVITY, dimensions=(32,)),
+    "sanity-check": dataclasses.replace(CHECK, dimensions=(2,)),
+    "tem-utility": dataclasses.replace(UTILITY, epsilons=(2.0,), trials=1),
+    "frontier": dataclasses.replace(FRONTIER, grid=(("tem", (2.0, 6.0)),), trials=1),
+    "gumbel-deniability": dataclasses.replace(DENIABILITY, words=4, runs=20),
+}
+"""Study -> sizes smaller still."""

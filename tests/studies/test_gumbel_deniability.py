@@ -1,12 +1,10 @@
-"""The study of deniability from end to end, on a tiny folder of data that the test makes."""
+"""The study of deniability from end to end, on a tiny folder of data."""
 
 import dataclasses
 import json
 import math
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
@@ -14,40 +12,15 @@ from deniable.errors import InputError
 from deniable.studies import Setting, conduct
 from deniable.studies.gumbel import bound
 from deniable.studies.gumbel.curves import at_half, points
-from deniable.studies.gumbel.vocabularies import TABLES, VECTORS, vocabularies
-from deniable.studies.gumbel_deniability import STUDY, Sizes
-from tests.conftest import SMALL_WORDS
-
-SIZES = Sizes(
-    words=8,
-    runs=60,
-    laplace=(1.0, 4.0, 40.0),
-    gumbel_logs=(-3.0, 12.0),
-    tem=(1.0, 8.0),
-    calibrated=(1.0, 5.0),
-    tight=(4.0,),
-)
-KNOWN = {"IMDB": SMALL_WORDS[:40], "NLI": SMALL_WORDS[10:50]}
-
+from deniable.studies.gumbel.vocabularies import VECTORS, vocabularies
+from deniable.studies.gumbel_deniability import STUDY
+from tests.studies.data import KNOWN
+from tests.studies.sizes import DENIABILITY as SIZES
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return a folder with vectors of 60 words and tables that use 40 of them each, and one word without any."""
-    place = tmp_path_factory.mktemp("data")
-    vectors = np.random.default_rng(4).normal(size=(60, 6)).astype(np.float16)
-    np.savez(place / VECTORS, words=np.bytes_("\n".join(SMALL_WORDS)), vectors=vectors)
-    for name, tables in TABLES.items():
-        for file, columns in tables.items():
-            texts = {column: [" ".join(KNOWN[name][20:]).title() + "!", None] for column in columns}
-            texts[columns[0]][1] = f"{', '.join(KNOWN[name][:20])} zzz"
-            pq.write_table(pa.table(texts), place / file)
-    return place
-
-
-@pytest.fixture(scope="module")
-def report(folder, tmp_path_factory):
+def report(study_data, tmp_path_factory):
     """Return the report of a tiny run."""
-    return conduct(STUDY, tmp_path_factory.mktemp("out"), Setting(0, folder), sizes=SIZES)
+    return conduct(STUDY, tmp_path_factory.mktemp("out"), Setting(0, study_data), sizes=SIZES)
 
 
 def test_files(report):
@@ -59,17 +32,17 @@ def test_files(report):
     assert "| the paper says | this run | |" in report.table.read_text()
 
 
-def test_vocabularies(folder):
+def test_vocabularies(study_data):
     """A vocabulary holds the words of its texts that have a vector; samples are seeded and the rest is counted."""
-    imdb, nli = vocabularies(folder, 8, None, 0)
+    imdb, nli = vocabularies(study_data, 8, None, 0)
     assert imdb.space.words == KNOWN["IMDB"]
     assert nli.space.words == KNOWN["NLI"]
     assert imdb.facts["different words in the texts"] == 41
     assert len(set(imdb.sample)) == 8
-    assert imdb.sample == vocabularies(folder, 8, None, 0)[0].sample != vocabularies(folder, 8, None, 1)[0].sample
+    assert imdb.sample == vocabularies(study_data, 8, None, 0)[0].sample != vocabularies(study_data, 8, None, 1)[0].sample
     one, other = imdb.facts["nearest words"]
     assert imdb.space.distance(one, other) == pytest.approx(imdb.space.separation) == imdb.facts["Delta0"]
-    assert vocabularies(folder, 8, 5, 0)[0].space.words == KNOWN["IMDB"][:5]
+    assert vocabularies(study_data, 8, 5, 0)[0].space.words == KNOWN["IMDB"][:5]
 
 
 def test_points(report):
@@ -102,13 +75,13 @@ def test_the_table_is_of_this_run(report):
     assert "NLI 91.6 against 104.9 (their first epsilon 91.8)" in bounds
 
 
-def test_a_seed_repeats_the_numbers(report, folder):
+def test_a_seed_repeats_the_numbers(report, study_data):
     """The same seed gives the same numbers, whatever else is run, and another one others."""
     few = dataclasses.replace(SIZES, gumbel_logs=(12.0,), calibrated=(1.0,), tight=(4.0,), tem=(1.0,))
-    again = STUDY.run(few, Setting(0, folder)).data
+    again = STUDY.run(few, Setting(0, study_data)).data
     assert len(again["points"]) == 2 * 8
     assert all(point in report.result.data["points"] for point in again["points"])
-    assert again["points"] != STUDY.run(few, Setting(1, folder)).data["points"]
+    assert again["points"] != STUDY.run(few, Setting(1, study_data)).data["points"]
 
 
 def test_at_half():
@@ -150,12 +123,12 @@ def test_large_vocabularies_refute_the_claim():
 
 
 @pytest.mark.parametrize("missing", [None, "snli_dev.parquet", VECTORS])
-def test_missing_data(folder, tmp_path, missing):
+def test_missing_data(study_data, tmp_path, missing):
     """What data is needed, or missing, is said in one line."""
     place = None
     if missing is not None:
         place = tmp_path
-        for path in folder.iterdir():
+        for path in study_data.iterdir():
             if path.name != missing:
                 (tmp_path / path.name).symlink_to(path)
     with pytest.raises(InputError) as caught:

@@ -1,4 +1,4 @@
-"""Both studies from end to end, at tiny sizes: their numbers, tables and figures."""
+"""All studies from end to end, at tiny sizes: their numbers, tables and figures."""
 
 import dataclasses
 import math
@@ -9,17 +9,17 @@ import pytest
 from deniable.parallel import watched
 from deniable.studies import STUDIES, Setting, adept_sensitivity, sanity_check
 from deniable.vectors import L2Ball
-from tests.studies.sizes import CHECK, SENSITIVITY
+from tests.studies.sizes import TINY
 
-RUNS = {"adept-sensitivity": (adept_sensitivity.run, SENSITIVITY), "sanity-check": (sanity_check.run, CHECK)}
+RUNS = {name: (STUDIES[name].run, sizes) for name, sizes in TINY.items()}
 
 
 @pytest.fixture(scope="module")
-def results():
-    """Return the results of both studies, seed 3, and what was reported meanwhile."""
+def results(study_data):
+    """Return the results of all studies, seed 3, and what was reported meanwhile."""
     seen = []
     with watched(lambda done, total: seen.append((done, total))):
-        return {"seen": seen, **{name: run(sizes, Setting(3)) for name, (run, sizes) in RUNS.items()}}
+        return {"seen": seen, **{name: run(sizes, Setting(3, study_data)) for name, (run, sizes) in RUNS.items()}}
 
 
 def cells(result):

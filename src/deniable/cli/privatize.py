@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.columns import delimiter_of
 from deniable.cli.key import read_key
 from deniable.cli.options import Epsilon, Mechanism, MetricName, SpaceSource, build_mechanism, read_words
 from deniable.cli.progress import bytes_read, passes
+from deniable.cli.tables import delimiter_of
 from deniable.errors import InputError
 
 if TYPE_CHECKING:

@@ -59,7 +59,7 @@ def read_table(source: str, columns: Sequence[str | None], form: Form) -> "Colum
     layout = Layout(
         name="the input" if source == PIPE else source,
         columns=list(dict.fromkeys(named)),
-        delimiter=_delimiter(kind, form.delimiter),
+        delimiter=delimiter_of(kind, form.delimiter),
         encoding=form.encoding,
     )
     return read_columns(source, layout, kind)
@@ -86,7 +86,12 @@ def read_public(source: str, column: str, form: Form) -> list[str | None]:
     return found
 
 
-def _delimiter(kind: str, chosen: str | None) -> str:
+def delimiter_of(kind: str, chosen: str | None) -> str:
+    """Return the delimiter of a csv or tsv.
+
+    Raises:
+        InputError: it is no single character, or the format has none.
+    """
     if chosen is None:
         return "\t" if kind == "tsv" else ","
     if kind not in ("csv", "tsv"):

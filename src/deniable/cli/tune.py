@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.columns import read_table
 from deniable.cli.options import MetricName, SpaceSource, build_space
 from deniable.cli.progress import passes
+from deniable.cli.tables import Form, read_table
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deniable.space import Space
     from deniable.words.documents import DocumentGuarantee
 
-DELTA = 1e-6
+_INDENT = "\n" + 15 * " "
 _SAMPLE = 2_000
 """Rows, at most, on which --utility is tried."""
 
@@ -33,9 +33,7 @@ class PriorChoice(enum.StrEnum):
 
 def tune(
     source: Annotated[str, typer.Argument(metavar="INPUT", help="The table that you want to privatize.")],
-    column: Annotated[
-        str | None, typer.Option("--column", "-c", help="Column with text.  [default: text]", show_default=False)
-    ] = None,
+    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.")] = "text",
     recovery: Annotated[
         float | None, typer.Option(help="Share of words, at most, that an attacker names who sees one at a time.")
     ] = None,
@@ -77,6 +75,7 @@ def tune(
 
     from deniable.measure.labels import labels  # noqa: PLC0415
     from deniable.measure.tuning import tune_kept, tune_recovery, tune_utility  # noqa: PLC0415
+    from deniable.text.certificate import DELTA  # noqa: PLC0415
 
     goals = {"recovery": recovery, "kept": kept, "utility": utility}
     given = {name: target for name, target in goals.items() if target is not None}
@@ -85,8 +84,7 @@ def tune(
     ((goal, target),) = given.items()
     if (goal == "utility") != (label is not None):
         raise InputError("--utility and --label COLUMN go together: give both, or neither.")
-    column = column or "text"
-    table = read_table(source, [column, *([label] if label else [])], format_, delimiter, encoding)
+    table = read_table(source, [column, label], Form(format_, delimiter, encoding))
     texts = [text or "" for text in table[column]]
     coded = labels(table[label], label) if label else None
     with passes("tuning"):
@@ -99,22 +97,29 @@ def tune(
             choice = tune_kept(domain, target, mechanism=mechanism, prior=weights)
         elif coded is not None:
             chosen = np.random.default_rng(0).permutation(len(texts))[:_SAMPLE]
+            # A class that is there once is either learned or tested.
+            chosen = chosen[np.bincount(coded.codes[chosen])[coded.codes[chosen]] > 1]
             sample, codes = [texts[row] for row in chosen], coded.codes[chosen]
             choice = tune_utility(domain, sample, codes, target, mechanism=mechanism, prior=weights)
         # What the certificate will say is found now, and kept in the cache.
         choice.mechanism.expected_kept()
-        whole = choice.mechanism.document_guarantee(max(int(np.median(lengths)), 1), DELTA)
+        median = int(np.quantile(lengths, 0.5, method="lower"))
+        whole = choice.mechanism.document_guarantee(max(median, 1), DELTA)
     looked = prior is PriorChoice.INPUT or goal == "utility"
-    for line in _lines(choice, goal, prior, whole, int(np.median(lengths))):
+    for line in _lines(choice, goal, prior, whole, median):
         typer.echo(line)
-    options = ["--column", column, "--mechanism", choice.mechanism.name, "--epsilon", f"{choice.mechanism.epsilon:g}"]
-    options += [
-        *(["--space", space] if space != "glove" else []),
-        *(["--metric", metric] if metric != "euclidean" else []),
-    ]
-    options += [*(["--delimiter", delimiter] if delimiter else []), *(["--format", format_] if format_ else [])]
-    options += [*(["--encoding", encoding] if encoding != "utf-8" else [])]
-    command = ["deniable", "privatize", source, *options, *(["--chosen-from-data"] if looked else [])]
+    options = {
+        "--column": "" if column == "text" else column,
+        "--mechanism": choice.mechanism.name,
+        "--epsilon": f"{choice.mechanism.epsilon:g}",
+        "--space": "" if space == "glove" else space,
+        "--metric": "" if metric == "euclidean" else metric,
+        "--format": format_,
+        "--delimiter": delimiter,
+        "--encoding": "" if encoding == "utf-8" else encoding,
+    }
+    given_options = [part for option, value in options.items() if value for part in (option, value)]
+    command = ["deniable", "privatize", source, *given_options, *(["--chosen-from-data"] if looked else [])]
     typer.echo(f"run            {shlex.join(command)} --output OUTPUT")
 
 
@@ -138,7 +143,7 @@ def _lines(choice: "Choice", goal: str, prior: PriorChoice, whole: "DocumentGuar
     better = f"without the output: {100 * choice.blind:.1f} %; by reading words in context: more"
     lines = [
         f"choice         {mechanism.name} at epsilon {mechanism.epsilon:g}",
-        f"verification   {verdict}",
+        f"verification   {_INDENT.join(str(verdict).splitlines())}",
         f"attacker       names {choice.recovered.percent()} of words under {under} ({better})",
         f"kept           {choice.kept.percent()} of words under {under}",
     ]
@@ -148,7 +153,7 @@ def _lines(choice: "Choice", goal: str, prior: PriorChoice, whole: "DocumentGuar
         )
     lines.append(
         f"whole records  the median record, {median:,} words: epsilon {whole.pure.epsilon:,.3g}, or "
-        f"{whole.approximate.epsilon:,.3g} with delta {DELTA:g}"
+        f"{whole.approximate.epsilon:,.3g} with delta {whole.approximate.delta:g}"
     )
     if goal == "utility" or prior is PriorChoice.INPUT:
         lines.append("chosen         from the private texts: the certificate must say so, and --chosen-from-data does")

@@ -161,7 +161,7 @@ def _labels(chart: Chart, x: Axis, y: Axis) -> list[str]:
             clear = all(box[2] < t[0] or t[2] < box[0] or box[3] < t[1] or t[3] < box[1] for t in taken)
             if point.label and clear and left > _LEFT and left + width < _WIDTH and y.end - 8 < base - 11:
                 taken.append(box)
-                parts.append(_text(left, base, point.label, "start"))
+                parts.append(_text(left, base, point.label, "start", "label"))
                 break
     return parts
 

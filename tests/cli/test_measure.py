@@ -1,0 +1,182 @@
+"""``deniable measure``: a report from end to end, and what is refused."""
+
+import builtins
+import json
+import re
+import sys
+
+import pytest
+
+TABLE = "text,kind,who\n" + "".join(
+    f"the {'food was good' if row % 2 else 'dog and cat'} {row % 3 and 'red' or 'blue'} {'great' if row % 5 else 'bad'},"
+    f"{'food' if row % 2 else 'pets'},writer{row % 3}\n"
+    for row in range(20)
+)
+
+
+@pytest.fixture(autouse=True)
+def given(place):
+    """Put a table of twenty labelled rows beside the space."""
+    (place / "t.csv").write_text(TABLE)
+
+
+@pytest.fixture
+def measure(call):
+    """Return a function that measures t.csv into r.html, unless told otherwise."""
+
+    def measuring(*options, source="t.csv", report="r.html", epsilon="1,4", stdin=b""):
+        basic = [source, "--space", "space.npz", "--epsilon", epsilon, "--report", report]
+        return call("measure", *basic, "--shadows", "6", "--folds", "2", *options, stdin=stdin)
+
+    return measuring
+
+
+def test_a_report(measure, place):
+    """The page and its figures appear, and nothing else; the terminal shows one line for each epsilon."""
+    before = {path.name for path in place.iterdir()}
+    result = measure("--label", "kind", "--author", "who")
+    assert result.code == 0, result.err
+    assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json"}
+    figures = json.loads((place / "r.json").read_text("utf-8"))
+    page = (place / "r.html").read_text("utf-8")
+    head, *rows, original, last = result.text.splitlines()
+    assert head.split()[:2] == ["epsilon", "verdict"]
+    assert [row.split()[:2] for row in rows] == [["1", "proved"], ["4", "proved"]]
+    for row, reading in zip(rows, figures["readings"], strict=True):
+        accuracy, area = reading["utility"]["private"]["value"], reading["membership"]["original"]["auc"]["value"]
+        assert f"{100 * accuracy:.1f} %" in row
+        assert f"{area:.3f}" in row
+        assert f"{100 * accuracy:.1f} %" in page
+    assert original.split()[0] == "original"
+    assert last == "report: r.html (holds original private text: for you alone); figures: r.json"
+    assert "deniable measure t.csv" in page
+    assert "--label kind" in page
+    assert figures["table"]["rows"] == 20
+
+
+def test_equal_seeds_give_equal_figures(measure, place):
+    """The figures follow from the seed; the noise of another seed is another."""
+    found = []
+    for seed in ("1", "1", "2"):
+        assert measure("--seed", seed, "--force", "--json", "f.json").code == 0
+        found.append(json.loads((place / "f.json").read_text())["readings"])
+    assert found[0] == found[1] != found[2]
+
+
+def test_outputs_are_not_overwritten(measure, place, refused):
+    """Files that exist stay unless --force is given."""
+    assert measure(epsilon="2").code == 0
+    refused.given()
+    assert "'r.html' exists" in refused(measure(epsilon="2"))
+    assert "'r.json' exists" in refused(measure("--json", "r.json", epsilon="2", report="other.html"))
+    assert measure("--force", epsilon="3").code == 0
+    assert json.loads((place / "r.json").read_text())["readings"][0]["epsilon"] == 3
+
+
+def test_pipes_lines_and_public_texts(measure, place):
+    """Tables come by pipe too, and lines of text; public texts are lines or a table with the same column."""
+    (place / "lines.txt").write_text("the food was good\n\nthe dog\n")
+    (place / "known").write_text("the cat was red\nthe food was great\n")
+    assert measure("--public", "known", epsilon="2", source="lines.txt", report="a.html").code == 0
+    found = json.loads((place / "a.json").read_text())
+    assert (found["table"]["rows"], found["table"]["empty"], found["about"]["public"]) == (3, 1, 2)
+    piped = measure("--format", "csv", "--public", "t.csv", source="-", report="b.html", stdin=TABLE.encode())
+    assert piped.code == 0
+    assert json.loads((place / "b.json").read_text())["about"]["public"] == 20
+
+
+def test_a_sample(measure, place):
+    """With --limit a sample of the rows is measured, and the page says so."""
+    assert measure("--limit", "12", epsilon="2").code == 0
+    assert "12 rows, drawn at random from 20" in re.sub(r"\s+", " ", (place / "r.html").read_text())
+
+
+@pytest.mark.parametrize("epsilon", ["1,,2", "1,1", "1,1.0", "a", "0", "1,-1", "nan", "inf", "1e400", "", "1;2"])
+def test_epsilons_that_are_none(measure, refused, epsilon):
+    """A list of epsilons with junk or doubles is refused."""
+    refused.given()
+    assert "The epsilons must" in refused(measure(epsilon=epsilon))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--label", "one"], "'one' must hold at least 2 classes. Got only 'x'"),
+        (["--label", "gap"], "'gap' has no label in row 2"),
+        (["--author", "gap"], "'gap' has no label in row 2"),
+        (["--label", "kind", "--folds", "21"], "21 folds need at least 21 rows. Got 20"),
+        (["--column", "none"], "no text"),
+        (["--column", "odd"], "None of the 20 words of the texts is in the vocabulary"),
+        (["--column", "txet"], "no column 'txet'"),
+        (["--label", "knd"], "no column 'knd'"),
+        (["--label", "text"], "cannot be texts and labels or authors at once"),
+        (["--mechanism", "tme"], "Unknown mechanism 'tme'. Did you mean 'tem'?"),
+        (["--classifier", "tfid"], "Unknown classifier 'tfid'. Did you mean 'tfidf'?"),
+        (["--shadows", "5"], "an even int of at least 6. Got 5"),
+        (["--limit", "0"], "at least 1. Got 0"),
+        (["--json", "r.html"], "are one file, 'r.html'"),
+        (["--json", "t.csv", "--force"], "'t.csv' is the input itself"),
+        (["--report", "t.csv", "--force"], "'t.csv' is the input itself"),
+        (["--report", "space"], "'space' is a folder"),
+        (["--report", "no/r.html"], "create 'no' first"),
+        (["--report", "-"], "must be a file. Got '-'"),
+        (["--public", "gone.txt"], "'gone.txt' is not a file"),
+        (["--public", "blank.txt"], "'blank.txt' holds no text"),
+        (["--format", "xml"], "Unknown format 'xml'"),
+        (["--delimiter", "ab"], "must be one character"),
+    ],
+)
+def test_what_cannot_be_measured(measure, place, refused, options, message):
+    """Columns, names and paths that cannot be used are one line and exit code 2, and nothing is written."""
+    rows = [line.split(",") for line in TABLE.splitlines()]
+    more = [["one", "gap", "none", "odd"], ["x", "y", "", "zork"], ["x", "", "", "zork"]]
+    wide = [
+        row + (more[number] if number < 3 else ["x", f"y{number % 2}", "", "zork"]) for number, row in enumerate(rows)
+    ]
+    (place / "space").mkdir()
+    refused.given(t__csv="\n".join(map(",".join, wide)) + "\n", blank__txt="\n\n")
+    if message == "no text":
+        message = "all of its 20 texts are empty"
+    assert message in refused(measure(*options))
+
+
+def test_inputs_that_are_none(measure, refused):
+    """An empty table, a missing one, columns of a txt file and a pipe without a format are refused."""
+    refused.given(empty__csv="text\n", lines__txt="the food\n")
+    assert "it has no rows" in refused(measure(source="empty.csv"))
+    assert "'gone.csv' is not a file" in refused(measure(source="gone.csv"))
+    assert "a txt file has no columns" in refused(measure("--label", "kind", source="lines.txt")).lower()
+    assert "format of a pipe must be named" in refused(measure(source="-"))
+
+
+def test_missing_libraries(measure, refused, monkeypatch):
+    """What an extra brings is named with the extra."""
+    refused.given()
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name.split(".")[0] in {"jinja2", "torch"}:
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.delitem(sys.modules, "deniable.measure.fasttext", raising=False)
+    monkeypatch.setattr(builtins, "__import__", missing)
+    assert "install deniable[plot]" in refused(measure())
+    assert "install deniable[train]" in refused(measure("--classifier", "fasttext"))
+
+
+def test_help(call):
+    """The help names the options."""
+    text = call("measure", "--help").text
+    wanted = (
+        "--column",
+        "--label",
+        "--author",
+        "--mechanism",
+        "--epsilon",
+        "--report",
+        "--json",
+        "--public",
+        "--limit",
+    )
+    assert [option for option in wanted if option not in text] == []

@@ -1,0 +1,187 @@
+"""The report as a page, and its charts."""
+
+import builtins
+import dataclasses
+import html.parser
+import re
+
+import pytest
+
+from deniable import TEM, MultivariateLaplace
+from deniable.errors import InputError
+from deniable.measure.axes import measured, ticks
+from deniable.measure.chart import Chart, Point, Series, draw
+from deniable.measure.estimate import exact, share
+from deniable.measure.inputs import Plan
+from deniable.measure.page import answers, charts, render
+from deniable.measure.survey import survey
+from tests.measure.test_survey import PLAN, ROWS, table
+
+EVIL = '<script>alert("x")</script> & <b>'
+_VOID = {"meta", "br"}
+
+
+class Checker(html.parser.HTMLParser):
+    """Reads a page, and checks that what is opened is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen, self.data = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.data.append(data)
+
+
+def checked(text):
+    """Return a page as read by the standard library's parser."""
+    reader = Checker()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+@pytest.fixture(scope="module")
+def found(small_space):
+    """Return a survey of a table with a script in one of its texts, all rows shown."""
+    texts, kinds, authors = table()
+    texts[0] = EVIL
+    plan = dataclasses.replace(PLAN, examples=ROWS)
+    mechanisms = [TEM(small_space, epsilon=epsilon) for epsilon in (0.5, 9.0)]
+    return survey(texts, mechanisms, labels=kinds, authors=authors, plan=plan)
+
+
+@pytest.fixture(scope="module")
+def page(found):
+    return render(found, "deniable measure <in>.csv")
+
+
+def test_the_page_stands_alone(page):
+    """The page is well formed, and holds no script, no link and nothing from a network."""
+    reader = checked(page)
+    assert {tag for tag, _ in reader.seen} & {"script", "link", "img", "iframe", "a"} == set()
+    assert re.search(r"https?:|url\(|@import|src=", page) is None
+    assert "It is for the owner of the texts. Do not release it." in page
+
+
+def test_texts_are_escaped(page):
+    """What stands in the texts and the command is shown, never read as HTML."""
+    assert "<script" not in page
+    shown = "".join(checked(page).data)
+    assert EVIL in shown
+    assert "deniable measure <in>.csv" in shown
+
+
+def test_the_page_has_the_numbers_of_the_json(found, page):
+    """Every share of the figures stands on the page."""
+    for reading in found.to_dict()["readings"]:
+        for name in ("public", "alone", "context"):
+            assert f"<b>{100 * reading[name]['share']['value']:.1f} %</b>" in page
+        for name in ("original", "private"):
+            estimate = reading["utility"][name]
+            assert f"<b>{100 * estimate['value']:.1f} %</b>" in page
+            assert f"<i>{100 * estimate['low']:.1f} to {100 * estimate['high']:.1f}</i>" in page
+            assert f"<b>{reading['membership'][name]['auc']['value']:.3f}</b>" in page
+        assert f"{reading['promise']['proven']:.6g}" in page
+        assert f"{100 * reading['authorship']['static']['value']:.1f} %" in page
+
+
+def test_changed_words_are_marked(found, page):
+    """Each example marks as many words as were changed, on both sides."""
+    changed = sum(flag for r in found.readings for e in r.examples for side in (e.before, e.after) for _, flag in side)
+    assert page.count("<mark>") == changed + 1  # one in the sentence that says so
+
+
+def test_charts_are_described(found, page):
+    """Each chart has a title and a description with its numbers, and lies inside its view."""
+    drawn = [draw(chart) for chart in charts(found)]
+    assert len(drawn) == 6
+    assert page.count("<svg") == 6
+    for text in drawn:
+        tags = [tag for tag, _ in checked(text).seen]
+        assert tags[:3] == ["svg", "title", "desc"]
+        width, height = map(float, re.search(r'viewBox="0 0 (\S+) (\S+)"', text).groups())
+        for x, y in re.findall(r'[ "](?:c?x)="([\d.-]+)" (?:c?y)="([\d.-]+)"', text):
+            assert 0 <= float(x) <= width
+            assert 0 <= float(y) <= height
+    assert f"0.5: {found.readings[0].alone.share.percent()}" in drawn[0]
+
+
+def test_a_page_of_texts_alone(small_space):
+    """Without labels and authors, and at one epsilon without a known law, the page leaves their parts out."""
+    plan = Plan(examples=0, attacked=5)
+    found = survey(table()[0], [MultivariateLaplace(small_space, epsilon=3.0)], plan=plan)
+    page = render(found)
+    checked(page)
+    assert found.readings[0].promise.standing == "claimed by theorem"
+    assert "claimed by theorem" in page
+    assert "What a classifier learns" not in page
+    assert "Who wrote it" not in page
+    assert "name a column of labels" in answers(found)[1][1]
+
+
+def test_a_refuted_guarantee_is_named(found):
+    """A refuted guarantee is on the page, and in the answer to which epsilon."""
+    first = found.readings[0]
+    broken = dataclasses.replace(first.promise, standing="refuted", proven=None, record=None)
+    page = render(dataclasses.replace(found, readings=(dataclasses.replace(first, promise=broken), found.readings[1])))
+    assert "The guarantee is refuted at epsilon 0.5" in page
+    assert "<b>none</b>" in page
+
+
+def test_without_jinja2(found, monkeypatch):
+    """A missing jinja2 is one line that says what to install."""
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name == "jinja2":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(InputError, match=r"install deniable\[plot\]"):
+        render(found)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "wanted"),
+    [
+        (0.0, 1.0, (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)),
+        (0.513, 0.61, (0.5, 0.52, 0.54, 0.56, 0.58, 0.6, 0.62)),
+        (0.5, 0.5, (0.494, 0.496, 0.498, 0.5, 0.502, 0.504, 0.506)),
+        (-0.3, 0.31, (-0.4, -0.2, 0.0, 0.2, 0.4)),
+    ],
+)
+def test_ticks(low, high, wanted):
+    """Ticks are round numbers that enclose what is shown."""
+    assert ticks(low, high) == pytest.approx(wanted)
+
+
+def test_ticks_of_measured_places_do_not_touch():
+    """Close epsilons lose their numbers; far ones are drawn by ratio; one alone has room on both sides."""
+    assert measured([1, 1.01, 1.02, 8], 0, 300).ticks == (1, 8)
+    wide = measured([0.1, 1, 10], 0, 300)
+    assert wide.at(1) == pytest.approx(150)
+    assert measured([2.0], 0, 300).at(2.0) == pytest.approx(100)
+
+
+def test_bands_and_levels():
+    """A sampled height has a band, an exact one none; levels are dashed lines with names."""
+    sampled = Series("a & b", (Point(exact(1.0), share(3, 10)), Point(exact(2.0), share(5, 10))))
+    known = Series("c", (Point(exact(1.0), exact(0.2)), Point(exact(2.0), exact(0.3))))
+    text = draw(Chart("t", "x", "y", (sampled, known), (("blind", 0.1),)))
+    assert text.count('class="band s0"') == 1
+    assert 'class="band s1"' not in text
+    assert text.count('class="level l0"') == 2
+    assert "a &amp; b" in text

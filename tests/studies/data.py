@@ -1,0 +1,39 @@
+"""A small folder of data on which every study runs: reviews, pairs of sentences, and vectors of sixty words."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from deniable.studies.gumbel.vocabularies import TABLES, VECTORS
+
+WORDS = tuple(
+    "the and that with from this which were after their would about more been also than into most other could "
+    "said year time first years world over last state against people three city week government day team game "
+    "second country school police south north west war party group company president million street house "
+    "season four end former military billion officials".split()
+)
+"""Sixty words that are among the most frequent of GloVe; those that two groups of texts use follow."""
+KNOWN = {"IMDB": WORDS[:40], "NLI": WORDS[10:50]}
+_REVIEWS = 48
+
+
+def make(place):
+    """Write the data sets to a folder: each group of tables uses 40 of the words, and one without a vector."""
+    vectors = np.random.default_rng(4).normal(size=(len(WORDS), 6)).astype(np.float16)
+    np.savez(place / VECTORS, words=np.bytes_("\n".join(WORDS)), vectors=vectors)
+    for seed, name in enumerate(("imdb_train.parquet", "imdb_test.parquet")):
+        pq.write_table(pa.table(reviews(_REVIEWS, seed)), place / name)
+    for file, columns in TABLES["NLI"].items():
+        texts = {column: [" ".join(KNOWN["NLI"][20:]).title() + "!", None] for column in columns}
+        texts[columns[0]][1] = f"{', '.join(KNOWN['NLI'][:20])} zzz"
+        pq.write_table(pa.table(texts), place / file)
+    return place
+
+
+def reviews(count, seed):
+    """Return reviews whose words tell their class, each with a word that no space knows."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(count) % 2)
+    halves = KNOWN["IMDB"][:20], KNOWN["IMDB"][20:]
+    texts = [f"{' '.join(rng.permutation(halves[label])).title()}, zzz." for label in labels]
+    return {"text": texts, "label": labels}
