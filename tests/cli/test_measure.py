@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+SPOKEN = ("the dog and cat", "the food was good")
 TABLE = "text,kind,who\n" + "".join(
-    f"the {'food was good' if row % 2 else 'dog and cat'} {row % 3 and 'red' or 'blue'} {'great' if row % 5 else 'bad'},"
-    f"{'food' if row % 2 else 'pets'},writer{row % 3}\n"
+    f"{SPOKEN[row % 2]} {('red', 'blue', 'bad')[row % 3]} {'great' if row % 5 else ''},kind{row % 2},writer{row % 3}\n"
     for row in range(20)
 )
 

@@ -169,11 +169,11 @@ def test_ticks(low, high, wanted):
 
 
 def test_ticks_of_measured_places_do_not_touch():
-    """Close epsilons lose their numbers; far ones are drawn by ratio; one alone has room on both sides."""
+    """Close epsilons lose their numbers; far ones are drawn by ratio; one alone is in the middle."""
     assert measured([1, 1.01, 1.02, 8], 0, 300).ticks == (1, 8)
     wide = measured([0.1, 1, 10], 0, 300)
     assert wide.at(1) == pytest.approx(150)
-    assert measured([2.0], 0, 300).at(2.0) == pytest.approx(100)
+    assert measured([2.0], 0, 300).at(2.0) == pytest.approx(150)
 
 
 def test_bands_and_levels():

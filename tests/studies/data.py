@@ -7,10 +7,9 @@ import pyarrow.parquet as pq
 from deniable.studies.gumbel.vocabularies import TABLES, VECTORS
 
 WORDS = tuple(
-    "the and that with from this which were after their would about more been also than into most other could "
-    "said year time first years world over last state against people three city week government day team game "
-    "second country school police south north west war party group company president million street house "
-    "season four end former military billion officials".split()
+    "the and for that was said with from his has are have but were not this who they had which will their its "
+    "one after new been also would two more first about when year there all out she other people her percent "
+    "than over into last some government time you years world can three president only state million could".split()
 )
 """Sixty words that are among the most frequent of GloVe; those that two groups of texts use follow."""
 KNOWN = {"IMDB": WORDS[:40], "NLI": WORDS[10:50]}

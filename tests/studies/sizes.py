@@ -30,7 +30,7 @@ FRONTIER = frontier.Sizes(
     ),
     trials=2,
     reviews=20,
-    words=480,
+    words=120,
     dimensions=4,
     epochs=2,
 )

@@ -6,7 +6,7 @@ from deniable.parallel import each
 from deniable.space import Space
 from deniable.studies.corpora import Corpus, privatized
 from deniable.studies.frontiers.figure import draw
-from deniable.studies.frontiers.words import findings, table
+from deniable.studies.frontiers.words import details, findings, table
 from deniable.studies.study import Data, Result, Setting, Study, derived
 from deniable.studies.utility.bench import BASELINE, LAPLACE, about, accuracy, build, halves, summary, train
 
@@ -55,7 +55,7 @@ def run(sizes: Sizes, setting: Setting) -> Result:
         "words": {name: len(corpora[name].words) for name in ("TR1", "TE1")},
         "trials": sizes.trials,
     }
-    return Result(data, table(data), findings(data))
+    return Result(data, table(data), findings(data), details(data))
 
 
 def _cell(sizes: Sizes, setting: Setting, space: Space, corpora: dict[str, Corpus], name: str, epsilon: float) -> Data:

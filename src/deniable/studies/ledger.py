@@ -50,9 +50,13 @@ class Ledger:
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            lines = path.read_text(encoding="utf-8").split("\n")
-            head, *kept = [json.loads(line) for line in lines[:-1]]
-        except (OSError, ValueError) as error:
+            *whole, cut = path.read_text(encoding="utf-8").split("\n")
+            if not whole:  # not even the first line was written to its end
+                path.unlink()
+                return {}
+            head, *kept = [json.loads(line) for line in whole]
+            found = dict(kept)
+        except (OSError, ValueError, TypeError) as error:
             raise InputError(f"{str(path)!r} is no unfinished study: {error}. Begin anew with --force.") from None
         if head != self._head:
             name, old, new = _difference(head, self._head)
@@ -60,8 +64,9 @@ class Ledger:
                 f"{str(path.parent)!r} holds an unfinished run with {name} {old}. Got {new}: finish that one, name "
                 "another folder, or begin anew with --force."
             )
-        path.write_text("\n".join([*lines[:-1], ""]), encoding="utf-8")
-        return dict(kept)
+        if cut:  # what is whole stays where it is, so that nothing is lost if this is interrupted too
+            os.truncate(path, path.stat().st_size - len(cut.encode()))
+        return found
 
     def remember(self, name: str, compute: Callable[[], Any]) -> Any:  # noqa: ANN401 - what JSON holds
         """Return the kept result called ``name``, or compute and keep it.

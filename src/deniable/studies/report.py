@@ -139,9 +139,10 @@ def side_by_side(table: tuple[Comparison, ...]) -> str:
 def _markdown(study: Study[Sizes], about: dict[str, Any], result: Result) -> str:
     found = "\n".join(f"- {line}" for line in result.findings)
     facts = "; ".join(f"{name} {_plain(value)}" for name, value in about.items() if name not in {"study", "paper"})
+    details = result.details + "\n\n" if result.details else ""
     return (
         f"# {study.name}\n\n{study.paper}\n\n![{study.summary}]({study.name}.png)\n\n{found}\n\n"
-        f"{side_by_side(result.table)}\n\nRun with: {facts}.\n"
+        f"{side_by_side(result.table)}\n\n{details}Run with: {facts}.\n"
     )
 
 

@@ -66,11 +66,13 @@ class Result:
         data: everything that the figure shows, and more.
         table: the paper's statements and ours, side by side.
         findings: the few lines to read first.
+        details: every point, as a table in markdown; empty where the figure and the data are enough.
     """
 
     data: Data
     table: tuple[Comparison, ...]
     findings: tuple[str, ...]
+    details: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

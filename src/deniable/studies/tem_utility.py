@@ -14,7 +14,7 @@ from deniable.studies.corpora import Corpus, Offsets, Words, privatized
 from deniable.studies.study import Data, Result, Setting, Study, derived
 from deniable.studies.utility.bench import BASELINE, LAPLACE, about, accuracy, build, halves, summary, train
 from deniable.studies.utility.figure import draw
-from deniable.studies.utility.words import findings, table
+from deniable.studies.utility.words import details, findings, table
 
 if TYPE_CHECKING:
     from deniable.measure.fasttext import FastText
@@ -85,7 +85,7 @@ def run(sizes: Sizes, setting: Setting) -> Result:
         "unknown": {name: float(corpus.stand_ins.mean()) for name, corpus in corpora.items()},
         "trials": sizes.trials,
     }
-    return Result(data, table(data), findings(data))
+    return Result(data, table(data), findings(data), details(data))
 
 
 def _shadow(bench: _Bench, trial: int) -> Attack:

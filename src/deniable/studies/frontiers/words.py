@@ -4,6 +4,7 @@ import numpy as np
 
 from deniable.studies.study import Comparison, Data, Outcome
 from deniable.studies.utility.bench import BASELINE, LAPLACE
+from deniable.studies.utility.words import interval
 
 _EPSILONS = (1.5, 2.0, 2.5, 3.0)
 _SUCCESSES = (0.2, 0.4, 0.6, 0.8)
@@ -108,3 +109,22 @@ def findings(data: Data) -> tuple[str, ...]:
 
 def _where(place: float, axis: str) -> str:
     return f"an attacker's success of {100 * place:.0f} %" if axis == "success" else f"a proven epsilon of {place:g}"
+
+
+def details(data: Data) -> str:
+    """Return every point as a markdown table."""
+    lines = ["| mechanism | claimed epsilon | spent | attacker | kept | accuracy |", "|---|---|---|---|---|---|"]
+    for found in data["points"]:
+        cells = [found["mechanism"], "", "", "", "", interval(found["accuracy"])]
+        if found["epsilon"] is not None:
+            shares = (found["attacker"]["value"], found["words kept"])
+            cells[1:5] = [f"{found['epsilon']:g}", _spent(found), *(f"{100 * s:.1f} %" for s in shares)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _spent(found: Data) -> str:
+    """Return what is known of the epsilon that a mechanism spends in truth."""
+    if found["status"] == "proved":
+        return f"{found['proven epsilon']:.4g}"
+    return f"at least {found['at least']:.4g}, {found['status']}"

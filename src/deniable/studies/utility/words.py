@@ -97,3 +97,23 @@ def findings(data: Data) -> tuple[str, ...]:
         f"There the best guesser names {guessed}: what calibration gains in accuracy it gains by keeping words.",
         f"{_SEES} {area(worst['AUC, private records'])} ({worst['mechanism']}, epsilon {worst['epsilon']:g}).",
     )
+
+
+def details(data: Data) -> str:
+    """Return every point as a markdown table."""
+    lines = [
+        "| mechanism | epsilon | proven | attacker | kept | accuracy | AUC | AUC, private |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for found in sorted(data["points"], key=lambda p: (p["mechanism"], p["epsilon"] or 0.0)):
+        cells = [found["mechanism"], "", "", "", "", interval(found["accuracy"]), area(found["AUC"]), ""]
+        if found["epsilon"] is not None:
+            shares = (found["attacker"]["value"], found["words kept"])
+            cells[1:5] = [
+                f"{found['epsilon']:g}",
+                f"{found['proven epsilon']:.4g}",
+                *(f"{100 * s:.1f} %" for s in shares),
+            ]
+            cells[-1] = area(found["AUC, private records"])
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
