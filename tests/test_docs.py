@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+MEASURE = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 
@@ -106,8 +107,8 @@ def test_audits_come_out_as_printed(workplace, arguments, status):
     assert done.stdout.splitlines()[1].startswith(f"{status}: ")
 
 
-@pytest.mark.parametrize("code", [*blocks(README, "python"), *blocks(TUTORIAL, "python"), *blocks(AUDIT, "python")])
+@pytest.mark.parametrize("code", [b for page in (README, TUTORIAL, AUDIT, MEASURE) for b in blocks(page, "python")])
 def test_python_examples_run(code):
-    """The Python blocks of README, tutorial and the page on auditing run as printed."""
+    """The Python blocks of README, tutorial and the pages on auditing and measuring run as printed."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -112,7 +112,7 @@ def test_version(call):
 @pytest.mark.parametrize(
     ("command", "parts"),
     [
-        ([], ["privatize", "explain", "audit", "key", "--version"]),
+        ([], ["privatize", "measure", "explain", "tune", "audit", "study", "key", "--version"]),
         (["explain"], ["WORD", "--epsilon", "--mechanism", "--space", "--metric"]),
         (["key"], ["FILE", "secret key"]),
         (
@@ -136,6 +136,7 @@ def test_version(call):
                 "--encoding",
                 "--workers",
                 "--certificate",
+                "--chosen-from-data",
                 "--force",
             ],
         ),
@@ -156,11 +157,15 @@ def test_no_arguments(call):
     assert "Usage: deniable" in result.text
 
 
-def test_help_loads_nothing_heavy(place):
+HEAVY = {"numpy", "scipy", "numba", "sklearn", "pyarrow", "torch", "jinja2", "matplotlib"}
+
+
+@pytest.mark.parametrize("command", [[], ["privatize"], ["measure"], ["tune"], ["study"], ["audit"]], ids=" ".join)
+def test_help_loads_nothing_heavy(place, command):
     """Help is quick, since numpy and its kin are loaded only when needed."""
     code = (
-        "import sys; from deniable.cli.main import main; main(['privatize', '--help']); "
-        "print(sorted({'numpy', 'scipy', 'numba', 'sklearn', 'pyarrow'} & set(sys.modules)), file=sys.stderr)"
+        f"import sys; from deniable.cli.main import main; main({[*command, '--help']}); "
+        f"print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=place, capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"

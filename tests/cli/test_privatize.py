@@ -277,6 +277,19 @@ def test_a_cache_that_is_damaged(privatize, place, monkeypatch, content, mechani
     assert [settled(path) for path in facts] == good
 
 
+def test_chosen_from_data(privatize, place):
+    """With --chosen-from-data certificate and summary say that epsilon came from the private texts."""
+    result = privatize("--chosen-from-data")
+    assert result.code == 0
+    certificate = json.loads((place / "out.csv.certificate.json").read_text("utf-8"))
+    assert certificate["chosen"].startswith("from the private texts themselves")
+    assert "choice of epsilon" in certificate["not_protected"][0]
+    assert "epsilon was chosen from the private texts" in result.err
+    assert privatize(output="other.csv").code == 0
+    certificate = json.loads((place / "other.csv.certificate.json").read_text("utf-8"))
+    assert certificate["chosen"].startswith("by the owner")
+
+
 def test_many_columns_and_long_rows(privatize, place):
     """A thousand columns, and cells of a million characters, are no trouble."""
     names = ",".join(f"c{i}" for i in range(1000))

@@ -11,6 +11,7 @@ from deniable.errors import InputError
 from deniable.measure.draws import draws
 from deniable.measure.examples import SHOWN, excerpts, part
 from deniable.measure.inputs import Plan
+from deniable.measure.steps import unattacked
 from deniable.measure.survey import survey
 from tests.conftest import SMALL_WORDS
 
@@ -96,6 +97,21 @@ def test_nothing_but_texts(small_space):
     assert (found.about["attacked"], found.about["public"]) == (6, 3)
     assert reading.alone.share.count <= 6
     assert all(math.isfinite(value) for value in (reading.context.share.low, reading.context.share.high))
+
+
+def test_the_attacker_never_learns_what_he_attacks():
+    """Texts equal to an attacked one are not learned from; where the others are few, there are none."""
+    cut = [np.array(words, dtype=np.int32) for words in ([1, 2], [3], [1, 2], [], [4], [5, 6])]
+    found = unattacked(cut, np.array([0, 1]))
+    assert [words.tolist() for words in found] == [[4], [5, 6]]
+    assert unattacked(cut, np.array([0, 1, 4])) is None
+
+
+def test_other_rows_teach_the_attacker(small_space):
+    """Where most rows are not attacked, the attacker learns from those."""
+    found = survey(table()[0], [TEM(small_space, epsilon=2.0)], plan=Plan(examples=0, attacked=6))
+    assert found.about["read"] >= ROWS - 6 - 2
+    assert found.readings[0].context.share.count <= 6
 
 
 def test_one_text(small_space):

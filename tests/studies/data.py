@@ -6,11 +6,12 @@ import pyarrow.parquet as pq
 
 from deniable.studies.gumbel.vocabularies import TABLES, VECTORS
 
-WORDS = tuple(
-    "the and for that was said with from his has are have but were not this who they had which will their its "
-    "one after new been also would two more first about when year there all out she other people her percent "
-    "than over into last some government time you years world can three president only state million could".split()
-)
+_WORDS = """
+the and for that was said with from his has are have but were not this who they had which will their its one
+after new been also would two more first about when year there all out she other people her percent than over
+into last some government time you years world can three president only state million could
+"""
+WORDS = tuple(_WORDS.split())
 """Sixty words that are among the most frequent of GloVe; those that two groups of texts use follow."""
 KNOWN = {"IMDB": WORDS[:40], "NLI": WORDS[10:50]}
 _REVIEWS = 48

@@ -17,6 +17,7 @@ from deniable.studies.gumbel_deniability import STUDY
 from tests.studies.data import KNOWN
 from tests.studies.sizes import DENIABILITY as SIZES
 
+
 @pytest.fixture(scope="module")
 def report(study_data, tmp_path_factory):
     """Return the report of a tiny run."""
@@ -39,7 +40,9 @@ def test_vocabularies(study_data):
     assert nli.space.words == KNOWN["NLI"]
     assert imdb.facts["different words in the texts"] == 41
     assert len(set(imdb.sample)) == 8
-    assert imdb.sample == vocabularies(study_data, 8, None, 0)[0].sample != vocabularies(study_data, 8, None, 1)[0].sample
+    assert (
+        imdb.sample == vocabularies(study_data, 8, None, 0)[0].sample != vocabularies(study_data, 8, None, 1)[0].sample
+    )
     one, other = imdb.facts["nearest words"]
     assert imdb.space.distance(one, other) == pytest.approx(imdb.space.separation) == imdb.facts["Delta0"]
     assert vocabularies(study_data, 8, 5, 0)[0].space.words == KNOWN["IMDB"][:5]

@@ -90,12 +90,12 @@ def test_other_parameters(path, other, message):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("content", ["no json\n", '{"seed": 0}\n[1]\n', '{"seed": 0}\n3\n', "\n", "\ud800\n"])
+@pytest.mark.parametrize("content", ["no json\n", "3\n", '{"seed": 0}\n[1]\n', '{"seed": 0}\n3\n', "\n", "\ud800\n"])
 def test_files_that_are_none(path, content):
     """A file of another kind is refused in one line, and stays."""
     path.parent.mkdir()
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
-    with pytest.raises(InputError, match="is no unfinished study: [^\n]*--force") as caught:
+    with pytest.raises(InputError, match=r"is no unfinished study: [^\n]*--force") as caught:
         Ledger(path, {"seed": 0})
     assert "\n" not in str(caught.value)
     assert path.read_bytes() == content.encode("utf-8", "surrogatepass")

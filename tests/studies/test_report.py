@@ -4,11 +4,12 @@ import dataclasses
 import json
 import math
 import sys
+from pathlib import Path
 
 import pytest
 
 from deniable.errors import InputError
-from deniable.studies import Comparison, Result, Setting, Study, conduct, report
+from deniable.studies import Comparison, Result, Setting, Study, conduct, report, unfinished
 from deniable.studies.style import blank
 
 NAMES = ["tiny.json", "tiny.md", "tiny.png"]
@@ -31,6 +32,40 @@ def draw(data):
 
 
 STUDY = Study("tiny", "a tiny study", "Somebody 1999, Figure 1", Sizes(), Sizes(count=1), run, draw)
+
+
+def _stop(*_):
+    raise KeyboardInterrupt
+
+
+@dataclasses.dataclass
+class Parts:
+    """A run in three parts, which counts those that it computes and can be interrupted before one of them."""
+
+    stop: int | None = None
+    computed: list[int] = dataclasses.field(default_factory=list)
+
+    def __call__(self, sizes, setting):
+        found = [setting.ledger.remember(f"part {part}", lambda part=part: self.part(part)) for part in range(3)]
+        return Result({"loss": math.inf, "parts": found}, run(sizes, setting).table, ("first",))
+
+    def part(self, part):
+        if part == self.stop:
+            raise KeyboardInterrupt
+        self.computed.append(part)
+        return {"part": part}
+
+    def conduct(self, folder, setting=Setting(0), **options):  # noqa: B008 - frozen
+        return conduct(dataclasses.replace(STUDY, run=self), folder, setting, **options)
+
+
+@pytest.fixture
+def interrupted(tmp_path):
+    """Return the folder of a run with seed 0 that kept two of its three parts."""
+    with pytest.raises(KeyboardInterrupt):
+        Parts(stop=2).conduct(tmp_path / "out")
+    assert listed(tmp_path / "out") == ["tiny.unfinished.jsonl"]
+    return tmp_path / "out"
 
 
 def listed(folder):
@@ -78,13 +113,72 @@ def test_nothing_is_overwritten(tmp_path, name):
 @pytest.mark.parametrize("step", ["run", "draw"])
 def test_an_interrupt_leaves_nothing(tmp_path, step):
     """Ctrl-C in a run or a drawing leaves no file and no folder."""
-
-    def stop(*_):
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        conduct(dataclasses.replace(STUDY, **{step: stop}), tmp_path / "out", Setting(0))
+        conduct(dataclasses.replace(STUDY, **{step: _stop}), tmp_path / "out", Setting(0))
     assert listed(tmp_path) == []
+
+
+def test_going_on(interrupted):
+    """The same run goes on: what was kept is not computed again, and the numbers are those of one sitting."""
+    again = Parts()
+    done = again.conduct(interrupted)
+    assert again.computed == [2]
+    assert listed(interrupted) == NAMES
+    read = json.loads(done.numbers.read_text())
+    assert read["about"]["results of earlier sittings"] == 2
+    whole = json.loads(Parts().conduct(interrupted / "whole").numbers.read_text())
+    assert "results of earlier sittings" not in whole["about"]
+    assert read["results"] == whole["results"]
+
+
+def test_going_on_more_than_once(interrupted):
+    """A run that is interrupted again keeps all parts of all sittings."""
+    with pytest.raises(KeyboardInterrupt):
+        conduct(dataclasses.replace(STUDY, run=Parts(), draw=_stop), interrupted, Setting(0))
+    third = Parts()
+    third.conduct(interrupted)
+    assert third.computed == []
+    assert listed(interrupted) == NAMES
+
+
+@pytest.mark.parametrize(
+    ("setting", "options", "message"),
+    [
+        (Setting(5), {}, "with seed 0. Got 5"),
+        (Setting(0), {"sizes": Sizes(count=4)}, "with size count 3. Got 4"),
+        (Setting(0), {"quick": True}, "with size count 3. Got 1"),
+        (Setting(0, Path("elsewhere")), {}, "with data None. Got "),
+    ],
+)
+def test_another_run_loses_nothing(interrupted, setting, options, message):
+    """A run with another seed, data or sizes is refused before it computes anything, and the first can go on."""
+    other = Parts()
+    with pytest.raises(InputError, match=message):
+        other.conduct(interrupted, setting, **options)
+    assert other.computed == []
+    first = Parts()
+    first.conduct(interrupted)
+    assert first.computed == [2]
+
+
+def test_force_begins_anew(interrupted):
+    """With force nothing that was kept counts, and the unfinished file is gone at the end."""
+    anew = Parts()
+    anew.conduct(interrupted, Setting(5), force=True)
+    assert anew.computed == [0, 1, 2]
+    assert listed(interrupted) == NAMES
+
+
+def test_a_failure_while_writing_keeps_the_parts(tmp_path, monkeypatch):
+    """If the files cannot be written, what was found is still kept."""
+    with monkeypatch.context() as patch:
+        patch.setattr(report, "_markdown", _stop)
+        with pytest.raises(KeyboardInterrupt):
+            Parts().conduct(tmp_path)
+    assert [tmp_path / name for name in listed(tmp_path)] == [unfinished("tiny", tmp_path)]
+    again = Parts()
+    again.conduct(tmp_path)
+    assert again.computed == []
 
 
 def test_a_failure_while_writing_leaves_nothing(tmp_path, monkeypatch):

@@ -32,6 +32,7 @@ FIELDS = {
     "private": bool,
     "mechanism": dict,
     "guarantee": dict,
+    "chosen": str,
     "verification": dict,
     "documents": list,
     "attacker": str,
@@ -128,6 +129,20 @@ def test_noise(noise):
     assert made.private == (noise != "public seed")
     assert ("not private: public seed" in made.noise) == (noise == "public seed")
     assert made.noise in made.summary()
+
+
+def test_how_epsilon_was_chosen():
+    """An epsilon that came from the private texts is told in the file and the summary, and so is what it shows."""
+    blind, looked = certificate(), certificate(chosen_from_data=True)
+    assert looked.chosen == "from the private texts themselves: the guarantee does not cover the choice"
+    assert f"epsilon was chosen {looked.chosen}\n" in looked.summary()
+    assert looked.not_protected == [
+        "what the choice of epsilon, made from the private texts, shows of them",
+        *blind.not_protected,
+    ]
+    assert blind.chosen.startswith("by the owner, who did not declare")
+    assert "epsilon was chosen" not in blind.summary()
+    assert dataclasses.replace(looked, chosen=blind.chosen, not_protected=blind.not_protected) == blind
 
 
 def test_what_is_not_protected():

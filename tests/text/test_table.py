@@ -200,3 +200,13 @@ def test_progress_is_reported(tmp_path):
     counts = []
     privatize_table(job, MECHANISM, counts.append)
     assert sum(counts) == 9
+
+
+def test_how_epsilon_was_chosen_reaches_the_certificate():
+    """What the job says of the choice of epsilon stands in the certificate, and does not touch the table."""
+    data = table_of([("a", LONG, "")])
+    (plain, without, _), (told, found, _) = (release(data, chosen_from_data=looked, **BOTH) for looked in (False, True))
+    assert told == plain
+    assert without["chosen"].startswith("by the owner")
+    assert found["chosen"].startswith("from the private texts")
+    assert len(found["not_protected"]) == len(without["not_protected"]) + 1

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.words import law
-from deniable.words.exponential import Exponential, extremes, log_normalisers, prove, rounding
-from deniable.words.outcomes import outcomes
+from deniable.words.exponential import Exponential, extremes, log_normalisers, normalisers, prove, rounding
 from tests.contracts import reference
 
 DIGITS = 50
@@ -154,6 +153,18 @@ def test_normalisers_from_tiles_are_those_of_rows(glove_2000, cutoff, weighted, 
         np.testing.assert_array_equal(log_normalisers(glove_2000, family), np.log(sums))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("order", [1, -1])
+def test_normalisers_of_several_laws(glove_2000, workers, order):
+    """Several laws at once have the very sums that each has alone, whatever their weights, cutoffs and order."""
+    weights = np.random.default_rng(1).uniform(0.1, 5, size=2000)
+    laws = [Exponential(1.1), Exponential(0.4, 3.0), Exponential(2.0, weights=weights), Exponential(2.0, 5.0, weights)]
+    together = normalisers(glove_2000, laws[::order], workers)
+    for law_alone, sums in zip(laws[::order], together, strict=True):
+        np.testing.assert_array_equal(sums, law_alone.normalisers(glove_2000, 1))
+    assert normalisers(glove_2000, []) == []
+
+
 def test_rows_are_the_formula():
     """A law is proportional to c(y) exp(-s min(d, cutoff)), row by row, in place."""
     distances = np.random.default_rng(3).uniform(0, 5, size=(6, 9))
@@ -176,38 +187,6 @@ def test_fingerprint_tells_laws_apart():
     laws.append(Exponential(1.0, weights=twos))
     assert len({one.fingerprint for one in laws}) == 5
     assert Exponential(1.0, weights=np.ones(3)).fingerprint == laws[3].fingerprint
-
-
-@pytest.mark.parametrize("name", ["small_space", "twin_space"])
-@pytest.mark.parametrize("family", [Exponential(1.3), Exponential(2.0, 1.1)], ids=["plain", "cutoff"])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_outcomes_against_brute_force(request, name, family, weighted, workers):
-    """Shares kept and recovered are those of the matrix of words by words, twins included."""
-    space = request.getfixturevalue(name)
-    generator = np.random.default_rng(7)
-    weights = generator.uniform(0.2, 3, size=len(space.points)) if weighted else None
-    chosen = Exponential(family.scale, family.cutoff, weights)
-    prior = generator.dirichlet(np.full(len(space), 0.5))
-    points = chosen.rows(space.distances(range(len(space.points))))
-    matrix = (points / np.bincount(space.point_of))[np.ix_(space.point_of, space.point_of)]
-    kept, recovered = outcomes(space, chosen, prior, workers)
-    np.testing.assert_allclose(kept, matrix.diagonal(), rtol=1e-12)
-    assert recovered == pytest.approx((prior[:, None] * matrix).max(axis=0).sum(), rel=1e-12)
-    slow_kept, slow_recovered = law.outcomes(space, chosen.rows, prior, workers)
-    np.testing.assert_allclose(kept, slow_kept, rtol=1e-12)
-    assert recovered == pytest.approx(slow_recovered, rel=1e-12)
-
-
-def test_outcomes_over_several_tiles(glove_2000):
-    """The same holds for 2,000 points, and where some words have no prior at all."""
-    family = Exponential(1.4, 6.0)
-    prior = law.zipf(2000) * (np.arange(2000) % 3 > 0)
-    prior /= prior.sum()
-    matrix = family.rows(glove_2000.distances(range(2000)))
-    kept, recovered = outcomes(glove_2000, family, prior)
-    np.testing.assert_allclose(kept, matrix.diagonal(), rtol=1e-11)
-    assert recovered == pytest.approx((prior[:, None] * matrix).max(axis=0).sum(), rel=1e-11)
 
 
 @pytest.mark.parametrize("scale", [0.1, 2.0, 30.0])

@@ -13,6 +13,8 @@ Values = Callable[[Sequence[float]], Sequence[float]]
 _ROUNDS = 40
 _SPREAD = 1.2
 """Ratio of the points that the search begins with."""
+_STALLED = 0.6
+"""Share of the interval, on the scale of the logarithm, that a round may leave."""
 
 
 def crossing(
@@ -22,7 +24,7 @@ def crossing(
 
     Points are evaluated together, since that is cheap for laws of one space. First they fan out around the start
     until the target lies between two; then they close in on where a parabola, of the log of the parameter against
-    log-odds, crosses it.
+    log-odds, crosses it. Where that hardly helps, as at a jump, the interval is halved instead.
 
     Args:
         values: a share in [0, 1] that grows with a positive parameter.
@@ -41,6 +43,7 @@ def crossing(
         tried.update(zip(parameters, values(parameters), strict=True))
 
     evaluate([start * _SPREAD ** (number - points // 2) for number in range(points)])
+    width = math.inf
     for _ in range(_ROUNDS):
         low, high = _bracket(tried, target)
         if low is None or high is None:
@@ -48,7 +51,9 @@ def crossing(
         elif high / low <= close:
             return low, high
         else:
-            evaluate(_between(tried, low, high, target, close))
+            before, width = width, math.log(high / low)
+            stalled = width > _STALLED * before
+            evaluate([math.sqrt(low * high)] if stalled else _between(tried, low, high, target, close))
     reached = ", ".join(
         f"{value:.3g} at {parameter:.3g}" for parameter, value in sorted(tried.items())[:: max(len(tried) - 1, 1)]
     )

@@ -32,14 +32,28 @@ def promised(
     return certificate, Promise.of(certificate), expected, simulated_recovery(mechanism, seed=seed)
 
 
+def unattacked(cut: Sequence[Words], rows: Rows) -> list[Words] | None:
+    """Return the texts that an attacker may learn from, none of them equal to one that he attacks.
+
+    None where there are fewer of them than texts attacked: then two halves of those serve better.
+
+    Args:
+        cut: all texts as word numbers.
+        rows: (k,) those that are attacked.
+    """
+    targets = {cut[row].tobytes() for row in rows.tolist()}
+    others = [words for words in cut if len(words) and words.tobytes() not in targets]
+    return others if len(others) >= len(rows) else None
+
+
 def word_attacks(
-    mechanism: WordMechanism, drawn: Drawn, rows: Rows, public: Sequence[Words] | None, seed: int
+    mechanism: WordMechanism, drawn: Drawn, rows: Rows, known: Sequence[Words] | None, seed: int
 ) -> tuple[Recovered, Recovered | None]:
     """Return the attack on single words, and that on words in their context where there is something to learn from."""
     target = part(drawn, rows)
     alone = recovery_of(mechanism, target, seed=seed)
-    if public is not None:
-        model, weight = learn(mechanism, public, seed=seed)
+    if known is not None:
+        model, weight = learn(mechanism, known, seed=seed)
         return alone, contextual(mechanism, target, model, weight=weight, seed=seed)
     different = {words.tobytes() for words in np.split(target.words, target.offsets[1:-1])}
     return alone, crossfitted(mechanism, target, seed=seed) if len(different) > 1 else None

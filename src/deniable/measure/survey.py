@@ -24,7 +24,7 @@ from deniable.measure.inputs import Inputs, Plan, prepared
 from deniable.measure.labels import Labels
 from deniable.measure.language import Words, read
 from deniable.measure.similarity import similarity
-from deniable.measure.steps import author_attacks, member_attacks, promised, trained, word_attacks
+from deniable.measure.steps import author_attacks, member_attacks, promised, trained, unattacked, word_attacks
 from deniable.parallel import cores
 from deniable.text.release import Tally
 from deniable.words import WordMechanism
@@ -54,8 +54,8 @@ def survey(
         mechanisms: what would privatize them.
         labels: (n,) classes, for the accuracy of classifiers and for membership attacks.
         authors: (n,) who wrote each text, for attacks on authorship.
-        public: texts that an attacker has, to learn from how people write; without them he learns from one half of
-            the texts to attack the other.
+        public: texts that an attacker has, to learn from how people write; without them he learns from the rows
+            that are not attacked, or, where those are few, from one half of the rows to attack the other.
         columns: names of the columns that a release would copy unchanged.
         plan: sizes, classifier and seed.
         stage: told what is being done.
@@ -80,7 +80,7 @@ def survey(
         drawn = [draws(mechanism, given.texts, seed=plan.seed) for mechanism in ordered]
     with timed("attacking words"):
         attacked = given.sample(filled, plan.attacked)
-        known = None if public is None else read(space, [text or "" for text in public])
+        known = unattacked(cut, attacked) if public is None else read(space, [text or "" for text in public])
         attacks = [word_attacks(*pair, attacked, known, plan.seed) for pair in zip(ordered, drawn, strict=True)]
     with timed("comparing texts"):
         alike = [similarity(space, given.texts, found) for found in drawn]
@@ -113,7 +113,9 @@ def survey(
         blind=float(zipf(len(space))[0]),
         originals=originals.get("original"),
         not_protected=tuple(certificate.not_protected),
-        about=_about(given, plan, {"attacked": len(attacked), "public": len(public or ())}, seconds),
+        about=_about(
+            given, plan, {"attacked": len(attacked), "public": len(public or ()), "read": len(known or ())}, seconds
+        ),
     )
 
 

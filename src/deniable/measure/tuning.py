@@ -31,6 +31,8 @@ _DRAWS = 20_000
 _DIGITS = 4
 _ROUGH = 1.01
 """Closeness from which on a part of the space says too little about the whole."""
+_HUGE = 1e12
+"""An epsilon above the least one of any mechanism."""
 _STEPS = 100
 """Rounded epsilons that are tried until one is on the safe side of the target."""
 
@@ -209,6 +211,8 @@ def _tuned(space: Space, name: str, aim: _Aim, prior: Array) -> Choice:
     family = _FAMILIES.get(name)
     scale_of_one = None
     if family is None:
+        if name in MECHANISMS and MECHANISMS[name].euclidean_only:
+            _built(space, name, _HUGE)  # says if it is not epsilon that does not suit
         found = crossing(_singly(space, name, aim), aim.target, start=_typical(space), points=1, close=1.01, what=name)
         epsilon = found[0 if aim.at_most else 1]
     else:
@@ -225,7 +229,10 @@ def _tuned(space: Space, name: str, aim: _Aim, prior: Array) -> Choice:
         )
         if scale_of_one is not None:  # from a good guess, before the mechanism looks for it from none
             calibrated(space, tried, guess=scale_of_one * tried)
-        mechanism = _built(space, name, tried)
+        try:
+            mechanism = _built(space, name, tried)
+        except InputError:  # below the mechanism's least epsilon
+            continue
         reached = aim.of_mechanism(mechanism)
         if aim.met(reached):
             recovered, kept = _outcomes(mechanism, prior)

@@ -55,7 +55,7 @@ class Ledger:
                 path.unlink()
                 return {}
             head, *kept = [json.loads(line) for line in whole]
-            found = dict(kept)
+            head, found = dict(head), dict(kept)
         except (OSError, ValueError, TypeError) as error:
             raise InputError(f"{str(path)!r} is no unfinished study: {error}. Begin anew with --force.") from None
         if head != self._head:

@@ -39,8 +39,8 @@ def draw(data: Data) -> Any:  # noqa: ANN401 - matplotlib's figure
     right.set_xlabel("claimed epsilon")
     below.set_xlabel("proven epsilon (multivariate Laplace: by its theorem)")
     corner.set_xlabel("words named by a context-free attacker, %")
-    left.legend(frameon=False, fontsize=8.5, loc="lower right")
-    right.legend(frameon=False, fontsize=8.5, loc="upper left")
+    left.legend(frameon=False, fontsize=8.5, loc="best")
+    right.legend(frameon=False, fontsize=8.5, loc="best")
     for axes in grid.flat:
         axes.grid(alpha=0.25)
     return figure

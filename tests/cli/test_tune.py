@@ -1,0 +1,228 @@
+"""``deniable tune``: what it prints runs as printed, and what it cannot do is one line."""
+
+import csv
+import json
+import shlex
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deniable import Space, recovery
+from deniable.words import MECHANISMS
+
+GOOD, BAD = ("good", "great", "food"), ("bad", "was", "red")
+
+
+@pytest.fixture
+def tune(call):
+    """Return a function that tunes for in.csv."""
+
+    def tuning(*options, source="in.csv"):
+        return call("tune", source, "--space", "space.npz", *options)
+
+    return tuning
+
+
+@pytest.fixture
+def run(call, place):
+    """Return a function that runs the command that was printed, and gives its certificate."""
+
+    def running(result, *options):
+        assert (result.code, result.err) == (0, "")
+        program, *command = shlex.split(printed(result)["run"])
+        assert (program, command[-2:]) == ("deniable", ["--output", "OUTPUT"])
+        command[-1] = "out" + command[1][command[1].rfind(".") :]
+        done = call(*command, *options)
+        assert done.code == 0
+        return json.loads((place / f"{command[-1]}.certificate.json").read_text("utf-8"))
+
+    return running
+
+
+def printed(result):
+    """Return the lines that were printed by their names."""
+    return dict(line.split(maxsplit=1) for line in result.text.splitlines() if not line.startswith("whole"))
+
+
+def reviews(count=60):
+    """Return a table whose words tell the class."""
+    rng = np.random.default_rng(0)
+    rows = [("text", "class")]
+    for row in range(count):
+        own = (GOOD, BAD)[row % 2]
+        rows.append((" ".join([*rng.choice(own, 4), *rng.choice(["the", "and", "dog"], 2)]), ("good", "bad")[row % 2]))
+    return "".join(f"{text},{name}\n" for text, name in rows)
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "best", "calibrated", "tight", "tem", "multivariate-laplace"])
+def test_recovery(tune, run, mechanism):
+    """The command that is printed runs, and its certificate tells of an attacker who names at most the target."""
+    result = tune("--recovery", "0.5", "--mechanism", mechanism)
+    certificate = run(result)
+    lines = printed(result)
+    made = certificate["mechanism"]
+    assert lines["choice"] == f"{made['name']} at epsilon {made['epsilon']:g}"
+    assert mechanism in {made["name"], "auto", "best"}
+    if made["name"] != "multivariate-laplace":
+        found = recovery(MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]))
+        assert 0.4 < found <= 0.5
+        assert f"names {100 * found:.1f} % of words under a public Zipf prior" in lines["attacker"]
+        assert f"names {100 * found:.1f} % of words right" in certificate["attacker"]
+    assert "without the output: 30.8 %" in lines["attacker"]
+    assert lines["verification"].startswith("proved")
+    assert "chosen" not in lines
+    assert "by the owner" in certificate["chosen"]
+    assert not any("choice of epsilon" in line for line in certificate["not_protected"])
+
+
+def test_kept(tune, run):
+    """At least the target is kept, and the certificate of the printed command says how much."""
+    result = tune("--kept", "0.6", "--mechanism", "tem")
+    certificate = run(result)
+    share = float(certificate["expected_kept"].split()[0])
+    assert 60 <= share < 65
+    assert printed(result)["kept"] == f"{share:.1f} % of words under a public Zipf prior"
+
+
+def test_whole_records(tune, run):
+    """What is said of the median record is what the certificate says of one of so many words."""
+    result = tune("--kept", "0.5")
+    certificate = run(result)
+    (line,) = [line for line in result.text.splitlines() if line.startswith("whole records")]
+    median = certificate["documents"][0]["words"]
+    made = certificate["mechanism"]
+    whole = MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]).document_guarantee(median, 1e-6)
+    assert certificate["documents"][0]["epsilon"] == whole.pure.epsilon
+    assert f"the median record, {median} words: epsilon {whole.pure.epsilon:,.3g}" in line
+
+
+@pytest.mark.parametrize("goal", [("--recovery", "0.6"), ("--kept", "0.4")])
+def test_the_words_of_the_input(tune, run, goal):
+    """With the input as prior the certificate of the printed command says that epsilon came from the data."""
+    result = tune(*goal, "--prior", "input", "--mechanism", "calibrated")
+    lines = printed(result)
+    assert "--chosen-from-data" in shlex.split(lines["run"])
+    assert "from the private texts" in lines["chosen"]
+    assert "under the words of this input" in lines["attacker"]
+    certificate = run(result)
+    assert certificate["chosen"].startswith("from the private texts themselves")
+    assert any("choice of epsilon" in line for line in certificate["not_protected"])
+
+
+def test_the_prior_is_that_of_the_input(tune, place):
+    """The success that is told is that of who knows how often each word of the input occurs."""
+    texts = ["the " * 6 + "food " * 3, "dog"]
+    (place / "in.csv").write_text("text\n" + "".join(f"{text}\n" for text in texts))
+    lines = printed(tune("--recovery", "0.7", "--prior", "input", "--mechanism", "tem"))
+    epsilon = float(lines["choice"].split()[-1])
+    mechanism = MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon)
+    found = recovery(mechanism, {"the": 6, "food": 3, "dog": 1})
+    assert 0.65 < found <= 0.7
+    assert f"names {100 * found:.1f} % of words" in lines["attacker"]
+    assert "without the output: 60.0 %" in lines["attacker"]
+
+
+def test_utility(tune, run, place):
+    """With an accuracy as goal the choice comes from the data too, and its accuracy is told."""
+    (place / "in.csv").write_text(reviews())
+    result = tune("--utility", "0.8", "--label", "class", "--mechanism", "calibrated")
+    lines = printed(result)
+    accuracy = float(lines["utility"].split()[0])
+    assert 80 <= accuracy <= 100
+    assert run(result)["chosen"].startswith("from the private texts themselves")
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "txt", "odd"])
+def test_tables(tune, run, place, kind):
+    """For every format, odd names and encodings the printed command runs as printed."""
+    texts = ["the food was great", "Lond\u00f3n and the dog"]
+    source, options = f"in.{kind}", []
+    if kind == "parquet":
+        pq.write_table(pa.table({"review text": texts}), place / source)
+    elif kind == "odd":
+        source, options = "my 'table'.data", ["--format", "csv", "--delimiter", "\\t", "--encoding", "latin-1"]
+        (place / source).write_bytes("review text\tn\nthe food was\t1\n\u00fc dog\t2\n".encode("latin-1"))
+    elif kind == "jsonl":
+        (place / source).write_text("".join(json.dumps({"review text": text}) + "\n" for text in texts))
+    else:
+        head = "" if kind == "txt" else "review text\n"
+        (place / source).write_text(head + "".join(f"{text}\n" for text in texts), encoding="utf-8")
+    column = [] if kind == "txt" else ["-c", "review text"]
+    result = tune(*column, "--kept", "0.5", "--mechanism", "tem", "--metric", "manhattan", *options, source=source)
+    certificate = run(result)
+    assert certificate["guarantee"]["metric"] == "manhattan"
+    assert certificate["records"] == 2
+
+
+def test_texts_that_are_missing(tune, run, place):
+    """Rows without a text are no obstacle."""
+    with (place / "in.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([["text"], ["the food"], [""], ["dog"]])
+    assert run(tune("--recovery", "0.6"))["records"] == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "Give one goal: --recovery, --kept or --utility. Got none."),
+        (["--recovery", "0.5", "--kept", "0.5"], "Got recovery and kept."),
+        (["--utility", "0.5"], "--utility and --label COLUMN go together"),
+        (["--kept", "0.5", "--label", "note"], "--utility and --label COLUMN go together"),
+        (["--recovery", "0.3"], "must be above 0.3075"),
+        (["--recovery", "1"], "Got 1.0"),
+        (["--kept", "nan"], "Got nan"),
+        (["--kept", "-1"], "Got -1.0"),
+        (["--kept", "x"], "--kept"),
+        (["--kept", "0.5", "--column", "texxt"], "texxt"),
+        (["--kept", "0.5", "--column", "id"], "hold no word of the vocabulary"),
+        (["--kept", "0.5", "--mechanism", "temm"], "Unknown mechanism 'temm'"),
+        (["--kept", "0.5", "--metric", "taxi"], "taxi"),
+        (["--kept", "0.5", "--format", "xls"], "Unknown format 'xls'"),
+        (["--kept", "0.5", "--delimiter", "ab"], "one character"),
+        (["--kept", "0.5", "--format", "jsonl", "--delimiter", ";"], "--delimiter is for csv and tsv"),
+        (["--kept", "0.5", "--prior", "mine"], "--prior"),
+        (["--utility", "0.5", "--label", "text"], "cannot be texts and labels or authors at once"),
+        (["--utility", "0.5", "--label", "none"], "none"),
+        (["--kept", "0.5", "--metric", "manhattan", "--mechanism", "multivariate-laplace"], "Euclidean metric"),
+    ],
+)
+def test_refusals(tune, refused, options, message):
+    """Wrong options are one line and exit code 2, and nothing is written."""
+    assert message in refused(tune(*options))
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        ("text,class\nthe food,a\nthe dog,a\n", (), "must hold at least 2 classes. Got only 'a'"),
+        ("text,class\nthe food,a\nthe dog,\n", (), "has no label in row 2"),
+        (reviews(6), ("--utility", "2"), "Got 2.0"),
+        ("text,class\nthe food,a\nthe dog,b\nthe cat,b\n", (), "5 folds need at least 5 rows. Got 2"),
+        ("text,class\n", (), "Got none, since there are no rows"),
+        ("", (), "in.csv"),
+        ("text,class\nzork,a\nblarg,b\n", (), "hold no word of the vocabulary"),
+        ("text,class\n" + "the food,a\nthe food,b\n" * 20, ("--utility", "0.95"), "must be at most 0.5"),
+    ],
+)
+def test_tables_that_will_not_do(tune, refused, table, options, message):
+    """One class, missing labels, classes of one row, no rows and no known words are each told in one line."""
+    refused.given(in__csv=table)
+    if not options:
+        options = ("--utility", "0.5")
+    assert message in refused(tune(*options, "--label", "class"))
+
+
+@pytest.mark.parametrize("source", ["none.csv", "-", "space.npz", "."])
+def test_inputs_that_are_none(tune, refused, source):
+    """A file that is not there, a pipe or a folder is refused in one line."""
+    assert source in refused(tune("--kept", "0.5", source=source))
+
+
+def test_help(call):
+    """The help names the options."""
+    text = call("tune", "--help").text
+    assert [
+        o for o in ("--recovery", "--kept", "--utility", "--label", "--prior", "--mechanism") if o not in text
+    ] == []

@@ -1,0 +1,180 @@
+"""Reviews as word numbers: which words stay, where texts begin, and independent private copies."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deniable as dn
+from deniable.errors import InputError
+from deniable.studies import Setting
+from deniable.studies.corpora import Corpus, privatized, reviews, rows
+from deniable.studies.ledger import Ledger
+from deniable.studies.utility.bench import halves
+from tests.conftest import SMALL_WORDS
+
+TEXTS = ["Baran zork, batel!", "zork blarg", "", "batel batel ZORK baran", "Dotel"]
+LABELS = [1, 0, 0, 1, 0]
+
+
+@pytest.fixture
+def file(tmp_path):
+    pq.write_table(pa.table({"text": TEXTS, "label": LABELS}), tmp_path / "reviews.parquet")
+    return tmp_path / "reviews.parquet"
+
+
+@pytest.fixture
+def corpus(file, small_space):
+    return reviews(file, small_space, range(5), "TR1")
+
+
+def words_of(space, words, offsets):
+    """Return the words of each text."""
+    return [[space.words[word] for word in words[a:b]] for a, b in itertools.pairwise(offsets)]
+
+
+def random_corpus(count, size, name="TR1"):
+    """Return a corpus of so many texts of one to nine words, all known."""
+    rng = np.random.default_rng(0)
+    offsets = np.cumsum([0, *rng.integers(1, 10, count)])
+    words = rng.integers(0, size, offsets[-1]).astype(np.int32)
+    return Corpus(name, words, offsets, np.zeros(len(words), dtype=bool), rng.integers(0, 2, count))
+
+
+def test_reviews(corpus, small_space):
+    """Texts are cut into words in the order asked for, the public word stands for unknown ones."""
+    public = small_space.unknown
+    assert words_of(small_space, corpus.words, corpus.offsets) == [
+        ["baran", public, "batel"], [public, public], [], ["batel", "batel", public, "baran"], ["dotel"],
+    ]  # fmt: skip
+    assert corpus.stand_ins.tolist() == [False, True, False, True, True, False, False, True, False, False]
+    assert corpus.codes.tolist() == LABELS
+
+
+def test_the_order_of_rows(file, small_space):
+    """Rows are taken in the order given, with their own labels."""
+    corpus = reviews(file, small_space, [4, 0], "TE1")
+    assert words_of(small_space, *corpus.original()) == [["dotel"], ["baran", "batel"]]
+    assert corpus.codes.tolist() == [0, 1]
+    assert rows(file) == 5
+
+
+def test_original(corpus, small_space):
+    """Unknown words are dropped, every text keeps its place, and one without known words is empty."""
+    words, offsets = corpus.original()
+    assert words_of(small_space, words, offsets) == [
+        ["baran", "batel"], [], [], ["batel", "batel", "baran"], ["dotel"],
+    ]  # fmt: skip
+    assert (offsets[0], offsets[-1]) == (0, len(words))
+
+
+def test_original_of_unknown_words_alone(small_space, tmp_path):
+    """A corpus without any known word has empty texts alone."""
+    pq.write_table(pa.table({"text": ["zork", "blarg zork"], "label": [0, 1]}), tmp_path / "r.parquet")
+    words, offsets = reviews(tmp_path / "r.parquet", small_space, [0, 1], "TR1").original()
+    assert (len(words), offsets.tolist()) == (0, [0, 0, 0])
+
+
+@pytest.mark.parametrize("texts", [1, 3, 5])
+def test_head(corpus, small_space, texts):
+    """The first texts alone are those of the whole, with their words, unknown ones and classes."""
+    head = corpus.head(texts)
+    assert len(head.codes) == len(head.offsets) - 1 == texts
+    assert len(head.words) == len(head.stand_ins) == head.offsets[-1]
+    assert words_of(small_space, *head.original()) == words_of(small_space, *corpus.original())[:texts]
+
+
+def test_fingerprint(corpus):
+    """Other words, and other texts of the same words, have another fingerprint; equal ones share it."""
+    moved = Corpus("TR1", corpus.words, np.sort([0, 1, *corpus.offsets[2:]]), corpus.stand_ins, corpus.codes)
+    changed = Corpus("TR1", corpus.words[::-1].copy(), corpus.offsets, corpus.stand_ins, corpus.codes)
+    assert len({one.fingerprint for one in (corpus, moved, changed, corpus.head(3))}) == 4
+    assert corpus.head(5).fingerprint == corpus.fingerprint
+
+
+def test_copies_are_independent(small_space):
+    """Copies agree with one another no more often than independent draws of the law do."""
+    corpus, mechanism = random_corpus(1_000, 60), dn.TEM(small_space, epsilon=1.0)
+    first, second = privatized(mechanism, corpus, 2, 0, Ledger())
+    law = np.array([mechanism.probabilities(word) for word in SMALL_WORDS])[corpus.words]
+    for expected, found in (
+        ((law**2).sum(axis=1), first == second),
+        (law[np.arange(len(law)), corpus.words], first == corpus.words),
+    ):
+        assert abs(found.sum() - expected.sum()) < 5 * np.sqrt((expected * (1 - expected)).sum())
+
+
+def test_copies_are_reproducible(small_space):
+    """The same seed gives the same copies, however many are drawn; another seed, name or epsilon gives others."""
+    corpus, mechanism = random_corpus(60, 60), dn.TEM(small_space, epsilon=1.0)
+    found = privatized(mechanism, corpus, 3, 0, Ledger())
+    assert (found.shape, found.dtype) == ((3, len(corpus.words)), np.int32)
+    np.testing.assert_array_equal(privatized(mechanism, corpus, 2, 0, Ledger()), found[:2])
+    head = corpus.head(20)
+    np.testing.assert_array_equal(privatized(mechanism, head, 1, 0, Ledger())[0], found[0, : len(head.words)])
+    others = [
+        privatized(mechanism, corpus, 1, 1, Ledger())[0],
+        privatized(mechanism, random_corpus(60, 60, "TR2"), 1, 0, Ledger())[0],
+        privatized(dn.TEM(small_space, epsilon=1.01), corpus, 1, 0, Ledger())[0],
+    ]
+    assert len({one.tobytes() for one in (*found, *others)}) == 6
+
+
+def test_copies_are_kept(small_space, tmp_path, monkeypatch):
+    """The ledger keeps what was drawn, once for each mechanism, corpus, seed and number of copies."""
+    corpus, mechanism = random_corpus(30, 60), dn.TEM(small_space, epsilon=1.0)
+    ledger = Ledger(tmp_path / "x.unfinished.jsonl", {})
+    found = privatized(mechanism, corpus, 2, 0, ledger)
+    for arguments in (
+        (mechanism, corpus, 1, 0), (mechanism, corpus, 2, 1), (mechanism, corpus.head(5), 2, 0),
+        (dn.TEM(small_space, epsilon=2.0), corpus, 2, 0),
+    ):  # fmt: skip
+        privatized(*arguments, ledger)
+    kept = list((tmp_path / "corpora").iterdir())
+    assert len(kept) == 5
+    assert all(path.name.startswith("tem-") for path in kept)
+    monkeypatch.setattr(dn.TEM, "draw", lambda *_: pytest.fail("drawn again"))
+    np.testing.assert_array_equal(privatized(mechanism, corpus, 2, 0, ledger), found)
+
+
+@pytest.mark.parametrize(("size", "kind"), [(2**16, np.uint16), (2**16 + 1, np.uint32)])
+def test_as_small_as_numbers_allow(size, kind, tmp_path):
+    """Copies are kept in two bytes a word where all numbers fit, and the largest number comes back."""
+
+    class Last:
+        """Draws the last word whatever it is given."""
+
+        name, fingerprint, space = "last", "last", range(size)
+
+        def draw(self, words, _):
+            return np.full(len(words), size - 1, dtype=np.int32)
+
+    found = privatized(Last(), random_corpus(4, 10), 2, 0, Ledger(tmp_path / "x.jsonl", {}))
+    assert (found == size - 1).all()
+    (path,) = (tmp_path / "corpora").iterdir()
+    assert np.load(path).dtype == kind
+
+
+def test_halves(study_data):
+    """The four corpora are disjoint halves of the two files, drawn by the seed, and no larger than these allow."""
+    space = dn.Space.glove(200)
+    found = halves(Setting(0, study_data), space, 20)
+    assert [(name, len(corpus.codes)) for name, corpus in found.items()] == [
+        (n, 20) for n in ("TR1", "TR2", "TE1", "TE2")
+    ]
+    assert all(corpus.name == name for name, corpus in found.items())
+    assert [len(corpus.codes) for corpus in halves(Setting(0, study_data), space, 10**6).values()] == [24] * 4
+    again, other = (halves(Setting(seed, study_data), space, 20) for seed in (0, 1))
+    assert [again[name].fingerprint == found[name].fingerprint for name in found] == [True] * 4
+    assert [other[name].fingerprint == found[name].fingerprint for name in found] == [False] * 4
+    whole = [c.words[a:b].tobytes() for c in found.values() for a, b in itertools.pairwise(c.offsets)]
+    assert len(set(whole)) == len(whole)
+
+
+def test_too_few_reviews(tmp_path):
+    """A file with one review is refused in one line that names it."""
+    pq.write_table(pa.table({"text": ["the"], "label": [1]}), tmp_path / "imdb_train.parquet")
+    with pytest.raises(InputError, match=r"imdb_train\.parquet must hold at least 2 reviews\. Got 1\."):
+        halves(Setting(0, tmp_path), dn.Space.glove(50), 5)
