@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.measure.attackers.language import LanguageModel, read
 from deniable.measure.context import contextual, crossfitted, learn
 from deniable.measure.draws import draws
-from deniable.measure.language import LanguageModel, read
 from deniable.measure.recovery import recovery_of
 from deniable.text.release import Drawn
 

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 import deniable as dn
+from deniable.measure.attackers.guesses import Likelihood, guesses, likelihood
+from deniable.measure.attackers.surrogate import fitted, sample
 from deniable.measure.draws import draws
-from deniable.measure.guesses import Likelihood, guesses, likelihood
 from deniable.measure.recovery import recovery_of, simulated_recovery
-from deniable.measure.surrogate import fitted, sample
 from deniable.words.recovery import public_prior
 
 THRESHOLD = 1e-6

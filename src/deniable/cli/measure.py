@@ -17,8 +17,8 @@ from deniable.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from deniable.measure.findings import Survey
     from deniable.measure.labels import Labels
+    from deniable.measure.report.findings import Survey
     from deniable.text.tables.columns import Columns
     from deniable.words import WordMechanism
 
@@ -71,9 +71,9 @@ def measure(
     Writes one page that holds original private text, for the owner of the texts, and its figures as
     JSON. Needs jinja2: deniable[plot].
     """
-    from deniable.measure.inputs import Plan, check_plan, prepared  # noqa: PLC0415 - keeps --help fast
-    from deniable.measure.page import render, template  # noqa: PLC0415
-    from deniable.measure.survey import survey  # noqa: PLC0415
+    from deniable.measure.report.inputs import Plan, check_plan, prepared  # noqa: PLC0415 - keeps --help fast
+    from deniable.measure.report.page import render, template  # noqa: PLC0415
+    from deniable.measure.report.survey import survey  # noqa: PLC0415
     from deniable.text.tables.files import writing  # noqa: PLC0415
 
     epsilons = parse_epsilons(epsilon)

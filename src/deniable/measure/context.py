@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError, bad_parameter, positive
-from deniable.measure.decoding import decode
-from deniable.measure.guesses import Guesses, guesses, likelihood
-from deniable.measure.language import LanguageModel, Tables, Words
-from deniable.measure.lookup import powered
+from deniable.measure.attackers.decoding import decode
+from deniable.measure.attackers.guesses import Guesses, guesses, likelihood
+from deniable.measure.attackers.language import LanguageModel, Tables, Words
+from deniable.measure.attackers.lookup import powered
 from deniable.measure.recovery import Recovered, check, counted
 from deniable.parallel import each
 from deniable.randomness import Streams, key_from_seed, stream_start
@@ -88,7 +88,7 @@ def learn(
 
     Args:
         mechanism: known to the attacker.
-        sequences: texts as word numbers, see `deniable.measure.language.read`.
+        sequences: texts as word numbers, see `deniable.measure.attackers.language.read`.
         beam: see `contextual`.
         candidates: see `contextual`.
         seed: public, of his choice and his draws.
@@ -225,14 +225,14 @@ def _search(
     unknown: int,
     piece: slice,
 ) -> Words:
-    """Return the guesses for the words of one piece; see `deniable.measure.decoding.decode`."""
+    """Return the guesses for the words of one piece; see `deniable.measure.attackers.decoding.decode`."""
     out = np.empty(piece.stop - piece.start, dtype=np.int32)
     decode(places[piece], words, chances, tables, alone, beam, unknown, out)
     return out
 
 
 def _own(mechanism: WordMechanism, texts: Sequence[Words], seed: int, workers: int | None) -> Drawn:
-    """Return texts (see `deniable.measure.language.read`) that the attacker has privatized himself."""
+    """Return texts (see `deniable.measure.attackers.language.read`) that the attacker has privatized himself."""
     space, key = mechanism.space, key_from_seed(seed)
     starts = [stream_start(key, "attacker", mechanism.fingerprint, "text", str(row)) for row in range(len(texts))]
     lengths = [len(text) for text in texts]

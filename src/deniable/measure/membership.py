@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError, bad_parameter
-from deniable.measure.attacks import lira_scores, rmia_scores, shadow_scores
+from deniable.measure.attackers.membership import lira_scores, rmia_scores, shadow_scores
 from deniable.measure.classifiers import CLASSIFIERS
 from deniable.measure.labels import Codes
 from deniable.measure.roc import Membership, roc
@@ -46,8 +46,8 @@ def membership(
             little about it. The shadow models learn from these same private texts, where someone who holds the
             originals alone would have to draw his own: "original" errs on the attacker's side.
         classifier: a name in `CLASSIFIERS`.
-        attack: "lira", "rmia" or "shadow", see `deniable.measure.attacks`; the last trains its network on one model
-            of the next pair.
+        attack: "lira", "rmia" or "shadow", see `deniable.measure.attackers.membership`; the last trains its network
+            on one model of the next pair.
         shadows: models to train, an even number.
         seed: public; of the halves, the classifiers and the attack.
 

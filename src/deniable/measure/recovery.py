@@ -11,10 +11,10 @@ import numpy as np
 
 from deniable.errors import InputError, NotTractable, bad_parameter
 from deniable.measure import estimate
+from deniable.measure.attackers.guesses import guesses, likelihood
+from deniable.measure.attackers.language import Words
+from deniable.measure.attackers.surrogate import sample
 from deniable.measure.estimate import Estimate
-from deniable.measure.guesses import guesses, likelihood
-from deniable.measure.language import Words
-from deniable.measure.surrogate import sample
 from deniable.text.release import Drawn
 from deniable.words import WordMechanism, recovery
 from deniable.words.recovery import Prior, public_prior

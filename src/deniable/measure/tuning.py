@@ -7,12 +7,12 @@ import numpy as np
 
 from deniable.auditing import verify
 from deniable.errors import InputError, positive
+from deniable.measure.attackers.surrogate import sample
 from deniable.measure.draws import draws
 from deniable.measure.estimate import Estimate, exact, share
 from deniable.measure.labels import Codes
 from deniable.measure.recovery import simulated_recovery
 from deniable.measure.search import Values, crossing, rounded
-from deniable.measure.surrogate import sample
 from deniable.measure.utility import utilities
 from deniable.space import Space
 from deniable.space.metrics import Array

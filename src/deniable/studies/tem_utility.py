@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 
-from deniable.measure import attacks
+from deniable.measure.attackers.membership import learn_shadow
 from deniable.measure.roc import roc
 from deniable.parallel import each
 from deniable.space import Space
@@ -92,7 +92,7 @@ def _shadow(bench: _Bench, trial: int) -> Attack:
     """Return the attack that a shadow model trained on TE2 teaches: TE2 is "in", TE1 is "out"."""
     net = bench.train(*bench.corpora["TE2"].original(), "TE2", "shadow", trial)
     inside, outside = (net.probabilities_of_words(*bench.corpora[name].original()) for name in ("TE2", "TE1"))
-    return attacks.learn_shadow(inside, outside, derived(bench.setting.seed, "attack", trial) % 2**32)
+    return learn_shadow(inside, outside, derived(bench.setting.seed, "attack", trial) % 2**32)
 
 
 def _cell(bench: _Bench, name: str, epsilon: float) -> Data:

@@ -8,8 +8,8 @@ text as a whole does. A state is a pair of words, and at each place the likelies
 import numpy as np
 import numpy.typing as npt
 
-from deniable.measure.language import Tables, Words
-from deniable.measure.lookup import after_pair, after_word
+from deniable.measure.attackers.language import Tables, Words
+from deniable.measure.attackers.lookup import after_pair, after_word
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 
@@ -30,7 +30,7 @@ def decode(  # pragma: no cover - compiled
         rows: (L,) which row of candidates each place has.
         words: (m, K) candidates, ascending within a row; those of chance 0 come last.
         chances: (m, K) P(y|w) of each, times any number of the row's own.
-        tables: the language model, see `deniable.measure.lookup.powered`.
+        tables: the language model, see `deniable.measure.attackers.lookup.powered`.
         alone: (V + 1,) P(w) after a dropped state, to the same power.
         beam: states kept.
         unknown: the symbol of unknown words, which is never named.

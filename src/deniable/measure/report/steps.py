@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.measure.attackers.language import Words
 from deniable.measure.authorship import Authorship, authorships
 from deniable.measure.context import contextual, crossfitted, learn
 from deniable.measure.estimate import Estimate, exact, share
-from deniable.measure.examples import part
-from deniable.measure.findings import Promise
-from deniable.measure.inputs import Inputs, Plan, Rows
-from deniable.measure.language import Words
 from deniable.measure.membership import membership
 from deniable.measure.recovery import Recovered, recovery_of, simulated_recovery
+from deniable.measure.report.examples import part
+from deniable.measure.report.findings import Promise
+from deniable.measure.report.inputs import Inputs, Plan, Rows
 from deniable.measure.roc import Membership
 from deniable.measure.utility import Utility, utilities
 from deniable.text.certificate import Certificate, certify

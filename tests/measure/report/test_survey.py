@@ -9,10 +9,10 @@ import pytest
 from deniable import TEM
 from deniable.errors import InputError
 from deniable.measure.draws import draws
-from deniable.measure.examples import SHOWN, excerpts, part
-from deniable.measure.inputs import Plan
-from deniable.measure.steps import unattacked
-from deniable.measure.survey import survey
+from deniable.measure.report.examples import SHOWN, excerpts, part
+from deniable.measure.report.inputs import Plan
+from deniable.measure.report.steps import unattacked
+from deniable.measure.report.survey import survey
 from tests.conftest import SMALL_WORDS
 
 PLAN = Plan(shadows=6, folds=2, examples=4)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from deniable import InputError
-from deniable.measure.attacks import lira_scores, rmia_scores, shadow_attack, shadow_scores
+from deniable.measure.attackers.membership import lira_scores, rmia_scores, shadow_attack, shadow_scores
 
 
 def case(seed, models=12, records=30):

@@ -7,8 +7,8 @@ import numpy as np
 
 from deniable.measure.authorship import Authorship
 from deniable.measure.estimate import Estimate
-from deniable.measure.examples import Example
 from deniable.measure.recovery import Recovered
+from deniable.measure.report.examples import Example
 from deniable.measure.roc import Membership
 from deniable.measure.similarity import Similarity
 from deniable.measure.utility import Utility

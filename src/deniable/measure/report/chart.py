@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from deniable.measure.axes import LETTER, Axis, measured, rounded
 from deniable.measure.estimate import Estimate
+from deniable.measure.report.axes import LETTER, Axis, measured, rounded
 
 _WIDTH, _PLOT, _LEFT, _RIGHT, _BOTTOM, _ROW, _TOP = 400.0, 200.0, 50.0, 22.0, 44.0, 17.0, 12.0
 """User units: width of the picture, height of the plot, its margins, one line of the legend, space above the plot."""

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from deniable.measure.language import Tables, Words
+from deniable.measure.attackers.language import Tables, Words
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 

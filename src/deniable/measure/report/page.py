@@ -6,9 +6,9 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from deniable.errors import InputError
-from deniable.measure.chart import Chart, Point, Series, draw
 from deniable.measure.estimate import Estimate, exact
-from deniable.measure.findings import Reading, Survey
+from deniable.measure.report.chart import Chart, Point, Series, draw
+from deniable.measure.report.findings import Reading, Survey
 from deniable.measure.roc import RATES
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import pytest
 
 from deniable import TEM, MultivariateLaplace
 from deniable.errors import InputError
-from deniable.measure.axes import measured, ticks
-from deniable.measure.chart import Chart, Point, Series, draw
 from deniable.measure.estimate import exact, share
-from deniable.measure.inputs import Plan
-from deniable.measure.page import answers, charts, render
-from deniable.measure.survey import survey
-from tests.measure.test_survey import PLAN, ROWS, table
+from deniable.measure.report.axes import measured, ticks
+from deniable.measure.report.chart import Chart, Point, Series, draw
+from deniable.measure.report.inputs import Plan
+from deniable.measure.report.page import answers, charts, render
+from deniable.measure.report.survey import survey
+from tests.measure.report.test_survey import PLAN, ROWS, table
 
 EVIL = '<script>alert("x")</script> & <b>'
 _VOID = {"meta", "br"}

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError, NotTractable, bad_parameter
-from deniable.measure.surrogate import Surrogate, fitted
+from deniable.measure.attackers.surrogate import Surrogate, fitted
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space

@@ -17,14 +17,14 @@ import sklearn
 
 from deniable import __version__
 from deniable.errors import InputError
+from deniable.measure.attackers.language import Words, read
 from deniable.measure.draws import draws
-from deniable.measure.examples import excerpts
-from deniable.measure.findings import Reading, Survey, Table
-from deniable.measure.inputs import Inputs, Plan, prepared
 from deniable.measure.labels import Labels
-from deniable.measure.language import Words, read
+from deniable.measure.report.examples import excerpts
+from deniable.measure.report.findings import Reading, Survey, Table
+from deniable.measure.report.inputs import Inputs, Plan, prepared
+from deniable.measure.report.steps import author_attacks, member_attacks, promised, trained, unattacked, word_attacks
 from deniable.measure.similarity import similarity
-from deniable.measure.steps import author_attacks, member_attacks, promised, trained, unattacked, word_attacks
 from deniable.parallel import cores
 from deniable.text.release import Tally
 from deniable.words import WordMechanism

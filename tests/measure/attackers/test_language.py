@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.measure.language import LanguageModel, read
+from deniable.measure.attackers.language import LanguageModel, read
 
 START = -1
 

@@ -1,0 +1,1 @@
+"""All measures of one table as one page: what `deniable measure` computes and shows."""
