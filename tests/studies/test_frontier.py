@@ -10,13 +10,16 @@ from tests.studies.sizes import FRONTIER
 
 LEVEL = (0.6, 0.7, 0.8)
 """Accuracies at epsilons of 1, 3 and 6, where 15, 50 and 90 % of words are named."""
+_CLAIMED = {"tem": 1.5}
+"""What TEM claims of what it spends."""
 
 
 def cell(name, accuracy, *, epsilon, success, status="proved"):
     """Return one point as the study gives it."""
     found = {"mean": accuracy, "low": accuracy - 0.01, "high": accuracy + 0.01, "trials": [accuracy]}
     facts = {"status": status, "proven epsilon": epsilon, "attacker": {"value": success}}
-    return {"mechanism": name, "epsilon": epsilon, "accuracy": found, **facts}
+    claimed = _CLAIMED.get(name, 1.0) * epsilon
+    return {"mechanism": name, "epsilon": claimed, "accuracy": found, **facts}
 
 
 def made_up(**gains):
@@ -31,7 +34,7 @@ def made_up(**gains):
 
 
 def outcomes(**gains):
-    """Return the outcomes of the five statements."""
+    """Return the outcomes of the seven statements."""
     return [row.outcome for row in words.table(made_up(**gains))]
 
 
@@ -52,7 +55,7 @@ def test_points(run):
     shares = {(point["mechanism"], point["epsilon"]): point["attacker"]["value"] for point in points[1:]}
     assert shares["tem", 2.0] < shares["tem", 6.0]
     assert run.result.data["words"]["TR1"] == 20 * 21
-    assert len(run.result.table) == 5
+    assert len(run.result.table) == 7
     assert all(f"| {row.ours} |" in run.table.read_text() for row in run.result.table)
 
 
@@ -73,6 +76,7 @@ def test_between_points():
     data = made_up(tem=0.0, truncated_gumbel=0.0)
     assert words.at(data, "tem", "epsilon", 1.0) == pytest.approx(0.6)
     assert words.at(data, "tem", "epsilon", 2.0) == pytest.approx(0.65)
+    assert words.at(data, "tem", "claim", 3.0) == pytest.approx(0.65)
     assert words.at(data, "tem", "success", 0.7) == pytest.approx(0.75)
     for axis, places in (("epsilon", (0.99, 6.01)), ("success", (0.1, 0.91))):
         assert [words.at(data, "tem", axis, place) for place in places] == [None, None]
@@ -88,16 +92,19 @@ def test_points_in_any_order():
     assert words.at(back, "tem", "epsilon", 2.0) == words.at(data, "tem", "epsilon", 2.0)
 
 
-AHEAD = {"multivariate_laplace": -0.1, "tem": 0.0, "truncated_gumbel": 0.0, "calibrated": 0.01}
+AHEAD = {"multivariate_laplace": -0.1, "tem": 0.0, "truncated_gumbel": 0.0, "calibrated": 0.01, "tight": 0.01}
+YES, NO = "agrees", "does not agree"
 
 
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({}, ["agrees", "agrees", "agrees", "does not agree", "agrees"]),
-        ({"calibrated": 0.05}, ["agrees", "agrees", "agrees", "agrees", "does not agree"]),
-        ({"tem": -0.1}, ["does not agree", "does not agree", "agrees", "agrees", "does not agree"]),
-        ({"truncated_gumbel": -0.2}, ["agrees", "agrees", "does not agree", "does not agree", "agrees"]),
+        ({}, [YES, YES, YES, YES, YES, NO, YES]),
+        ({"calibrated": 0.05}, [YES, YES, YES, YES, NO, NO, NO]),
+        ({"calibrated": -0.1}, [YES, YES, YES, NO, NO, YES, NO]),
+        ({"tem": -0.1}, [NO, NO, YES, YES, NO, NO, YES]),
+        ({"truncated_gumbel": -0.2}, [YES, YES, NO, YES, YES, NO, YES]),
+        ({"tight": 0.06}, [YES, YES, YES, YES, YES, YES, NO]),
     ],
 )
 def test_outcomes(changed, expected):
@@ -118,7 +125,7 @@ def test_nothing_to_compare():
     """Where two mechanisms have no point in common the table says so, and agrees with nothing."""
     rows = words.table(made_up(calibrated=0.0))
     assert all("no point at which both are known" in row.ours for row in rows)
-    assert [row.outcome for row in rows] == ["does not agree"] * 5
+    assert [row.outcome for row in rows] == ["does not agree"] * 7
     assert len(words.findings(made_up(calibrated=0.0))) == 1 + 4 + 4
 
 

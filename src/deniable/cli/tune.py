@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 
     from deniable.measure.tuning import Choice
     from deniable.space import Space
-    from deniable.words.documents import DocumentGuarantee
 
 _INDENT = "\n" + 15 * " "
-_SAMPLE = 2_000
-"""Rows, at most, on which --utility is tried."""
 
 
 class PriorChoice(enum.StrEnum):
@@ -75,7 +72,7 @@ def tune(
 
     from deniable.measure.labels import labels  # noqa: PLC0415
     from deniable.measure.tuning import tune_kept, tune_recovery, tune_utility  # noqa: PLC0415
-    from deniable.text.certificate import DELTA  # noqa: PLC0415
+    from deniable.words.documents import worst_loss  # noqa: PLC0415
 
     goals = {"recovery": recovery, "kept": kept, "utility": utility}
     given = {name: target for name, target in goals.items() if target is not None}
@@ -96,15 +93,11 @@ def tune(
         elif goal == "kept":
             choice = tune_kept(domain, target, mechanism=mechanism, prior=weights)
         elif coded is not None:
-            chosen = np.random.default_rng(0).permutation(len(texts))[:_SAMPLE]
-            # A class that is there once is either learned or tested.
-            chosen = chosen[np.bincount(coded.codes[chosen])[coded.codes[chosen]] > 1]
-            sample, codes = [texts[row] for row in chosen], coded.codes[chosen]
-            choice = tune_utility(domain, sample, codes, target, mechanism=mechanism, prior=weights)
+            choice = tune_utility(domain, texts, coded.codes, target, mechanism=mechanism, prior=weights)
         # What the certificate will say is found now, and kept in the cache.
         choice.mechanism.expected_kept()
         median = int(np.quantile(lengths, 0.5, method="lower"))
-        whole = choice.mechanism.document_guarantee(max(median, 1), DELTA)
+        whole = median * worst_loss(choice.mechanism)
     looked = prior is PriorChoice.INPUT or goal == "utility"
     for line in _lines(choice, goal, prior, whole, median):
         typer.echo(line)
@@ -136,7 +129,7 @@ def _words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int32], li
     return np.concatenate([text.words for text in cut]), [len(text.words) for text in cut]
 
 
-def _lines(choice: "Choice", goal: str, prior: PriorChoice, whole: "DocumentGuarantee", median: int) -> list[str]:
+def _lines(choice: "Choice", goal: str, prior: PriorChoice, whole: float, median: int) -> list[str]:
     """Return what was chosen, and what is known of it."""
     mechanism, verdict = choice.mechanism, choice.verdict
     under = "a public Zipf prior" if prior is PriorChoice.PUBLIC else "the words of this input"
@@ -151,10 +144,7 @@ def _lines(choice: "Choice", goal: str, prior: PriorChoice, whole: "DocumentGuar
         lines.append(
             f"utility        {100 * choice.reached:.1f} % accuracy, trained on private and tested on original texts"
         )
-    lines.append(
-        f"whole records  the median record, {median:,} words: epsilon {whole.pure.epsilon:,.3g}, or "
-        f"{whole.approximate.epsilon:,.3g} with delta {whole.approximate.delta:g}"
-    )
+    lines.append(f"whole records  the median record, {median:,} words: epsilon {whole:,.3g}")
     if goal == "utility" or prior is PriorChoice.INPUT:
         lines.append("chosen         from the private texts: the certificate must say so, and --chosen-from-data does")
     return lines

@@ -28,6 +28,8 @@ Family = Callable[[Space, float], Exponential]
 _SMALL = 2_000
 """Words of the part of a large space on which the search begins."""
 _DRAWS = 20_000
+_SAMPLE = 2_000
+"""Texts, at most, on which a utility is tried."""
 _DIGITS = 4
 _ROUGH = 1.01
 """Closeness from which on a part of the space says too little about the whole."""
@@ -155,8 +157,9 @@ def tune_utility(
 ) -> Choice:
     """Return the least epsilon found at which a classifier trained on private texts is accurate enough.
 
-    One privatization of the texts is tried at each epsilon, so that the choice is as uncertain as an accuracy
-    that is measured once. It is made from private data, which the guarantee does not cover.
+    At most 2,000 of the texts, drawn at random, are privatized once at each epsilon, so that the choice is as
+    uncertain as an accuracy that is measured once. Texts whose class no other of them has are left out. The choice
+    is made from private data, which the guarantee does not cover.
 
     Args:
         space: the domain.
@@ -166,17 +169,21 @@ def tune_utility(
         mechanism: as in `tune_recovery`.
         prior: of the attacker whose success is reported, as in `tune_recovery`.
         classifier: a name from `deniable.measure.classifiers.CLASSIFIERS`.
-        seed: public, of folds and noise.
+        seed: public, of sample, folds and noise.
 
     Raises:
         InputError: as in `tune_recovery`, or a target above the accuracy of learning from the original texts.
     """
     weights = public_prior(space, prior)
     positive("tune", "utility", target, upper=1.0)
+    chosen = np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE]
+    # A class that is there once is either learned or tested.
+    chosen = chosen[np.bincount(codes[chosen])[codes[chosen]] > 1]
+    sampled, classes = [texts[row] for row in chosen], codes[chosen]
 
     def accuracies(mechanisms: Sequence[WordMechanism]) -> list[float]:
-        private = {str(at): draws(one, texts, seed=seed).texts for at, one in enumerate(mechanisms)}
-        found = utilities(texts, private, codes, classifier=classifier, seed=seed)
+        private = {str(at): draws(one, sampled, seed=seed).texts for at, one in enumerate(mechanisms)}
+        found = utilities(sampled, private, classes, classifier=classifier, seed=seed)
         original = found["0"].original.value
         if original < target:
             raise InputError(
