@@ -199,7 +199,11 @@ def test_refusals(tune, refused, options, message):
         ("text,class\nthe food,a\nthe dog,a\n", (), "must hold at least 2 classes. Got only 'a'"),
         ("text,class\nthe food,a\nthe dog,\n", (), "has no label in row 2"),
         (reviews(6), ("--utility", "2"), "Got 2.0"),
-        ("text,class\nthe food,a\nthe dog,b\nthe cat,b\n", (), "5 folds need at least 5 rows. Got 2"),
+        (
+            "text,class\nthe food,a\nthe dog,b\nthe cat,b\n",
+            (),
+            "must hold 2 classes of 2 texts each, at least. Got 1 such",
+        ),
         ("text,class\n", (), "Got none, since there are no rows"),
         ("", (), "in.csv"),
         ("text,class\nzork,a\nblarg,b\n", (), "hold no word of the vocabulary"),

@@ -20,7 +20,7 @@ class Classifier(Protocol):
         """Learn from n texts and their classes (n,), which are numbers below ``classes``."""
 
     def probabilities(self, texts: Sequence[str]) -> Array:
-        """Return (n, classes) how likely each class is; zero for a class that was never seen."""
+        """Return (n, classes) how likely each class is; next to nothing for a class that was never seen."""
 
 
 class TfIdf:

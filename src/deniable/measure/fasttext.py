@@ -27,7 +27,8 @@ class _Net(nn.Module):
     def __init__(self, size: int, dimensions: int, classes: int, coins: torch.Generator) -> None:
         super().__init__()
         self.embeddings = nn.EmbeddingBag(size, dimensions, mode="mean", _weight=torch.empty(size, dimensions))
-        self.output = nn.Linear(dimensions, classes)
+        # Not the start of torch's own, which draws from its global generator.
+        self.output = nn.utils.skip_init(nn.Linear, dimensions, classes)  # type: ignore[no-untyped-call]
         with torch.no_grad():  # as fastText starts: small embeddings, no output weights
             self.embeddings.weight.uniform_(-1 / dimensions, 1 / dimensions, generator=coins)
             self.output.weight.zero_()

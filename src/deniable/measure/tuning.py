@@ -176,10 +176,15 @@ def tune_utility(
     """
     weights = public_prior(space, prior)
     positive("tune", "utility", target, upper=1.0)
-    chosen = np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE]
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE])
     # A class that is there once is either learned or tested.
     chosen = chosen[np.bincount(codes[chosen])[codes[chosen]] > 1]
     sampled, classes = [texts[row] for row in chosen], codes[chosen]
+    if len(np.unique(classes)) < 2:  # noqa: PLR2004 - one class leaves nothing to learn
+        raise InputError(
+            f"The labels must hold 2 classes of 2 texts each, at least. Got {len(np.unique(classes))} such among "
+            f"{len(texts):,} texts: name another column."
+        )
 
     def accuracies(mechanisms: Sequence[WordMechanism]) -> list[float]:
         private = {str(at): draws(one, sampled, seed=seed).texts for at, one in enumerate(mechanisms)}
