@@ -37,7 +37,7 @@ class Plan:
     folds: int = 5
     shadows: int = 16
     examples: int = 10
-    attacked: int = 250
+    attacked: int = 100
     members: int = 2_000
     rows: int = 5_000
     seed: int = 0
