@@ -104,7 +104,7 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
         (["--label", "one"], "'one' must hold at least 2 classes. Got only 'x'"),
         (["--label", "gap"], "'gap' has no label in row 2"),
         (["--author", "gap"], "'gap' has no label in row 2"),
-        (["--label", "kind", "--folds", "21"], "21 folds need at least 21 rows. Got 20"),
+        (["--label", "kind", "--folds", "21"], "21 folds need at least 21 rows that differ. Got 10"),
         (["--column", "none"], "no text"),
         (["--column", "odd"], "None of the 20 words of the texts is in the vocabulary"),
         (["--column", "txet"], "no column 'txet'"),

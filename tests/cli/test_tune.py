@@ -207,7 +207,7 @@ def test_refusals(tune, refused, options, message):
         ("text,class\n", (), "Got none, since there are no rows"),
         ("", (), "in.csv"),
         ("text,class\nzork,a\nblarg,b\n", (), "hold no word of the vocabulary"),
-        ("text,class\n" + "the food,a\nthe food,b\n" * 20, ("--utility", "0.95"), "must be at most 0.5"),
+        ("text,class\n" + "the food,a\nthe food,b\n" * 20, ("--utility", "0.95"), "at least 5 rows that differ. Got 1"),
     ],
 )
 def test_tables_that_will_not_do(tune, refused, table, options, message):

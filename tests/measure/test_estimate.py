@@ -172,3 +172,11 @@ def test_as_text():
     assert found.percent() == "25.0 % (12.3 to 50.0)"
     assert (str(exact(0.25)), exact(0.25).percent()) == ("0.25 (exact)", "25.0 %")
     assert dataclasses.replace(found, count=0).percent() == "25.0 %"
+
+
+@pytest.mark.parametrize("count", [4, 5, 9, 100, 10_000])
+def test_a_difference_of_minus_one(count):
+    """Rounding does not spoil the interval where one side is always right and the other never."""
+    found = paired_difference(np.zeros(count, dtype=bool), np.ones(count, dtype=bool))
+    assert found.value == found.low == -1
+    assert -1 < found.high < 0

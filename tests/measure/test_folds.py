@@ -61,3 +61,13 @@ def test_columns_that_do_not_match():
         check_texts(["a", "b"], {}, 3)
     with pytest.raises(InputError, match=r"^The 'x' texts have none in row 2: leave that row out everywhere\.$"):
         check_texts(["a", "b"], {"x": ["c", None]}, 2)
+
+
+def test_equal_texts_are_dealt_out_together():
+    """No text is tested by who has learned an equal one; empty texts, which teach nothing, are spread."""
+    texts = [f"text {row % 20}" for row in range(60)] + [""] * 10
+    codes = np.array([row % 2 for row in range(20)] * 3 + [0, 1] * 5)
+    for split in deal(codes, 5, 0, texts):
+        learned = {texts[row] for row in split.train}
+        assert not {texts[row] for row in split.test if texts[row]} & learned
+        assert "" in learned

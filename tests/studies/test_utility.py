@@ -132,9 +132,9 @@ def test_the_table_shows_the_numbers():
     shown = [row.ours for row in words.table(data)]
     assert shown[0] == "88.0 % (87.0 to 89.0); AUC 0.550 (0.540 to 0.560)."
     assert shown[1] == "52.0 % (51.0 to 53.0); 25 % of words are kept."
-    assert shown[4] == "TEM is ahead at 1 of 2, by 23.0 points at most."
+    assert shown[4] == "TEM is ahead, by intervals that do not touch, at 1 of 2, by 23.0 points at most."
     assert shown[5] == "It is below at 1 of 1 such epsilons."
-    assert "AUC reaches 0.800 (0.790 to 0.810) (tem, epsilon 4)." in words.findings(data)[2]
+    assert "it reaches 0.800 (0.790 to 0.810) (tem, epsilon 4)." in words.findings(data)[2]
 
 
 def test_no_epsilon_of_four_or_more():

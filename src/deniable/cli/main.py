@@ -4,6 +4,7 @@ import io
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -66,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Every expected failure is one line on standard error that says what is wrong and how to mend it.
     """
     _prepare_streams()
+    # Remarks of libraries on how they compute; what a user must know is said in one line.
+    warnings.filterwarnings("ignore", module="sklearn")
     command = typer.main.get_command(app)
     try:
         code = command.main(

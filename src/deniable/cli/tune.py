@@ -86,8 +86,8 @@ def tune(
     coded = labels(table[label], label) if label else None
     with passes("tuning"):
         domain = build_space(space, metric)
-        words, lengths = _words(domain, texts)
-        weights = None if prior is PriorChoice.PUBLIC else np.bincount(words, minlength=len(domain))
+        counts, lengths = _words(domain, texts)
+        weights = None if prior is PriorChoice.PUBLIC else counts
         if goal == "recovery":
             choice = tune_recovery(domain, target, mechanism=mechanism, prior=weights)
         elif goal == "kept":
@@ -116,8 +116,8 @@ def tune(
     typer.echo(f"run            {shlex.join(command)} --output OUTPUT")
 
 
-def _words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int32], list[int]]":
-    """Return the numbers of all words of the texts, the public word for unknown ones, and how many each text has."""
+def _words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int64], list[int]]":
+    """Return how often the texts hold each word of the space (n,), and how many words each text has."""
     import numpy as np  # noqa: PLC0415
 
     from deniable.text.tokens import Lexer  # noqa: PLC0415
@@ -126,7 +126,8 @@ def _words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int32], li
     cut = [lexer.lex(text) for text in texts]
     if sum(len(text.words) - text.unknown for text in cut) == 0:
         raise InputError("The texts hold no word of the vocabulary: name another column, or another --space.")
-    return np.concatenate([text.words for text in cut]), [len(text.words) for text in cut]
+    known = np.concatenate([np.delete(text.words, text.stand_ins) for text in cut])
+    return np.bincount(known, minlength=len(space)), [len(text.words) for text in cut]
 
 
 def _lines(choice: "Choice", goal: str, prior: PriorChoice, whole: float, median: int) -> list[str]:

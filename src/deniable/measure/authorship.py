@@ -90,7 +90,7 @@ def authorships(
     """
     check_texts(texts, privates, len(authors))
     rows, codes = _attacked(authors)
-    splits = deal(codes, folds, seed)
+    splits = deal(codes, folds, seed, [texts[row] for row in rows])
     columns = [[column[row] for row in rows] for column in (texts, *privates.values())]
     original, *others = each(_counted, columns)
     trials = [_trial(original, [original, *others], codes), *(_trial(other, [other], codes) for other in others)]
@@ -126,7 +126,9 @@ def _attacked(authors: Sequence[str | None]) -> tuple[Rows, Codes]:
 
 def _counted(column: Sequence[str]) -> Counts:
     """Count once for all folds what styles are read from: hashing needs no vocabulary, so nothing is learned."""
-    return tuple(HashingVectorizer(**_HASHED, **view).transform(column) for view in _VIEWS)
+    # A lone surrogate cannot be hashed, and stands for no character.
+    written = [text.encode("utf-8", "replace").decode("utf-8") for text in column]
+    return tuple(HashingVectorizer(**_HASHED, **view).transform(written) for view in _VIEWS)
 
 
 def _trial(learned: Counts, versions: Sequence[Counts], codes: Codes) -> Trial:

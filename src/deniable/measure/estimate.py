@@ -167,7 +167,10 @@ def paired_difference(first: npt.ArrayLike, second: npt.ArrayLike, confidence: f
         """Say by how much the squared score of a true difference exceeds its limit."""
         half = (2 * count - gained + lost) * difference - gained - lost
         product = 8 * count * lost * difference * (1 - difference)
-        rest = (np.sqrt(half**2 + product) - half) / (4 * count)  # the likeliest share won by the second alone
+        # Rounding can leave a little less than nothing at a difference of -1.
+        rest = (np.sqrt(max(half**2 + product, 0.0)) - half) / (
+            4 * count
+        )  # the likeliest share won by the second alone
         spread = 2 * rest + difference * (1 - difference)
         return float((gained - lost - count * difference) ** 2 - limit**2 * count * spread)
 

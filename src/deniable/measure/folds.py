@@ -28,8 +28,8 @@ Trial = Callable[[Split], list[Hits]]
 table: for each version (tested rows,) whether it was right."""
 
 
-def deal(codes: Codes, folds: int, seed: int) -> list[Split]:
-    """Return one split a fold, each class dealt out evenly over the folds.
+def deal(codes: Codes, folds: int, seed: int, texts: Sequence[str] | None = None) -> list[Split]:
+    """Return one split a fold, each class dealt out evenly over the folds, and equal texts into one.
 
     Unlike scikit-learn's stratified folds it takes classes with fewer rows than folds: those are spread over as
     many folds as they have rows.
@@ -38,18 +38,29 @@ def deal(codes: Codes, folds: int, seed: int) -> list[Split]:
         codes: (n,) classes.
         folds: how many, from 2 to n.
         seed: public; the order of the rows within a class follows from it.
+        texts: (n,) what is learned; rows with equal texts are dealt out together, so that none is tested by who
+            has learned it. None where all differ.
 
     Raises:
-        InputError: fewer than 2 folds, or fewer rows than folds.
+        InputError: fewer than 2 folds, or fewer different rows than folds.
     """
     if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:  # noqa: PLR2004 - one fold trains on nothing
         raise bad_parameter("the measure", "folds", "an integer from 2 on", folds)
-    if len(codes) < folds:
-        raise InputError(f"{folds} folds need at least {folds} rows. Got {len(codes)}: give more rows or fewer folds.")
-    order = np.random.default_rng(seed).permutation(len(codes))
-    order = order[np.argsort(codes[order], kind="stable")]
-    fold = np.empty(len(codes), dtype=np.int64)
-    fold[order] = np.arange(len(codes)) % folds
+    # Empty texts teach nothing, and are not held together.
+    alike: dict[object, int] = {}
+    names = range(len(codes)) if texts is None else [text or row for row, text in enumerate(texts)]
+    kind = np.array([alike.setdefault(name, len(alike)) for name in names], dtype=np.int64)
+    firsts = np.unique(kind, return_index=True)[1]
+    if len(firsts) < folds:
+        rows = "rows that differ" if len(firsts) < len(codes) else "rows"
+        raise InputError(
+            f"{folds} folds need at least {folds} {rows}. Got {len(firsts)}: give more rows or fewer folds."
+        )
+    order = np.random.default_rng(seed).permutation(len(firsts))
+    order = order[np.argsort(codes[firsts][order], kind="stable")]
+    dealt = np.empty(len(firsts), dtype=np.int64)
+    dealt[order] = np.arange(len(firsts)) % folds
+    fold = dealt[kind]
     return [Split(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(folds)]
 
 

@@ -30,7 +30,7 @@ def crossing(
         values: a share in [0, 1] that grows with a positive parameter.
         target: in (0, 1).
         start: a parameter to begin with.
-        points: evaluated in the first round, an odd number.
+        points: evaluated in the first round, an odd number; 1 where several at once save nothing.
         close: largest ratio of the two parameters, > 1.
         what: is searched, for messages.
 
@@ -53,7 +53,8 @@ def crossing(
         else:
             before, width = width, math.log(high / low)
             stalled = width > _STALLED * before
-            evaluate([math.sqrt(low * high)] if stalled else _between(tried, low, high, target, close))
+            between = _between(tried, low, high, target, close)
+            evaluate([math.sqrt(low * high)] if stalled else between if points > 1 else between[1:3])
     reached = ", ".join(
         f"{value:.3g} at {parameter:.3g}" for parameter, value in sorted(tried.items())[:: max(len(tried) - 1, 1)]
     )
@@ -78,7 +79,7 @@ def _beyond(tried: dict[float, float], target: float, *, up: bool) -> float:
 
 
 def _between(tried: dict[float, float], low: float, high: float, target: float, close: float) -> list[float]:
-    """Return two parameters strictly between, on both sides of where the crossing is expected.
+    """Return four parameters strictly between, two on each side of where the crossing is expected, near and far.
 
     It is expected where the parabola through the three nearest points, of log-parameter against log-odds, says;
     how far off that may be is judged by what the straight line through two of them says.
@@ -93,7 +94,8 @@ def _between(tried: dict[float, float], low: float, high: float, target: float, 
         curved = straight if left < straight < right else (left + right) / 2
     margin = min(max(0.1 * abs(curved - straight), 0.45 * math.log(close)), 0.25 * width)
     at = min(max(curved, left + 1.01 * margin), right - 1.01 * margin)
-    return [math.exp(at - margin), math.exp(at + margin)]
+    far = [max(at - 5 * margin, (left + at - margin) / 2), min(at + 5 * margin, (right + at + margin) / 2)]
+    return [math.exp(log) for log in (far[0], at - margin, at + margin, far[1])]
 
 
 def _inverse(tried: dict[float, float], points: Sequence[float], aim: float) -> float:

@@ -69,7 +69,7 @@ def similarity(space: Space, texts: Sequence[str], drawn: Drawn, *, tagger: Tagg
         unchanged=clustered_share(*_per_text(row_of, kept)),
         moved=_moved(space, drawn, row_of),
         cosine=_cosine(before, after),
-        unrelated=_cosine(before, np.roll(after, -1, axis=0)) if len(texts) > 1 else None,
+        unrelated=_unrelated(before, after),
         overlap=_overlap(space, spelled, drawn),
         parts=_parts(spelled, kept, row_of, tagger) if tagger else {},
         texts=int((lengths > 0).sum()),
@@ -119,6 +119,14 @@ def _cosine(before: Array, after: Array) -> Estimate:
     lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
     products = np.einsum("rd,rd->r", before, after)[lengths > 0] / lengths[lengths > 0]
     return mean(np.clip(products, -1.0, 1.0), within=(-1.0, 1.0))
+
+
+def _unrelated(before: Array, after: Array) -> Estimate | None:
+    """Return the mean cosine between a text and the private version of the next one that has words, if there is one."""
+    filled = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1) > 0
+    if filled.sum() < 2:  # noqa: PLR2004 - a text and the next
+        return None
+    return _cosine(before[filled], np.roll(after[filled], -1, axis=0))
 
 
 def _overlap(space: Space, spelled: Sequence[Sequence[str]], drawn: Drawn) -> Estimate:

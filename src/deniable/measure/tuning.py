@@ -20,6 +20,7 @@ from deniable.verdict import Verdict
 from deniable.words import MECHANISMS, TEM, WordMechanism, auto
 from deniable.words.calibration import calibrated
 from deniable.words.exponential import Exponential, normalisers, prove
+from deniable.words.law import zipf
 from deniable.words.outcomes import outcomes
 from deniable.words.recovery import Prior, public_prior
 from deniable.words.weights import DENSE
@@ -31,7 +32,7 @@ _DRAWS = 20_000
 _SAMPLE = 2_000
 """Texts, at most, on which a utility is tried."""
 _DIGITS = 4
-_ROUGH = 1.01
+_ROUGH = 1.02
 """Closeness from which on a part of the space says too little about the whole."""
 _HUGE = 1e12
 """An epsilon above the least one of any mechanism."""
@@ -114,10 +115,10 @@ def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior
         )
 
     def of_laws(domain: Space, laws: Sequence[Exponential]) -> list[float]:
-        own = weights if domain is space else _part_of(space, domain, weights)
+        own = weights if domain is space else zipf(len(domain))  # a part, where the search begins
         return [recovered for _, recovered in _of_laws(domain, laws, own)]
 
-    aim = _Aim(target, True, of_laws, lambda one: _outcomes(one, weights)[0].high, 1.002)  # noqa: FBT003 - at most
+    aim = _Aim(target, True, of_laws, lambda one: _outcomes(one, weights)[0].high, 1.004)  # noqa: FBT003 - at most
     return _chosen(space, mechanism, aim, weights)
 
 
@@ -137,10 +138,10 @@ def tune_kept(space: Space, target: float, *, mechanism: str = "auto", prior: Pr
     positive("tune", "kept", target, upper=1.0)
 
     def of_laws(domain: Space, laws: Sequence[Exponential]) -> list[float]:
-        own = weights if domain is space else _part_of(space, domain, weights)
+        own = weights if domain is space else zipf(len(domain))  # a part, where the search begins
         return [float(own @ kept) for kept, _ in _of_laws(domain, laws, own)]
 
-    aim = _Aim(target, False, of_laws, lambda one: _outcomes(one, weights)[1].low, 1.002)  # noqa: FBT003 - at least
+    aim = _Aim(target, False, of_laws, lambda one: _outcomes(one, weights)[1].low, 1.004)  # noqa: FBT003 - at least
     return _chosen(space, mechanism, aim, weights)
 
 
@@ -230,7 +231,7 @@ def _tuned(space: Space, name: str, aim: _Aim, prior: Array) -> Choice:
     else:
         start = _start(space, family, aim)
         values = _jointly(space, family, aim)
-        found = crossing(values, aim.target, start=start, points=3, close=aim.close, what=name)
+        found = crossing(values, aim.target, start=start, points=7, close=aim.close, what=name)
         epsilon = found[0 if aim.at_most else 1]
         if name == "calibrated":
             scale, epsilon = epsilon, prove(space, Exponential(epsilon)).epsilon
@@ -267,16 +268,9 @@ def _start(space: Space, family: Family, aim: _Aim) -> float:
         low, _ = crossing(
             _jointly(part, family, aim), aim.target, start=_typical(part), points=1, close=1.1, what="a part"
         )
-    except InputError:  # the part's most frequent words may take more than the target blindly
-        return _typical(space)
+    except InputError:  # in so small a part a blind guess may take more than the target
+        return _typical(space) / 2
     return low * float(np.log(len(space.points)) / np.log(_SMALL))
-
-
-def _part_of(space: Space, part: Space, prior: Array) -> Array:
-    """Return the prior over the words of a part of the space."""
-    own = prior[[space.index[word] for word in part.words]]
-    shares: Array = own / own.sum() if own.any() else np.full(len(part), 1 / len(part))
-    return shares
 
 
 def _jointly(space: Space, family: Family, aim: _Aim) -> Values:

@@ -89,7 +89,7 @@ def utilities(
             f"Every class needs at least 2 rows. {(counts == 1).sum()} have 1, that of row {alone + 1} among them: "
             "leave such rows out, or merge their classes."
         )
-    splits = deal(labels, folds, seed)
+    splits = deal(labels, folds, seed, texts)
     return _utilities(texts, privates, labels, splits, classifier, seed, folds)
 
 

@@ -25,7 +25,7 @@ class Ledger:
     Args:
         path: of the file; None keeps nothing.
         parameters: what the run depends on.
-        force: begin anew, whatever is there.
+        force: begin anew where the file is of another run, in place of an error.
 
     Raises:
         InputError: the file is of a run with other parameters, or cannot be read.
@@ -39,10 +39,13 @@ class Ledger:
         self._head = json.loads(json.dumps(parameters or {}))
         if path is None:
             return
-        if force:
-            path.unlink(missing_ok=True)
         if path.exists():
-            self._found = self._read(path)
+            try:
+                self._found = self._read(path)
+            except InputError:
+                if not force:
+                    raise
+                path.unlink()
 
     def __len__(self) -> int:
         """Return the number of results that are kept."""

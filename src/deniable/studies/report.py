@@ -21,6 +21,7 @@ from deniable.verdict import finite
 
 ENDINGS = (".json", ".png", ".md")
 _DPI = 110
+_DATA = {".parquet", ".npz"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,6 +76,7 @@ def conduct(
         "version": __version__,
         "seed": setting.seed,
         "data": str(setting.data and setting.data.resolve()),
+        "files": _files(setting.data),
         **{f"size {name}": value for name, value in dataclasses.asdict(chosen).items()},  # type: ignore[call-overload]
     }
     ledger = Ledger(unfinished(study.name, folder), parameters, force=force)
@@ -111,6 +113,14 @@ def conduct(
     ledger.close()
     numbers_at, figure_at, table_at = paths
     return Report(numbers_at, figure_at, table_at, result, seconds)
+
+
+def _files(folder: Path | None) -> list[tuple[str, int, int]]:
+    """Return names, sizes and times of the data sets of a folder: what tells that they are still the same."""
+    if folder is None or not folder.is_dir():
+        return []
+    found = [(path.name, path.stat()) for path in sorted(folder.iterdir()) if path.suffix in _DATA]
+    return [(name, about.st_size, about.st_mtime_ns) for name, about in found]
 
 
 def unfinished(name: str, folder: Path) -> Path:

@@ -96,15 +96,25 @@ def normalisers(space: Space, laws: Sequence[Exponential], workers: int | None =
     return out
 
 
-def log_normalisers(space: Space, law: Exponential, workers: int | None = None) -> Array:
-    """Return ln Z (number of points,), kept in the cache where the metric has a name."""
+def log_normalisers(space: Space, law: Exponential, workers: int | None = None, *, anew: bool = False) -> Array:
+    """Return ln Z (number of points,), kept in the cache where the metric has a name.
+
+    Args:
+        space: the domain.
+        law: of the family.
+        workers: threads.
+        anew: do not read them from the cache.
+    """
 
     def compute() -> Array:
         return np.log(law.normalisers(space, workers))
 
     if not space.metric.builtin:
         return compute()
-    return remember_array(f"logs-{space.fingerprint}-{law.fingerprint}", (len(space.points),), compute)
+    name = f"logs-{space.fingerprint}-{law.fingerprint}"
+    return remember_array(
+        name, (len(space.points),), compute, lambda found: not anew and bool(np.isfinite(found).all())
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,7 +144,8 @@ def extremes(space: Space, law: Exponential, workers: int | None = None) -> list
         NotTractable: the rounding of the space's metric is unknown.
     """
     slack, blur = rounding(space, law), space.distance_error
-    logs = np.log(law.normalisers(space, workers))
+    # Computed anew for a proof, and kept for what needs them after it.
+    logs = log_normalisers(space, law, workers, anew=True)
 
     def visit(rows: slice, columns: slice, distances: Array) -> Extreme:
         at = (rows.start, columns.start)

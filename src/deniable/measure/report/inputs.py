@@ -108,7 +108,7 @@ def prepared(
         if column is not None and len(column) != count:
             raise InputError(f"{count} texts need as many {name}. Got {len(column)}: give one for each text.")
     rows = _sample(np.arange(count), plan.rows, plan.seed)
-    learned, codes = _classes(classes, rows, plan)
+    learned, codes = _classes(classes, [texts[row] or "" for row in rows], rows, plan)
     written = None if authors is None else [authors[row] for row in rows]
     if written is not None:
         _check_authors(written, plan)
@@ -137,7 +137,9 @@ def check_plan(plan: Plan) -> None:
             )
 
 
-def _classes(given: Sequence[str | None] | Labels | None, rows: Rows, plan: Plan) -> tuple[Rows, Codes]:
+def _classes(
+    given: Sequence[str | None] | Labels | None, texts: Sequence[str], rows: Rows, plan: Plan
+) -> tuple[Rows, Codes]:
     """Return which of the rows have a class with another row, and their classes numbered anew."""
     if given is None:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -146,7 +148,7 @@ def _classes(given: Sequence[str | None] | Labels | None, rows: Rows, plan: Plan
     codes = np.unique(found[kept], return_inverse=True)[1].astype(np.int64)
     if not len(codes) or codes.max() < 1:
         raise InputError("The labels must have at least 2 classes with 2 rows each: give more rows.")
-    deal(codes, plan.folds, plan.seed)
+    deal(codes, plan.folds, plan.seed, [texts[row] for row in kept.tolist()])
     if len(kept) < _FEWEST_RECORDS:
         raise InputError(f"Classifiers need at least {_FEWEST_RECORDS} labelled rows. Got {len(kept)}: give more rows.")
     return kept, codes

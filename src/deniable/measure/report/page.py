@@ -63,8 +63,9 @@ def _which(survey: Survey) -> str:
     safe = list(itertools.takewhile(lambda it: it.strongest.high <= _MANY, survey.readings))
     text = (
         f"An attacker who sees the private texts named {_percent(least.strongest)} of the original words at epsilon "
-        f"{least.epsilon:g} and {_percent(most.strongest)} at epsilon {most.epsilon:g}; with no text at all, the most "
-        f"frequent word guessed everywhere is right for about {100 * survey.blind:.1f} %. "
+        f"{least.epsilon:g} and {_percent(most.strongest)} at epsilon {most.epsilon:g}. (In public text, with words as "
+        f"frequent as Zipf's law says, who sees nothing and always says the most frequent one names "
+        f"{100 * survey.blind:.1f} %; in this table that share is another.) "
     )
     if len(survey.readings) == 1:
         text = (
@@ -74,7 +75,7 @@ def _which(survey: Survey) -> str:
     if safe:
         text += f"Up to epsilon {safe[-1].epsilon:g} it was fewer than one word in ten. "
     else:
-        text += "At every epsilon measured it was about one word in ten, or more. "
+        text += "That it was fewer than one word in ten cannot be said of any epsilon measured. "
     bad = [f"{reading.epsilon:g}" for reading in survey.readings if reading.promise.standing == "refuted"]
     if bad:
         text += f"The guarantee is refuted at epsilon {', '.join(bad)}: take another mechanism. "

@@ -1,6 +1,7 @@
 """Whole columns of a table in memory, for measuring: texts, labels, authors."""
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -92,4 +93,6 @@ def _plain(value: Any, column: str, layout: Layout) -> str | None:  # noqa: ANN4
     if isinstance(value, bytes | list | dict):
         got = repr(value)[:40]
         raise InputError(f"The column {column!r} of {layout.name} holds {got}, no text: convert it to strings.")
+    if isinstance(value, float) and math.isnan(value):
+        return None
     return None if value is None else str(value)
