@@ -104,3 +104,15 @@ def test_majority_is_of_the_attacked():
     rows = np.arange(40)
     found = authorship(noise(40), noise(40), ["a" if row < 30 else "b" for row in rows])
     assert found.majority == 0.75
+
+
+def test_a_lone_surrogate():
+    """A character that is half of one does not stop the attack."""
+    texts = [f"{text} {row}" for row in range(4) for text in ("the \ud800 cat", "a dog")]
+    assert authorship(texts, texts, list("abababab"), folds=2).texts == 8
+
+
+def test_one_text_each():
+    """Where every author has written but one text, many times over, no attacker has read it before."""
+    texts = ["the cat", "a dog"] * 4
+    assert authorship(texts, texts, list("abababab"), folds=2).ceiling.value == 0

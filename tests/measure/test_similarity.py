@@ -135,3 +135,13 @@ def test_what_does_not_match(small_space):
         similarity(small_space, ["qqq zzz"], draws(mechanism, ["qqq zzz"], seed=1))
     with pytest.raises(InputError, match="None of the 0 words"):
         similarity(small_space, [""], draws(mechanism, [""], seed=1))
+
+
+def test_every_other_text_empty(small_space):
+    """Where texts alternate with empty ones the unrelated pair is the next text that has words."""
+    texts = [text for word in SMALL_WORDS[:10] for text in (word, "")]
+    found = similarity(small_space, texts, draws(dn.TEM(small_space, epsilon=1.0), texts, seed=0))
+    assert found.unrelated is not None
+    assert found.unrelated.count == 10
+    alone = [SMALL_WORDS[0], "", ""]
+    assert similarity(small_space, alone, draws(dn.TEM(small_space, epsilon=1.0), alone, seed=0)).unrelated is None

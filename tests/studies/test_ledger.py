@@ -102,12 +102,12 @@ def test_files_that_are_none(path, content):
 
 
 def test_force_begins_anew(path):
-    """With force nothing that was kept counts, whatever it is of."""
+    """With force nothing that another run has kept counts; what this one has kept does."""
     Ledger(path, {"seed": 1}).remember("one", lambda: 1)
     ledger = Ledger(path, PARAMETERS, force=True)
     assert len(ledger) == 0
     assert ledger.remember("one", lambda: 2) == 2
-    assert Ledger(path, PARAMETERS).remember("one", late) == 2
+    assert Ledger(path, PARAMETERS, force=True).remember("one", late) == 2
 
 
 def test_without_a_path(tmp_path, monkeypatch):
