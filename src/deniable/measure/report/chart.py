@@ -12,7 +12,7 @@ from html import escape
 from deniable.measure.estimate import Estimate
 from deniable.measure.report.axes import LETTER, Axis, measured, rounded
 
-_WIDTH, _PLOT, _LEFT, _RIGHT, _BOTTOM, _ROW, _TOP = 400.0, 200.0, 50.0, 22.0, 44.0, 17.0, 12.0
+_WIDTH, _PLOT, _LEFT, _RIGHT, _BOTTOM, _ROW, _TOP = 400.0, 200.0, 62.0, 22.0, 44.0, 17.0, 12.0
 """User units: width of the picture, height of the plot, its margins, one line of the legend, space above the plot."""
 _MARK = 3.6
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
