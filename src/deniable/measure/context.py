@@ -21,7 +21,7 @@ from deniable.words import WordMechanism
 BEAM, CANDIDATES = 32, 64
 WEIGHTS = (0.3, 0.5, 0.7, 0.85, 1.0)
 """Weights of the language model that the attacker tries; 0 would be the attacker without context."""
-_TUNING = 3_000
+_TUNING = 2_000
 """Words, at most, of the texts on which he tries them."""
 _MARGIN = 12.0
 """Nats below the likeliest candidate, by its score without context, from which one is left out."""

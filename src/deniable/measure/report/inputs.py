@@ -37,8 +37,8 @@ class Plan:
     folds: int = 5
     shadows: int = 16
     examples: int = 10
-    attacked: int = 100
-    members: int = 2_000
+    attacked: int = 80
+    members: int = 500
     rows: int = 5_000
     seed: int = 0
 
