@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.options import Mechanism, MetricName, SpaceSource, build_mechanism, unknown_name
+from deniable.cli.options import (
+    Delimiter,
+    FormatName,
+    Mechanism,
+    MetricName,
+    SpaceSource,
+    build_mechanism,
+    unknown_name,
+)
 from deniable.cli.progress import passes
 from deniable.cli.tables import Form, read_public, read_table
 from deniable.errors import InputError
@@ -57,12 +65,8 @@ def measure(
     examples: Annotated[int, typer.Option(help="Rows shown as they were and as they became.")] = 10,
     limit: Annotated[int, typer.Option(metavar="ROWS", help="Rows measured, at most; drawn at random.")] = 5_000,
     seed: Annotated[int, typer.Option(help="Public seed; the figures follow from it.")] = 0,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default from the ending.")
-    ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Of csv and tsv.  [default: , and tab]", show_default=False)
-    ] = None,
+    format_: FormatName = None,
+    delimiter: Delimiter = None,
     encoding: Annotated[str, typer.Option(help="Of the input and of the public texts.")] = "utf-8",
     force: Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")] = False,  # noqa: FBT002
 ) -> None:

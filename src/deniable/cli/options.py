@@ -31,6 +31,10 @@ SpaceSource = Annotated[
         help="glove (50,000 words that come with deniable), or a file: GloVe or word2vec text, word2vec .bin, .npz.",
     ),
 ]
+FormatName = Annotated[
+    str | None, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default from the ending.")
+]
+Delimiter = Annotated[str | None, typer.Option(help="Of csv and tsv.  [default: , and tab]", show_default=False)]
 MetricName = Annotated[str, typer.Option("--metric", help="euclidean, manhattan, chebyshev or angular.")]
 
 

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.cli.key import read_key
-from deniable.cli.options import Epsilon, Mechanism, MetricName, SpaceSource, build_mechanism, read_words
+from deniable.cli.options import (
+    Delimiter,
+    Epsilon,
+    FormatName,
+    Mechanism,
+    MetricName,
+    SpaceSource,
+    build_mechanism,
+    read_words,
+)
 from deniable.cli.progress import bytes_read, passes
 from deniable.cli.tables import delimiter_of
 from deniable.errors import InputError
@@ -64,12 +73,8 @@ def privatize(
         CaseChoice, typer.Option(help="lower, or copy the capitals of the private text, which then show.")
     ] = CaseChoice.LOWER,
     keep: Annotated[Path | None, typer.Option(help="File of public words, one a line, that pass through.")] = None,
-    format_: Annotated[
-        str | None, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default from the ending.")
-    ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Of csv and tsv.  [default: , and tab]", show_default=False)
-    ] = None,
+    format_: FormatName = None,
+    delimiter: Delimiter = None,
     encoding: Annotated[str, typer.Option(help="Of the input and the output.")] = "utf-8",
     workers: Annotated[
         int | None,

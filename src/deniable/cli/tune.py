@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.options import MetricName, SpaceSource, build_space
+from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, build_space
 from deniable.cli.progress import passes
 from deniable.cli.tables import Form, read_table
 from deniable.errors import InputError
@@ -55,12 +55,8 @@ def tune(
     ] = PriorChoice.PUBLIC,
     space: SpaceSource = "glove",
     metric: MetricName = "euclidean",
-    format_: Annotated[
-        str | None, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default from the ending.")
-    ] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="Of csv and tsv.  [default: , and tab]", show_default=False)
-    ] = None,
+    format_: FormatName = None,
+    delimiter: Delimiter = None,
     encoding: Annotated[str, typer.Option(help="Of the input.")] = "utf-8",
 ) -> None:
     """Choose epsilon by what it gives: an attacker's success, words kept, or the accuracy of a classifier.
