@@ -20,7 +20,7 @@ def study(
         Path | None, typer.Option(metavar="DIR", help="Folder with data sets, for studies that need one.")
     ] = None,
     quick: Annotated[  # noqa: FBT002 - a flag
-        bool, typer.Option("--quick", help="Smaller sizes: less than three minutes.")
+        bool, typer.Option("--quick", help="Smaller sizes: a few minutes.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,  # noqa: FBT002
     seed: Annotated[int, typer.Option(help="Public seed; the numbers follow from it.")] = 0,

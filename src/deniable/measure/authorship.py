@@ -89,7 +89,7 @@ def authorships(
             than folds.
     """
     check_texts(texts, privates, len(authors))
-    rows, codes = _attacked(authors)
+    rows, codes = attackable(authors)
     splits = deal(codes, folds, seed, [texts[row] for row in rows])
     columns = [[column[row] for row in rows] for column in (texts, *privates.values())]
     original, *others = each(_counted, columns)
@@ -111,8 +111,12 @@ def authorships(
     }
 
 
-def _attacked(authors: Sequence[str | None]) -> tuple[Rows, Codes]:
-    """Return the rows whose authors have at least two texts, and their authors' numbers."""
+def attackable(authors: Sequence[str | None]) -> tuple[Rows, Codes]:
+    """Return the rows whose authors have at least two texts, and their authors' numbers.
+
+    Raises:
+        InputError: a missing author, or fewer than 2 authors with 2 texts.
+    """
     codes = labels(authors, "author").codes
     counts = np.bincount(codes)
     if (counts > 1).sum() < 2:  # noqa: PLR2004 - one author alone leaves nothing to tell apart

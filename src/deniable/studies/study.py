@@ -84,7 +84,7 @@ class Study(Generic[Sizes]):
         summary: one line.
         paper: author, year, title and figure.
         full: sizes of the whole study.
-        quick: sizes of the same study in less than three minutes.
+        quick: sizes of the same study in a few minutes.
         run: from sizes and setting to the result; its long steps go through `deniable.parallel.each`.
         draw: from the result's data to a matplotlib figure.
     """

@@ -1,13 +1,13 @@
 """The columns that a survey measures, checked before any work is done."""
 
 import dataclasses
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError, bad_parameter
+from deniable.measure.authorship import attackable
 from deniable.measure.classifiers import CLASSIFIERS
 from deniable.measure.folds import deal
 from deniable.measure.labels import Codes, Labels, labels
@@ -111,7 +111,8 @@ def prepared(
     learned, codes = _classes(classes, [texts[row] or "" for row in rows], rows, plan)
     written = None if authors is None else [authors[row] for row in rows]
     if written is not None:
-        _check_authors(written, plan)
+        known, numbers = attackable(written)
+        deal(numbers, plan.folds, plan.seed, [texts[rows[place]] or "" for place in known.tolist()])
     return Inputs(rows, count, [texts[row] or "" for row in rows], learned, codes, written, plan.seed)
 
 
@@ -152,15 +153,3 @@ def _classes(
     if len(kept) < _FEWEST_RECORDS:
         raise InputError(f"Classifiers need at least {_FEWEST_RECORDS} labelled rows. Got {len(kept)}: give more rows.")
     return kept, codes
-
-
-def _check_authors(authors: Sequence[str | None], plan: Plan) -> None:
-    found = labels(authors, "author")
-    counts = Counter(found.codes.tolist())
-    often = [code for code in found.codes.tolist() if counts[code] > 1]
-    if len(set(often)) < 2:  # noqa: PLR2004 - one author alone leaves nothing to tell apart
-        raise InputError(
-            f"Attackers need at least 2 authors with 2 texts each. Got {len(set(often))} such among {len(counts)} "
-            "authors: give more texts of each, or name another column."
-        )
-    deal(np.array(often), plan.folds, plan.seed)
