@@ -58,6 +58,11 @@ def stream_start(key: bytes, *parts: str) -> bytes:
     return state.digest()
 
 
+def generator(key: bytes, *parts: str) -> np.random.Generator:
+    """Return numpy's generator over one AES-CTR stream, that of a key and the parts which name it."""
+    return np.random.Generator(AESCounter(key=np.frombuffer(stream_start(key, *parts), dtype=np.uint64)))
+
+
 class _Cipher:
     """AES-128 in counter mode under a run's key, at any counter."""
 

@@ -328,17 +328,38 @@ def test_the_zoo(call, monkeypatch):
     import dataclasses
 
     from deniable.auditing import zoo
+    from deniable.robust import zoo as images
 
+    monkeypatch.setattr(images, "ENTRIES", images.ENTRIES[:1])
     few = [entry for entry in ENTRIES if entry.name in ("adept", "copy", "public-seed", "laplace")]
     monkeypatch.setattr(zoo, "ENTRIES", tuple(few))
     result = call("audit", "--zoo")
     assert (result.code, result.err) == (0, "")
     rows = result.text.splitlines()
-    assert [row.split()[0] for row in rows[2:6]] == [entry.name for entry in few]
+    assert [row.split()[0] for row in rows[2:7]] == [*(entry.name for entry in few), "dpal-differences"]
     assert rows[-1] == "every verdict is as expected"
     wrong = dataclasses.replace(few[0], exact_status="proved")
     monkeypatch.setattr(zoo, "ENTRIES", (wrong,))
+    monkeypatch.setattr(images, "ENTRIES", ())
     result = call("audit", "--zoo", "--json")
     assert result.code == 1
     (read,) = json.loads(result.text)
     assert (read["mechanism"], read["expected"], read["exact"]["status"]) == ("adept", False, "refuted")
+
+
+def test_the_zoo_without_torch(call, monkeypatch):
+    """Without torch the other entries are audited, and one line says how many are left out and what they need."""
+    import importlib.util
+
+    from deniable.auditing import zoo
+    from deniable.cli.zoo import NEED_TORCH
+    from deniable.robust import zoo as images
+
+    assert len(images.ENTRIES) == NEED_TORCH
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "torch" else find(name, *more))
+    monkeypatch.setattr(zoo, "ENTRIES", tuple(entry for entry in ENTRIES if entry.name == "adept"))
+    result = call("audit", "--zoo")
+    assert result.code == 0
+    assert result.err == "7 entries need torch, and are left out: install deniable[train].\n"
+    assert "dpal" not in result.text

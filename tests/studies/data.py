@@ -1,8 +1,9 @@
-"""A small folder of data on which every study runs: reviews, pairs of sentences, and vectors of sixty words."""
+"""A small folder of data on which every study runs: reviews, pairs of sentences, vectors of sixty words, and digits."""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.datasets import load_digits
 
 from deniable.studies.gumbel.vocabularies import TABLES, VECTORS
 
@@ -27,6 +28,10 @@ def make(place):
         texts = {column: [" ".join(KNOWN["NLI"][20:]).title() + "!", None] for column in columns}
         texts[columns[0]][1] = f"{', '.join(KNOWN['NLI'][:20])} zzz"
         pq.write_table(pa.table(texts), place / file)
+    digits = load_digits()
+    pixels, labels = (digits.images * 255 / 16).round().astype(np.uint8), digits.target.astype(np.uint8)
+    halves = {"x_train": pixels[:300], "y_train": labels[:300], "x_test": pixels[300:500], "y_test": labels[300:500]}
+    np.savez(place / "mnist.npz", **halves)
     return place
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from deniable.studies import adept_sensitivity, frontier, gumbel_deniability, sanity_check, tem_utility
+from deniable.studies import adept_sensitivity, dpal_audit, frontier, gumbel_deniability, sanity_check, tem_utility
 
 SENSITIVITY = adept_sensitivity.Sizes(vectors=60, dimensions=(2, 8, 32), radii=(0.1, 1.0, 10.0), searched=(2, 4))
 CHECK = sanity_check.Sizes(
@@ -43,12 +43,16 @@ DENIABILITY = gumbel_deniability.Sizes(
     calibrated=(1.0, 5.0),
     tight=(4.0,),
 )
+DPAL = dpal_audit.Sizes(
+    batch=200, neurons=64, dense=16, differences=1_000, recoveries=10, steps=10, train=300, epochs=20
+)
 TINY = {
     "adept-sensitivity": SENSITIVITY,
     "sanity-check": CHECK,
     "tem-utility": UTILITY,
     "frontier": FRONTIER,
     "gumbel-deniability": DENIABILITY,
+    "dpal-audit": DPAL,
 }
 """Study -> sizes."""
 TINIER = {
@@ -57,5 +61,6 @@ TINIER = {
     "tem-utility": dataclasses.replace(UTILITY, epsilons=(2.0,), trials=1),
     "frontier": dataclasses.replace(FRONTIER, grid=(("tem", (2.0, 6.0)),), trials=1),
     "gumbel-deniability": dataclasses.replace(DENIABILITY, words=4, runs=20),
+    "dpal-audit": dataclasses.replace(DPAL, differences=500, epochs=2),
 }
 """Study -> sizes smaller still."""

@@ -1,10 +1,13 @@
 """The table of ``deniable audit --zoo``."""
 
+import importlib.util
 import math
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 if TYPE_CHECKING:
-    from deniable.auditing.zoo import Finding
+    from deniable.auditing.zoo import Entry, Finding
     from deniable.verdict import Verdict
 
 _HEAD = (
@@ -19,20 +22,34 @@ _HEAD = (
     "seconds",
     "as expected",
 )
+NEED_TORCH = 7
+"""Entries of `deniable.robust.zoo`, which cannot be counted without torch."""
+
+
+def entries() -> "tuple[Entry, ...]":
+    """Return all entries that can be audited here; say on stderr how many cannot."""
+    from deniable.auditing.zoo import ENTRIES  # noqa: PLC0415 - keeps --help fast
+
+    if importlib.util.find_spec("torch") is None:
+        typer.echo(f"{NEED_TORCH} entries need torch, and are left out: install deniable[train].", err=True)
+        return ENTRIES
+    from deniable.robust import zoo  # noqa: PLC0415 - torch is an extra, and slow to import
+
+    return (*ENTRIES, *zoo.ENTRIES)
 
 
 def run_zoo(seed: int) -> "list[Finding]":
     """Return the verdicts on every entry."""
-    from deniable.auditing.zoo import ENTRIES, examine  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing.zoo import examine  # noqa: PLC0415 - keeps --help fast
     from deniable.parallel import reporter, watched  # noqa: PLC0415
 
-    report = reporter()
-    found = []
-    report(0, len(ENTRIES))
-    for entry in ENTRIES:
+    report, every = reporter(), entries()
+    found: list[Finding] = []
+    report(0, len(every))
+    for entry in every:
         with watched(lambda done, total: None):  # noqa: ARG005 - one bar for the zoo, not one for each step
             found.append(examine(entry, seed))
-        report(len(found), len(ENTRIES))
+        report(len(found), len(every))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deniable.studies import adept_sensitivity, frontier, gumbel_deniability, sanity_check, tem_utility
+from deniable.studies import adept_sensitivity, dpal_audit, frontier, gumbel_deniability, sanity_check, tem_utility
 from deniable.studies.report import Report, conduct, unfinished
 from deniable.studies.study import Comparison, Result, Setting, Study
 
@@ -14,6 +14,7 @@ STUDIES: dict[str, Study[Any]] = {
         tem_utility.STUDY,
         frontier.STUDY,
         gumbel_deniability.STUDY,
+        dpal_audit.STUDY,
     )
 }
 """The registry: a new study is one new file and one more entry here."""

@@ -1,0 +1,65 @@
+"""Images read from whatever the user has: the kind is told by what is there."""
+
+import os
+import warnings
+from pathlib import Path
+
+from deniable.errors import InputError
+from deniable.robust.images.dataset import Dataset
+from deniable.robust.images.folder import read_members
+from deniable.robust.images.idx import is_idx, read_idx
+from deniable.robust.images.members import PARTS, in_folder, in_tar, in_zip
+from deniable.robust.images.npz import read_npz
+
+_TARS = (".tar", ".tar.xz", ".txz", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2")
+_KINDS = (
+    "a .npz with x_train, y_train, x_test and y_test; a folder, .zip or .tar(.xz, .gz, .bz2) with train/<class>/ "
+    "and test/<class>/ of .png or .jpg; or a folder with train-images-idx3-ubyte and its three companions"
+)
+
+
+def read_images(path: str | os.PathLike[str]) -> Dataset:
+    """Return the data set of a .npz, of a folder or archive of image files, or of four IDX files.
+
+    Args:
+        path: a file or folder, or what the names of four IDX files start with.
+
+    Raises:
+        InputError: the file cannot be read or holds no fit images and labels; the text starts with its path and
+            names the array or file within, the value, and the mend.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of decoders, about bytes that they read nevertheless or then refuse
+            return _read(Path(path), os.fspath(path))
+    except InputError as error:
+        raise InputError(f"{os.fspath(path)!r}: {error}") from None
+    except MemoryError:
+        raise InputError(f"{os.fspath(path)!r}: it does not fit into memory: give fewer or smaller images.") from None
+    except (OSError, ValueError) as error:  # ValueError of a path with a null byte
+        what, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
+        raise InputError(f"{os.fspath(path)!r}: {what or 'it'} cannot be read: {reason or error}.") from None
+
+
+def _read(path: Path, given: str) -> Dataset:
+    if path.is_dir():
+        prefix = os.path.join(given, "")  # noqa: PTH118 - a Path drops the slash that makes it a prefix
+        if is_idx(prefix):
+            return read_idx(prefix, path.resolve().name)
+        if any((path / part).is_dir() for part in PARTS):
+            return read_members(in_folder(path), path.resolve().name)
+        raise InputError(f"the folder holds no data set that is known. Give {_KINDS}.")
+    if not path.exists():
+        if is_idx(given):
+            return read_idx(given, path.name)
+        raise InputError("there is no such file or folder: check the path.")
+    name = path.name.lower()
+    if not path.is_file():
+        raise InputError(f"it is neither a file nor a folder. Give {_KINDS}.")
+    if name.endswith(".npz"):
+        return read_npz(path)
+    if name.endswith(".zip"):
+        return read_members(in_zip(path), path.name)
+    if name.endswith(_TARS):
+        return read_members(in_tar(path), path.name)
+    raise InputError(f"its ending is of no kind that is known. Give {_KINDS}.")

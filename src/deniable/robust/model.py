@@ -1,0 +1,156 @@
+"""A trained model: its network, its noise, and what is claimed of it and proved."""
+
+import dataclasses
+import io
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from deniable.errors import InputError
+from deniable.guarantees import ApproxDP, PureDP
+from deniable.robust.certificates import Certificate, certificate_from, certificate_to
+from deniable.robust.networks import Architecture, Network
+from deniable.robust.noise import Noise, noisy
+from deniable.robust.types import Scores
+from deniable.verdict import Verdict, Witness
+
+_FORMAT = "deniable-model/1"
+_BATCH = 1_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A classifier of images.
+
+    Attributes:
+        system: how it was trained, one of `deniable.robust.systems.SYSTEMS`.
+        architecture: of the network.
+        network: with its weights, in evaluation mode.
+        noises: what it adds at every call; none for a deterministic model.
+        guarantee: of the training records; None where nothing is claimed.
+        verdict: on that claim.
+        certificate: of its predictions; None where nothing is claimed.
+        facts: about the run, as JSON holds them; they go into the model card.
+    """
+
+    system: str
+    architecture: Architecture
+    network: Network
+    noises: tuple[Noise, ...]
+    guarantee: PureDP | ApproxDP | None
+    verdict: Verdict | None
+    certificate: Certificate | None
+    facts: dict[str, Any]
+
+    def scores(self, source: torch.Generator) -> Scores:
+        """Return the model as attacks and certificates see it, with noise from a generator."""
+        return lambda images: noisy(self.network, images, self.noises, source)
+
+    def predict(self, images: Tensor, source: torch.Generator, draws: int = 32) -> Tensor:
+        """Return the classes (n,) with the largest mean score over draws of the noise.
+
+        Args:
+            images: (n, channels, height, width), pixels in [0, 1].
+            source: generator of the noise.
+            draws: of the noise for each image; one is enough for a deterministic model.
+        """
+        return predict(self.scores(source), images, draws if self.noises else 1)
+
+
+def predict(scores: Scores, images: Tensor, draws: int) -> Tensor:
+    """Return the classes (n,) with the largest mean softmax score over calls of a model."""
+    found = []
+    with torch.inference_mode():
+        for batch in images.split(_BATCH):
+            total: Tensor | float = 0.0
+            for _ in range(draws):
+                total = total + scores(batch).softmax(1)
+            found.append(torch.as_tensor(total).argmax(1))
+    return torch.cat(found)
+
+
+def save(model: Model, path: Path) -> None:
+    """Write a model, whole or not at all, in a form that holds tensors, numbers and texts only."""
+    content = {
+        "format": _FORMAT,
+        "system": model.system,
+        "architecture": dataclasses.asdict(model.architecture),
+        "weights": {name: held.cpu() for name, held in model.network.state_dict().items()},
+        "noises": [noise.to_dict() for noise in model.noises],
+        "guarantee": _guarantee_to(model.guarantee),
+        "verdict": None if model.verdict is None else dataclasses.asdict(model.verdict),
+        "certificate": None if model.certificate is None else certificate_to(model.certificate),
+        "facts": model.facts,
+    }
+    held = io.BytesIO()
+    torch.save(content, held)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as stream:
+            stream.write(held.getbuffer())
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: Path) -> Model:
+    """Read a model that `save` wrote.
+
+    Raises:
+        InputError: no such file, or it is no model.
+    """
+    try:
+        held = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise InputError(f"There is no model {str(path)!r}: name the file that deniable train wrote.") from None
+    except Exception as error:  # noqa: BLE001 - whatever bytes there are
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"{str(path)!r} is no model: {reason}. Name the file that deniable train wrote.") from None
+    if not isinstance(held, dict) or held.get("format") != _FORMAT:
+        raise InputError(f"{str(path)!r} is no model of this version: name the file that deniable train wrote.")
+    try:
+        return _model(held)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"{str(path)!r} is a damaged model ({reason}): train it again.") from None
+
+
+def _model(held: dict[str, Any]) -> Model:
+    about = held["architecture"]
+    architecture = Architecture(**{**about, "shape": tuple(about["shape"])})
+    network = architecture.build(0)
+    network.load_state_dict(held["weights"])
+    verdict = held["verdict"]
+    if verdict is not None:
+        witness = verdict["witness"]
+        verdict = Verdict(**{**verdict, "witness": None if witness is None else Witness(**witness)})
+    return Model(
+        system=held["system"],
+        architecture=architecture,
+        network=network.eval(),
+        noises=tuple(Noise.from_dict(noise) for noise in held["noises"]),
+        guarantee=_guarantee_from(held["guarantee"]),
+        verdict=verdict,
+        certificate=None if held["certificate"] is None else certificate_from(held["certificate"]),
+        facts=held["facts"],
+    )
+
+
+def _guarantee_to(guarantee: PureDP | ApproxDP | None) -> dict[str, Any] | None:
+    if guarantee is None:
+        return None
+    return {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
+
+
+def _guarantee_from(held: dict[str, Any] | None) -> PureDP | ApproxDP | None:
+    if held is None:
+        return None
+    kinds: dict[str, type[PureDP | ApproxDP]] = {"PureDP": PureDP, "ApproxDP": ApproxDP}
+    fields = {name: value for name, value in held.items() if name != "kind"}
+    return kinds[held["kind"]](**fields)

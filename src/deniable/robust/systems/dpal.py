@@ -1,0 +1,188 @@
+"""DPAL as published (Phan et al. 2020, Algorithm 1). Its privacy claim and its certificate are refuted."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from deniable.errors import InputError
+from deniable.guarantees import PureDP
+from deniable.randomness import generator
+from deniable.robust.attacks import i_fgsm, mim, pgd
+from deniable.robust.certificates import DPALCertificate
+from deniable.robust.dpal.noise import Budget, shared
+from deniable.robust.dpal.objectives import adversarial_objective, class_objective, held, reconstruction_objective
+from deniable.robust.dpal.verdict import refuted
+from deniable.robust.model import Model
+from deniable.robust.networks import Network, last_layer
+from deniable.robust.noise import Noise, first_shape
+from deniable.robust.systems.plain import USES
+from deniable.robust.systems.system import Options, Prepared, System, Task
+from deniable.robust.training.plain import PlainRun
+from deniable.robust.types import Scores
+
+_FREE = (-torch.inf, torch.inf)
+"""Perturbed images have no bounds to stay in."""
+_LEAST_COLOUR = 2.0
+_ATTACK = 0.2
+"""mu in the certificate's Delta_r^x = mu d: the attack size of Figures 2 and 3, in pixels of [-1, 1]."""
+
+Crafting = Callable[[Scores, Tensor, Tensor, float, int, torch.Generator], Tensor]
+_ENSEMBLE: dict[str, Crafting] = {
+    "i-fgsm": lambda scores, images, labels, size, steps, _: i_fgsm(
+        scores, images, labels, size, bounds=_FREE, steps=steps
+    ),
+    "mim": lambda scores, images, labels, size, steps, _: mim(scores, images, labels, size, bounds=_FREE, steps=steps),
+    "pgd": lambda scores, images, labels, size, steps, source: pgd(
+        scores, images, labels, size, generator=source, bounds=_FREE, steps=steps
+    ),
+}
+"""A of Algorithm 1."""
+
+
+def _prepare(task: Task) -> Prepared:
+    """Build Algorithm 1, line by line.
+
+    Three things that the paper leaves open: descent is Adam's; the kernels of the first layer are held at the
+    1-norm with which the budget is computed; and layers are normalised by batch, as in the authors' code, without
+    which nothing is learnt under this noise, but by running statistics at inference.
+    """
+    architecture = task.architecture(normalised=True)
+    network = architecture.build(0).to(task.device)
+    hidden_shape = tuple(first_shape(network, task.images.pixels[:1].to(task.device))[1:])
+    budget, xi, psi = _settings(task, network, hidden_shape)
+    _begin(network, budget)
+
+    # Line 1: the noise is drawn once.
+    noise = shared(
+        budget, generator(task.key, "noise"), image=task.shape, hidden=hidden_shape, neurons=last_layer(network).in_features
+    )
+    at_input = noise.input.to(task.device) / 2  # pixels of [-1, 1] there, of [0, 1] here
+    at_hidden, at_label = noise.hidden.to(task.device), noise.label.to(task.device)
+    # Line 2: disjoint batches of m, fixed.
+    order = torch.from_numpy(generator(task.key, "batches").permutation(len(task.images.labels)))
+    batches = [chosen for chosen in order.split(int(budget.m)) if len(chosen) == int(budget.m)]
+
+    def perturbed(number: int) -> tuple[Tensor, Tensor]:
+        """Return x-bar, (m, c, h, w), and labels (m,) of a batch."""
+        chosen = batches[number % len(batches)]
+        return task.images.pixels[chosen].to(task.device) + at_input, task.images.labels[chosen].to(task.device)
+
+    def parts(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both objectives of perturbed images, (m,) and (m,): neither moves the other's parameters."""
+        first = network.first
+        pixels = 2 * images - 1
+        rebuilt = reconstruction_objective(
+            pixels, first.weight, at_hidden, stride=first.stride[0], padding=int(first.padding[0])
+        )
+        with torch.no_grad():
+            hidden = first(pixels) + at_hidden  # (m, maps, h', w')
+        last = network.rest[:-1](hidden)  # (m, |h_pi|), within [-1, 1]
+        chosen = functional.one_hot(labels, task.classes).to(last)
+        return rebuilt, class_objective(last, last_layer(network).weight.T, chosen, at_label)
+
+    def loss(number: int, source: torch.Generator) -> Tensor:
+        benign, adversarial = perturbed(number), perturbed(number + 1)
+        crafted = _crafted(network, adversarial[0], at_hidden, task.options.attack_steps, source)  # lines 6 to 11
+        (rebuilt, classed), (rebuilt_adversarial, classed_adversarial) = (
+            parts(*benign),
+            parts(crafted, adversarial[1]),
+        )
+        reconstruction = torch.cat([rebuilt, rebuilt_adversarial]).mean()
+        return reconstruction + adversarial_objective(classed, classed_adversarial, xi)  # line 12
+
+    run = PlainRun(
+        network,
+        loss,
+        task.options.steps,
+        task.options.learning_rate,
+        task.key,
+        settle=lambda: _hold(network, budget),
+    )
+
+    def finish() -> Model:
+        return Model(
+            system="dpal",
+            architecture=architecture,
+            network=network.eval(),
+            noises=(
+                Noise("input", "laplace", torch.tensor(budget.input_scale / psi / 2), at_input.cpu()),
+                Noise("first layer", "laplace", torch.tensor(budget.hidden_scale / psi), at_hidden.cpu()),
+            ),
+            guarantee=PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted"),
+            verdict=refuted(budget),
+            certificate=DPALCertificate(
+                delta_r=budget.delta_r,
+                m=budget.m,
+                eps1=budget.eps1,
+                mu=_ATTACK,
+                d=math.prod(task.shape),
+                beta=math.prod(hidden_shape),
+                theta1=budget.theta_norm,
+                psi=psi,
+            ),
+            facts={"steps": run.steps, "epsilon claimed": budget.eps_t, "epsilon 1": budget.eps1, "psi": psi},
+        )
+
+    return Prepared(run, finish, lambda done: budget.eps_t if done else 0.0)
+
+
+def _settings(task: Task, network: Network, hidden: tuple[int, ...]) -> tuple[Budget, float, float]:
+    """Return the budget, xi and psi of Appendix M: for MNIST, and, of colour images, for CIFAR-10."""
+    total = task.options.epsilon
+    if total is None:
+        raise InputError("DPAL needs a budget: give --epsilon.")
+    channels, colour = task.shape[0], task.shape[0] > 1
+    if colour and total < _LEAST_COLOUR:
+        raise InputError(f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {total:g}: give more.")
+    budget = Budget(
+        eps_t=total,
+        eps2=1 + (total - _LEAST_COLOUR) / 3 if colour else 0.1,
+        m=min(task.options.batch_size, len(task.images.labels)),
+        delta_r=channels * (hidden[1] * hidden[2] + 2) * network.first.kernel_size[0] ** 2,
+        delta_l2=2 * last_layer(network).in_features,
+    )
+    return (budget, 1.5, 10.0) if colour else (budget, 1.0, 2.0)
+
+
+def _begin(network: Network, budget: Budget) -> None:
+    """Take away the biases that the paper does not have, and bring the first layer to its norm."""
+    with torch.no_grad():
+        for layer in (network.first, last_layer(network)):
+            if layer.bias is not None:
+                layer.bias.zero_()
+    _hold(network, budget)
+
+
+def _hold(network: Network, budget: Budget) -> None:
+    with torch.no_grad():
+        network.first.weight.copy_(held(network.first.weight, budget.theta_norm))
+
+
+def _crafted(network: Network, images: Tensor, noise: Tensor, steps: int, source: torch.Generator) -> Tensor:
+    """Return adversarial examples of perturbed images (m, c, h, w): a third by each attack, of one random size.
+
+    Attacks lead away from the predicted classes, so that labels do not leak (Eqs. 8 and 9).
+    """
+    network.eval()
+    size = (1 - float(torch.rand(1, generator=source, device=source.device))) / 2  # mu in (0, 1], in pixels of [-1, 1]
+    with torch.no_grad():
+        predicted = network(images, noise).argmax(1)
+    crafted = [
+        _ENSEMBLE[name](lambda given: network(given, noise), some, labels, size, steps, source)
+        for name, some, labels in zip(_ENSEMBLE, images.chunk(len(_ENSEMBLE)), predicted.chunk(3), strict=True)
+    ]
+    network.train()
+    return torch.cat(crafted)
+
+
+SYSTEM = System(
+    name="dpal",
+    summary="claims privacy and robustness; both claims are refuted",
+    source="Phan et al. 2020, Algorithm 1",
+    uses=USES | {"epsilon", "attack_steps"},
+    defaults=Options(network="paper-mnist", steps=200, batch_size=2_499),
+    prepare=_prepare,
+)

@@ -1,0 +1,61 @@
+"""The first linear layer of a network as PixelDP sees it: how far it carries an attack, and the noise after it."""
+
+import torch
+from torch import Tensor
+
+from deniable.robust.networks import Network
+from deniable.robust.systems.system import Task
+
+UNIT = 2.0
+"""The layer's input is 2x - 1: so much farther apart than two images of pixels in [0, 1]."""
+_ITERATIONS = 8
+
+
+def reach(network: Network, task: Task) -> float:
+    """Return about the operator norm of the first layer, from l2 to l2, by power iteration from a fixed start.
+
+    Good enough to hold the layer during training; a certificate uses the exact one.
+    """
+    linear = torch.nn.functional.conv2d
+    first = network.first
+    with torch.no_grad():
+        vector = torch.ones(1, *task.shape, device=task.device)
+        for _ in range(_ITERATIONS):
+            image = linear(vector, first.weight, stride=first.stride, padding=first.padding)
+            vector = torch.nn.grad.conv2d_input(
+                vector.shape, first.weight, image, stride=first.stride, padding=first.padding
+            )
+            size = vector.norm()
+            vector = vector / size.clamp(min=1e-12)
+    return float(size.sqrt())
+
+
+def hold(network: Network, task: Task) -> None:
+    """Scale the first layer down to a norm of about 1, where it has grown beyond it (Lecuyer et al. 2019, 3.3)."""
+    norm = reach(network, task)
+    if norm > 1:
+        with torch.no_grad():
+            network.first.weight /= norm
+
+
+def vulnerability(network: Network, task: Task, mixed: float = 0.5) -> Tensor:
+    """Return how the noise after the first layer is shared out, (maps, height', width'), with mean 1.
+
+    SecureSGD (Phan et al. 2019) puts more noise on features that are more vulnerable, by the gradients of training
+    examples, which would be a leak. Here it is the gradient of the gap between the two highest scores, over images
+    of random pixels that are public, so that only parameters are read, which are private already.
+
+    Args:
+        network: with its present weights.
+        task: which gives the shape of images.
+        mixed: share of the noise that is the same everywhere, so that no feature goes without.
+    """
+    source = torch.Generator(task.device)
+    source.manual_seed(0)
+    images = torch.rand((64, *task.shape), generator=source, device=task.device)
+    with torch.enable_grad():
+        hidden = network.first(2 * images - 1).detach().requires_grad_()
+        best = network.rest(hidden).topk(2, dim=1).values
+        (gradient,) = torch.autograd.grad((best[:, 0] - best[:, 1]).sum(), hidden)
+    size = gradient.abs().mean(0)
+    return mixed + (1 - mixed) * size / size.mean().clamp(min=1e-12)

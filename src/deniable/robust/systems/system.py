@@ -1,0 +1,150 @@
+"""What a system is: a way to train a model, with what it claims."""
+
+import dataclasses
+from collections.abc import Callable
+
+import torch
+
+from deniable.errors import InputError, bad_parameter, positive
+from deniable.robust.images.dataset import Images
+from deniable.robust.model import Model
+from deniable.robust.networks import Architecture
+from deniable.robust.training.loop import Run
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What can be chosen of a training run; each system uses some of it.
+
+    Attributes:
+        epsilon: budget for the training records.
+        delta: of that budget.
+        network: one of `deniable.robust.networks.NETWORKS`.
+        width: factor on the sizes of its layers.
+        steps: T.
+        batch_size: of each step; the expected one where batches are drawn by chance.
+        learning_rate: of the descent.
+        clip: norm to which DP-SGD clips the gradient of an example.
+        noise_multiplier: of DP-SGD, per unit of the clipping norm; computed from the budget where it is None, else
+            training stops when the budget is spent.
+        average: decay of the running mean of DP-SGD's parameters; 0 for none.
+        views: of an example, averaged inside its gradient.
+        noise: standard deviation of the noise on the pixels of [0, 1], under which a certified model predicts.
+        attack_size: l_inf size, in pixels of [0, 1], of what adversarial training crafts; for PixelDP and SecureSGD the
+            l2 size L of the attack for which their noise is made.
+        attack_steps: of the attacks inside training.
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    network: str = "small"
+    width: float = 1.0
+    steps: int = 1_000
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    clip: float = 0.1
+    noise_multiplier: float | None = None
+    average: float = 0.9
+    views: int = 1
+    noise: float = 0.25
+    attack_size: float = 0.1
+    attack_steps: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("width", "learning_rate", "clip", "noise", "attack_size"):
+            positive("training", name, getattr(self, name))
+        for name in ("steps", "batch_size", "views", "attack_steps"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise bad_parameter("training", name, "an int of at least 1", getattr(self, name))
+        if not 0 <= self.average < 1:
+            raise bad_parameter("training", "average", "a float in [0, 1)", self.average)
+        if self.noise_multiplier is not None:
+            positive("training", "noise_multiplier", self.noise_multiplier)
+        if self.epsilon is not None:
+            positive("training", "epsilon", self.epsilon)
+        if self.delta is not None:
+            positive("training", "delta", self.delta, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What a system trains on.
+
+    Attributes:
+        images: the training records.
+        classes: K.
+        options: of the system.
+        key: 32 bytes, secret: every draw of the run follows from it.
+        device: where it is computed.
+    """
+
+    images: Images
+    classes: int
+    options: Options
+    key: bytes
+    device: torch.device
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(channels, height, width) of an image."""
+        channels, height, width = self.images.pixels.shape[1:]
+        return channels, height, width
+
+    def architecture(self, *, normalised: bool = False) -> Architecture:
+        """Return what the options say of the network."""
+        return Architecture(self.options.network, self.shape, self.classes, self.options.width, normalised)
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A run that has not begun, and what becomes of its result.
+
+    Attributes:
+        run: step by step.
+        finish: called after the last step.
+        spent: from the number of steps done to the epsilon spent; None where nothing is claimed.
+    """
+
+    run: Run
+    finish: Callable[[], Model]
+    spent: Callable[[int], float] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    """A way to train a model.
+
+    Attributes:
+        name: on the command line.
+        summary: one line.
+        source: where it comes from.
+        uses: names of the options that mean something to it.
+        defaults: of the options.
+        prepare: from a task to a run.
+    """
+
+    name: str
+    summary: str
+    source: str
+    uses: frozenset[str]
+    defaults: Options
+    prepare: Callable[[Task], Prepared]
+
+    def options(self, **given: object) -> Options:
+        """Return the defaults with what is given in their place.
+
+        Raises:
+            InputError: an option that means nothing to this system, one that it needs and lacks, or a bad value.
+        """
+        for name in given:
+            if name not in self.uses:
+                raise InputError(
+                    f"The {name!r} option means nothing to {self.name}, which takes {', '.join(sorted(self.uses))}: "
+                    "leave it out."
+                )
+        chosen = dataclasses.replace(self.defaults, **given)  # type: ignore[arg-type]
+        for name in ("epsilon", "delta"):
+            if name in self.uses and getattr(chosen, name) is None:
+                example = {"epsilon": "1", "delta": "1e-5"}[name]
+                raise InputError(f"Training {self.name} needs {name}: give --{name}, for example {example}.")
+        return chosen

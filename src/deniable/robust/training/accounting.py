@@ -1,0 +1,133 @@
+"""What DP-SGD spends: privacy loss distributions of the Poisson-sampled Gaussian mechanism, by dp-accounting."""
+
+import dataclasses
+import functools
+import math
+from typing import Literal
+
+from deniable.errors import InputError, bad_parameter, positive
+from deniable.guarantees import ApproxDP
+
+Adjacency = Literal["add or remove one", "replace one"]
+_LEAST_MULTIPLIER = 0.3
+_MOST_MULTIPLIER = 1e4
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    """What the privacy of a run depends on, besides its noise.
+
+    Attributes:
+        rate: chance of each record to be in a batch, q in (0, 1].
+        steps: T >= 1.
+    """
+
+    rate: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise bad_parameter("Schedule", "rate", "a float in (0, 1]", self.rate)
+        if self.steps < 1:
+            raise bad_parameter("Schedule", "steps", "an int of at least 1", self.steps)
+
+
+@functools.lru_cache(maxsize=256)
+def epsilon_spent(
+    schedule: Schedule, multiplier: float, delta: float, adjacency: Adjacency = "add or remove one"
+) -> float:
+    """Return an upper bound on epsilon at this delta after all steps of a schedule.
+
+    Each step releases a sum of gradients of norm at most C over a Poisson sample, with Gaussian noise of standard
+    deviation C times the multiplier (Abadi et al. 2016). The losses of the steps are composed as distributions
+    (Koskela et al. 2020), rounded towards more loss.
+
+    Args:
+        schedule: sampling rate and steps.
+        multiplier: noise per unit of the clipping norm, > 0.
+        delta: in (0, 1).
+        adjacency: of two data sets. Replacing one record is removing one and adding another, and costs more.
+    """
+    import dp_accounting  # noqa: PLC0415 - a second to import
+    from dp_accounting.pld import PLDAccountant  # noqa: PLC0415
+
+    relations = {
+        "add or remove one": dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "replace one": dp_accounting.NeighboringRelation.REPLACE_ONE,
+    }
+    accountant = PLDAccountant(relations[adjacency])
+    step = dp_accounting.PoissonSampledDpEvent(schedule.rate, dp_accounting.GaussianDpEvent(multiplier))
+    accountant.compose(step, schedule.steps)
+    return float(accountant.get_epsilon(delta))
+
+
+def noise_multiplier(schedule: Schedule, epsilon: float, delta: float) -> float:
+    """Return about the least noise per unit of the clipping norm that spends at most epsilon (add or remove one).
+
+    Raises:
+        InputError: no noise within reach spends as little, or no noise is as small; the nearest epsilon is named.
+    """
+    positive("training", "epsilon", epsilon)
+    positive("training", "delta", delta, 1.0)
+    least, most = _MOST_MULTIPLIER, _LEAST_MULTIPLIER
+    if epsilon_spent(schedule, least, delta) > epsilon:
+        nearest = epsilon_spent(schedule, least, delta)
+        raise InputError(
+            f"An epsilon of {epsilon:g} at delta {delta:g} cannot be met in {schedule.steps} steps. "
+            f"The nearest that can is {_up(nearest)}: ask for that, take fewer steps or a larger delta."
+        )
+    if epsilon_spent(schedule, most, delta) <= epsilon:
+        nearest = epsilon_spent(schedule, most, delta)
+        raise InputError(
+            f"An epsilon of {epsilon:g} needs less noise than {most:g} times the clipping norm, the least there is. "
+            f"The nearest that can be met in {schedule.steps} steps is {_up(nearest)}: ask for that or less."
+        )
+    # On a logarithmic scale, to one part in 10,000 above the least.
+    low, high = math.log(most), math.log(least)
+    while high - low > 1e-4:  # noqa: PLR2004 - said above
+        middle = (low + high) / 2
+        if epsilon_spent(schedule, math.exp(middle), delta) <= epsilon:
+            high = middle
+        else:
+            low = middle
+    return math.exp(high)
+
+
+def steps_within(rate: float, multiplier: float, epsilon: float, delta: float, most: int) -> int:
+    """Return how many steps a budget allows with this noise, at most ``most``.
+
+    Raises:
+        InputError: not even one.
+    """
+    if epsilon_spent(Schedule(rate, 1), multiplier, delta) > epsilon:
+        nearest = epsilon_spent(Schedule(rate, 1), multiplier, delta)
+        raise InputError(
+            f"With a noise multiplier of {multiplier:g} one step spends more than epsilon {epsilon:g}. "
+            f"The nearest that can be met is {_up(nearest)}: ask for that, or take more noise."
+        )
+    if epsilon_spent(Schedule(rate, most), multiplier, delta) <= epsilon:
+        return most
+    low, high = 1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        if epsilon_spent(Schedule(rate, middle), multiplier, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def guarantee(schedule: Schedule, multiplier: float, delta: float) -> ApproxDP:
+    """Return what a run with this schedule and noise guarantees its training records."""
+    spent = epsilon_spent(schedule, multiplier, delta)
+    return ApproxDP(
+        spent,
+        delta,
+        "DP-SGD (Abadi et al. 2016), add or remove one record, composed by privacy loss distributions (dp-accounting)",
+    )
+
+
+def _up(epsilon: float) -> str:
+    """Return an epsilon with four digits, rounded up, so that asking for it succeeds."""
+    digits = 3 - math.floor(math.log10(epsilon)) if epsilon > 0 else 3
+    return f"{math.ceil(epsilon * 10**digits * (1 + 1e-9)) / 10**digits:.{max(digits, 0)}f}"

@@ -1,0 +1,74 @@
+"""Training without privacy of its own: Adam on whatever loss a system gives it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from deniable.randomness import generator
+
+Loss = Callable[[int, torch.Generator], Tensor]
+"""From the number of a step and a generator for whatever it draws to the loss, a scalar."""
+
+
+class PlainRun:
+    """One training run by Adam (Kingma and Ba 2015).
+
+    Args:
+        network: whose parameters are trained, in place.
+        loss: of a step.
+        steps: T.
+        learning_rate: of Adam.
+        key: 32 bytes; step t draws from the stream named by t, so that an interrupted run can go on.
+        settle: called after every step, to bring parameters back to where a theorem needs them.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        loss: Loss,
+        steps: int,
+        learning_rate: float,
+        key: bytes,
+        settle: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.steps = steps
+        self._network, self._loss, self._key, self._settle = network, loss, key, settle
+        self._optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+        self._device = next(network.parameters()).device
+
+    def step(self, number: int) -> float:
+        """Take step ``number`` (from 0), and return its loss."""
+        source = torch.Generator(self._device)
+        source.manual_seed(int(generator(self._key, "step", str(number)).integers(2**62)))
+        self._network.train()
+        self._optimizer.zero_grad(set_to_none=True)
+        loss = self._loss(number, source)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimizer.step()
+        self._settle()
+        return float(loss.detach())
+
+    @property
+    def result(self) -> dict[str, Tensor]:
+        """The parameters and running statistics after the last step."""
+        return self._network.state_dict()
+
+    def state(self) -> dict[str, Any]:
+        """Return what the next step depends on."""
+        return {"network": self._network.state_dict(), "optimizer": self._optimizer.state_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to where `state` was taken."""
+        self._network.load_state_dict(state["network"])
+        self._optimizer.load_state_dict(state["optimizer"])
+
+
+def batch_of(count: int, size: int, number: int, key: bytes) -> Tensor:
+    """Return the records (b,) of step ``number``: every epoch deals all of them anew, and drops a last short batch."""
+    size = min(size, count)
+    whole = count // size
+    epoch, place = divmod(number, whole)
+    order = generator(key, "epoch", str(epoch)).permutation(count)
+    return torch.from_numpy(order[place * size : (place + 1) * size])
