@@ -65,7 +65,7 @@ def predict(scores: Scores, images: Tensor, draws: int) -> Tensor:
     """Return the classes (n,) with the largest mean softmax score over calls of a model."""
     found = []
     with torch.inference_mode():
-        for batch in images.split(_BATCH):
+        for batch in torch.split(images, _BATCH):
             total: Tensor | float = 0.0
             for _ in range(draws):
                 total = total + scores(batch).softmax(1)

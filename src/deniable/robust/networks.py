@@ -169,7 +169,7 @@ def _units(about: Architecture, first: nn.Module, body: list[nn.Module]) -> int:
         try:
             shape = nn.Sequential(first, *body).eval()(torch.zeros(1, *about.shape)).shape
         except RuntimeError:
-            channels, height, width = about.shape
+            _, height, width = about.shape
             size = f"{height} x {width} pixels"
             raise bad_parameter(f"network {about.name}", "shape", "images of at least 18 x 18 pixels", size) from None
     return math.prod(shape[1:])

@@ -1,6 +1,6 @@
 """Systems: ways to train a model of images, by name."""
 
-from deniable.robust.systems import adlm, adversarial, dp_cert, dp_sgd, dpal, pixeldp, plain, secure_sgd
+from deniable.robust.systems import adlm, adversarial, batch_clipped, dp_cert, dp_sgd, dpal, pixeldp, plain, secure_sgd
 from deniable.robust.systems.system import Options, Prepared, System, Task
 
 SYSTEMS: dict[str, System] = {
@@ -13,6 +13,7 @@ SYSTEMS: dict[str, System] = {
         secure_sgd.ANALYTIC,
         adlm.SYSTEM,
         dpal.SYSTEM,
+        batch_clipped.SYSTEM,
         adversarial.SYSTEM,
         plain.SYSTEM,
     )

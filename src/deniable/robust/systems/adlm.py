@@ -69,7 +69,7 @@ def _prepare(task: Task) -> Prepared:
 
     def finish() -> Model:
         with torch.no_grad():
-            top.bias += functional.linear(at_last, top.weight)
+            top.bias.add_(functional.linear(at_last, top.weight))
         return Model(
             system="adlm",
             architecture=architecture,
@@ -100,7 +100,9 @@ def _relevance(task: Task) -> Tensor:
     for number in range(run.steps):
         run.step(number)
     total = torch.zeros(task.shape)
-    for images, labels in zip(task.images.pixels.split(1_000), task.images.labels.split(1_000), strict=True):
+    for images, labels in zip(
+        torch.split(task.images.pixels, 1_000), torch.split(task.images.labels, 1_000), strict=True
+    ):
         given = images.to(task.device).requires_grad_()
         chosen = network(given).gather(1, labels.to(task.device)[:, None]).sum()
         (gradient,) = torch.autograd.grad(chosen, given)

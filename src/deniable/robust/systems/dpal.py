@@ -56,14 +56,13 @@ def _prepare(task: Task) -> Prepared:
     _begin(network, budget)
 
     # Line 1: the noise is drawn once.
-    noise = shared(
-        budget, generator(task.key, "noise"), image=task.shape, hidden=hidden_shape, neurons=last_layer(network).in_features
-    )
+    neurons = last_layer(network).in_features
+    noise = shared(budget, generator(task.key, "noise"), image=task.shape, hidden=hidden_shape, neurons=neurons)
     at_input = noise.input.to(task.device) / 2  # pixels of [-1, 1] there, of [0, 1] here
     at_hidden, at_label = noise.hidden.to(task.device), noise.label.to(task.device)
     # Line 2: disjoint batches of m, fixed.
     order = torch.from_numpy(generator(task.key, "batches").permutation(len(task.images.labels)))
-    batches = [chosen for chosen in order.split(int(budget.m)) if len(chosen) == int(budget.m)]
+    batches = [chosen for chosen in torch.split(order, int(budget.m)) if len(chosen) == int(budget.m)]
 
     def perturbed(number: int) -> tuple[Tensor, Tensor]:
         """Return x-bar, (m, c, h, w), and labels (m,) of a batch."""
@@ -119,7 +118,7 @@ def _prepare(task: Task) -> Prepared:
                 eps1=budget.eps1,
                 mu=_ATTACK,
                 d=math.prod(task.shape),
-                beta=math.prod(hidden_shape),
+                beta=math.prod(hidden_shape[1:]),  # of one feature map, as in Appendix M
                 theta1=budget.theta_norm,
                 psi=psi,
             ),

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.nn import functional, grad
 
 from deniable.robust.networks import Network
 from deniable.robust.systems.system import Task
@@ -16,15 +17,12 @@ def reach(network: Network, task: Task) -> float:
 
     Good enough to hold the layer during training; a certificate uses the exact one.
     """
-    linear = torch.nn.functional.conv2d
     first = network.first
     with torch.no_grad():
         vector = torch.ones(1, *task.shape, device=task.device)
         for _ in range(_ITERATIONS):
-            image = linear(vector, first.weight, stride=first.stride, padding=first.padding)
-            vector = torch.nn.grad.conv2d_input(
-                vector.shape, first.weight, image, stride=first.stride, padding=first.padding
-            )
+            image = functional.conv2d(vector, first.weight, stride=first.stride, padding=first.padding)
+            vector = grad.conv2d_input(vector.shape, first.weight, image, stride=first.stride, padding=first.padding)
             size = vector.norm()
             vector = vector / size.clamp(min=1e-12)
     return float(size.sqrt())
@@ -58,4 +56,5 @@ def vulnerability(network: Network, task: Task, mixed: float = 0.5) -> Tensor:
         best = network.rest(hidden).topk(2, dim=1).values
         (gradient,) = torch.autograd.grad((best[:, 0] - best[:, 1]).sum(), hidden)
     size = gradient.abs().mean(0)
-    return mixed + (1 - mixed) * size / size.mean().clamp(min=1e-12)
+    share: Tensor = mixed + (1 - mixed) * size / size.mean().clamp(min=1e-12)
+    return share

@@ -115,7 +115,7 @@ def _columns(layer: Layer, entered: Tensor, left: Tensor, batch: int) -> tuple[T
         entered, left = entered[:, :, None], left[:, :, None]
 
     def gathered(given: Tensor) -> Tensor:  # (b v, size, p) -> (b, size, v p)
-        split = given.unflatten(0, (batch, -1))
+        split = given.reshape(batch, -1, *given.shape[1:])
         return split[:, 0] if split.shape[1] == 1 else split.transpose(1, 2).flatten(2)
 
     return gathered(entered), gathered(left)

@@ -94,7 +94,7 @@ class PrivateRun:
             for name, held in self._network.named_parameters():
                 normal = torch.from_numpy(noise.standard_normal(tuple(held.shape))).to(held)
                 noisy = sums.get(name, 0) + recipe.multiplier * recipe.clip * normal
-                held -= recipe.learning_rate * noisy / (recipe.clip * expected)
+                held.sub_(recipe.learning_rate * noisy / (recipe.clip * expected))
             self._settle()
             for name, held in self._network.named_parameters():
                 self._mean[name].lerp_(held, 1 - self._decay(number))
@@ -126,7 +126,7 @@ class PrivateRun:
         loss = 0.0
         source = torch.Generator(self._device)
         source.manual_seed(int(generator(self._key, "views", str(number)).integers(2**62)))
-        for chunk in drawn.split(max(1, _CHUNK // self._recipe.views)):
+        for chunk in torch.split(drawn, max(1, _CHUNK // self._recipe.views)):
             images = self._images.pixels[chunk].to(self._device)
             labels = self._images.labels[chunk].to(self._device)
             views = self._views(images, labels, source)
