@@ -13,11 +13,13 @@ import typer
 
 from deniable import __version__
 from deniable.cli.audit import REFUTED, audit
+from deniable.cli.certify import certify
 from deniable.cli.explain import explain
 from deniable.cli.key import key
 from deniable.cli.measure import measure
 from deniable.cli.privatize import privatize
 from deniable.cli.study import study
+from deniable.cli.train import train
 from deniable.cli.tune import tune
 from deniable.errors import DeniableError
 
@@ -38,6 +40,8 @@ app.command()(measure)
 app.command()(explain)
 app.command()(tune)
 app.command()(audit)
+app.command()(train)
+app.command()(certify)
 app.command()(study)
 app.command()(key)
 

@@ -4,15 +4,37 @@ import dataclasses
 from collections.abc import Callable
 
 import torch
+from torch import Tensor
 
 from deniable.randomness import fresh_key, key_from_seed
 from deniable.robust.images import Dataset
-from deniable.robust.model import Model
-from deniable.robust.systems import SYSTEMS, Options, Prepared, Task
+from deniable.robust.model import Model, predict
+from deniable.robust.systems import SYSTEMS, Options, Task
 from deniable.robust.training.loop import Checkpoint, train
+from deniable.robust.types import Scores
 
-Progress = Callable[[int, int, float, float | None], None]
-"""Told steps done, steps in all, the last loss and the epsilon spent; None where nothing is claimed."""
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """Where a run is, for its owner's eyes.
+
+    Attributes:
+        done: steps.
+        steps: in all.
+        loss: of the last, over training records, and not private.
+        spent: epsilon so far; None where nothing is claimed.
+        scores: of the model as it is by now.
+    """
+
+    done: int
+    steps: int
+    loss: float
+    spent: float | None
+    scores: Scores
+
+    def accuracy(self, images: Tensor, labels: Tensor) -> float:
+        """Return the share of images (n, ...) that get their label (n,) in one draw of the noise."""
+        return float((predict(self.scores, images, draws=1).cpu() == labels).float().mean())
 
 
 def fit(
@@ -23,7 +45,7 @@ def fit(
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
     device: torch.device | None = None,
-    progress: Progress = lambda done, steps, loss, spent: None,  # noqa: ARG005 - nobody is told
+    progress: Callable[[Status], None] = lambda status: None,  # noqa: ARG005 - nobody is told
 ) -> Model:
     """Train a model.
 
@@ -43,22 +65,19 @@ def fit(
     key = fresh_key() if seed is None else key_from_seed(seed)
     if checkpoint is not None:
         key = checkpoint.key(key)
-    prepared = prepare(name, data, options, key, device or best_device())
-    run = prepared.run
+    device = device or best_device()
+    prepared = SYSTEMS[name].prepare(Task(data.train, len(data.classes), options, key, device))
+    run, source = prepared.run, torch.Generator(device).manual_seed(0)
 
     def told(done: int, loss: float) -> None:
-        progress(done, run.steps, loss, prepared.spent(done) if prepared.spent else None)
+        spent = prepared.spent(done) if prepared.spent else None
+        progress(Status(done, run.steps, loss, spent, lambda images: prepared.scores(images.to(device), source)))
 
     train(run, key, checkpoint, told)
     model = prepared.finish()
     model.network.cpu()
     about = {"options": {**dataclasses.asdict(options)}, "seed": seed, "records": len(data.train)}
     return dataclasses.replace(model, system=name, facts={**model.facts, **about})
-
-
-def prepare(name: str, data: Dataset, options: Options, key: bytes, device: torch.device) -> Prepared:
-    """Return a run that has not begun."""
-    return SYSTEMS[name].prepare(Task(data.train, len(data.classes), options, key, device))
 
 
 def best_device() -> torch.device:

@@ -2,8 +2,6 @@
 
 import dataclasses
 import io
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +10,14 @@ from torch import Tensor
 
 from deniable.errors import InputError
 from deniable.guarantees import ApproxDP, PureDP
+from deniable.measure.estimate import Estimate, share
 from deniable.robust.certificates import Certificate, certificate_from, certificate_to
+from deniable.robust.images.dataset import Images
 from deniable.robust.networks import Architecture, Network
 from deniable.robust.noise import Noise, noisy
+from deniable.robust.stored import read_stored
 from deniable.robust.types import Scores
+from deniable.text.tables.files import writing
 from deniable.verdict import Verdict, Witness
 
 _FORMAT = "deniable-model/1"
@@ -73,8 +75,14 @@ def predict(scores: Scores, images: Tensor, draws: int) -> Tensor:
     return torch.cat(found)
 
 
-def save(model: Model, path: Path) -> None:
-    """Write a model, whole or not at all, in a form that holds tensors, numbers and texts only."""
+def accuracy(model: Model, images: Images, draws: int = 32) -> Estimate:
+    """Return the share of images that get their label, by the largest mean score over draws of the noise."""
+    predicted = model.predict(images.pixels, torch.Generator().manual_seed(0), draws)
+    return share(int((predicted == images.labels).sum()), len(images))
+
+
+def packed(model: Model) -> bytes:
+    """Return a model as a file holds it: tensors, numbers and texts only."""
     content = {
         "format": _FORMAT,
         "system": model.system,
@@ -88,15 +96,17 @@ def save(model: Model, path: Path) -> None:
     }
     held = io.BytesIO()
     torch.save(content, held)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as stream:
-            stream.write(held.getbuffer())
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    return held.getvalue()
+
+
+def save(model: Model, path: Path, *, force: bool = False) -> None:
+    """Write a model, whole or not at all.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+    """
+    with writing(str(path), force=force) as (stream,):
+        stream.write(packed(model))
 
 
 def load(path: Path) -> Model:
@@ -106,7 +116,7 @@ def load(path: Path) -> Model:
         InputError: no such file, or it is no model.
     """
     try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
+        held = read_stored(path)
     except FileNotFoundError:
         raise InputError(f"There is no model {str(path)!r}: name the file that deniable train wrote.") from None
     except Exception as error:  # noqa: BLE001 - whatever bytes there are

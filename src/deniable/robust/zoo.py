@@ -1,5 +1,6 @@
 """DPAL in the zoo: five audits that refute its claims, on small images, and two controls with enough noise."""
 
+import dataclasses
 import functools
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from deniable.robust.audits.parameters import parameters
 from deniable.robust.audits.sensitivity import likelier
 from deniable.robust.audits.shared_noise import differences, recovery
 from deniable.robust.dpal.noise import Budget
+from deniable.robust.dpal.verdict import refuted
 from deniable.verdict import Status, Verdict, Witness
 
 _SOURCE = "Phan et al., DPAL, under review at ICLR 2020"
@@ -145,6 +147,8 @@ ENTRIES: tuple[Entry, ...] = (
         flaw="one noise vector for all images: it cancels in their differences",
         sampled=_differences,
         sampled_status="refuted",
+        exact=lambda: dataclasses.replace(refuted(_FULL), claim=_FULL.input_claim),
+        exact_status="refuted",
     ),
     Entry(
         name="dpal-recovery",

@@ -8,6 +8,7 @@ from deniable.errors import bad_parameter
 from deniable.robust.certificates.tally import Tally
 
 Norm = Literal["l1", "l2", "linf"]
+Decides = Literal["votes", "softmax"]
 Standing = Literal["proved", "unproven", "refuted"]
 _INVERSE = {"l1": 1.0, "l2": 0.5, "linf": 0.0}
 """1 / p of an l_p norm."""
@@ -36,7 +37,12 @@ class Certificate(Protocol):
         norm: of the radius.
         standing: ``proved`` by the source, ``unproven`` by it, or ``refuted`` by a counterexample.
         source: the theorem.
+        decides: which class is certified: that with most ``votes``, or with the largest mean ``softmax`` score.
     """
+
+    @property
+    def decides(self) -> Decides:  # noqa: D102 - see the class
+        ...
 
     @property
     def norm(self) -> Norm:  # noqa: D102 - see the class

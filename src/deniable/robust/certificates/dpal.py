@@ -29,7 +29,7 @@ import math
 import numpy as np
 
 from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Norm, Standing
+from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm, Standing
 from deniable.robust.certificates.intervals import chosen, hoeffding
 from deniable.robust.certificates.tally import Tally
 
@@ -56,6 +56,7 @@ class DPALCertificate:
         norm: l_inf.
         standing: refuted.
         source: where it is claimed.
+        decides: softmax.
 
     Raises:
         InputError: a number that is not positive.
@@ -72,6 +73,7 @@ class DPALCertificate:
     norm: Norm = dataclasses.field(default="linf", init=False)
     standing: Standing = dataclasses.field(default="refuted", init=False)
     source: str = dataclasses.field(default="claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15", init=False)
+    decides: Decides = dataclasses.field(default="softmax", init=False)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -7,7 +7,7 @@ from typing import Literal
 from scipy.special import ndtri
 
 from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Norm, Standing
+from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm, Standing
 from deniable.robust.certificates.intervals import both, chosen, complement
 from deniable.robust.certificates.tally import Tally
 
@@ -41,6 +41,7 @@ class GaussianSmoothing:
         norm: l2.
         standing: proved.
         source: the theorem.
+        decides: votes.
 
     Raises:
         InputError: a sigma that is not positive, or an unknown runner_up.
@@ -51,6 +52,7 @@ class GaussianSmoothing:
     norm: Norm = dataclasses.field(default="l2", init=False)
     standing: Standing = dataclasses.field(default="proved", init=False)
     source: str = dataclasses.field(default="Cohen et al. 2019, Theorem 1", init=False)
+    decides: Decides = dataclasses.field(default="votes", init=False)
 
     def __post_init__(self) -> None:
         positive("GaussianSmoothing", "sigma", self.sigma)

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Norm, Standing
+from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm, Standing
 from deniable.robust.certificates.gaussian import BOUNDS, RunnerUp
 from deniable.robust.certificates.intervals import chosen
 from deniable.robust.certificates.tally import Tally
@@ -46,6 +46,7 @@ class LaplaceSmoothing:
     norm: Norm = dataclasses.field(default="l1", init=False)
     standing: Standing = dataclasses.field(default="proved", init=False)
     source: str = dataclasses.field(default="Teng et al. 2019; Yang et al. 2020", init=False)
+    decides: Decides = dataclasses.field(default="votes", init=False)
 
     def __post_init__(self) -> None:
         positive("LaplaceSmoothing", "scale", self.scale)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import optimize
 
 from deniable.errors import InputError, bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Norm, Standing
+from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm, Standing
 from deniable.robust.certificates.intervals import chosen, hoeffding, lower, upper
 from deniable.robust.certificates.linear_noise import FirstLayer, Shape, gaussian_scale
 from deniable.robust.certificates.tally import Tally
@@ -27,7 +27,6 @@ from deniable.robust.noise import Noise
 from deniable.vectors.analytic import log_delta, noise_ratio
 
 Mechanism = Literal["gaussian", "analytic", "heterogeneous"]
-Estimated = Literal["softmax", "votes"]
 _GRID = 24
 _EQUAL = 1e-9
 """Relative difference of a share from 1 that is rounding."""
@@ -116,7 +115,7 @@ class PixelDP:
     sigma: float
     sensitivity: float = 1.0
     mechanism: Mechanism = "analytic"
-    estimated: Estimated = "softmax"
+    estimated: Decides = "softmax"
     least_share: float = 1.0
     norm: Norm = "l2"
 
@@ -151,6 +150,11 @@ class PixelDP:
     def standing(self) -> Standing:
         """Proved for even noise; refuted for uneven noise, see `true_delta`."""
         return "refuted" if self.least_share < 1 else "proved"
+
+    @property
+    def decides(self) -> Decides:
+        """What the scores are estimated from."""
+        return self.estimated
 
     @property
     def source(self) -> str:

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
 from scipy import stats
@@ -12,12 +11,11 @@ from torch import Tensor
 from deniable.errors import InputError, bad_parameter, positive
 from deniable.robust.attacks import pgd, pgd_l2
 from deniable.robust.balls import PIXELS, Bounds, norms
-from deniable.robust.certificates.certificate import Certified, Norm
+from deniable.robust.certificates.certificate import Certified, Decides, Norm
 from deniable.robust.certificates.l1_attack import pgd_l1
 from deniable.robust.certificates.tally import Tally, tallies
 from deniable.robust.types import Scores
 
-Decides = Literal["votes", "softmax"]
 _ORDERS: dict[str, float] = {"l1": 1.0, "l2": 2.0, "linf": torch.inf}
 _ATTACKS = {"l1": pgd_l1, "l2": pgd_l2, "linf": pgd}
 _INSIDE = 1 - 1e-4

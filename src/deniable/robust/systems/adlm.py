@@ -58,8 +58,7 @@ def _prepare(task: Task) -> Prepared:
     def loss(number: int, source: torch.Generator) -> Tensor:
         images, labels = batch(task, number)
         # W (h + noise): noise on the coefficients of the loss is an addition to the last bias.
-        shift = functional.linear(at_last, top.weight)
-        scores = noisy(network, images, noises, source) + shift
+        scores = noisy(network, images, noises, source) + functional.linear(at_last, top.weight)
         chosen = functional.one_hot(labels, task.classes).to(scores)
         size_of = scores.abs()
         terms = scores.clamp(min=0) - scores * chosen - size_of / 2 + size_of.square() / 8
@@ -81,7 +80,10 @@ def _prepare(task: Task) -> Prepared:
             facts={"steps": run.steps, "epsilon claimed": epsilon},
         )
 
-    return Prepared(run, finish, lambda done: epsilon if done else 0.0)
+    def scores(images: Tensor, source: torch.Generator) -> Tensor:
+        return noisy(network, images, noises, source) + functional.linear(at_last, top.weight)
+
+    return Prepared(run, finish, scores, lambda done: epsilon if done else 0.0)
 
 
 def _relevance(task: Task) -> Tensor:

@@ -80,7 +80,8 @@ def _prepare(task: Task) -> Prepared:
             facts={"steps": options.steps, "noise multiplier": multiplier, "clipping norm": options.clip},
         )
 
-    return Prepared(_Run(task, network, multiplier), finish, lambda done: epsilon if done else 0.0)
+    run = _Run(task, network, multiplier)
+    return Prepared(run, finish, lambda images, _: network(images), lambda done: epsilon if done else 0.0)
 
 
 def _largest_gradient(task: Task, network: nn.Module) -> float:

@@ -105,7 +105,12 @@ def private(
             },
         )
 
-    return Prepared(run, finish, lambda done: epsilon_spent(Schedule(rate, done), multiplier, delta) if done else 0.0)
+    return Prepared(
+        run,
+        finish,
+        scores=lambda images, source: noisy(network, images, noises(), source),
+        spent=lambda done: epsilon_spent(Schedule(rate, done), multiplier, delta) if done else 0.0,
+    )
 
 
 def plain_view(images: Tensor, labels: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `Views`

@@ -22,7 +22,9 @@ def reach(network: Network, task: Task) -> float:
         vector = torch.ones(1, *task.shape, device=task.device)
         for _ in range(_ITERATIONS):
             image = functional.conv2d(vector, first.weight, stride=first.stride, padding=first.padding)
-            vector = grad.conv2d_input(vector.shape, first.weight, image, stride=first.stride, padding=first.padding)
+            vector = grad.conv2d_input(  # type: ignore[no-untyped-call]
+                vector.shape, first.weight, image, stride=first.stride, padding=first.padding
+            )
             size = vector.norm()
             vector = vector / size.clamp(min=1e-12)
     return float(size.sqrt())

@@ -9,7 +9,7 @@ from torch.nn import functional
 from deniable.robust.certificates import Certificate
 from deniable.robust.model import Model
 from deniable.robust.networks import Network
-from deniable.robust.noise import Noise
+from deniable.robust.noise import Noise, noisy
 from deniable.robust.systems.system import Options, Prepared, System, Task
 from deniable.robust.training.plain import Loss, PlainRun, batch_of
 
@@ -42,7 +42,7 @@ def unprotected(
             facts={"steps": options.steps},
         )
 
-    return Prepared(run, finish)
+    return Prepared(run, finish, lambda images, source: noisy(network, images, noises(), source))
 
 
 def batch(task: Task, number: int) -> tuple[Tensor, Tensor]:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 import torch
+from torch import Tensor
 
 from deniable.errors import InputError, bad_parameter, positive
 from deniable.robust.images.dataset import Images
@@ -102,11 +103,13 @@ class Prepared:
     Attributes:
         run: step by step.
         finish: called after the last step.
+        scores: of the model as it is by now, with noise from a generator.
         spent: from the number of steps done to the epsilon spent; None where nothing is claimed.
     """
 
     run: Run
     finish: Callable[[], Model]
+    scores: Callable[[Tensor, torch.Generator], Tensor]
     spent: Callable[[int], float] | None = None
 
 

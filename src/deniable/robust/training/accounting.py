@@ -5,12 +5,17 @@ import functools
 import math
 from typing import Literal
 
+from scipy import optimize
+
 from deniable.errors import InputError, bad_parameter, positive
 from deniable.guarantees import ApproxDP
 
 Adjacency = Literal["add or remove one", "replace one"]
 _LEAST_MULTIPLIER = 0.3
 _MOST_MULTIPLIER = 1e4
+_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 1e6
+_PRECISION = 1e-4
+"""Relative, of a noise multiplier."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,28 +74,47 @@ def noise_multiplier(schedule: Schedule, epsilon: float, delta: float) -> float:
     """
     positive("training", "epsilon", epsilon)
     positive("training", "delta", delta, 1.0)
-    least, most = _MOST_MULTIPLIER, _LEAST_MULTIPLIER
-    if epsilon_spent(schedule, least, delta) > epsilon:
-        nearest = epsilon_spent(schedule, least, delta)
+    nearest = _finite(schedule, _MOST_MULTIPLIER, delta)
+    if nearest > epsilon:
         raise InputError(
             f"An epsilon of {epsilon:g} at delta {delta:g} cannot be met in {schedule.steps} steps. "
             f"The nearest that can is {_up(nearest)}: ask for that, take fewer steps or a larger delta."
         )
-    if epsilon_spent(schedule, most, delta) <= epsilon:
-        nearest = epsilon_spent(schedule, most, delta)
+    bracket = _bracket(schedule, epsilon, delta)
+    if bracket is None:
+        nearest = epsilon_spent(schedule, _LEAST_MULTIPLIER, delta)
+        if nearest < _LEAST_EPSILON:  # at so large a delta nothing less can be asked for
+            return _LEAST_MULTIPLIER
         raise InputError(
-            f"An epsilon of {epsilon:g} needs less noise than {most:g} times the clipping norm, the least there is. "
-            f"The nearest that can be met in {schedule.steps} steps is {_up(nearest)}: ask for that or less."
+            f"An epsilon of {epsilon:g} needs less noise than {_LEAST_MULTIPLIER:g} times the clipping norm, the "
+            f"least there is. The nearest that can be met in {schedule.steps} steps is {_down(nearest)}: "
+            "ask for that or less."
         )
-    # On a logarithmic scale, to one part in 10,000 above the least.
-    low, high = math.log(most), math.log(least)
-    while high - low > 1e-4:  # noqa: PLR2004 - said above
-        middle = (low + high) / 2
-        if epsilon_spent(schedule, math.exp(middle), delta) <= epsilon:
-            high = middle
-        else:
-            low = middle
-    return math.exp(high)
+
+    def excess(logarithm: float) -> float:
+        spent = epsilon_spent(schedule, math.exp(logarithm), delta)
+        return math.log(min(max(spent, _LEAST_EPSILON), _MOST_EPSILON) / epsilon)
+
+    multiplier = math.exp(optimize.brentq(excess, *map(math.log, bracket), xtol=_PRECISION))
+    while epsilon_spent(schedule, multiplier, delta) > epsilon:
+        multiplier *= 1 + _PRECISION
+    return multiplier
+
+
+def _bracket(schedule: Schedule, epsilon: float, delta: float) -> tuple[float, float] | None:
+    """Return two multipliers of which the first spends more than epsilon and the second does not.
+
+    From 1 on, since losses under little noise are slow to compose. None where even the least noise spends less.
+    """
+    high = 1.0
+    while epsilon_spent(schedule, high, delta) > epsilon:
+        high = min(2 * high, _MOST_MULTIPLIER)
+    low = high
+    while epsilon_spent(schedule, low, delta) <= epsilon:
+        if low == _LEAST_MULTIPLIER:
+            return None
+        low, high = max(low / 2, _LEAST_MULTIPLIER), low
+    return low, high
 
 
 def steps_within(rate: float, multiplier: float, epsilon: float, delta: float, most: int) -> int:
@@ -99,8 +123,8 @@ def steps_within(rate: float, multiplier: float, epsilon: float, delta: float, m
     Raises:
         InputError: not even one.
     """
-    if epsilon_spent(Schedule(rate, 1), multiplier, delta) > epsilon:
-        nearest = epsilon_spent(Schedule(rate, 1), multiplier, delta)
+    nearest = _finite(Schedule(rate, 1), multiplier, delta)
+    if nearest > epsilon:
         raise InputError(
             f"With a noise multiplier of {multiplier:g} one step spends more than epsilon {epsilon:g}. "
             f"The nearest that can be met is {_up(nearest)}: ask for that, or take more noise."
@@ -127,7 +151,24 @@ def guarantee(schedule: Schedule, multiplier: float, delta: float) -> ApproxDP:
     )
 
 
+def _finite(schedule: Schedule, multiplier: float, delta: float) -> float:
+    """Return the epsilon spent, if there is one."""
+    spent = epsilon_spent(schedule, multiplier, delta)
+    if math.isinf(spent):
+        raise InputError(
+            f"With a noise multiplier of {multiplier:g} no epsilon is met at delta {delta:g} in {schedule.steps} "
+            "steps: take a larger delta."
+        )
+    return spent
+
+
 def _up(epsilon: float) -> str:
     """Return an epsilon with four digits, rounded up, so that asking for it succeeds."""
     digits = 3 - math.floor(math.log10(epsilon)) if epsilon > 0 else 3
     return f"{math.ceil(epsilon * 10**digits * (1 + 1e-9)) / 10**digits:.{max(digits, 0)}f}"
+
+
+def _down(epsilon: float) -> str:
+    """Return an epsilon with four digits, rounded down, so that it takes more noise than the least."""
+    digits = 3 - math.floor(math.log10(epsilon))
+    return f"{math.floor(epsilon * 10**digits * (1 - 1e-9)) / 10**digits:.{max(digits, 0)}f}"

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from deniable.errors import DeniableError, InputError
+from deniable.robust.stored import read_stored
 
 _FORMAT = 1
 
@@ -109,7 +110,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            found = torch.load(self.path, map_location="cpu", weights_only=True)
+            found = read_stored(self.path)
             intact = found["format"] == _FORMAT and {"parameters", "key", "next", "state"} <= {*found}
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
             reason = " ".join(str(error).split())[:100]

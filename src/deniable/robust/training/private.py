@@ -1,5 +1,6 @@
 """DP-SGD (Abadi et al. 2016, Algorithm 1), with the views of an example averaged inside its own gradient."""
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -109,12 +110,12 @@ class PrivateRun:
 
     def state(self) -> dict[str, Any]:
         """Return what the next step depends on."""
-        return {"network": self._network.state_dict(), "mean": self._mean}
+        return copy.deepcopy({"network": self._network.state_dict(), "mean": self._mean})
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to where `state` was taken."""
         self._network.load_state_dict(state["network"])
-        self._mean = state["mean"]
+        self._mean = {name: held.to(self._device, copy=True) for name, held in state["mean"].items()}
 
     def _decay(self, number: int) -> float:
         """Return the decay after so many steps: at first the mean forgets the start sooner."""

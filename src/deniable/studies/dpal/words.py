@@ -36,6 +36,7 @@ def evidence(data: Data) -> tuple[Evidence, ...]:
     differences, recovery, parameters = data["differences"], data["recovery"], data["parameters"]
     labels = drawn_labels(data)
     law = data["sensitivity"]
+    # The control of the first layer is in float64, where an attacker sees more.
     rows = [
         ("differences of two images", differences["shared"], differences["independent"]),
         ("images of a batch recovered", recovery["shared"], recovery["independent"]),

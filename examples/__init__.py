@@ -1,0 +1,1 @@
+"""Small inputs that the README uses."""

@@ -1,0 +1,1 @@
+"""Black boxes to audit."""

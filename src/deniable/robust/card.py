@@ -1,0 +1,146 @@
+"""The model card: what is claimed of a model and what is known of it, for whoever is given the model."""
+
+import dataclasses
+import hashlib
+import secrets
+from typing import Any
+
+from deniable import __version__
+from deniable.guarantees import ApproxDP
+from deniable.measure.estimate import Estimate
+from deniable.robust.certify import Curve
+from deniable.robust.images import Dataset
+from deniable.robust.model import Model
+
+SCHEMA = "deniable-model-card/1"
+NOT_PRIVATE = "not private: the seed of the noise is public"
+_NOT_PROTECTED = (
+    "the test images, and the accuracy on them",
+    "the number of training images, their shape and the classes, which count as public",
+    "the choice of the options, if it was made by looking at the training images",
+)
+
+
+def commit(data: Dataset) -> dict[str, str]:
+    """Return a fresh commitment to a data set, and what opens it.
+
+    A plain hash would let somebody who knows all images but one test guesses at the last. The commitment is keyed
+    BLAKE2b of the data's fingerprint, and says nothing to whoever lacks the key.
+
+    Returns:
+        ``commitment`` for the card; ``fingerprint`` and ``key`` (hexadecimal) for the owner.
+    """
+    key = secrets.token_bytes(32)
+    digest = hashlib.blake2b(data.fingerprint.encode(), key=key, digest_size=16).hexdigest()
+    return {"commitment": digest, "fingerprint": data.fingerprint, "key": key.hex()}
+
+
+def card(model: Model, data: Dataset, commitment: str, accuracy: Estimate, curve: Curve | None) -> dict[str, Any]:
+    """Return the card, as JSON holds it.
+
+    Args:
+        model: trained.
+        data: what it was trained on.
+        commitment: to that data, see `commit`.
+        accuracy: on the test images.
+        curve: of certified accuracy on test images; None for a model without a certificate.
+    """
+    public_seed = model.facts.get("seed") is not None
+    return {
+        "schema": SCHEMA,
+        "deniable": __version__,
+        "system": model.system,
+        "training records": _protection(model, public_seed=public_seed),
+        "accounting": {name: value for name, value in model.facts.items() if name not in {"options", "seed"}},
+        "options": model.facts.get("options", {}),
+        "data": {
+            "name": data.name,
+            "read as": data.note,
+            "training images": len(data.train),
+            "test images": len(data.test),
+            "shape": list(data.train.pixels.shape[1:]),
+            "classes": list(data.classes),
+            "commitment": commitment,
+        },
+        "clean accuracy": dataclasses.asdict(accuracy),
+        "certificate": None if curve is None else _certificate(model, curve),
+        "not protected": list(_NOT_PROTECTED),
+    }
+
+
+def _protection(model: Model, *, public_seed: bool) -> dict[str, Any]:
+    """Return what is claimed of the training records, and the verdict."""
+    guarantee, verdict = model.guarantee, model.verdict
+    if guarantee is None or verdict is None:
+        return {"guarantee": "none", "standing": "no privacy is claimed"}
+    return {
+        "guarantee": str(guarantee),
+        "adjacency": "add or remove one record" if isinstance(guarantee, ApproxDP) else "replace one record",
+        "standing": NOT_PRIVATE if public_seed and guarantee.standing == "proved" else guarantee.standing,
+        "source": guarantee.source,
+        "verdict": verdict.to_dict(),
+    }
+
+
+def _certificate(model: Model, curve: Curve) -> dict[str, Any]:
+    certificate = model.certificate
+    if certificate is None:
+        return {}
+    return {
+        "kind": type(certificate).__name__,
+        "norm": certificate.norm,
+        "standing": certificate.standing,
+        "source": certificate.source,
+        "unit": "pixels in [0, 1]",
+        "images": len(curve.certified),
+        "draws": curve.draws,
+        "alpha of each image": curve.alpha,
+        "certified accuracy": [
+            {"radius": radius, **dataclasses.asdict(found)}
+            for radius, found in zip(curve.radii, curve.accuracy, strict=True)
+        ],
+    }
+
+
+def text(about: dict[str, Any]) -> str:
+    """Return a card as a page of plain text."""
+    held, data = about["training records"], about["data"]
+    lines = [
+        f"Model card: {about['system']}, trained by deniable {about['deniable']}",
+        "",
+        f"Training records: {held['guarantee']}, {held['standing']}",
+    ]
+    if "verdict" in held:
+        lines += [f"  between data sets: {held['adjacency']}", f"  source: {held['source']}"]
+        lines += [f"  verdict: {held['verdict']['status']}; {held['verdict']['method']}"]
+    lines += [f"  {name}: {_plain(value)}" for name, value in about["accounting"].items()]
+    lines += [
+        "",
+        f"Data: {data['name']}, {data['training images']:,} training and {data['test images']:,} test images",
+        f"  {' x '.join(map(str, data['shape']))} pixels, {len(data['classes'])} classes; {data['read as']}",
+        f"  commitment to the data: {data['commitment']} (the owner has the opening)",
+        "",
+        f"Clean accuracy: {_percent(about['clean accuracy'])} on the test images",
+    ]
+    certificate = about["certificate"]
+    if certificate:
+        lines += [
+            "",
+            f"Certificate: {certificate['kind']}, {certificate['standing']} ({certificate['source']})",
+            f"  {certificate['images']} test images, {certificate['draws']:,} draws each",
+            f"  chance, at most, that an image's is wrong: {certificate['alpha of each image']:g}",
+            *(
+                f"  {certificate['norm']} radius above {point['radius']:g}: {_percent(point)}"
+                for point in certificate["certified accuracy"]
+            ),
+        ]
+    lines += ["", "Not protected:", *(f"  - {line}" for line in about["not protected"])]
+    return "\n".join(lines) + "\n"
+
+
+def _percent(estimate: dict[str, Any]) -> str:
+    return f"{100 * estimate['value']:.1f} % ({100 * estimate['low']:.1f} to {100 * estimate['high']:.1f})"
+
+
+def _plain(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

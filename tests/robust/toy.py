@@ -1,0 +1,18 @@
+"""Small labelled images."""
+
+import torch
+
+from deniable.robust.images import Dataset
+from deniable.robust.images.dataset import Images
+
+
+def images(count, shape=(1, 28, 28), classes=10, seed=0):
+    """Return so many images of uniform pixels; each class has one at least, where there are enough."""
+    source = torch.Generator().manual_seed(seed)
+    return Images(torch.rand((count, *shape), generator=source), torch.arange(count) % classes)
+
+
+def data(count=60, shape=(1, 28, 28), classes=10):
+    """Return a data set of random images."""
+    names = tuple(map(str, range(classes)))
+    return Dataset(images(count, shape, classes), images(20, shape, classes, 1), names, "toy", "0" * 32, "random")
