@@ -17,7 +17,8 @@ from deniable.robust.certificates import (
 )
 from deniable.robust.images import Images
 from deniable.robust.model import Model
-from deniable.studies.adversarial.bench import Bench, attacked, by_attack, shown
+from deniable.studies.adversarial.attacking import attacked, by_attack, shown
+from deniable.studies.adversarial.bench import Bench
 from deniable.studies.adversarial.plan import ATTACKS, CLEAN, PAPER_UNIT
 from deniable.studies.study import Data
 
@@ -46,7 +47,7 @@ def _published(bench: Bench, model: Model, images: Images, size: float, name: st
     """Return the share of attacked images that are right and "robust": certified beyond the size of the attack.
 
     As the paper counts (section 4): sizes of pixels in [-1, 1], the certificate taken at the attacked image, and an
-    l2 size compared with an l_inf attack as if they were the same. DPAL's Delta_r^x = mu d is taken with the attack's mu.
+    l2 size compared with an l_inf attack as if they were the same. DPAL's Delta_r^x = mu d has the attack's mu.
     """
     certificate, unit = model.certificate, PAPER_UNIT
     if certificate is None:
@@ -59,7 +60,8 @@ def _published(bench: Bench, model: Model, images: Images, size: float, name: st
         given = Images(attacked(bench, model, attack, images, size, source), images.labels)
         found = _certificates(bench, model, given, certificate, bench.sizes.certified_draws, ALPHA, source)
         right = [
-            label == int(true) and unit * radius > size for (label, radius), true in zip(found, images.labels, strict=True)
+            label == int(true) and unit * radius > size
+            for (label, radius), true in zip(found, images.labels, strict=True)
         ]
         hits.append(torch.tensor(right))
     return by_attack(hits)
@@ -74,9 +76,7 @@ def _proved(bench: Bench, model: Model, images: Images, name: str) -> list[Data]
     radii = [PAPER_UNIT * converted(radius, certificate.norm, "linf", dimension) for _, radius in found]
     sizes = (*FINE, *bench.sizes.attack_sizes)
     shares = certified_accuracy(images.labels.tolist(), [label for label, _ in found], radii, sizes)
-    return [
-        {"attack": CLEAN, "size": size, **shown(estimate)} for size, estimate in zip(sizes, shares, strict=True)
-    ]
+    return [{"attack": CLEAN, "size": size, **shown(estimate)} for size, estimate in zip(sizes, shares, strict=True)]
 
 
 def sound(model: Model) -> Certificate:

@@ -19,7 +19,7 @@ from deniable.studies.study import Data
 from deniable.studies.style import COLOURS, GREY
 
 _BLUE, _DARK, _BROWN, _PURPLE = COLOURS
-_STYLES: dict[str, tuple[str, str, str, float]] = {
+_STYLES: dict[str, tuple[str, str, Any, float]] = {
     OURS: (_BLUE, "o", "-", 2.4),
     DPAL: (_BROWN, "s", "-", 2.0),
     OWN_NOISE: (_BROWN, "s", "--", 1.3),
@@ -39,26 +39,31 @@ def draw(plan: Plan, data: Data) -> Any:  # noqa: ANN401 - matplotlib's figure
     """Return the figure from the results of one data set."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and slow to import
 
-    figure = Figure(figsize=(15.0, 17.0), layout="constrained")
-    grid = figure.add_gridspec(4, 4, height_ratios=(1.0, 1.0, 1.0, 1.1))
-    certificates = "certified accuracy as the paper counts it (l2 sizes beside an l_inf attack)"
+    figure = Figure(figsize=(15.0, 18.0), layout="constrained")
+    parts: Any = figure.subfigures(5, 1, height_ratios=(1.06, 1.0, 1.0, 1.05, 0.42), hspace=0.02)
+    certificates = "certified accuracy as the paper counts it (an l2 size beside an l_inf attack, as if the same)"
     rows: tuple[tuple[Place, str, str, str], ...] = (
-        ("budget", f"accuracy under an attack of size {plan.attacked_at:g}", "epsilon claimed", "accuracy, %"),
-        ("size", f"accuracy at epsilon {plan.tight:g}", "attack size mu_a", "accuracy, %"),
-        ("certified", f"{certificates}, at epsilon {plan.certified_at:g}", "attack size mu_a", "certified accuracy, %"),
+        ("budget", f"accuracy under an attack of size mu_a = {plan.attacked_at:g}", "epsilon claimed", "accuracy, %"),
+        ("size", f"accuracy under attack at epsilon {plan.tight:g}", "attack size mu_a", "accuracy, %"),
+        ("certified", f"{certificates}, epsilon {plan.certified_at:g}", "attack size mu_a", "certified accuracy, %"),
     )
-    for number, (place, title, across, upward) in enumerate(rows):
-        panels = [figure.add_subplot(grid[number, column]) for column in range(len(ATTACKS))]
+    for part, (place, title, across, upward) in zip(parts, rows, strict=False):
+        _heading(part, f"{plan.figures[place]}, {plan.name}: {title}")
+        panels = part.subplots(1, len(ATTACKS), sharey=True)
         for axes, (attack, name) in zip(panels, ATTACKS.items(), strict=True):
             _panel(axes, plan, data, place, attack)
             axes.set_title(name, loc="left", fontsize=10)
             axes.set_xlabel(across)
         panels[0].set_ylabel(upward)
-        panels[0].set_title(f"{plan.figures[place]}, {plan.name}: {title}\n{'I-FGSM'}", loc="left", fontsize=10.5)
-    _proved(figure.add_subplot(grid[3, :2]), plan, data)
-    _unattacked(figure.add_subplot(grid[3, 2:]), plan, data)
-    _legend(figure, plan, data)
+    left, right = parts[3].subplots(1, 2)
+    _proved(left, plan, data)
+    _unattacked(right, plan, data)
+    _legend(parts[4], plan, data)
     return figure
+
+
+def _heading(figure: Any, text: str) -> None:  # noqa: ANN401 - matplotlib's
+    figure.suptitle(text, x=0.005, ha="left", fontsize=11.5, fontweight="bold")
 
 
 def _panel(axes: Any, plan: Plan, data: Data, place: Place, attack: str) -> None:  # noqa: ANN401 - matplotlib's
@@ -160,10 +165,9 @@ def _legend(figure: Any, plan: Plan, data: Data) -> None:  # noqa: ANN401 - matp
         Line2D([], [], color=_DARK, marker="o", markerfacecolor="none", markersize=9, linestyle="",
                label="hollow: numbers of the paper's text,\nmeans over the attacks")
     )  # fmt: skip
-    figure.legend(handles=entries, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    figure.suptitle(
-        f"{plan.name}: DPAL and its baselines, their claims and what is proved. Sizes for pixels in [-1, 1] "
-        f"({PAPER_UNIT:g} times those for [0, 1]); bars are 95 % intervals.", x=0.005, ha="left", fontsize=11.5,
+    figure.legend(
+        handles=entries, loc="center", ncols=4, frameon=False, fontsize=9.5,
+        title=f"sizes are for pixels in [-1, 1], {PAPER_UNIT:g} times those for [0, 1]; bars are 95 % intervals",
     )  # fmt: skip
 
 

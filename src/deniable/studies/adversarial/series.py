@@ -6,6 +6,9 @@ from deniable.errors import InputError
 from deniable.studies.adversarial.plan import CLEAN, CURVES, Place, Plan
 from deniable.studies.study import Data
 
+HALF = 0.5
+"""Share of the images for which the reach of certificates is told."""
+
 
 @dataclasses.dataclass(frozen=True)
 class At:
@@ -27,8 +30,6 @@ class At:
     def percent(self) -> str:
         """The share and its interval."""
         return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
-
-
 
 
 def series(plan: Plan, data: Data, place: Place, curve: str, attack: str) -> list[At]:
@@ -70,6 +71,12 @@ def run_of(data: Data, curve: str, budget: float | None) -> Data | None:
     system = CURVES[curve].system
     runs = [run for run in data["runs"] if run["system"] == system]
     return next((run for run in runs if run["budget"] in {None, budget}), None)
+
+
+def reach(found: list[At]) -> str:
+    """Return the largest size at which half of the images are held."""
+    held = [at.x for at in found if at.value >= HALF]
+    return f"{max(held):g}" if held else "none"
 
 
 def check(plan: Plan, budgets: tuple[float, ...]) -> None:

@@ -6,9 +6,10 @@ from importlib.util import find_spec
 
 from deniable.errors import InputError
 from deniable.studies.adversarial.figure import draw
+from deniable.studies.adversarial.findings import details, findings
 from deniable.studies.adversarial.plan import Plan, Sizes
 from deniable.studies.adversarial.series import check
-from deniable.studies.adversarial.words import details, findings, table
+from deniable.studies.adversarial.words import table
 from deniable.studies.study import Data, Result, Setting, Study
 
 TITLE = (
@@ -49,7 +50,7 @@ def _run(plan: Plan, sizes: Sizes, setting: Setting, *, full: Sizes, quick: Size
         raise InputError("This study trains networks with torch, which is missing: install deniable[train].")
     import torch  # noqa: PLC0415 - an extra, and slow to import
 
-    from deniable.studies.adversarial.bench import measured  # noqa: PLC0415 - needs torch
+    from deniable.studies.adversarial.training import measured  # noqa: PLC0415 - needs torch
 
     schedule = {full: "two cores", quick: "quick"}.get(sizes, "given")
     if sizes == full and torch.cuda.is_available():

@@ -1,0 +1,79 @@
+"""Conventional accuracy: without attack and under each one. Needs torch."""
+
+import dataclasses
+
+import torch
+from torch import Tensor
+
+from deniable.measure.estimate import Estimate, mean, share
+from deniable.robust.attacks import ATTACKS as LIBRARY
+from deniable.robust.attacks import pgd
+from deniable.robust.images import Images
+from deniable.robust.model import Model
+from deniable.studies.adversarial.bench import Bench
+from deniable.studies.adversarial.plan import ATTACKS, CLEAN, MEAN, PAPER_UNIT, Curve
+from deniable.studies.study import Data
+
+
+def conventional(bench: Bench, model: Model, name: str, curve: Curve, budget: float | None) -> list[Data]:
+    """Return the accuracy without attack and under each one, at the sizes of the figures."""
+    plan, sizes = bench.plan, bench.sizes
+    if curve.silent:
+        silent = tuple(dataclasses.replace(noise, scale=torch.zeros(())) for noise in model.noises)
+        model = dataclasses.replace(model, noises=silent)
+    votes = 1 if curve.silent else sizes.dpal_votes if curve.system == "dpal" else sizes.votes
+    at = {"curve": name, "budget": budget}
+    right = bench.tested.labels == model.predict(bench.tested.pixels, bench.source("clean", name, budget), votes)
+    points = [{**at, "size": 0.0, "attack": CLEAN, **shown(share(int(right.sum()), len(right)))}]
+    # The size of the figure against budget, and at one budget all of them.
+    for size in dict.fromkeys((plan.attacked_at, *(sizes.attack_sizes if budget == plan.tight else ()))):
+        hits = []
+        for attack in ATTACKS:
+            source = bench.source("attack", name, budget, size, attack)
+            images = attacked(bench, model, attack, bench.tested, size, source, silent=curve.silent)
+            hits.append(model.predict(images, source, votes) == bench.tested.labels)
+        points += [{**at, "size": size, **point} for point in by_attack(hits)]
+    return points
+
+
+def by_attack(hits: list[Tensor]) -> list[Data]:
+    """Return the share of hits of each attack, and of the four together, from hits (n,) of each."""
+    table = torch.stack(hits, 1).cpu().numpy()  # (n, attacks)
+    found = {attack: share(int(column.sum()), len(column)) for attack, column in zip(ATTACKS, table.T, strict=True)}
+    found[MEAN] = mean(table.mean(axis=1), within=(0.0, 1.0))
+    return [{"attack": attack, **shown(estimate)} for attack, estimate in found.items()]
+
+
+def attacked(
+    bench: Bench,
+    model: Model,
+    attack: str,
+    images: Images,
+    size: float,
+    source: torch.Generator,
+    *,
+    silent: bool = False,
+) -> Tensor:
+    """Return attacked images (n, channels, height, width), led away from their true classes.
+
+    Gradients are averaged over draws of the noise that the model is evaluated with.
+
+    Args:
+        bench: what all systems share.
+        model: to attack.
+        attack: one of `ATTACKS`.
+        images: (n,) to attack.
+        size: mu_a, for pixels in [-1, 1].
+        source: generator of noise and starts.
+        silent: the model draws no noise.
+    """
+    scores, draws = model.scores(source), bench.sizes.gradient_draws if model.noises and not silent else 1
+    given, labels, reach = images.pixels, images.labels, size / PAPER_UNIT
+    if attack == "pgd":
+        return pgd(scores, given, labels, reach, draws=draws, generator=source, steps=bench.sizes.pgd_steps)
+    return LIBRARY[attack](scores, given, labels, reach, draws=draws, generator=source)
+
+
+def shown(estimate: Estimate) -> Data:
+    """Return an estimate as JSON holds it."""
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "count": estimate.count}

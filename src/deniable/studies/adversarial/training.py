@@ -1,0 +1,110 @@
+"""Training each system at each budget, and everything that is measured of it. Needs torch."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from deniable.parallel import reporter
+from deniable.robust.fit import fit
+from deniable.robust.model import Model
+from deniable.robust.systems import SYSTEMS
+from deniable.studies.adversarial.attacking import conventional
+from deniable.studies.adversarial.bench import Bench, prepared
+from deniable.studies.adversarial.certified import certified
+from deniable.studies.adversarial.plan import CURVES, DELTA, OURS, PAPER_UNIT, REPLACE_ONE, Plan, Sizes
+from deniable.studies.study import Data, Setting, derived
+
+
+def cells(sizes: Sizes) -> Iterator[tuple[str, float | None]]:
+    """Yield every system and budget to train; None for a system without privacy."""
+    systems = dict.fromkeys(curve.system for curve in CURVES.values() if curve.system in SYSTEMS)
+    for system in systems:
+        if "epsilon" in SYSTEMS[system].uses:
+            yield from ((system, budget) for budget in sizes.budgets)
+        else:
+            yield system, None
+
+
+def measured(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> list[Data]:
+    """Return what was found of every system at every budget; an interrupted run has kept some of it."""
+    bench = prepared(plan, sizes, setting)
+    report, found, wanted = reporter(), [], list(cells(sizes))
+    report(0, len(wanted))
+    for system, budget in wanted:
+        name = f"{schedule} {system} {budget}"
+        found.append(setting.ledger.remember(name, lambda at=(system, budget): _cell(bench, *at)))  # type: ignore[misc]
+        report(len(found), len(wanted))
+    return found
+
+
+def _cell(bench: Bench, system: str, budget: float | None) -> Data:
+    """Train one system, and return what is claimed of it, what is proved, and its accuracies."""
+    start = time.perf_counter()
+    model = fit(
+        system,
+        bench.data,
+        SYSTEMS[system].options(**options(bench, system, budget)),
+        seed=derived(bench.seed, "train", system, budget),
+    )
+    model.network.to(bench.tested.pixels.device)
+    trained = time.perf_counter()
+    curves = {name: curve for name, curve in CURVES.items() if curve.system == system}
+    points = [
+        point
+        for name, curve in curves.items()
+        if "budget" in curve.figures
+        for point in conventional(bench, model, name, curve, budget)
+    ]
+    certificates = [
+        point
+        for name, curve in curves.items()
+        if "certified" in curve.figures and budget in {None, bench.plan.certified_at}
+        for point in certified(bench, model, name, budget)
+    ]
+    return {
+        "system": system,
+        "budget": budget,
+        **about(model),
+        "accuracy": points,
+        "certified": certificates,
+        "seconds": {"training": trained - start, "measuring": time.perf_counter() - trained},
+    }
+
+
+def options(bench: Bench, system: str, budget: float | None) -> dict[str, Any]:
+    """Return the options of one training run, those that the system knows."""
+    sizes = bench.sizes
+    ours = system == CURVES[OURS].system
+    steps = {"dpal": sizes.dpal_steps, "adlm": sizes.adlm_steps, "pixeldp": sizes.pixeldp_steps}
+    given: dict[str, Any] = {
+        "epsilon": budget,
+        "delta": DELTA,
+        "network": "small" if ours else bench.plan.network,
+        "width": 1.0 if ours else sizes.width,
+        "steps": steps.get(system, sizes.private_steps),
+        "attack_steps": sizes.dpal_attack_steps,
+        "attack_size": sizes.construction / PAPER_UNIT,
+        "noise": sizes.noise / PAPER_UNIT,
+    }
+    if system in {"dpal", "adlm"}:
+        given["batch_size"] = sizes.dpal_batch
+    elif system != "pixeldp":
+        given["batch_size"] = sizes.private_batch
+    return {name: value for name, value in given.items() if name in SYSTEMS[system].uses}
+
+
+def about(model: Model) -> Data:
+    """Return what is claimed and proved of a model."""
+    verdict, certificate = model.verdict, model.certificate
+    known = {"proved": "proved", "refuted": "refuted"}
+    return {
+        "privacy": "no privacy" if verdict is None else known.get(verdict.status, "no proof"),
+        "why": None if verdict is None else verdict.method,
+        "adjacency": None if verdict is None else "replace one" if model.system in REPLACE_ONE else "add or remove one",
+        "epsilon": None if verdict is None else verdict.claim,
+        "epsilon at least": None if verdict is None else verdict.lower_bound,
+        "epsilon, replace one": model.facts.get("epsilon, replace one record"),
+        "delta": None if verdict is None else verdict.delta,
+        "certificate": None if certificate is None else certificate.standing,
+        "network": model.architecture.name,
+    }
