@@ -11,7 +11,7 @@ import pytest
 
 import deniable as dn
 
-EXTRAS = ("torch", "jinja2", "matplotlib")
+EXTRAS = ("torch", "dp_accounting", "jinja2", "matplotlib")
 UNUSED = ("sklearn", "pyarrow", "pandas", "rich", "typer", *EXTRAS)
 HEAVY = ("numba", "scipy", "randomgen", "threadpoolctl", *UNUSED)
 
@@ -51,6 +51,22 @@ def test_name_loads_only_what_it_needs(name, module, light_of):
     loaded = python(f"import sys, deniable; deniable.{name}; print(*sys.modules)").split()
     assert f"deniable.{module}" in loaded
     assert not set(light_of) & set(loaded)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import deniable.robust",
+        "import deniable.studies",
+        "import deniable.cli.main",
+        "from deniable.cli.main import app; from typer.testing import CliRunner; CliRunner().invoke(app, ['--help'])",
+    ],
+)
+def test_extras_are_loaded_by_what_needs_them_only(program):
+    """Neither the front door of the robust room, nor the studies, nor the help of the command line load an extra."""
+    loaded = python(f"import sys\n{program}\nprint(*sys.modules)").split()
+    assert "deniable" in loaded
+    assert not set(EXTRAS) & set(loaded)
 
 
 @pytest.mark.parametrize("name", dn.__all__)

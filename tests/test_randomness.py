@@ -1,5 +1,6 @@
 """Keyed streams: which bits they give, how they are cut up, and that no other randomness is used."""
 
+import ast
 import re
 from collections import Counter
 from pathlib import Path
@@ -277,8 +278,44 @@ FORBIDDEN = re.compile(
 )
 
 
-EVIDENCE = [path for path in SOURCES if {"auditing", "measure", "studies"} & set(path.parts)]
+EVIDENCE = [
+    path
+    for path in SOURCES
+    if {"auditing", "measure", "studies"} & set(path.parts)
+    or ("robust" in path.parts and {"audits", "certificates", "attacks.py", "balls.py", "zoo.py"} & set(path.parts))
+]
 """Code that releases nothing: its coins need not be a cipher's, but global state is left alone there too."""
+
+TORCH_DRAWS = {
+    "bernoulli", "bernoulli_", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal",
+    "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random_", "randperm",
+    "uniform_",
+}  # fmt: skip
+TORCH_GLOBAL = {
+    "default_generator", "dropout", "fork_rng", "get_rng_state", "manual_seed_all", "seed_all", "set_rng_state",
+    "trunc_normal_", "init",
+}  # fmt: skip
+"""What reads or writes torch's own state, besides drawing without a generator."""
+
+
+def torch_state(text):
+    """Return what of a program reads or writes torch's global random state."""
+    tree = ast.parse(text)
+    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _is_global(node)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TORCH_DRAWS:
+            owner = ast.unparse(node.func.value)
+            from_torch = owner == "torch" or node.func.attr.endswith("_")
+            if from_torch and not any(keyword.arg == "generator" for keyword in node.keywords):
+                found.add(node.func.attr)
+    return found
+
+
+def _is_global(node):
+    owner = ast.unparse(node.value)
+    if node.attr in {"manual_seed", "seed", "initial_seed"}:
+        return owner in {"torch", "torch.random", "torch.cuda"}
+    return node.attr in TORCH_GLOBAL and owner in {"torch", "torch.random", "torch.cuda", "functional", "nn"}
 
 
 @pytest.mark.parametrize("path", [path for path in SOURCES if path not in EVIDENCE], ids=lambda path: path.stem)
@@ -294,6 +331,49 @@ def test_evidence_tosses_coins_of_its_own(path):
         r"np\.random\.(default_rng|SeedSequence)\b|random_state=|\b(random|coins)\.", "", path.read_text("utf-8")
     )
     assert FORBIDDEN.findall(text) == []
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if "torch" in path.read_text("utf-8")], ids=lambda path: path.stem
+)
+def test_torch_s_state_is_left_alone(path):
+    """Whatever is drawn by torch comes from a generator that is given; only first weights need torch's own state.
+
+    Those are drawn from a public seed, with the state of before put back.
+    """
+    allowed = {"fork_rng", "manual_seed"} if path.parts[-2:] == ("robust", "networks.py") else set()
+    assert torch_state(path.read_text("utf-8")) == allowed
+
+
+@pytest.mark.parametrize(
+    "path", sorted((Path(randomness.__file__).parent / "robust" / "training").glob("*.py")), ids=lambda path: path.stem
+)
+def test_training_draws_from_the_key(path):
+    """Batches and noise of training are drawn by the keyed generator; torch draws nothing there itself.
+
+    What a system draws besides, of views and of a model's own noise, follows from the key as well.
+    """
+    tree = ast.parse(path.read_text("utf-8"))
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    assert not {call.attr for call in calls if isinstance(call, ast.Attribute)} & TORCH_DRAWS
+    seeds = re.findall(r"manual_seed\((.*)", path.read_text("utf-8"))
+    assert all(seed.startswith("int(generator(self._key,") for seed in seeds)
+
+
+def test_search_for_torch_s_state_finds_it():
+    """The searches above find what they look for."""
+    for line in (
+        "torch.manual_seed(0)",
+        "torch.randn(3)",
+        "x.normal_()",
+        "functional.dropout(x)",
+        "torch.random.fork_rng()",
+        "nn.init.zeros_(x)",
+        "torch.get_rng_state()",
+    ):
+        assert torch_state(line)
+    for line in ("torch.randn(3, generator=g)", "torch.Generator().manual_seed(0)", "g.normal(3)", "x.sub_(1)"):
+        assert not torch_state(line)
 
 
 def test_search_for_other_randomness_finds_it():

@@ -1,8 +1,12 @@
 """A small folder of data on which every study runs: reviews, pairs of sentences, vectors of sixty words, and digits."""
 
+import io
+import tarfile
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from PIL import Image
 from sklearn.datasets import load_digits
 
 from deniable.studies.gumbel.vocabularies import TABLES, VECTORS
@@ -32,7 +36,20 @@ def make(place):
     pixels, labels = (digits.images * 255 / 16).round().astype(np.uint8), digits.target.astype(np.uint8)
     halves = {"x_train": pixels[:300], "y_train": labels[:300], "x_test": pixels[300:500], "y_test": labels[300:500]}
     np.savez(place / "mnist.npz", **halves)
+    coloured(place / "cifar10_jpeg_q75.tar.xz", pixels, labels)
     return place
+
+
+def coloured(path, pixels, labels):
+    """Write digits, each of one colour on black, as an archive of images of 32 x 32 pixels."""
+    with tarfile.open(path, "w:xz") as archive:
+        for number, (image, label) in enumerate(zip(pixels[:200], labels[:200], strict=True)):
+            shades = np.stack([image, image // 2, 255 - image], axis=2)
+            held = io.BytesIO()
+            Image.fromarray(np.pad(shades, ((12, 12), (12, 12), (0, 0)))).save(held, "PNG")
+            header = tarfile.TarInfo(f"{'train' if number < 150 else 'test'}/{label}/{number}.png")
+            header.size = len(held.getvalue())
+            archive.addfile(header, io.BytesIO(held.getvalue()))
 
 
 def reviews(count, seed):

@@ -3,6 +3,7 @@
 import dataclasses
 
 from deniable.studies import adept_sensitivity, dpal_audit, frontier, gumbel_deniability, sanity_check, tem_utility
+from deniable.studies.adversarial.plan import Sizes
 
 SENSITIVITY = adept_sensitivity.Sizes(vectors=60, dimensions=(2, 8, 32), radii=(0.1, 1.0, 10.0), searched=(2, 4))
 CHECK = sanity_check.Sizes(
@@ -46,6 +47,31 @@ DENIABILITY = gumbel_deniability.Sizes(
 DPAL = dpal_audit.Sizes(
     batch=200, neurons=64, dense=16, differences=1_000, recoveries=10, steps=10, train=300, epochs=20
 )
+MNIST = Sizes(
+    budgets=(0.2, 1.0),
+    attack_sizes=(0.1, 0.6),
+    images=12,
+    gradient_draws=1,
+    votes=2,
+    dpal_votes=3,
+    pgd_steps=2,
+    private_steps=2,
+    private_batch=300,  # all of them, for which accounting takes no time
+    dpal_steps=2,
+    dpal_attack_steps=1,
+    dpal_batch=40,
+    adlm_steps=2,
+    adlm_batch=10,
+    pixeldp_steps=2,
+    width=0.25,
+    certified_images=4,
+    choosing=5,
+    certified_draws=20,
+    proved_draws=20,
+)
+CIFAR10 = dataclasses.replace(
+    MNIST, budgets=(2.0,), attack_sizes=(0.05, 0.5), width=0.125, train=120, private_batch=120
+)
 TINY = {
     "adept-sensitivity": SENSITIVITY,
     "sanity-check": CHECK,
@@ -53,6 +79,8 @@ TINY = {
     "frontier": FRONTIER,
     "gumbel-deniability": DENIABILITY,
     "dpal-audit": DPAL,
+    "dpal-mnist": MNIST,
+    "dpal-cifar10": CIFAR10,
 }
 """Study -> sizes."""
 TINIER = {
@@ -62,5 +90,7 @@ TINIER = {
     "frontier": dataclasses.replace(FRONTIER, grid=(("tem", (2.0, 6.0)),), trials=1),
     "gumbel-deniability": dataclasses.replace(DENIABILITY, words=4, runs=20),
     "dpal-audit": dataclasses.replace(DPAL, differences=500, epochs=2),
+    "dpal-mnist": dataclasses.replace(MNIST, attack_sizes=(0.2,), images=6),
+    "dpal-cifar10": dataclasses.replace(CIFAR10, attack_sizes=(0.2,), images=6),
 }
 """Study -> sizes smaller still."""

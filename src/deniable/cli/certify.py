@@ -3,20 +3,24 @@
 import dataclasses
 import enum
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deniable.cli.progress import passes
-from deniable.cli.train import check_torch
+from deniable.cli.train import check_torch, memory_told
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.robust.certificates import Refutation
     from deniable.robust.certify import Curve
-    from deniable.robust.images import Images
+    from deniable.robust.images import Dataset, Images
     from deniable.robust.model import Model
+
+_SHOWN = 10
+"""Classes that a message lists."""
 
 
 class Law(enum.StrEnum):
@@ -58,50 +62,57 @@ def certify(
     from deniable.robust.certify import smoothed  # noqa: PLC0415
     from deniable.robust.images import read_images  # noqa: PLC0415
     from deniable.robust.model import load  # noqa: PLC0415
-    from deniable.text.tables.files import check_target, writing  # noqa: PLC0415
+    from deniable.text.tables.files import PIPE, check_target, writing  # noqa: PLC0415
+    from deniable.verdict import finite  # noqa: PLC0415
 
-    for name, value, least in (("--limit", limit, 1), ("--draws", draws, 1), ("--attack", attack, 0)):
-        if value is not None and value < least:
-            raise InputError(f"{name} must be at least {least}. Got {value}.")
-    if output is not None:
+    least = {"--limit": (limit, 1), "--draws": (draws, 1), "--attack": (attack, 0), "--radius": (radius, 0)}
+    for name, (value, at_least) in least.items():
+        if value is not None and not value >= at_least:
+            raise InputError(f"{name} must be at least {at_least}. Got {value}.")
+    if law is not Law.GAUSSIAN and noise is None:
+        raise InputError(f"--law {law.value} is that of --noise: give it, for example 0.25.")
+    if output is not None and str(output) != PIPE:
         check_target(str(output), force=force)
-    found = load(model)
-    if noise is not None:
-        found = smoothed(found, noise, law.value)
-    test = _fitting(found, read_images(data).test, limit)
-    source = torch.Generator().manual_seed(seed)
-    with passes("certify"):
+        if output.resolve() in {model.resolve(), data.resolve()}:
+            raise InputError(f"The output {str(output)!r} would overwrite what is read: choose another name.")
+    found = load(model) if noise is None else smoothed(load(model), noise, law.value)
+    test = _fitting(found, read_images(data), limit)
+    source = torch.Generator().manual_seed(seed % 2**63)
+    with memory_told(), passes("certify"):
         radii = None if radius is None else (radius,)
         curve = certified(found, test.pixels, test.labels, source=source, radii=radii, draws=draws, alpha=alpha)
     tried = _attacked(found, test, curve, attack, source) if attack else None
     if output is not None:
         with writing(str(output), force=force) as (stream,):
-            stream.write(json.dumps(_record(found, test, curve, tried), indent=1).encode() + b"\n")
-    for line in _lines(found, curve):
-        typer.echo(line)
-    if tried is not None:
-        typer.echo(f"attack: {tried}")
-        if tried.found and found.certificate is not None and found.certificate.standing == "proved":
-            raise typer.Exit(1)
+            stream.write(json.dumps(finite(_record(found, test, curve, tried)), indent=1).encode() + b"\n")
+    for line in [*_lines(found, curve), *([] if tried is None else [f"attack: {tried}"])]:
+        typer.echo(line, err=str(output) == PIPE)
+    if tried is not None and tried.found and found.certificate and found.certificate.standing == "proved":
+        raise typer.Exit(1)
 
 
-def _fitting(model: "Model", test: "Images", limit: int | None) -> "Images":
+def _fitting(model: "Model", data: "Dataset", limit: int | None) -> "Images":
     """Return the test images to look at.
 
     Raises:
-        InputError: they are not of the model's shape.
+        InputError: they are not of the model's shape and classes.
     """
     from deniable.robust.images import Images  # noqa: PLC0415
 
+    test = data.test
     shape, expected = tuple(test.pixels.shape[1:]), model.architecture.shape
     if shape != expected:
         raise InputError(f"The model takes images of shape {expected}. Got {shape}: name the data it was trained for.")
-    if int(test.labels.max()) >= model.architecture.classes:
-        raise InputError(
-            f"The model knows {model.architecture.classes} classes. Got {int(test.labels.max()) + 1}: "
-            "name the data it was trained for."
-        )
+    known = model.facts.get("classes")
+    if len(data.classes) != model.architecture.classes or (known is not None and list(data.classes) != known):
+        told = f"the classes {_listed(known)}" if known else f"{model.architecture.classes} classes"
+        raise InputError(f"The model knows {told}. Got {_listed(data.classes)}: name the data it was trained for.")
     return Images(test.pixels[:limit], test.labels[:limit])
+
+
+def _listed(classes: Sequence[str]) -> str:
+    shown = ", ".join(classes[:_SHOWN])
+    return shown if len(classes) <= _SHOWN else f"{shown} and {len(classes) - _SHOWN} more"
 
 
 def _attacked(model: "Model", test: "Images", curve: "Curve", count: int, source: Any) -> "Refutation":  # noqa: ANN401 - torch's
@@ -140,7 +151,6 @@ def _lines(model: "Model", curve: "Curve") -> list[str]:
 def _record(model: "Model", test: "Images", curve: "Curve", tried: "Refutation | None") -> dict[str, Any]:
     """Return everything for JSON."""
     from deniable.robust.certificates import certificate_to  # noqa: PLC0415
-    from deniable.verdict import finite  # noqa: PLC0415
 
     certificate = model.certificate
     return {
@@ -156,7 +166,7 @@ def _record(model: "Model", test: "Images", curve: "Curve", tried: "Refutation |
             for radius, found in zip(curve.radii, curve.accuracy, strict=True)
         ],
         "images": [
-            finite({"label": int(label), "certified": held.label, "radius": held.radius})
+            {"label": int(label), "certified": held.label, "radius": held.radius}
             for label, held in zip(test.labels, curve.certified, strict=True)
         ],
         "attack": None if tried is None else str(tried),

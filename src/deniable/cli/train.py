@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import importlib.util
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ _SHOWN = 1_000
 """Test images behind the accuracy that a line of progress gives."""
 _CERTIFIED = 200
 """Test images behind the curve of certified accuracy on the card."""
+_NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _BESIDE = (".card.json", ".card.txt", ".owner.json")
 
 
@@ -62,13 +64,13 @@ def train(
         typer.Option(help="Of DP-SGD, per unit of --clip; training ends when the budget is spent."),
     ] = None,
     average: Annotated[float | None, typer.Option(help="Decay of the running mean of parameters; 0 for none.")] = None,
-    views: Annotated[int | None, typer.Option(help="Noisy copies of each example in its gradient.")] = None,
+    views: Annotated[int | None, typer.Option(help="Shifted copies of each example in its gradient.")] = None,
     noise: Annotated[float | None, typer.Option(help="Of a certified model, in pixels of [0, 1].")] = None,
     attack_size: Annotated[float | None, typer.Option(help="For which a model is made, in pixels of [0, 1].")] = None,
     attack_steps: Annotated[int | None, typer.Option(help="Of the attacks in training.")] = None,
     checkpoint_every: Annotated[int, typer.Option(help="Steps between checkpoints.")] = 20,
     seed: Annotated[int | None, typer.Option(help="Public seed, for tests: the noise then protects nothing.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output, and begin anew.")] = False,  # noqa: FBT002
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output, and another run's checkpoint.")] = False,  # noqa: FBT002
 ) -> None:
     """Train a model of images, and write it with its model card.
 
@@ -82,7 +84,7 @@ def train(
     from deniable.robust.model import accuracy, packed  # noqa: PLC0415
     from deniable.robust.systems import SYSTEMS  # noqa: PLC0415
     from deniable.robust.training.loop import Checkpoint  # noqa: PLC0415
-    from deniable.text.tables.files import check_target, writing  # noqa: PLC0415
+    from deniable.text.tables.files import writing  # noqa: PLC0415
 
     if task != "image":
         raise unknown_name("task", task, ["image"])
@@ -107,16 +109,12 @@ def train(
         "attack_steps": attack_steps,
     }
     options = SYSTEMS[model].options(**{name: value for name, value in given.items() if value is not None})
-    for ending in ("", *_BESIDE):
-        check_target(f"{output}{ending}", force=force)
+    _check_output(output, data, force=force)
     images = read_images(data)
     parameters = {"model": model, "data": images.fingerprint, "seed": seed, **dataclasses.asdict(options)}
     checkpoint = Checkpoint(Path(f"{output}.checkpoint"), parameters, checkpoint_every)
-    if force:
-        checkpoint.remove()
-    if checkpoint.path.exists():
-        typer.echo(f"going on from {checkpoint.path}", err=True)
-    with _resumable(checkpoint):
+    _take_up(checkpoint, force=force)
+    with memory_told(), _resumable(checkpoint):
         found = fit(model, images, options, seed=seed, checkpoint=checkpoint, progress=_Progress(images))
         clean = accuracy(found, images.test)
         with passes("certified accuracy"):
@@ -125,9 +123,9 @@ def train(
         about = card(found, images, owner["commitment"], clean, curve)
         contents = (packed(found), _json(about), text(about).encode(), _json(owner))
         with writing(*(f"{output}{ending}" for ending in ("", *_BESIDE)), force=force) as streams:
+            Path(streams[-1].name).chmod(0o600)  # before there is anything in it
             for stream, content in zip(streams, contents, strict=True):
                 stream.write(content)
-    Path(f"{output}{_BESIDE[-1]}").chmod(0o600)
     checkpoint.remove()
     typer.echo(text(about), err=True)
     typer.echo(f"clean accuracy {clean.value:.3f}")
@@ -135,8 +133,45 @@ def train(
 
 def check_torch() -> None:
     """Raise `InputError` where the extra is missing."""
-    if importlib.util.find_spec("torch") is None:
-        raise InputError("Models of images need torch, which is missing: install deniable[train].")
+    for name in ("torch", "dp_accounting"):
+        if importlib.util.find_spec(name) is None:
+            raise InputError(f"Models of images need {name}, which is missing: install deniable[train].")
+
+
+@contextlib.contextmanager
+def memory_told() -> Iterator[None]:
+    """Raise `MemoryError` where torch finds no memory, for which it has no error of its own."""
+    try:
+        yield
+    except RuntimeError as error:
+        if any(what in str(error) for what in _NO_MEMORY):
+            raise MemoryError from None
+        raise
+
+
+def _check_output(output: Path, data: Path, *, force: bool) -> None:
+    """Raise `InputError` now, not after hours, where the model cannot be written."""
+    from deniable.text.tables.files import PIPE, check_target  # noqa: PLC0415
+
+    if str(output) == PIPE or output.suffix.lower() in {".gz", ".zst"}:
+        raise InputError(f"The output {str(output)!r} must be a file, not compressed: name it, for example, model.pt.")
+    for ending in ("", *_BESIDE):
+        if check_target(f"{output}{ending}", force=force).resolve() == data.resolve():
+            raise InputError(f"The output {str(output)!r} would overwrite the data: choose another name.")
+    if not os.access(output.parent, os.W_OK):
+        raise InputError(f"The folder of the output {str(output)!r} cannot be written: choose another one.")
+
+
+def _take_up(checkpoint: "Checkpoint", *, force: bool) -> None:
+    """Say that a run goes on, if there is a checkpoint of it; remove one of another run where ``force`` is set."""
+    try:
+        checkpoint.key(b"")
+    except InputError:
+        if not force:
+            raise
+        checkpoint.remove()
+    if checkpoint.path.exists():
+        typer.echo(f"going on from {checkpoint.path}", err=True)
 
 
 class _Progress:
@@ -151,20 +186,21 @@ class _Progress:
             return
         self._last = now
         share = status.accuracy(self._test.pixels[:_SHOWN], self._test.labels[:_SHOWN])
-        spent = "" if status.spent is None else f"  epsilon {status.spent:.4g}"
+        spent = "" if status.spent is None else f"  epsilon {status.spent():.4g}"
         line = f"step {status.done}/{status.steps}  loss {status.loss:.3f}  accuracy {share:.3f}{spent}"
         typer.echo(line, err=True)
 
 
 @contextlib.contextmanager
 def _resumable(checkpoint: "Checkpoint") -> Iterator[None]:
-    """Say, when a run is interrupted, that the same command goes on."""
+    """Say, when a run is interrupted or the disk is full, that the same command goes on."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OSError) as error:
         if not checkpoint.path.exists():
             raise
-        raise DeniableError(f"interrupted: the same command goes on from {str(checkpoint.path)!r}.") from None
+        what = error.strerror if isinstance(error, OSError) else "interrupted"
+        raise DeniableError(f"{what}: the same command goes on from {str(checkpoint.path)!r}.") from None
 
 
 def _curve(model: "Model", data: "Dataset") -> "Curve | None":
@@ -180,4 +216,6 @@ def _curve(model: "Model", data: "Dataset") -> "Curve | None":
 
 
 def _json(value: object) -> bytes:
-    return json.dumps(value, indent=1, ensure_ascii=False).encode() + b"\n"
+    from deniable.verdict import finite  # noqa: PLC0415
+
+    return json.dumps(finite(value), indent=1, ensure_ascii=False).encode() + b"\n"

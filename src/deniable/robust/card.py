@@ -19,6 +19,8 @@ _NOT_PROTECTED = (
     "the number of training images, their shape and the classes, which count as public",
     "the choice of the options, if it was made by looking at the training images",
 )
+_ELSEWHERE = {"options", "seed", "classes"}
+"""Facts of a model that are no part of the accounting."""
 
 
 def commit(data: Dataset) -> dict[str, str]:
@@ -51,7 +53,7 @@ def card(model: Model, data: Dataset, commitment: str, accuracy: Estimate, curve
         "deniable": __version__,
         "system": model.system,
         "training records": _protection(model, public_seed=public_seed),
-        "accounting": {name: value for name, value in model.facts.items() if name not in {"options", "seed"}},
+        "accounting": {name: value for name, value in model.facts.items() if name not in _ELSEWHERE},
         "options": model.facts.get("options", {}),
         "data": {
             "name": data.name,
@@ -64,8 +66,15 @@ def card(model: Model, data: Dataset, commitment: str, accuracy: Estimate, curve
         },
         "clean accuracy": dataclasses.asdict(accuracy),
         "certificate": None if curve is None else _certificate(model, curve),
-        "not protected": list(_NOT_PROTECTED),
+        "not protected": [*_unproven(model, public_seed=public_seed), *_NOT_PROTECTED],
     }
+
+
+def _unproven(model: Model, *, public_seed: bool) -> list[str]:
+    """Return the line about training records that nothing proved protects."""
+    if model.guarantee is not None and model.guarantee.standing == "proved" and not public_seed:
+        return []
+    return ["the training images: no guarantee about them holds by proof"]
 
 
 def _protection(model: Model, *, public_seed: bool) -> dict[str, Any]:
@@ -73,10 +82,12 @@ def _protection(model: Model, *, public_seed: bool) -> dict[str, Any]:
     guarantee, verdict = model.guarantee, model.verdict
     if guarantee is None or verdict is None:
         return {"guarantee": "none", "standing": "no privacy is claimed"}
+    if public_seed and guarantee.standing == "proved":
+        return {"guarantee": "none", "standing": NOT_PRIVATE}
     return {
         "guarantee": str(guarantee),
         "adjacency": "add or remove one record" if isinstance(guarantee, ApproxDP) else "replace one record",
-        "standing": NOT_PRIVATE if public_seed and guarantee.standing == "proved" else guarantee.standing,
+        "standing": guarantee.standing,
         "source": guarantee.source,
         "verdict": verdict.to_dict(),
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from deniable.errors import InputError
+from deniable.errors import InputError, bad_parameter
 from deniable.measure.estimate import Estimate
 from deniable.parallel import reporter
 from deniable.robust.certificates import (
@@ -27,6 +27,8 @@ SELECTION = 100
 _TOGETHER = 16
 """Images between two reports of progress."""
 _POINTS = 5
+_LARGEST = 1e30
+"""Noise is drawn in float32, whose reach this is: noise that is rounded to nothing certifies nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,10 +59,12 @@ def smoothed(model: Model, scale: float, law: Law = "gaussian") -> Model:
         law: gaussian certifies in l2, laplace in l1.
 
     Raises:
-        InputError: the model has noise of its own, or the scale is not positive.
+        InputError: the model has noise of its own, or the scale is out of reach.
     """
     if model.noises:
         raise InputError(f"The model {model.system} has noise of its own: certify it as it is, without --noise.")
+    if not 1 / _LARGEST <= scale <= _LARGEST:
+        raise bad_parameter("smoothing", "noise", f"a float from {1 / _LARGEST:g} to {_LARGEST:g}", scale)
     certificate = GaussianSmoothing(scale) if law == "gaussian" else LaplaceSmoothing(scale)
     return dataclasses.replace(model, noises=(Noise("input", law, torch.tensor(scale)),), certificate=certificate)
 
@@ -118,4 +122,4 @@ def _steps(radii: list[float]) -> tuple[float, ...]:
     step = largest / _POINTS
     unit = 10.0 ** math.floor(math.log10(step))
     step = next(size * unit for size in (1, 2, 2.5, 5, 10) if size * unit >= step)
-    return tuple(round(index * step, 12) for index in range(_POINTS + 1) if index * step <= largest)
+    return tuple(float(f"{index * step:.12g}") for index in range(_POINTS + 1) if index * step <= largest)

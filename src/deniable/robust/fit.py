@@ -1,6 +1,7 @@
 """Training a model from a data set, a system and its options: the front door of the training room."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import torch
@@ -22,14 +23,14 @@ class Status:
         done: steps.
         steps: in all.
         loss: of the last, over training records, and not private.
-        spent: epsilon so far; None where nothing is claimed.
+        spent: computes epsilon so far, which takes a while; None where nothing is claimed.
         scores: of the model as it is by now.
     """
 
     done: int
     steps: int
     loss: float
-    spent: float | None
+    spent: Callable[[], float] | None
     scores: Scores
 
     def accuracy(self, images: Tensor, labels: Tensor) -> float:
@@ -70,13 +71,18 @@ def fit(
     run, source = prepared.run, torch.Generator(device).manual_seed(0)
 
     def told(done: int, loss: float) -> None:
-        spent = prepared.spent(done) if prepared.spent else None
+        spent = functools.partial(prepared.spent, done) if prepared.spent else None
         progress(Status(done, run.steps, loss, spent, lambda images: prepared.scores(images.to(device), source)))
 
     train(run, key, checkpoint, told)
     model = prepared.finish()
     model.network.cpu()
-    about = {"options": {**dataclasses.asdict(options)}, "seed": seed, "records": len(data.train)}
+    about = {
+        "options": dataclasses.asdict(options),
+        "seed": seed,
+        "records": len(data.train),
+        "classes": list(data.classes),
+    }
     return dataclasses.replace(model, system=name, facts={**model.facts, **about})
 
 

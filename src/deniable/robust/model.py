@@ -148,7 +148,7 @@ def _model(held: dict[str, Any]) -> Model:
         guarantee=_guarantee_from(held["guarantee"]),
         verdict=verdict,
         certificate=None if held["certificate"] is None else certificate_from(held["certificate"]),
-        facts=held["facts"],
+        facts=dict(held["facts"]),
     )
 
 

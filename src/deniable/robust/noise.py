@@ -68,5 +68,5 @@ def noisy(network: Network, images: Tensor, noises: tuple[Noise, ...], source: t
 def first_shape(network: Network, images: Tensor) -> torch.Size:
     """Return the shape (b, maps, height', width') of the first layer's output."""
     with torch.no_grad():
-        one: Tensor = network.first(torch.zeros_like(images[:1]))
+        one = network.first.forward(torch.zeros_like(images[:1]))  # past the hooks that watch a pass for its gradients
     return torch.Size((len(images), *one.shape[1:]))

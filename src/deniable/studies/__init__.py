@@ -2,7 +2,16 @@
 
 from typing import Any
 
-from deniable.studies import adept_sensitivity, dpal_audit, frontier, gumbel_deniability, sanity_check, tem_utility
+from deniable.studies import (
+    adept_sensitivity,
+    dpal_audit,
+    dpal_cifar10,
+    dpal_mnist,
+    frontier,
+    gumbel_deniability,
+    sanity_check,
+    tem_utility,
+)
 from deniable.studies.report import Report, conduct, unfinished
 from deniable.studies.study import Comparison, Result, Setting, Study
 
@@ -15,6 +24,8 @@ STUDIES: dict[str, Study[Any]] = {
         frontier.STUDY,
         gumbel_deniability.STUDY,
         dpal_audit.STUDY,
+        dpal_mnist.STUDY,
+        dpal_cifar10.STUDY,
     )
 }
 """The registry: a new study is one new file and one more entry here."""

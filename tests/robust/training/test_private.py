@@ -1,5 +1,6 @@
 """DP-SGD: who is drawn, how much noise there is, what one record can change, and runs that go on where they stopped."""
 
+import dataclasses
 import io
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import nn
 from deniable.randomness import key_from_seed
 from deniable.robust.images.dataset import Images
 from deniable.robust.networks import Network
+from deniable.robust.training import private
 from deniable.robust.training.accounting import Schedule
 from deniable.robust.training.gradients import clipped_sum
 from deniable.robust.training.private import PrivateRun, Recipe
@@ -30,8 +32,8 @@ def network():
 def run(records, recipe=RECIPE, key=KEY, net=None, forward=None, settle=lambda: None):
     """Return a run on some records."""
     net = net or network()
-    forward = forward or (lambda given, source: net(given))
-    return PrivateRun(net, records, recipe, key, forward, lambda given, labels, source: given[:, None], settle)
+    forward = forward or (lambda given, _: net(given))
+    return PrivateRun(net, records, recipe, key, forward, lambda given, *_: given[:, None], settle)
 
 
 def parameters(trained):
@@ -48,8 +50,6 @@ def change(trained, number=0):
 
 def replaced(recipe=RECIPE, **given):
     """Return a recipe with some of it changed."""
-    import dataclasses
-
     return dataclasses.replace(recipe, **given)
 
 
@@ -60,7 +60,7 @@ def test_batches_are_drawn_record_by_record(monkeypatch):
     """Batch sizes have the binomial law, and records are in a batch independently of each other, all equally often."""
     records, batches = images(40, (1, 8, 8)), []
     trained = run(records)
-    monkeypatch.setattr(trained, "_gradient", lambda drawn, number: (batches.append(drawn.numpy()), ({}, 0.0))[1])
+    monkeypatch.setattr(trained, "_gradient", lambda drawn, _: (batches.append(drawn.numpy()), ({}, 0.0))[1])
     for number in range(4_000):
         trained.step(number)
     members = np.zeros((4_000, 40))
@@ -95,7 +95,7 @@ def test_noise_has_its_deviation(multiplier, clip, rate, learning_rate):
     records = images(40, (1, 8, 8))
     recipe = Recipe(Schedule(rate, 10), multiplier, clip, learning_rate)
     trained = run(records, recipe)
-    trained._gradient = lambda drawn, number: ({}, 0.0)
+    trained._gradient = lambda *_: ({}, 0.0)
     expected = learning_rate * multiplier / (rate * 40)
     first, second = (change(trained, number).double().numpy() for number in (0, 1))
     for found in (first, second):
@@ -115,7 +115,7 @@ def test_noise_does_not_depend_on_the_records():
 
 
 def test_the_step_is_divided_by_a_public_number():
-    """A step without noise is the clipped sum over the drawn, divided by the expected size of a batch, not the drawn."""
+    """A step without noise is the clipped sum, divided by the expected size of a batch and not by the drawn one."""
     records, net = images(40, (1, 8, 8)), network()
     trained, drawn = run(records, QUIET, net=net), []
     inner = trained._gradient
@@ -144,11 +144,9 @@ def test_one_record_changes_a_step_by_its_norm_at_most(scale):
 
 def test_chunks_change_nothing(monkeypatch):
     """The sum does not depend on how many views are worked on at a time."""
-    import deniable.robust.training.private as room
-
     records = images(40, (1, 8, 8))
     whole = change(run(records, QUIET))
-    monkeypatch.setattr(room, "_CHUNK", 3)
+    monkeypatch.setattr(private, "_CHUNK", 3)
     torch.testing.assert_close(change(run(records, QUIET)), whole, atol=1e-6, rtol=1e-4)
 
 
@@ -189,13 +187,12 @@ def test_going_on_is_the_same_run():
     part = run(records, recipe)
     for number in range(3):
         part.step(number)
-    held, stream = part.state(), io.BytesIO()
-    torch.save(held, stream)
+    stream, held = io.BytesIO(), part.state()
     part.step(3)  # the state that was taken does not move on with the run
-    again, stream_again = run(records, recipe), io.BytesIO()
-    torch.save(held, stream_again)
-    assert stream.getvalue() == stream_again.getvalue()
-    again.restore(held)
+    torch.save(held, stream)
+    stream.seek(0)
+    again = run(records, recipe)
+    again.restore(torch.load(stream, weights_only=True))
     for number in range(3, 6):
         again.step(number)
     assert whole.result.keys() == again.result.keys()

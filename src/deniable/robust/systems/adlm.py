@@ -12,6 +12,7 @@ from deniable.robust.model import Model
 from deniable.robust.networks import Architecture, last_layer
 from deniable.robust.noise import Noise, first_shape, noisy
 from deniable.robust.systems.plain import USES, batch
+from deniable.robust.systems.statistics import settle_statistics
 from deniable.robust.systems.system import Options, Prepared, System, Task
 from deniable.robust.training.plain import PlainRun
 from deniable.verdict import Verdict
@@ -35,6 +36,8 @@ def _prepare(task: Task) -> Prepared:
         raise InputError("AdLM needs a budget: give --epsilon.")
     epsilon, count = task.options.epsilon, len(task.images.labels)
     size = min(task.options.batch_size, count)
+    if size == 1:
+        raise InputError("AdLM normalises its layers by batch. Got batches of 1: give more.")
     random = generator(task.key, "noise")
     architecture = Architecture(
         task.options.network, task.shape, task.classes, task.options.width, normalised=True, hidden=_HIDDEN
@@ -67,6 +70,11 @@ def _prepare(task: Task) -> Prepared:
     run = PlainRun(network, loss, task.options.steps, task.options.learning_rate, task.key)
 
     def finish() -> Model:
+        settle_statistics(
+            network,
+            lambda images: noisy(network, images.to(task.device), noises, torch.Generator(task.device)),
+            torch.split(task.images.pixels, size),
+        )
         with torch.no_grad():
             top.bias.add_(functional.linear(at_last, top.weight))
         return Model(
@@ -81,6 +89,7 @@ def _prepare(task: Task) -> Prepared:
         )
 
     def scores(images: Tensor, source: torch.Generator) -> Tensor:
+        network.eval()  # else the images to test on would move the statistics of the layers
         return noisy(network, images, noises, source) + functional.linear(at_last, top.weight)
 
     return Prepared(run, finish, scores, lambda done: epsilon if done else 0.0)

@@ -3,8 +3,9 @@
 import math
 from typing import Any
 
+import numpy as np
 import torch
-from scipy import optimize, stats
+from scipy import stats
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -134,14 +135,11 @@ def _verdict(options: Options, rate: float, multiplier: float, gradient: float) 
 
 def _one_step(rate: float, shift: float, delta: float) -> float:
     """Return max over t of ln[(P(N > t) - delta) / Q(N > t)], P the mixture and Q the Gaussian: a bound on epsilon."""
-
-    def loss(t: float) -> float:
-        tail = stats.norm.logsf(t)
-        above = rate * stats.norm.sf(t - shift) + (1 - rate) * math.exp(tail) - delta
-        return float(math.log(above) - tail) if above > 0 else -math.inf
-
-    found = optimize.minimize_scalar(lambda t: -loss(t), bounds=(0.0, shift + 10.0), method="bounded")
-    return max(0.0, loss(float(found.x)))
+    t = np.linspace(0.0, shift + 10.0, 10_001)  # each of them bounds epsilon
+    tail = stats.norm.logsf(t)
+    above = rate * stats.norm.sf(t - shift) + (1 - rate) * np.exp(tail) - delta
+    seen = above > 0
+    return float(np.max(np.log(above[seen]) - tail[seen], initial=0.0))
 
 
 SYSTEM = System(

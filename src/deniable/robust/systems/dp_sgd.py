@@ -19,6 +19,7 @@ from deniable.robust.training.accounting import (
     steps_within,
 )
 from deniable.robust.training.private import NoisyForward, PrivateRun, Recipe, Views
+from deniable.robust.training.views import shifted
 from deniable.verdict import Verdict
 
 USES = frozenset(
@@ -140,7 +141,7 @@ def _prepare(task: Task) -> Prepared:
         task,
         network,
         forward=lambda images, source: noisy(network, images, (), source),
-        views=plain_view,
+        views=lambda images, labels, source: shifted(images, task.options.views, source),  # noqa: ARG005 - a `Views`
         noises=tuple,
         certificate=lambda: None,
     )
@@ -150,7 +151,7 @@ SYSTEM = System(
     name="dp-sgd",
     summary="private: DP-SGD",
     source="Abadi et al. 2016",
-    uses=USES - {"views"},
-    defaults=Options(steps=150, batch_size=2_048, learning_rate=4.0),
+    uses=USES,
+    defaults=Options(steps=150, batch_size=2_048, learning_rate=4.0, views=3),
     prepare=_prepare,
 )

@@ -19,6 +19,7 @@ from deniable.robust.model import Model
 from deniable.robust.networks import Network, last_layer
 from deniable.robust.noise import Noise, first_shape
 from deniable.robust.systems.plain import USES
+from deniable.robust.systems.statistics import settle_statistics
 from deniable.robust.systems.system import Options, Prepared, System, Task
 from deniable.robust.training.plain import PlainRun
 from deniable.robust.types import Scores
@@ -26,6 +27,8 @@ from deniable.robust.types import Scores
 _FREE = (-torch.inf, torch.inf)
 """Perturbed images have no bounds to stay in."""
 _LEAST_COLOUR = 2.0
+_EPS2 = 0.1
+"""Of grey images, for labels."""
 _ATTACK = 0.2
 """mu in the certificate's Delta_r^x = mu d: the attack size of Figures 2 and 3, in pixels of [-1, 1]."""
 
@@ -102,6 +105,9 @@ def _prepare(task: Task) -> Prepared:
     )
 
     def finish() -> Model:
+        settle_statistics(
+            network, lambda images: network(images, at_hidden), (perturbed(at)[0] for at in range(len(batches)))
+        )
         return Model(
             system="dpal",
             architecture=architecture,
@@ -126,6 +132,7 @@ def _prepare(task: Task) -> Prepared:
         )
 
     def scores(images: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - under the noise of training alone
+        network.eval()  # else the images to test on would move the statistics of the layers
         found: Tensor = network(images + at_input, at_hidden)
         return found
 
@@ -140,10 +147,15 @@ def _settings(task: Task, network: Network, hidden: tuple[int, ...]) -> tuple[Bu
     channels, colour = task.shape[0], task.shape[0] > 1
     if colour and total < _LEAST_COLOUR:
         raise InputError(f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {total:g}: give more.")
+    if total <= _EPS2:
+        raise InputError(f"DPAL needs a budget above epsilon {_EPS2:g} (Appendix M). Got {total:g}: give more.")
+    size = min(task.options.batch_size, len(task.images.labels))
+    if size < 2 * len(_ENSEMBLE):  # each part is normalised by its own statistics
+        raise InputError(f"DPAL shares a batch out among 3 attacks, two images each. Got batches of {size}: give more.")
     budget = Budget(
         eps_t=total,
-        eps2=1 + (total - _LEAST_COLOUR) / 3 if colour else 0.1,
-        m=min(task.options.batch_size, len(task.images.labels)),
+        eps2=1 + (total - _LEAST_COLOUR) / 3 if colour else _EPS2,
+        m=size,
         delta_r=channels * (hidden[1] * hidden[2] + 2) * network.first.kernel_size[0] ** 2,
         delta_l2=2 * last_layer(network).in_features,
     )
@@ -169,15 +181,14 @@ def _crafted(network: Network, images: Tensor, noise: Tensor, steps: int, source
 
     Attacks lead away from the predicted classes, so that labels do not leak (Eqs. 8 and 9).
     """
-    network.eval()
     size = (1 - float(torch.rand(1, generator=source, device=source.device))) / 2  # mu in (0, 1], in pixels of [-1, 1]
     with torch.no_grad():
         predicted = network(images, noise).argmax(1)
+    shares = zip(_ENSEMBLE.values(), images.tensor_split(3), predicted.tensor_split(3), strict=True)
     crafted = [
-        _ENSEMBLE[name](lambda given: network(given, noise), some, labels, size, steps, source)
-        for name, some, labels in zip(_ENSEMBLE, images.chunk(len(_ENSEMBLE)), predicted.chunk(3), strict=True)
+        attack(lambda given: network(given, noise), some, labels, size, steps, source)
+        for attack, some, labels in shares
     ]
-    network.train()
     return torch.cat(crafted)
 
 

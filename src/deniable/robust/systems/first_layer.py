@@ -52,8 +52,8 @@ def vulnerability(network: Network, task: Task, mixed: float = 0.5) -> Tensor:
     """
     source = torch.Generator(task.device)
     source.manual_seed(0)
-    images = torch.rand((64, *task.shape), generator=source, device=task.device)
-    with torch.enable_grad():
+    with torch.inference_mode(mode=False), torch.enable_grad():
+        images = torch.rand((64, *task.shape), generator=source, device=task.device)
         hidden = network.first(2 * images - 1).detach().requires_grad_()
         best = network.rest(hidden).topk(2, dim=1).values
         (gradient,) = torch.autograd.grad((best[:, 0] - best[:, 1]).sum(), hidden)

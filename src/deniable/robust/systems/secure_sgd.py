@@ -1,5 +1,6 @@
 """SecureSGD and SecureSGD-AGM (Phan et al. 2019): DP-SGD with PixelDP's noise, uneven or analytic."""
 
+import copy
 from collections.abc import Callable
 
 import torch
@@ -19,11 +20,14 @@ def _preparer(mechanism: Mechanism, *, uneven: bool) -> Callable[[Task], Prepare
         network = task.architecture().build(0).to(task.device)
         hold(network, task)
         sigma = UNIT * task.options.attack_size * pixeldp_sigma(mechanism, EPSILON, DELTA)
+        twin = copy.deepcopy(network)  # whose passes are none of those that are watched for gradients of examples
 
         def noises() -> tuple[Noise, ...]:
+            if not uneven:
+                return (Noise("first layer", "gaussian", torch.tensor(sigma)),)
+            twin.load_state_dict(network.state_dict())
             # The variance is shared out, so that its mean is that of even noise.
-            share = vulnerability(network, task).sqrt().cpu() if uneven else torch.tensor(1.0)
-            return (Noise("first layer", "gaussian", sigma * share),)
+            return (Noise("first layer", "gaussian", sigma * vulnerability(twin, task).sqrt().cpu()),)
 
         def forward(images: Tensor, source: torch.Generator) -> Tensor:
             return noisy(network, images, noises(), source)

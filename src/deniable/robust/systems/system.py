@@ -12,6 +12,11 @@ from deniable.robust.model import Model
 from deniable.robust.networks import Architecture
 from deniable.robust.training.loop import Run
 
+_LARGEST = 1e30
+"""Sizes, and one over them, are in the reach of float32: noise that is rounded to nothing protects nothing."""
+_WIDEST = 100.0
+_MOST = 10_000_000
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -29,7 +34,7 @@ class Options:
         noise_multiplier: of DP-SGD, per unit of the clipping norm; computed from the budget where it is None, else
             training stops when the budget is spent.
         average: decay of the running mean of DP-SGD's parameters; 0 for none.
-        views: of an example, averaged inside its gradient.
+        views: of an example, shifted by a pixel at most, averaged inside its gradient.
         noise: standard deviation of the noise on the pixels of [0, 1], under which a certified model predicts.
         attack_size: l_inf size, in pixels of [0, 1], of what adversarial training crafts; for PixelDP and SecureSGD the
             l2 size L of the attack for which their noise is made.
@@ -52,11 +57,14 @@ class Options:
     attack_steps: int = 10
 
     def __post_init__(self) -> None:
-        for name in ("width", "learning_rate", "clip", "noise", "attack_size"):
-            positive("training", name, getattr(self, name))
+        positive("training", "width", self.width, _WIDEST)
+        for name in ("learning_rate", "clip", "noise", "attack_size"):
+            if not 1 / _LARGEST <= getattr(self, name) <= _LARGEST:
+                expected = f"a float from {1 / _LARGEST:g} to {_LARGEST:g}"
+                raise bad_parameter("training", name, expected, getattr(self, name))
         for name in ("steps", "batch_size", "views", "attack_steps"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise bad_parameter("training", name, "an int of at least 1", getattr(self, name))
+            if not isinstance(getattr(self, name), int) or not 1 <= getattr(self, name) <= _MOST:
+                raise bad_parameter("training", name, f"an int from 1 to {_MOST}", getattr(self, name))
         if not 0 <= self.average < 1:
             raise bad_parameter("training", "average", "a float in [0, 1)", self.average)
         if self.noise_multiplier is not None:

@@ -13,7 +13,7 @@ from deniable.guarantees import ApproxDP
 Adjacency = Literal["add or remove one", "replace one"]
 _LEAST_MULTIPLIER = 0.3
 _MOST_MULTIPLIER = 1e4
-_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 1e6
+_LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0
 _PRECISION = 1e-4
 """Relative, of a noise multiplier."""
 
@@ -80,7 +80,7 @@ def noise_multiplier(schedule: Schedule, epsilon: float, delta: float) -> float:
             f"An epsilon of {epsilon:g} at delta {delta:g} cannot be met in {schedule.steps} steps. "
             f"The nearest that can is {_up(nearest)}: ask for that, take fewer steps or a larger delta."
         )
-    bracket = _bracket(schedule, epsilon, delta)
+    bracket = _bracket(schedule, min(epsilon, _MOST_EPSILON), delta)
     if bracket is None:
         nearest = epsilon_spent(schedule, _LEAST_MULTIPLIER, delta)
         if nearest < _LEAST_EPSILON:  # at so large a delta nothing less can be asked for
@@ -91,25 +91,29 @@ def noise_multiplier(schedule: Schedule, epsilon: float, delta: float) -> float:
             "ask for that or less."
         )
 
-    def excess(logarithm: float) -> float:
-        spent = epsilon_spent(schedule, math.exp(logarithm), delta)
-        return math.log(min(max(spent, _LEAST_EPSILON), _MOST_EPSILON) / epsilon)
+    if epsilon > _MOST_EPSILON:
+        raise InputError(
+            f"An epsilon of {epsilon:g} promises nothing. The nearest that can be met is {_MOST_EPSILON:g}: "
+            "ask for that or less."
+        )
 
-    multiplier = math.exp(optimize.brentq(excess, *map(math.log, bracket), xtol=_PRECISION))
+    def excess(multiplier: float) -> float:
+        spent = epsilon_spent(schedule, multiplier, delta)
+        return math.log(min(max(spent, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / epsilon)
+
+    multiplier = float(optimize.brentq(excess, *bracket, xtol=_PRECISION * bracket[0]))
     while epsilon_spent(schedule, multiplier, delta) > epsilon:
-        multiplier *= 1 + _PRECISION
+        multiplier = min((1 + _PRECISION) * multiplier, bracket[1])
     return multiplier
 
 
 def _bracket(schedule: Schedule, epsilon: float, delta: float) -> tuple[float, float] | None:
     """Return two multipliers of which the first spends more than epsilon and the second does not.
 
-    From 1 on, since losses under little noise are slow to compose. None where even the least noise spends less.
+    From the most on, since losses far above the budget take long, and much memory, to compose. None where even the
+    least noise spends less.
     """
-    high = 1.0
-    while epsilon_spent(schedule, high, delta) > epsilon:
-        high = min(2 * high, _MOST_MULTIPLIER)
-    low = high
+    high = low = _MOST_MULTIPLIER
     while epsilon_spent(schedule, low, delta) <= epsilon:
         if low == _LEAST_MULTIPLIER:
             return None
@@ -129,9 +133,10 @@ def steps_within(rate: float, multiplier: float, epsilon: float, delta: float, m
             f"With a noise multiplier of {multiplier:g} one step spends more than epsilon {epsilon:g}. "
             f"The nearest that can be met is {_up(nearest)}: ask for that, or take more noise."
         )
-    if epsilon_spent(Schedule(rate, most), multiplier, delta) <= epsilon:
-        return most
-    low, high = 1, most
+    low, high = 1, 2  # doubled first: losses far above the budget take long to compose
+    while high <= most and epsilon_spent(Schedule(rate, high), multiplier, delta) <= epsilon:
+        low, high = high, 2 * high
+    high = min(high, most + 1)
     while high - low > 1:
         middle = (low + high) // 2
         if epsilon_spent(Schedule(rate, middle), multiplier, delta) <= epsilon:

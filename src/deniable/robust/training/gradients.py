@@ -54,7 +54,7 @@ def clipped_sum(
             squares += whole[name].flatten(1).square().sum(1)
         else:
             inner = (entered.transpose(1, 2) @ entered) * (left.transpose(1, 2) @ left)  # (b, places, places)
-            squares += inner.flatten(1).sum(1).clamp(min=0) + _rounding(entered, left)
+            squares += inner.flatten(1).sum(1).clamp(min=0) + _rounding(inner, entered.shape[1] + left.shape[1])
         if layers[name].bias is not None:
             biases[name] = left.sum(2)  # (b, out)
             squares += biases[name].square().sum(1)
@@ -144,15 +144,19 @@ def _padding(layer: nn.Conv2d) -> tuple[int, ...]:
     return layer.padding
 
 
-def _rounding(entered: Tensor, left: Tensor) -> Tensor:
+def _rounding(inner: Tensor, length: int) -> Tensor:
     """Return (b,) a bound on the rounding of squared norms that are sums of products of columns.
 
     Where the columns of an example cancel, rounding is all that is left of its norm, while the noise is made for the
-    whole of it. Each product is off by at most eps times its length and the norms of its columns (Higham 2002, 3.5).
+    whole of it. Each product is off by at most eps times its length and the norms of its columns (Higham 2002, 3.5),
+    whose squares are on the diagonal.
+
+    Args:
+        inner: the products, (b, places, places).
+        length: of the columns, both together.
     """
-    length = entered.shape[1] + left.shape[1] + entered.shape[2]
-    sizes: Tensor = (entered.norm(dim=1) * left.norm(dim=1)).sum(1)  # (b,)
-    return sizes.square() * (torch.finfo(sizes.dtype).eps * length)
+    sizes: Tensor = inner.diagonal(dim1=1, dim2=2).sqrt().sum(1)  # (b,)
+    return sizes.square() * (torch.finfo(inner.dtype).eps * (length + inner.shape[1]))
 
 
 def _smaller_held(entered: Tensor, left: Tensor) -> bool:

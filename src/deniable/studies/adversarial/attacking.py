@@ -2,10 +2,11 @@
 
 import dataclasses
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.measure.estimate import Estimate, mean, share
+from deniable.measure.estimate import Estimate, clustered_share, share
 from deniable.robust.attacks import ATTACKS as LIBRARY
 from deniable.robust.attacks import pgd
 from deniable.robust.images import Images
@@ -40,7 +41,7 @@ def by_attack(hits: list[Tensor]) -> list[Data]:
     """Return the share of hits of each attack, and of the four together, from hits (n,) of each."""
     table = torch.stack(hits, 1).cpu().numpy()  # (n, attacks)
     found = {attack: share(int(column.sum()), len(column)) for attack, column in zip(ATTACKS, table.T, strict=True)}
-    found[MEAN] = mean(table.mean(axis=1), within=(0.0, 1.0))
+    found[MEAN] = clustered_share(table.sum(axis=1), np.full(len(table), len(hits)))  # the attacks share their images
     return [{"attack": attack, **shown(estimate)} for attack, estimate in found.items()]
 
 

@@ -101,7 +101,7 @@ def _refuted(axes: Any, plan: Plan, data: Data, attack: str) -> None:  # noqa: A
     if found and run is not None:
         place = (found[0].x, 100 * found[0].value)
         axes.annotate(
-            f"DPAL's certificate: {run['certificate']}", place, xytext=(8, 12), textcoords="offset points",
+            f"DPAL's certificate: {run['certificate']}", place, xytext=(8, 5), textcoords="offset points",
             color=_BROWN, fontsize=8.5, zorder=4,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1},
         )  # fmt: skip

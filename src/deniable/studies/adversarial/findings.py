@@ -28,10 +28,9 @@ def _tight(plan: Plan, data: Data) -> tuple[str, ...]:
         return value_at(series(plan, data, "budget", name, MEAN), plan.tight)
 
     ours, theirs, alone = at(OURS), at(DPAL), at(OWN_NOISE)
-    run, published = run_of(data, OURS, plan.tight), [
-        point.value for point in plan.points if (point.place, point.curve, point.at) == ("budget", DPAL, plan.tight)
-    ]  # fmt: skip
-    if ours is None or theirs is None or alone is None or run is None:
+    run, claim = run_of(data, OURS, plan.tight), run_of(data, DPAL, plan.tight)
+    published = [p.value for p in plan.points if (p.place, p.curve, p.at) == ("budget", DPAL, plan.tight)]
+    if ours is None or theirs is None or alone is None or run is None or claim is None:
         return ()
     claimed = f"; {published[0]:g} % published" if published else ""
     other = run["epsilon, replace one"]
@@ -41,8 +40,8 @@ def _tight(plan: Plan, data: Data) -> tuple[str, ...]:
         f"{run['epsilon']:.3g}, {run['privacy']} (add or remove one record{converted})"
     )
     second = (
-        f"DPAL at a claim of {plan.tight:g}, refuted: {theirs.percent} by its verified inference, {alone.percent} with "
-        f"its own training noise only{claimed}"
+        f"DPAL at a claim of {plan.tight:g}, {claim['privacy']}: {theirs.percent} by its verified inference, "
+        f"{alone.percent} with its own training noise only{claimed}"
     )
     return first, second
 
@@ -50,7 +49,8 @@ def _tight(plan: Plan, data: Data) -> tuple[str, ...]:
 def _clipping(plan: Plan, data: Data) -> tuple[str, ...]:
     """Return what changes when the public code's noise is mended."""
     lines = []
-    for budget in (data["schedule"]["budgets"][0], data["schedule"]["budgets"][-1]):
+    budgets = data["schedule"]["budgets"]
+    for budget in dict.fromkeys((budgets[0], budgets[-1])):
         run = run_of(data, CLIPPED, budget)
         pairs = [
             [value_at(found, budget) for found in (unattacked(data, name), series(plan, data, "budget", name, MEAN))]
@@ -92,9 +92,9 @@ def _reading(plan: Plan, data: Data) -> tuple[str, ...]:
     schedule = data["schedule"]
     steps = (
         f"schedule: {data['schedule name']}, {schedule['dpal_steps']} steps of DPAL with "
-        f"{schedule['dpal_attack_steps']} steps of attack inside, {schedule['private_steps']} of DP-SGD, MadryEtAl "
-        f"with {schedule['pgd_steps']} steps; one training of each model, intervals over {schedule['images']} images, "
-        f"{schedule['certified_images']} for {plan.figures['certified']}"
+        f"{schedule['dpal_attack_steps']} steps of attack inside, {schedule['private_steps']} of DP-SGD (the paper "
+        f"does not say how many), MadryEtAl with {schedule['pgd_steps']} steps; one training of each model, intervals "
+        f"over {schedule['images']} images, {schedule['certified_images']} for {plan.figures['certified']}"
     )
     neighbours = (
         f"{claimed} claim their epsilon for replacing one record, DP-SGD and what is built on it for adding or "

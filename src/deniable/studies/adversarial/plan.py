@@ -69,8 +69,10 @@ class Sizes:
         private_batch: their expected batch.
         dpal_steps: of DPAL.
         dpal_attack_steps: T_mu of the attacks inside DPAL's training.
-        dpal_batch: m of DPAL and AdLM.
+        dpal_batch: m of DPAL.
+        dpal_rate: learning rate of DPAL's Adam, above the paper's 1e-4 (MNIST) since steps are few.
         adlm_steps: of AdLM.
+        adlm_batch: of AdLM, also for its 200 steps towards relevances.
         pixeldp_steps: of PixelDP, of batches of 256.
         width: factor on the layers of the paper's network.
         noise: standard deviation of our noise, for pixels in [-1, 1].
@@ -85,21 +87,23 @@ class Sizes:
     attack_sizes: tuple[float, ...] = (0.05, 0.1, 0.2, 0.4, 0.6)
     train: int | None = None
     images: int = 300
-    gradient_draws: int = 3
+    gradient_draws: int = 2
     votes: int = 32
-    dpal_votes: int = 128
+    dpal_votes: int = 64
     pgd_steps: int = 20
     private_steps: int = 80
     private_batch: int = 2_048
     dpal_steps: int = 96
     dpal_attack_steps: int = 2
     dpal_batch: int = 2_499
-    adlm_steps: int = 200
+    dpal_rate: float = 5e-3
+    adlm_steps: int = 120
+    adlm_batch: int = 2_499
     pixeldp_steps: int = 600
     width: float = 1.0
     noise: float = 0.5
     construction: float = 0.1
-    certified_images: int = 150
+    certified_images: int = 120
     choosing: int = 32
     certified_draws: int = 300
     proved_draws: int = 1_000

@@ -14,6 +14,8 @@ from deniable.studies.adversarial.certified import certified
 from deniable.studies.adversarial.plan import CURVES, DELTA, OURS, PAPER_UNIT, REPLACE_ONE, Plan, Sizes
 from deniable.studies.study import Data, Setting, derived
 
+_PIXELDP_BATCH = 256
+
 
 def cells(sizes: Sizes) -> Iterator[tuple[str, float | None]]:
     """Yield every system and budget to train; None for a system without privacy."""
@@ -86,10 +88,10 @@ def options(bench: Bench, system: str, budget: float | None) -> dict[str, Any]:
         "attack_size": sizes.construction / PAPER_UNIT,
         "noise": sizes.noise / PAPER_UNIT,
     }
-    if system in {"dpal", "adlm"}:
-        given["batch_size"] = sizes.dpal_batch
-    elif system != "pixeldp":
-        given["batch_size"] = sizes.private_batch
+    if system == "dpal":
+        given["learning_rate"] = sizes.dpal_rate
+    batches = {"dpal": sizes.dpal_batch, "adlm": sizes.adlm_batch, "pixeldp": _PIXELDP_BATCH}
+    given["batch_size"] = batches.get(system, sizes.private_batch)
     return {name: value for name, value in given.items() if name in SYSTEMS[system].uses}
 
 

@@ -115,7 +115,8 @@ def _gains(plan: Plan, data: Data, gains: Gains) -> Comparison:
     return Comparison(
         f"{plan.figures[gains.place]}: DPAL is ahead of the baselines in all cases; on average, of {theirs} points.",
         f"DPAL, Algorithm 1, less {'; '.join(shown)}. Ours less DPAL: {_mean(ours):+.1f} points on average.",
-        _outcome(ahead),
+        # Ahead in most cases is a part of ahead in all; ahead in a few is not.
+        _outcome([all(ahead), 2 * sum(ahead) > len(ahead)]),
     )
 
 

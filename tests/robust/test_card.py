@@ -1,0 +1,132 @@
+"""Model cards: complete, true, and as private as they say."""
+
+import dataclasses
+import hashlib
+import json
+import math
+
+import pytest
+import torch
+
+from deniable.guarantees import ApproxDP, PureDP
+from deniable.measure.estimate import share
+from deniable.robust.card import NOT_PRIVATE, card, commit, text
+from deniable.robust.certificates import Certified, GaussianSmoothing
+from deniable.robust.certify import Curve
+from deniable.robust.model import Model
+from deniable.robust.networks import Architecture
+from deniable.robust.noise import Noise
+from deniable.verdict import Verdict
+from tests.robust.toy import data
+
+PROVED = ApproxDP(1.5, 1e-5, "a theorem")
+VERDICT = Verdict("proved", 1.5, 1.5, 0.0, 1.0, 0, None, "by theorem", 0.0, delta=1e-5)
+DATA = data()
+
+
+def model(guarantee=PROVED, verdict=VERDICT, certificate=None, **facts):
+    """Return a model that claims what it is told to claim."""
+    about = Architecture("small", (1, 28, 28), 10, width=0.1)
+    held = {"steps": 7, "epsilon, replace one record": 2.5, "options": {"clip": 0.1}, "seed": None, "records": 60}
+    noises = (Noise("input", "gaussian", torch.tensor(0.25)),) if certificate else ()
+    return Model("toy", about, about.build(0), noises, guarantee, verdict, certificate, {**held, **facts})
+
+
+def made(of, curve=None):
+    return card(of, DATA, "c" * 32, share(15, 20), curve)
+
+
+def curve():
+    certified = tuple(Certified(1, 0.4) for _ in range(20))
+    return Curve((0.0, 0.25), (share(14, 20), share(9, 20)), certified, 1_000, 0.001)
+
+
+def test_a_private_model():
+    """Guarantee, adjacency, source, verdict and accounting are there, and options are not mixed into the accounting."""
+    about = made(model(classes=["0", "1"]))
+    held = about["training records"]
+    assert held["guarantee"] == "(1.5, 1e-05)-DP"
+    assert (held["adjacency"], held["standing"], held["source"]) == ("add or remove one record", "proved", "a theorem")
+    assert held["verdict"] == VERDICT.to_dict()
+    assert about["accounting"] == {"steps": 7, "epsilon, replace one record": 2.5, "records": 60}
+    assert about["options"] == {"clip": 0.1}
+    assert about["certificate"] is None
+    assert not [line for line in about["not protected"] if line.startswith("the training images")]
+
+
+def test_the_data():
+    """The card tells what is public of the data, and of its fingerprint the commitment alone."""
+    about = made(model())
+    assert about["data"]["commitment"] == "c" * 32
+    assert about["data"]["training images"] == 60
+    assert about["data"]["test images"] == 20
+    assert about["data"]["shape"] == [1, 28, 28]
+    assert about["data"]["classes"] == list(DATA.classes)
+    assert DATA.fingerprint not in json.dumps(about)
+
+
+def test_a_public_seed():
+    """With a public seed a proof protects nothing, and the card says so in place of the guarantee."""
+    about = made(model(seed=3))
+    assert about["training records"] == {"guarantee": "none", "standing": NOT_PRIVATE}
+    assert about["not protected"][0].startswith("the training images:")
+    assert f"Training records: none, {NOT_PRIVATE}\n" in text(about)
+
+
+@pytest.mark.parametrize("standing", ["claimed", "refuted"])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_claims_without_a_proof(standing, seed):
+    """A claim that is not proved keeps its standing, whatever the seed, and the training images are not protected."""
+    verdict = dataclasses.replace(VERDICT, status="refuted" if standing == "refuted" else "undecided", epsilon=math.inf)
+    about = made(model(PureDP(2.0, "a paper", standing), verdict, seed=seed))
+    assert about["training records"]["standing"] == standing
+    assert about["training records"]["adjacency"] == "replace one record"
+    assert about["not protected"][0].startswith("the training images:")
+    assert f"verdict: {verdict.status}; by theorem" in text(about)
+    assert "inf" in json.dumps(about, allow_nan=False)
+
+
+def test_no_claim():
+    """A model that claims nothing says so."""
+    about = made(model(None, None))
+    assert about["training records"] == {"guarantee": "none", "standing": "no privacy is claimed"}
+    assert about["not protected"][0].startswith("the training images:")
+
+
+def test_the_certificate():
+    """The curve of certified accuracy is there with its norm, unit, level and theorem."""
+    held = made(model(certificate=GaussianSmoothing(0.25)), curve())["certificate"]
+    assert (held["kind"], held["norm"], held["standing"]) == ("GaussianSmoothing", "l2", "proved")
+    assert (held["unit"], held["images"], held["draws"]) == ("pixels in [0, 1]", 20, 1_000)
+    assert held["alpha of each image"] == 0.001
+    assert [(point["radius"], point["value"]) for point in held["certified accuracy"]] == [(0.0, 0.7), (0.25, 0.45)]
+
+
+def test_the_text():
+    """The page for people gives the figures of the JSON, each on its line."""
+    page = text(made(model(certificate=GaussianSmoothing(0.25)), curve()))
+    assert page.startswith("Model card: toy, trained by deniable ")
+    for line in (
+        "Training records: (1.5, 1e-05)-DP, proved",
+        "  between data sets: add or remove one record",
+        "  epsilon, replace one record: 2.5",
+        "Data: toy, 60 training and 20 test images",
+        "Clean accuracy: 75.0 % (50.9 to 91.3) on the test images",
+        "Certificate: GaussianSmoothing, proved (Cohen et al. 2019, Theorem 1)",
+        "  l2 radius above 0.25: 45.0 % (23.1 to 68.5)",
+    ):
+        assert f"{line}\n" in page
+
+
+def test_a_commitment_opens_to_its_data_alone():
+    """The owner's key opens the commitment, to no other data, and two commitments to the same data differ."""
+    first, second = commit(DATA), commit(DATA)
+    assert first["commitment"] != second["commitment"]
+    assert first["key"] != second["key"]
+
+    def opened(fingerprint, key):
+        return hashlib.blake2b(fingerprint.encode(), key=bytes.fromhex(key), digest_size=16).hexdigest()
+
+    assert opened(first["fingerprint"], first["key"]) == first["commitment"]
+    assert opened("1" * 32, first["key"]) != first["commitment"]
+    assert opened(DATA.fingerprint, second["key"]) != first["commitment"]
