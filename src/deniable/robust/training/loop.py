@@ -159,3 +159,5 @@ def train(
         report(number + 1, loss)
         if checkpoint and (number + 1) % checkpoint.every == 0 and number + 1 < run.steps:
             checkpoint.write(run, key, number + 1)
+    if not all(held.isfinite().all() for held in run.result.values()):
+        raise DeniableError(f"The parameters are not finite after {run.steps} steps: take a smaller learning rate.")
