@@ -11,7 +11,7 @@ from torch import Tensor
 from deniable.errors import InputError
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.measure.estimate import Estimate, share
-from deniable.robust.certificates import Certificate, certificate_from, certificate_to
+from deniable.robust.certificates import Certificate, Decides, certificate_from, certificate_to
 from deniable.robust.images.dataset import Images
 from deniable.robust.networks import Architecture, Network
 from deniable.robust.noise import Noise, noisy
@@ -53,30 +53,37 @@ class Model:
         return lambda images: noisy(self.network, images, self.noises, source)
 
     def predict(self, images: Tensor, source: torch.Generator, draws: int = 32) -> Tensor:
-        """Return the classes (n,) with the largest mean score over draws of the noise.
+        """Return the classes (n,) that win over draws of the noise: by votes or by mean score, as is certified.
 
         Args:
             images: (n, channels, height, width), pixels in [0, 1].
             source: generator of the noise.
             draws: of the noise for each image; one is enough for a deterministic model.
         """
-        return predict(self.scores(source), images, draws if self.noises else 1)
+        decides = "softmax" if self.certificate is None else self.certificate.decides
+        return predict(self.scores(source), images, draws if self.noises else 1, decides)
 
 
-def predict(scores: Scores, images: Tensor, draws: int) -> Tensor:
-    """Return the classes (n,) with the largest mean softmax score over calls of a model."""
+def predict(scores: Scores, images: Tensor, draws: int, decides: Decides = "softmax") -> Tensor:
+    """Return the classes (n,) with the largest mean softmax score, or with most votes, over calls of a model."""
     found = []
     with torch.inference_mode():
         for batch in torch.split(images, _BATCH):
             total: Tensor | float = 0.0
             for _ in range(draws):
-                total = total + scores(batch).softmax(1)
+                logits = scores(batch)
+                total = total + (logits.softmax(1) if decides == "softmax" else _votes(logits))
             found.append(torch.as_tensor(total).argmax(1))
     return torch.cat(found)
 
 
+def _votes(logits: Tensor) -> Tensor:
+    """Return (b, K), 1 for the highest score of each image and 0 for the others."""
+    return torch.zeros_like(logits).scatter_(1, logits.argmax(1, keepdim=True), 1.0)
+
+
 def accuracy(model: Model, images: Images, draws: int = 32) -> Estimate:
-    """Return the share of images that get their label, by the largest mean score over draws of the noise."""
+    """Return the share of images that get their label, by `Model.predict`."""
     predicted = model.predict(images.pixels, torch.Generator().manual_seed(0), draws)
     return share(int((predicted == images.labels).sum()), len(images))
 

@@ -171,5 +171,5 @@ def _units(about: Architecture, first: nn.Module, body: list[nn.Module]) -> int:
         except RuntimeError:
             _, height, width = about.shape
             size = f"{height} x {width} pixels"
-            raise bad_parameter(f"network {about.name}", "shape", "images of at least 18 x 18 pixels", size) from None
+            raise bad_parameter(f"network {about.name}", "shape", "larger images", size) from None
     return math.prod(shape[1:])

@@ -21,7 +21,7 @@ from deniable.verdict import finite
 
 ENDINGS = (".json", ".png", ".md")
 _DPI = 110
-_DATA = {".parquet", ".npz"}
+_DATA = {".parquet", ".npz", ".xz"}
 
 
 @dataclasses.dataclass(frozen=True)

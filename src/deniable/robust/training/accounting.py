@@ -99,7 +99,7 @@ def noise_multiplier(schedule: Schedule, epsilon: float, delta: float) -> float:
 
     def excess(multiplier: float) -> float:
         spent = epsilon_spent(schedule, multiplier, delta)
-        return math.log(min(max(spent, _LEAST_EPSILON), 1 / _LEAST_EPSILON) / epsilon)
+        return math.log(min(max(spent, min(_LEAST_EPSILON, epsilon / 2)), 1 / _LEAST_EPSILON) / epsilon)
 
     multiplier = float(optimize.brentq(excess, *bracket, xtol=_PRECISION * bracket[0]))
     while epsilon_spent(schedule, multiplier, delta) > epsilon:
