@@ -197,7 +197,7 @@ def test_a_budget_is_needed(name):
         ("plain", "noise"),
         ("adversarial", "delta"),
         ("pixeldp", "epsilon"),
-        ("dp-sgd", "views"),
+        ("securesgd", "views"),
         ("dp-sgd", "attack_steps"),
         ("dpal", "delta"),
         ("dpal", "clip"),
@@ -271,5 +271,5 @@ def test_a_small_budget_for_colour_images_is_refused():
 
 def test_small_images_are_refused():
     """Images too small for the network are refused in one line."""
-    with pytest.raises(InputError, match="at least 18 x 18 pixels"):
+    with pytest.raises(InputError, match="takes larger images. Got 8 x 8 pixels"):
         fit("plain", data(30, (1, 8, 8), 3), SYSTEMS["plain"].options(), seed=0)

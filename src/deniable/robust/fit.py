@@ -67,7 +67,7 @@ def fit(
     if checkpoint is not None:
         key = checkpoint.key(key)
     device = device or best_device()
-    prepared = SYSTEMS[name].prepare(Task(data.train, len(data.classes), options, key, device))
+    prepared = SYSTEMS[name].prepare(Task(name, data.train, len(data.classes), options, key, device))
     run, source = prepared.run, torch.Generator(device).manual_seed(0)
 
     def told(done: int, loss: float) -> None:
@@ -83,7 +83,7 @@ def fit(
         "records": len(data.train),
         "classes": list(data.classes),
     }
-    return dataclasses.replace(model, system=name, facts={**model.facts, **about})
+    return dataclasses.replace(model, facts={**model.facts, **about})
 
 
 def best_device() -> torch.device:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from deniable.errors import bad_parameter
+from deniable.errors import InputError, bad_parameter
 
 
 class Network(nn.Module):
@@ -170,6 +170,7 @@ def _units(about: Architecture, first: nn.Module, body: list[nn.Module]) -> int:
             shape = nn.Sequential(first, *body).eval()(torch.zeros(1, *about.shape)).shape
         except RuntimeError:
             _, height, width = about.shape
-            size = f"{height} x {width} pixels"
-            raise bad_parameter(f"network {about.name}", "shape", "larger images", size) from None
+            raise InputError(
+                f"The network {about.name} takes larger images. Got {height} x {width} pixels: enlarge them, or pad them."
+            ) from None
     return math.prod(shape[1:])

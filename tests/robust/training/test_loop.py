@@ -228,4 +228,4 @@ def test_training_that_is_cut_off_gives_the_same_model(system, options, tmp_path
 
 def task(toy, chosen, key):
     """Return what a system trains on."""
-    return Task(toy.train, len(toy.classes), chosen, key, torch.device("cpu"))
+    return Task("dp-sgd", toy.train, len(toy.classes), chosen, key, torch.device("cpu"))

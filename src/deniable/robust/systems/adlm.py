@@ -69,16 +69,15 @@ def _prepare(task: Task) -> Prepared:
 
     run = PlainRun(network, loss, task.options.steps, task.options.learning_rate, task.key)
 
+    def noised(images: Tensor) -> Tensor:
+        return noisy(network, images.to(task.device), noises, torch.Generator(task.device))
+
     def finish() -> Model:
-        settle_statistics(
-            network,
-            lambda images: noisy(network, images.to(task.device), noises, torch.Generator(task.device)),
-            torch.split(task.images.pixels, size),
-        )
+        settle_statistics(network, noised, torch.split(task.images.pixels, size))
         with torch.no_grad():
             top.bias.add_(functional.linear(at_last, top.weight))
         return Model(
-            system="adlm",
+            system=task.system,
             architecture=architecture,
             network=network.eval(),
             noises=noises,
@@ -89,7 +88,7 @@ def _prepare(task: Task) -> Prepared:
         )
 
     def scores(images: Tensor, source: torch.Generator) -> Tensor:
-        network.eval()  # else the images to test on would move the statistics of the layers
+        settle_statistics(network, noised, [task.images.pixels[:size]])
         return noisy(network, images, noises, source) + functional.linear(at_last, top.weight)
 
     return Prepared(run, finish, scores, lambda done: epsilon if done else 0.0)

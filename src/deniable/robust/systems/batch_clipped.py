@@ -69,7 +69,7 @@ def _prepare(task: Task) -> Prepared:
 
     def finish() -> Model:
         return Model(
-            system="",
+            system=task.system,
             architecture=task.architecture(),
             network=network.eval(),
             noises=(),

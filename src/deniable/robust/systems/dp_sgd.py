@@ -2,9 +2,6 @@
 
 from collections.abc import Callable
 
-import torch
-from torch import Tensor
-
 from deniable.errors import InputError
 from deniable.robust.certificates import Certificate
 from deniable.robust.model import Model
@@ -88,7 +85,7 @@ def private(
         settle()
         claim = guarantee(schedule, multiplier, delta)
         return Model(
-            system="",
+            system=task.system,
             architecture=task.architecture(),
             network=network.eval(),
             noises=noises(),
@@ -112,11 +109,6 @@ def private(
         scores=lambda images, source: noisy(network, images, noises(), source),
         spent=lambda done: epsilon_spent(Schedule(rate, done), multiplier, delta) if done else 0.0,
     )
-
-
-def plain_view(images: Tensor, labels: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `Views`
-    """Return each image as its own only view, (b, 1, channels, height, width)."""
-    return images[:, None]
 
 
 def _proved(epsilon: float, delta: float) -> Verdict:

@@ -104,12 +104,14 @@ def _prepare(task: Task) -> Prepared:
         settle=lambda: _hold(network, budget),
     )
 
+    def noised(images: Tensor) -> Tensor:
+        found: Tensor = network(images, at_hidden)
+        return found
+
     def finish() -> Model:
-        settle_statistics(
-            network, lambda images: network(images, at_hidden), (perturbed(at)[0] for at in range(len(batches)))
-        )
+        settle_statistics(network, noised, (perturbed(at)[0] for at in range(len(batches))))
         return Model(
-            system="dpal",
+            system=task.system,
             architecture=architecture,
             network=network.eval(),
             noises=(
@@ -132,9 +134,8 @@ def _prepare(task: Task) -> Prepared:
         )
 
     def scores(images: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - under the noise of training alone
-        network.eval()  # else the images to test on would move the statistics of the layers
-        found: Tensor = network(images + at_input, at_hidden)
-        return found
+        settle_statistics(network, noised, [perturbed(0)[0]])
+        return noised(images + at_input)
 
     return Prepared(run, finish, scores, lambda done: budget.eps_t if done else 0.0)
 

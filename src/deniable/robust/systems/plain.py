@@ -32,7 +32,7 @@ def unprotected(
 
     def finish() -> Model:
         return Model(
-            system="",
+            system=task.system,
             architecture=task.architecture(),
             network=network.eval(),
             noises=noises(),

@@ -9,7 +9,7 @@ from torch import Tensor
 from deniable.robust.certificates import PixelDP, pixeldp_sigma
 from deniable.robust.certificates.pixeldp import Mechanism
 from deniable.robust.noise import Noise, noisy
-from deniable.robust.systems.dp_sgd import USES, plain_view, private
+from deniable.robust.systems.dp_sgd import USES, private
 from deniable.robust.systems.first_layer import UNIT, hold, vulnerability
 from deniable.robust.systems.pixeldp import DELTA, EPSILON
 from deniable.robust.systems.system import Options, Prepared, System, Task
@@ -36,7 +36,7 @@ def _preparer(mechanism: Mechanism, *, uneven: bool) -> Callable[[Task], Prepare
             task,
             network,
             forward=forward,
-            views=plain_view,
+            views=lambda images, labels, source: images[:, None],  # noqa: ARG005 - the image is its only view
             noises=noises,
             certificate=lambda: PixelDP.of(network, task.shape, noises()[0], mechanism),
             settle=lambda: hold(network, task),

@@ -80,6 +80,7 @@ class Task:
     """What a system trains on.
 
     Attributes:
+        system: its name.
         images: the training records.
         classes: K.
         options: of the system.
@@ -87,6 +88,7 @@ class Task:
         device: where it is computed.
     """
 
+    system: str
     images: Images
     classes: int
     options: Options
