@@ -10,7 +10,7 @@ from deniable.guarantees import ApproxDP, PureDP
 from deniable.robust.certificates import DPALCertificate, GaussianSmoothing, PixelDP, pixeldp_sigma
 from deniable.robust.fit import fit
 from deniable.robust.model import load, save
-from deniable.robust.systems import SYSTEMS, adlm
+from deniable.robust.systems import SYSTEMS, adlm, dp_adversarial
 from tests.robust.toy import data
 
 TINY = {"steps": 2, "batch_size": 30, "width": 0.25}
@@ -19,6 +19,7 @@ PRIVATE = {"epsilon": 90.0, "delta": 1e-5, "noise_multiplier": 2.0}
 OPTIONS = {
     "dp-sgd": PRIVATE,
     "dp-cert": {**PRIVATE, "noise": 0.5},
+    "dp-adversarial": {**PRIVATE, "attack_steps": 1},
     "pixeldp": {"attack_size": 0.2},
     "securesgd": PRIVATE,
     "securesgd-agm": PRIVATE,
@@ -89,7 +90,7 @@ def test_training_follows_the_seed(name, trained):
     assert any(not torch.equal(value, other[key]) for key, value in expected.items())
 
 
-@pytest.mark.parametrize("name", ["dp-sgd", "dp-cert", "securesgd", "securesgd-agm"])
+@pytest.mark.parametrize("name", ["dp-sgd", "dp-cert", "dp-adversarial", "securesgd", "securesgd-agm"])
 def test_dp_sgd_is_proved_private(name, trained):
     """What trains by DP-SGD has a proved guarantee, which is what was spent, and says both meanings of neighbours."""
     model, told = trained(name)
@@ -271,5 +272,27 @@ def test_a_small_budget_for_colour_images_is_refused():
 
 def test_small_images_are_refused():
     """Images too small for the network are refused in one line."""
-    with pytest.raises(InputError, match="takes larger images. Got 8 x 8 pixels"):
+    with pytest.raises(InputError, match=r"takes larger images\. Got 8 x 8 pixels"):
         fit("plain", data(30, (1, 8, 8), 3), SYSTEMS["plain"].options(), seed=0)
+
+
+def test_adversarial_views_are_made_of_their_example_alone(monkeypatch):
+    """Replacing one record changes no other record's views, which the accounting of DP-SGD rests on."""
+    attack = dp_adversarial.pgd
+    found = []
+
+    def watched(*given, **options):
+        found.append(attack(*given, **options))
+        return found[-1]
+
+    monkeypatch.setattr(dp_adversarial, "pgd", watched)
+    chosen = SYSTEMS["dp-adversarial"].options(
+        epsilon=8.0, delta=1e-5, steps=1, batch_size=60, views=2, attack_steps=2, attack_size=0.2
+    )
+    first, second = data(), data()
+    second.train.pixels[7] = 0.5
+    for given in (first, second):
+        fit("dp-adversarial", given, chosen, seed=3)
+    kept = [index for index in range(60) if index != 7]
+    assert torch.equal(found[0][kept], found[1][kept])
+    assert float((found[0] - first.train.pixels).abs().max()) > 0.1

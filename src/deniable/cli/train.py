@@ -37,8 +37,8 @@ def train(
     model: Annotated[
         str,
         typer.Option(
-            help="dp-sgd, dp-cert, pixeldp, securesgd, securesgd-agm, adlm, dpal, dp-sgd-batch-clipped, adversarial "
-            "or plain."
+            help="dp-sgd, dp-cert, dp-adversarial, pixeldp, securesgd, securesgd-agm, adlm, dpal, "
+            "dp-sgd-batch-clipped, adversarial or plain."
         ),
     ],
     data: Annotated[

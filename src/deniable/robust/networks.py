@@ -171,6 +171,6 @@ def _units(about: Architecture, first: nn.Module, body: list[nn.Module]) -> int:
         except RuntimeError:
             _, height, width = about.shape
             raise InputError(
-                f"The network {about.name} takes larger images. Got {height} x {width} pixels: enlarge them, or pad them."
+                f"The network {about.name} takes larger images. Got {height} x {width} pixels: enlarge or pad them."
             ) from None
     return math.prod(shape[1:])

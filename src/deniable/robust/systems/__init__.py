@@ -1,6 +1,17 @@
 """Systems: ways to train a model of images, by name."""
 
-from deniable.robust.systems import adlm, adversarial, batch_clipped, dp_cert, dp_sgd, dpal, pixeldp, plain, secure_sgd
+from deniable.robust.systems import (
+    adlm,
+    adversarial,
+    batch_clipped,
+    dp_adversarial,
+    dp_cert,
+    dp_sgd,
+    dpal,
+    pixeldp,
+    plain,
+    secure_sgd,
+)
 from deniable.robust.systems.system import Options, Prepared, System, Task
 
 SYSTEMS: dict[str, System] = {
@@ -8,6 +19,7 @@ SYSTEMS: dict[str, System] = {
     for system in (
         dp_sgd.SYSTEM,
         dp_cert.SYSTEM,
+        dp_adversarial.SYSTEM,
         pixeldp.SYSTEM,
         secure_sgd.SYSTEM,
         secure_sgd.ANALYTIC,
