@@ -81,7 +81,7 @@ def test_width_and_hidden_units():
 
 def test_small_images_are_refused():
     """Images that are too small for the convolutions are refused in one line with their size."""
-    with pytest.raises(InputError, match="Got '8 x 9 pixels'"):
+    with pytest.raises(InputError, match="Got 8 x 9 pixels"):
         Architecture("small", (1, 8, 9), 10).build(0)
 
 

@@ -7,7 +7,7 @@ from deniable.robust.attacks import pgd
 from deniable.robust.noise import noisy
 from deniable.robust.systems.dp_sgd import USES, private
 from deniable.robust.systems.system import Options, Prepared, System, Task
-from deniable.robust.training.views import shifted
+from deniable.robust.systems.views import shifted
 
 
 def _prepare(task: Task) -> Prepared:

@@ -7,7 +7,7 @@ from deniable.robust.certificates import GaussianSmoothing
 from deniable.robust.noise import Noise, noisy
 from deniable.robust.systems.dp_sgd import USES, private
 from deniable.robust.systems.system import Options, Prepared, System, Task
-from deniable.robust.training.views import noised, shifted
+from deniable.robust.systems.views import noised, shifted
 
 
 def _prepare(task: Task) -> Prepared:

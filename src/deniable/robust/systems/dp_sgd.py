@@ -8,6 +8,7 @@ from deniable.robust.model import Model
 from deniable.robust.networks import Network
 from deniable.robust.noise import Noise, noisy
 from deniable.robust.systems.system import Options, Prepared, System, Task
+from deniable.robust.systems.views import shifted
 from deniable.robust.training.accounting import (
     Schedule,
     epsilon_spent,
@@ -16,7 +17,6 @@ from deniable.robust.training.accounting import (
     steps_within,
 )
 from deniable.robust.training.private import NoisyForward, PrivateRun, Recipe, Views
-from deniable.robust.training.views import shifted
 from deniable.verdict import Verdict
 
 USES = frozenset(

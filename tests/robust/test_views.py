@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from deniable.robust.training.views import noised, shifted
+from deniable.robust.systems.views import noised, shifted
 
 
 @pytest.fixture
