@@ -56,7 +56,7 @@ _CLITIC = rf"'(?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL][lL]){_END}"
 _LETTERS = rf"[0-9A-Za-z\x02]+(?!'(?<=[nN]')[tT]{_END})"
 # \x01 and \x02 stand for symbols and joiners; the other ASCII controls are symbols themselves.
 _SYMBOLS = r"[\x00\x01\x03-\x08\x0e-\x1b\x7f][\x00-\x08\x0e-\x1b\x7f]*+"
-# No group has a possessive quantifier: where its body fails halfway, Python 3.11.7 can go on from there.
+# No group is possessive: Python before 3.11.5 goes on from where the body of such a group failed.
 _WORD = re.compile(
     rf"([0-9]++(?:[.,:][0-9]++)+"
     rf"|{_LETTERS}(?:(?!{_CLITIC})'{_LETTERS})*"
