@@ -49,8 +49,8 @@ def _prepare(task: Task) -> Prepared:
     """Build Algorithm 1, line by line.
 
     Three things that the paper leaves open: descent is Adam's; the kernels of the first layer are held at the
-    1-norm with which the budget is computed; and layers are normalised by batch, as in the authors' code, without
-    which nothing is learnt under this noise, but by running statistics at inference.
+    1-norm with which the budget is computed; and layers are normalised by batch, as in the authors' code, which takes
+    away the offset of the shared noise, but by statistics of the training batches at inference.
     """
     architecture = task.architecture(normalised=True)
     network = architecture.build(0).to(task.device)

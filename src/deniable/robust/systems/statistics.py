@@ -11,8 +11,8 @@ from deniable.robust.networks import Network
 def settle_statistics(network: Network, forward: Callable[[Tensor], Tensor], batches: Iterable[Tensor]) -> None:
     """Replace the running means and variances by averages over batches, and leave the network in evaluation mode.
 
-    Under noise that is a hundred times as large as what distinguishes two images, a step moves the mean of a unit by
-    more than that; a running mean of past steps then fits no parameters at all.
+    Under shared noise far larger than what distinguishes two images, a step moves the mean of a unit by more than that;
+    a running mean over past steps then does not fit the last parameters.
 
     Args:
         network: whose normalisation is settled.
