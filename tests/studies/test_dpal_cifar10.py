@@ -47,13 +47,20 @@ def test_the_data_set_is_named(report):
 
 
 def test_images_are_cropped(study_data):
-    """Images lose two pixels at each side, and only the first ones are trained on."""
+    """Images lose two pixels at each side, and only some are trained on."""
     bench = prepared(PLAN, SIZES, Setting(0, study_data))
     assert bench.data.train.pixels.shape == (SIZES.train, 3, 28, 28)
     assert bench.tested.pixels.shape[1:] == (3, 28, 28)
     # The digits stand in the middle: 10 pixels from each border of the crop.
     pixels = bench.data.train.pixels.double()
     assert pixels[:, :, 10:18, 10:18].sum() == pytest.approx(float(pixels.sum()))
+
+
+def test_training_images_are_of_all_classes(study_data):
+    """The images of a folder lie class by class; those that are trained on are drawn from all of them, by the seed."""
+    first, second = (prepared(PLAN, SIZES, Setting(seed, study_data)).data.train.labels for seed in (0, 1))
+    assert len(first.unique()) > 5
+    assert first.tolist() != second.tolist()
 
 
 def test_ours_is_the_small_network(report):

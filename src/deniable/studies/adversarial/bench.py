@@ -43,18 +43,22 @@ class Bench:
 def prepared(plan: Plan, sizes: Sizes, setting: Setting) -> Bench:
     """Read the images, bring them to 28 x 28 pixels, and draw those to attack."""
     data = read_images(setting.file(plan.file))
-    train, test = _framed(data.train, sizes.train), _framed(data.test, None)
-    random = np.random.default_rng(derived(setting.seed, "images"))
-    chosen = torch.from_numpy(np.sort(random.permutation(len(test))[: sizes.images]))
-    device = best_device()
-    tested = Images(test.pixels[chosen].to(device), test.labels[chosen].to(device))
+    train = _framed(_some(data.train, sizes.train, derived(setting.seed, "training images")))
+    test = _framed(data.test)
+    tested, device = _some(test, sizes.images, derived(setting.seed, "images")), best_device()
+    tested = Images(tested.pixels.to(device), tested.labels.to(device))
     return Bench(plan, sizes, dataclasses.replace(data, train=train, test=test), tested, setting.seed)
 
 
-def _framed(images: Images, most: int | None) -> Images:
-    """Return the first images, cropped around their centre, or in a black frame."""
-    pixels = images.pixels[:most]
-    height, width = pixels.shape[2:]
+def _some(images: Images, most: int | None, seed: int) -> Images:
+    """Return some of the images, drawn at random: those of a folder lie there class by class."""
+    chosen = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(images))[:most]))
+    return Images(images.pixels[chosen], images.labels[chosen])
+
+
+def _framed(images: Images) -> Images:
+    """Return images cropped around their centre, or in a black frame."""
+    height, width = images.pixels.shape[2:]
     left, top = (_SIDE - width) // 2, (_SIDE - height) // 2
     frame = (left, _SIDE - width - left, top, _SIDE - height - top)  # below 0 where pixels are cut off
-    return Images(functional.pad(pixels, frame), images.labels[:most])
+    return Images(functional.pad(images.pixels, frame), images.labels)

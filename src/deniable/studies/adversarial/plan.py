@@ -59,7 +59,7 @@ class Sizes:
     Attributes:
         budgets: epsilons; those of the figures against attack size must be among them.
         attack_sizes: mu_a, l_inf, for pixels in [-1, 1].
-        train: training images, the first ones; None for all.
+        train: training images, drawn once for all systems; None for all.
         images: of the test set, attacked; drawn once for all systems.
         gradient_draws: of a model's noise, averaged in each gradient of an attack.
         votes: draws of a model's noise for a prediction.
@@ -67,6 +67,7 @@ class Sizes:
         pgd_steps: of the MadryEtAl attack, 40 in the paper.
         private_steps: of DP-SGD and all systems built on it.
         private_batch: their expected batch.
+        views: of an image in our training; the others take one.
         dpal_steps: of DPAL.
         dpal_attack_steps: T_mu of the attacks inside DPAL's training.
         dpal_batch: m of DPAL.
@@ -93,6 +94,7 @@ class Sizes:
     pgd_steps: int = 20
     private_steps: int = 80
     private_batch: int = 2_048
+    views: int = 3
     dpal_steps: int = 96
     dpal_attack_steps: int = 2
     dpal_batch: int = 2_499

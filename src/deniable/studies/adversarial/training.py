@@ -87,9 +87,8 @@ def options(bench: Bench, system: str, budget: float | None) -> dict[str, Any]:
         "attack_steps": sizes.dpal_attack_steps,
         "attack_size": sizes.construction / PAPER_UNIT,
         "noise": sizes.noise / PAPER_UNIT,
+        "views": sizes.views if ours else 1,
     }
-    if not ours:
-        given["views"] = 1
     if system == "dpal":
         given["learning_rate"] = sizes.dpal_rate
     batches = {"dpal": sizes.dpal_batch, "adlm": sizes.adlm_batch, "pixeldp": _PIXELDP_BATCH}

@@ -20,6 +20,8 @@ from deniable.studies.study import Comparison, Data, Outcome
 
 _NEAR = 5.0
 """Points of accuracy within which a number of the paper's text and ours count as the same."""
+_CHANCE = 0.1
+"""Accuracy of a blind guess among ten classes: what a model without more loses under attack says nothing."""
 _AXIS = {"budget": "epsilon", "size": "mu_a", "certified": "mu_a"}
 
 
@@ -100,12 +102,13 @@ def _named(point: Point) -> str:
 def _gains(plan: Plan, data: Data, gains: Gains) -> Comparison:
     """Compare DPAL with the baselines in every case of a figure: one attack at one place of the axis."""
     theirs = ", ".join(f"{CURVES[name].title} by {points:g}" for name, points in gains.over.items())
-    shown, ahead = [], []
-    for name in gains.over:
+    shown, ahead, halfway = [], [], []
+    for name, points in gains.over.items():
         gaps = _gaps(plan, data, gains.place, DPAL, name)
         alone = _gaps(plan, data, gains.place, OWN_NOISE, name)
         if gaps:
             ahead += [gap > 0 for gap in gaps]
+            halfway.append(_mean(gaps) >= points / 2)
             silent = f" ({_mean(alone):+.1f} with its own training noise only)" if alone else ""
             shown.append(
                 f"{CURVES[name].title}: {_mean(gaps):+.1f} points on average{silent}, ahead in "
@@ -115,8 +118,8 @@ def _gains(plan: Plan, data: Data, gains: Gains) -> Comparison:
     return Comparison(
         f"{plan.figures[gains.place]}: DPAL is ahead of the baselines in all cases; on average, of {theirs} points.",
         f"DPAL, Algorithm 1, less {'; '.join(shown)}. Ours less DPAL: {_mean(ours):+.1f} points on average.",
-        # Ahead in most cases is a part of ahead in all; ahead in a few is not.
-        _outcome([all(ahead), 2 * sum(ahead) > len(ahead)]),
+        # Ahead on average by half of what is said, or more, is a part of ahead in all cases.
+        _outcome([all(ahead) and all(halfway), any(halfway)]),
     )
 
 
@@ -149,7 +152,7 @@ def _drops(plan: Plan, data: Data, drops: Drops) -> Comparison | None:
         lost = 100 * (first.value - last.value)
         shown.append(f"{CURVES[name].title} {lost:.1f} (from {100 * first.value:.1f} %)")
         if name in drops.lost:
-            near.append(abs(lost - drops.lost[name]) <= _NEAR)
+            near.append(first.low > _CHANCE and abs(lost - drops.lost[name]) <= _NEAR)
     theirs = ", ".join(f"{CURVES[name].title} {lost:g}" for name, lost in drops.lost.items())
     return Comparison(
         f"{plan.figures[drops.place]}: points lost from mu_a = {drops.start:g} to {drops.end:g}, on average over the "
