@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import torch
 
-from deniable.cli import train as command
+from deniable.cli import runs
 from deniable.robust.images import read_images
 from deniable.robust.model import load
 from deniable.robust.systems import SYSTEMS
@@ -164,7 +164,8 @@ def test_names_of_any_kind(train, place):
     [
         ("nope", [], "Unknown model 'nope'. Known: dp-sgd, "),
         ("dp-sdg", [], "Unknown model 'dp-sdg'. Did you mean 'dp-sgd'?"),
-        ("plain", ["--task", "text"], "Unknown task 'text'. Known: image."),
+        ("plain", ["--task", "txt"], "Unknown task 'txt'. Did you mean 'text'?"),
+        ("plain", ["--task", "text"], "--width is for models of images. Got one of texts: leave it out."),
         ("plain", ["--epsilon", "1"], "The 'epsilon' option means nothing to plain"),
         ("pixeldp", ["--views", "2"], "The 'views' option means nothing to pixeldp"),
         ("dp-sgd", ["--epsilon", "1"], "Training dp-sgd needs delta: give --delta, for example 1e-5."),
@@ -285,7 +286,7 @@ def test_force(train, place, refused):
     assert train("--force").code == 0
     assert (place / "m.pt.owner.json").read_bytes() != before
     refused.given()
-    assert "would overwrite the data" in refused(train("--force", output="images.npz"))
+    assert "would overwrite what is read" in refused(train("--force", output="images.npz"))
 
 
 def test_a_folder_that_cannot_be_written(train, refused, monkeypatch):
@@ -298,10 +299,10 @@ def test_a_folder_that_cannot_be_written(train, refused, monkeypatch):
 @pytest.mark.parametrize("name", ["torch", "dp_accounting"])
 def test_without_the_extra(train, refused, monkeypatch, name):
     """Where the extra is missing, one line says what to install."""
-    found = command.importlib.util.find_spec
-    monkeypatch.setattr(command.importlib.util, "find_spec", lambda given: None if given == name else found(given))
+    found = runs.importlib.util.find_spec
+    monkeypatch.setattr(runs.importlib.util, "find_spec", lambda given: None if given == name else found(given))
     refused.given()
-    assert refused(train()) == f"Models of images need {name}, which is missing: install deniable[train]."
+    assert refused(train()) == f"Models need {name}, which is missing: install deniable[train]."
 
 
 def test_memory(train, refused, monkeypatch):

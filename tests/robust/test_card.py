@@ -120,7 +120,7 @@ def test_the_text():
 
 def test_a_commitment_opens_to_its_data_alone():
     """The owner's key opens the commitment, to no other data, and two commitments to the same data differ."""
-    first, second = commit(DATA), commit(DATA)
+    first, second = commit(DATA.fingerprint), commit(DATA.fingerprint)
     assert first["commitment"] != second["commitment"]
     assert first["key"] != second["key"]
 

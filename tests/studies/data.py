@@ -1,6 +1,8 @@
 """A small folder of data on which every study runs: reviews, pairs of sentences, vectors of sixty words, and digits."""
 
 import io
+import json
+import lzma
 import tarfile
 
 import numpy as np
@@ -10,6 +12,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from deniable.studies.gumbel.vocabularies import TABLES, VECTORS
+from deniable.studies.substituted.plan import SUBSTITUTIONS
 
 _WORDS = """
 the and for that was said with from his has are have but were not this who they had which will their its one
@@ -31,7 +34,11 @@ def make(place):
     for file, columns in TABLES["NLI"].items():
         texts = {column: [" ".join(KNOWN["NLI"][20:]).title() + "!", None] for column in columns}
         texts[columns[0]][1] = f"{', '.join(KNOWN['NLI'][:20])} zzz"
+        for column, held in pairs(_REVIEWS).items():
+            texts.setdefault(column, ["same", "same"]).extend(held)
         pq.write_table(pa.table(texts), place / file)
+    near = {word: [WORDS[at ^ 1], "zzz"] for at, word in enumerate(WORDS)}
+    (place / SUBSTITUTIONS).write_bytes(lzma.compress(json.dumps(near).encode()))
     digits = load_digits()
     pixels, labels = (digits.images * 255 / 16).round().astype(np.uint8), digits.target.astype(np.uint8)
     halves = {"x_train": pixels[:300], "y_train": labels[:300], "x_test": pixels[300:500], "y_test": labels[300:500]}
@@ -59,3 +66,16 @@ def reviews(count, seed):
     halves = KNOWN["IMDB"][:20], KNOWN["IMDB"][20:]
     texts = [f"{' '.join(rng.permutation(halves[label])).title()}, zzz." for label in labels]
     return {"text": texts, "label": labels}
+
+
+def pairs(count):
+    """Return premises and hypotheses: half of them share their words."""
+    rng = np.random.default_rng(5)
+    labels = ["same" if same else "other" for same in rng.integers(0, 2, count)]
+    halves = {"same": KNOWN["NLI"][:20], "other": KNOWN["NLI"][20:]}
+    premises = [" ".join(rng.choice(halves["same"], 4)) for _ in labels]
+    return {
+        "premise": premises,
+        "hypothesis": [" ".join(rng.choice(halves[label], 3)) for label in labels],
+        "label": labels,
+    }

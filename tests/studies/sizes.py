@@ -4,6 +4,7 @@ import dataclasses
 
 from deniable.studies import adept_sensitivity, dpal_audit, frontier, gumbel_deniability, sanity_check, tem_utility
 from deniable.studies.adversarial.plan import Sizes
+from deniable.studies.substituted.plan import Sizes as TextSizes
 
 SENSITIVITY = adept_sensitivity.Sizes(vectors=60, dimensions=(2, 8, 32), radii=(0.1, 1.0, 10.0), searched=(2, 4))
 CHECK = sanity_check.Sizes(
@@ -72,6 +73,26 @@ MNIST = Sizes(
 CIFAR10 = dataclasses.replace(
     MNIST, budgets=(2.0,), attack_sizes=(0.05, 0.5), width=0.125, train=120, private_batch=120
 )
+IMDB = TextSizes(
+    gumbel_logs=(1.0, 10.0),  # the first lies below the least epsilon
+    laplace=(1.0, 200.0),
+    calibrated=(2.0,),
+    tight=(),
+    train=40,
+    test=12,
+    normal_epochs=3,
+    ibp_epochs=3,
+    augmented_epochs=1,
+    copies=1,
+    population=4,
+    generations=2,
+    pool=4,
+    smoothed=3,
+    selection=10,
+    estimation=50,
+    every=1,
+)
+NLI = dataclasses.replace(IMDB, laplace=(1.0,), gumbel_logs=(10.0,))
 TINY = {
     "adept-sensitivity": SENSITIVITY,
     "sanity-check": CHECK,
@@ -81,6 +102,8 @@ TINY = {
     "dpal-audit": DPAL,
     "dpal-mnist": MNIST,
     "dpal-cifar10": CIFAR10,
+    "robust-imdb": IMDB,
+    "robust-nli": NLI,
 }
 """Study -> sizes."""
 TINIER = {
@@ -92,5 +115,7 @@ TINIER = {
     "dpal-audit": dataclasses.replace(DPAL, differences=500, epochs=2),
     "dpal-mnist": dataclasses.replace(MNIST, attack_sizes=(0.2,), images=6),
     "dpal-cifar10": dataclasses.replace(CIFAR10, attack_sizes=(0.2,), images=6),
+    "robust-imdb": dataclasses.replace(IMDB, laplace=()),
+    "robust-nli": dataclasses.replace(NLI, laplace=()),
 }
 """Study -> sizes smaller still."""

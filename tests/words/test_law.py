@@ -100,6 +100,20 @@ def test_draw_at_the_edges(line):
     assert drawn.tolist() == [0, 3, 0, 1, 2, 1, 2, 3]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 37, 5000])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
+def test_many_draws_of_one_word(small_space, count, scale):
+    """However often a row is drawn from, and however steep it is, each draw is where a binary search finds it."""
+    family = Exponential(scale)
+    bits = np.random.default_rng(count).integers(2**64, size=count, dtype=np.uint64)
+    sums = law.integer_tables(family.rows(small_space.distances([7])))[0]
+    # Every running sum, and the number before it, besides.
+    bits = np.concatenate([bits, *(4 * (sums[:-1] - before).astype(np.uint64) for before in (0, 1))])
+    drawn = law.draw(small_space, family.rows, np.full(len(bits), 7, dtype=np.int32), bits)
+    expected = np.searchsorted(sums, (bits >> np.uint64(2)).astype(np.int64), side="right")
+    np.testing.assert_array_equal(drawn, expected)
+
+
 def test_no_draws():
     """No input points give no output points."""
     space = dn.Space(["a", "b"], [[0.0], [1.0]])

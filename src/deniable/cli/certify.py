@@ -1,26 +1,21 @@
-"""``deniable certify``: how far the predictions of a model hold under attack, proved image by image."""
+"""``deniable certify``: how far the predictions of a model hold under attack, proved one by one."""
 
-import dataclasses
 import enum
-import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from deniable.cli.progress import passes
-from deniable.cli.train import check_torch, memory_told
+from deniable.cli.certify_image import certify_image
+from deniable.cli.certify_text import certify_text
+from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, check_task, unless
+from deniable.cli.runs import Proof, check_target, check_torch
+from deniable.cli.tables import PIPE, Form
+from deniable.cli.texts import table_of
 from deniable.errors import InputError
 
-if TYPE_CHECKING:
-    from deniable.robust.certificates import Refutation
-    from deniable.robust.certify import Curve
-    from deniable.robust.images import Dataset, Images
-    from deniable.robust.model import Model
-
-_SHOWN = 10
-"""Classes that a message lists."""
+_IMAGE, _TEXT = "Images", "Texts"
+_DRAWS = {"image": 1_000, "text": 10_000}
 
 
 class Law(enum.StrEnum):
@@ -32,142 +27,125 @@ class Law(enum.StrEnum):
 
 def certify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What deniable train wrote.")],
-    data: Annotated[Path, typer.Option(metavar="PATH", help="Images, as for deniable train; the test half is used.")],
-    limit: Annotated[int | None, typer.Option(help="Test images, the first ones; all by default.")] = None,
-    radius: Annotated[
-        float | None, typer.Option(help="Size of the attack, in the norm of the certificate and pixels of [0, 1].")
+    data: Annotated[
+        Path,
+        typer.Option(metavar="PATH", help="Images, of which the test half is used, or a table; as for deniable train."),
+    ],
+    limit: Annotated[int | None, typer.Option(help="Test images or rows, the first ones; all by default.")] = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(help="Of the noise for each image or text.  [default: 1000 and 10000]", show_default=False),
     ] = None,
-    noise: Annotated[float | None, typer.Option(help="Smooths a model that has no noise of its own.")] = None,
-    law: Annotated[Law, typer.Option(help="Of that noise: gaussian certifies in l2, laplace in l1.")] = Law.GAUSSIAN,
-    draws: Annotated[int, typer.Option(help="Of the noise for each image.")] = 1_000,
-    alpha: Annotated[float, typer.Option(help="Chance, at most, that the certificate of an image is wrong.")] = 0.001,
+    alpha: Annotated[
+        float, typer.Option(help="Chance, at most, that the certificate of one of them is wrong.")
+    ] = 0.001,
     attack: Annotated[
-        int, typer.Option(metavar="N", help="Certified images to attack inside their balls, to refute the certificate.")
+        int, typer.Option(metavar="N", help="Certified images or texts to attack, to refute the certificate.")
     ] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="JSON with every image.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="JSON with every image or text.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the noise; the numbers follow from it.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,  # noqa: FBT002 - a flag
+    radius: Annotated[
+        float | None,
+        typer.Option(
+            help="Size of the attack, in the norm of the certificate and pixels of [0, 1].", rich_help_panel=_IMAGE
+        ),
+    ] = None,
+    noise: Annotated[
+        float | None, typer.Option(help="Smooths a model that has no noise of its own.", rich_help_panel=_IMAGE)
+    ] = None,
+    law: Annotated[
+        Law | None,
+        typer.Option(
+            help="Of that noise: gaussian certifies in l2, laplace in l1.  [default: gaussian]",
+            show_default=False,
+            rich_help_panel=_IMAGE,
+        ),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column with classes.", rich_help_panel=_TEXT)] = None,
+    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT)] = "text",
+    premise: Annotated[
+        str | None, typer.Option(help="Column with the first text of a pair, which stays.", rich_help_panel=_TEXT)
+    ] = None,
+    substitutions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="JSON of word: [substitute, ...]: which words an attack may use. Alone: certified by interval bounds.",
+            rich_help_panel=_TEXT,
+        ),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(help="Smooths the model: every word is drawn anew, with --epsilon.", rich_help_panel=_TEXT),
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Of the mechanism.", rich_help_panel=_TEXT)] = None,
+    space: SpaceSource = "glove",
+    metric: MetricName = "euclidean",
+    format_: FormatName = None,
+    delimiter: Delimiter = None,
+    encoding: Annotated[str, typer.Option(help="Of the table.")] = "utf-8",
 ) -> None:
-    """Certify the predictions of a model on test images.
+    """Certify the predictions of a model on test images or on the texts of a table.
 
-    Prints the share of images that are right and certified beyond each size of attack. Exit code 1 if an attack
-    inside the certified balls refutes a certificate that is said to be proved.
+    Prints the share that is right and certified beyond each size of attack. Exit code 1 if an attack inside what is
+    certified refutes a certificate that is said to be proved.
     """
     check_torch()
-    import torch  # noqa: PLC0415 - keeps --help fast
+    from deniable.errors import positive  # noqa: PLC0415 - keeps --help fast
+    from deniable.robust.stored import read_model  # noqa: PLC0415
 
-    from deniable.robust.certify import certify as certified  # noqa: PLC0415
-    from deniable.robust.certify import smoothed  # noqa: PLC0415
-    from deniable.robust.images import read_images  # noqa: PLC0415
-    from deniable.robust.model import load  # noqa: PLC0415
-    from deniable.text.tables.files import PIPE, check_target, writing  # noqa: PLC0415
-    from deniable.verdict import finite  # noqa: PLC0415
-
+    positive("a certificate", "alpha", alpha, 1.0)
     least = {"--limit": (limit, 1), "--draws": (draws, 1), "--attack": (attack, 0), "--radius": (radius, 0)}
     for name, (value, at_least) in least.items():
         if value is not None and not value >= at_least:
             raise InputError(f"{name} must be at least {at_least}. Got {value}.")
-    if law is not Law.GAUSSIAN and noise is None:
-        raise InputError(f"--law {law.value} is that of --noise: give it, for example 0.25.")
     if output is not None and str(output) != PIPE:
-        check_target(str(output), force=force)
-        if output.resolve() in {model.resolve(), data.resolve()}:
-            raise InputError(f"The output {str(output)!r} would overwrite what is read: choose another name.")
-    found = load(model) if noise is None else smoothed(load(model), noise, law.value)
-    test = _fitting(found, read_images(data), limit)
-    source = torch.Generator().manual_seed(seed % 2**63)
-    with memory_told(), passes("certify"):
-        radii = None if radius is None else (radius,)
-        curve = certified(found, test.pixels, test.labels, source=source, radii=radii, draws=draws, alpha=alpha)
-    tried = _attacked(found, test, curve, attack, source) if attack else None
-    if output is not None:
-        with writing(str(output), force=force) as (stream,):
-            stream.write(json.dumps(finite(_record(found, test, curve, tried)), indent=1).encode() + b"\n")
-    for line in [*_lines(found, curve), *([] if tried is None else [f"attack: {tried}"])]:
-        typer.echo(line, err=str(output) == PIPE)
-    if tried is not None and tried.found and found.certificate and found.certificate.standing == "proved":
-        raise typer.Exit(1)
-
-
-def _fitting(model: "Model", data: "Dataset", limit: int | None) -> "Images":
-    """Return the test images to look at.
-
-    Raises:
-        InputError: they are not of the model's shape and classes.
-    """
-    from deniable.robust.images import Images  # noqa: PLC0415
-
-    test = data.test
-    shape, expected = tuple(test.pixels.shape[1:]), model.architecture.shape
-    if shape != expected:
-        raise InputError(f"The model takes images of shape {expected}. Got {shape}: name the data it was trained for.")
-    known = model.facts.get("classes")
-    if len(data.classes) != model.architecture.classes or (known is not None and list(data.classes) != known):
-        told = f"the classes {_listed(known)}" if known else f"{model.architecture.classes} classes"
-        raise InputError(f"The model knows {told}. Got {_listed(data.classes)}: name the data it was trained for.")
-    return Images(test.pixels[:limit], test.labels[:limit])
-
-
-def _listed(classes: Sequence[str]) -> str:
-    shown = ", ".join(classes[:_SHOWN])
-    return shown if len(classes) <= _SHOWN else f"{shown} and {len(classes) - _SHOWN} more"
-
-
-def _attacked(model: "Model", test: "Images", curve: "Curve", count: int, source: Any) -> "Refutation":  # noqa: ANN401 - torch's
-    """Attack the first certified images inside their balls."""
-    from deniable.robust.certificates import refute  # noqa: PLC0415
-
-    if model.certificate is None:
-        raise InputError("A model without a certificate has none to refute: leave out --attack.")
-    at = [index for index, held in enumerate(curve.certified) if held.label is not None][:count]
-    with passes("attack"):
-        return refute(
-            model.scores(source),
-            test.pixels[at],
-            [curve.certified[index] for index in at],
-            model.certificate.norm,
-            generator=source,
-            certified_at=curve.alpha,
-            decides=model.certificate.decides,
-        )
-
-
-def _lines(model: "Model", curve: "Curve") -> list[str]:
-    """Return what is printed."""
-    certificate = model.certificate
-    if certificate is None:
-        return []
-    how = f"{len(curve.certified):,} images, {curve.draws:,} draws, alpha {curve.alpha:g}"
-    lines = [f"{type(certificate).__name__}: {certificate.standing} ({certificate.source}); {how}"]
-    lines += [
-        f"{certificate.norm} radius above {radius:g}: certified accuracy {found.percent()}"
-        for radius, found in zip(curve.radii, curve.accuracy, strict=True)
-    ]
-    return lines
-
-
-def _record(model: "Model", test: "Images", curve: "Curve", tried: "Refutation | None") -> dict[str, Any]:
-    """Return everything for JSON."""
-    from deniable.robust.certificates import certificate_to  # noqa: PLC0415
-
-    certificate = model.certificate
-    return {
-        "model": model.system,
-        "certificate": None if certificate is None else certificate_to(certificate),
-        "standing": None if certificate is None else certificate.standing,
-        "norm": None if certificate is None else certificate.norm,
-        "unit": "pixels in [0, 1]",
-        "draws": curve.draws,
-        "alpha": curve.alpha,
-        "certified accuracy": [
-            {"radius": radius, **dataclasses.asdict(found)}
-            for radius, found in zip(curve.radii, curve.accuracy, strict=True)
-        ],
-        "images": [
-            {"label": int(label), "certified": held.label, "radius": held.radius}
-            for label, held in zip(test.labels, curve.certified, strict=True)
-        ],
-        "attack": None if tried is None else str(tried),
+        check_target(str(output), model, data, substitutions, unless("glove", space), force=force)
+    task = "text" if read_model(model)["format"].startswith("deniable-text") else "image"
+    image = {"radius": radius, "noise": noise, "law": law}
+    text = {
+        "label": label,
+        "premise": premise,
+        "substitutions": substitutions,
+        "mechanism": mechanism,
+        "epsilon": epsilon,
+        "column": unless("text", column),
+        "space": unless("glove", space),
+        "metric": unless("euclidean", metric),
+        "format": format_,
+        "delimiter": delimiter,
+        "encoding": unless("utf-8", encoding),
     }
+    check_task(task, image if task == "text" else text)
+    proof = Proof(draws or _DRAWS[task], alpha, attack, seed)
+    if task == "image":
+        refuted = certify_image(
+            model,
+            data,
+            proof,
+            limit=limit,
+            radius=radius,
+            noise=noise,
+            law=None if law is None else law.value,
+            output=output,
+            force=force,
+        )
+    else:
+        table = table_of(label, column, premise, Form(format_, delimiter, encoding), space, metric)
+        refuted = certify_text(
+            model,
+            str(data),
+            proof,
+            table,
+            limit=limit,
+            substitutions=substitutions,
+            mechanism=mechanism,
+            epsilon=epsilon,
+            output=output,
+            force=force,
+        )
+    if refuted:
+        raise typer.Exit(1)

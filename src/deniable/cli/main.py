@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from deniable import __version__
+from deniable.cli.attack import attack
 from deniable.cli.audit import REFUTED, audit
 from deniable.cli.certify import certify
 from deniable.cli.explain import explain
@@ -42,6 +43,7 @@ app.command()(tune)
 app.command()(audit)
 app.command()(train)
 app.command()(certify)
+app.command()(attack)
 app.command()(study)
 app.command()(key)
 

@@ -1,7 +1,7 @@
 """Options that several commands share, and what they stand for. Heavy imports wait for use."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,9 @@ from deniable.errors import InputError
 if TYPE_CHECKING:
     from deniable.space import Space
     from deniable.words import WordMechanism
+
+_SHOWN = 10
+"""Names that a message lists."""
 
 Epsilon = Annotated[
     float, typer.Option("--epsilon", help="Privacy parameter per unit of distance: smaller is more private.")
@@ -45,6 +48,29 @@ def unknown_name(kind: str, name: str, known: Sequence[str]) -> InputError:
     return InputError(f"Unknown {kind} {name!r}. {hint}")
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many there are besides."""
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN:,} more"
+
+
+def given(options: Mapping[str, object]) -> dict[str, object]:
+    """Return the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def check_task(task: str, foreign: Mapping[str, object]) -> None:
+    """Raise `InputError` where an option of the other task was given."""
+    other = "text" if task == "image" else "image"
+    for name in given(foreign):
+        raise InputError(f"--{name.replace('_', '-')} is for models of {other}s. Got one of {task}s: leave it out.")
+
+
+def unless(default: str, value: str) -> str | None:
+    """Return a value that was chosen; None for the default, which says nothing."""
+    return None if value == default else value
+
+
 def build_space(source: str, metric: str) -> "Space":
     """Return the space that the options describe.
 
@@ -62,17 +88,30 @@ def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "Word
     Raises:
         InputError: unknown name, a file that cannot be read, or a parameter out of range.
     """
-    from deniable.errors import positive  # noqa: PLC0415
+    _check_mechanism(name, epsilon)  # before a space is read
+    return mechanism_on(build_space(space, metric), name, epsilon)
+
+
+def mechanism_on(space: "Space", name: str, epsilon: float) -> "WordMechanism":
+    """Return the mechanism of that name on a space.
+
+    Raises:
+        InputError: unknown name, or a parameter out of range.
+    """
     from deniable.words import MECHANISMS, auto  # noqa: PLC0415
+
+    _check_mechanism(name, epsilon)
+    return auto(space, epsilon) if name == "auto" else MECHANISMS[name](space, epsilon=epsilon)
+
+
+def _check_mechanism(name: str, epsilon: float) -> None:
+    from deniable.errors import positive  # noqa: PLC0415
+    from deniable.words import MECHANISMS  # noqa: PLC0415
 
     known = ["auto", *MECHANISMS]
     if name not in known:
         raise unknown_name("mechanism", name, known)
     positive(MECHANISMS[name].__name__ if name in MECHANISMS else "the mechanism", "epsilon", epsilon)
-    domain = build_space(space, metric)
-    if name == "auto":
-        return auto(domain, epsilon)
-    return MECHANISMS[name](domain, epsilon=epsilon)
 
 
 def read_words(path: Path | None) -> list[str]:

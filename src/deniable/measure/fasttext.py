@@ -21,20 +21,26 @@ Words = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
 
-class _Net(nn.Module):
-    """Words (N,) of B texts -> logits (B, classes)."""
+class Net(nn.Module):
+    """Words (N,) of B texts -> logits (B, classes).
 
-    def __init__(self, size: int, dimensions: int, classes: int, coins: torch.Generator) -> None:
+    Args:
+        embeddings: the first ones (size, dimensions); small, as fastText starts, which also has no output weights.
+        classes: number of classes.
+    """
+
+    def __init__(self, embeddings: torch.Tensor, classes: int) -> None:
         super().__init__()
-        self.embeddings = nn.EmbeddingBag(size, dimensions, mode="mean", _weight=torch.empty(size, dimensions))
+        size, dimensions = embeddings.shape
+        self.embeddings = nn.EmbeddingBag(size, dimensions, mode="mean", _weight=embeddings)
         # Not the start of torch's own, which draws from its global generator.
         self.output = nn.utils.skip_init(nn.Linear, dimensions, classes)  # type: ignore[no-untyped-call]
-        with torch.no_grad():  # as fastText starts: small embeddings, no output weights
-            self.embeddings.weight.uniform_(-1 / dimensions, 1 / dimensions, generator=coins)
+        with torch.no_grad():
             self.output.weight.zero_()
             self.output.bias.zero_()
 
     def forward(self, words: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+        """Return logits of texts whose words are end to end and which begin at ``starts`` (B,)."""
         bags = self.embeddings(words, starts)  # (B, dimensions); zeros for a text without words
         logits: torch.Tensor = self.output(bags)  # (B, classes)
         return logits
@@ -84,7 +90,8 @@ class FastText:
         # One thread: a step is too small to share, and results then do not depend on the number of cores.
         torch.set_num_threads(1)
         coins = torch.Generator().manual_seed(self._seed)
-        self._net = _Net(max(size, 1), self._dimensions, classes, coins)
+        first = torch.empty(max(size, 1), self._dimensions)
+        self._net = Net(first.uniform_(-1 / self._dimensions, 1 / self._dimensions, generator=coins), classes)
         optimiser = torch.optim.Adam(self._net.parameters(), fused=True)
         texts, labels = len(codes), torch.from_numpy(np.asarray(codes))
         for _ in range(self._epochs):

@@ -23,18 +23,18 @@ _ELSEWHERE = {"options", "seed", "classes"}
 """Facts of a model that are no part of the accounting."""
 
 
-def commit(data: Dataset) -> dict[str, str]:
+def commit(fingerprint: str) -> dict[str, str]:
     """Return a fresh commitment to a data set, and what opens it.
 
-    A plain hash would let somebody who knows all images but one test guesses at the last. The commitment is keyed
+    A plain hash would let somebody who knows all records but one test guesses at the last. The commitment is keyed
     BLAKE2b of the data's fingerprint, and says nothing to whoever lacks the key.
 
     Returns:
         ``commitment`` for the card; ``fingerprint`` and ``key`` (hexadecimal) for the owner.
     """
     key = secrets.token_bytes(32)
-    digest = hashlib.blake2b(data.fingerprint.encode(), key=key, digest_size=16).hexdigest()
-    return {"commitment": digest, "fingerprint": data.fingerprint, "key": key.hex()}
+    digest = hashlib.blake2b(fingerprint.encode(), key=key, digest_size=16).hexdigest()
+    return {"commitment": digest, "fingerprint": fingerprint, "key": key.hex()}
 
 
 def card(model: Model, data: Dataset, commitment: str, accuracy: Estimate, curve: Curve | None) -> dict[str, Any]:

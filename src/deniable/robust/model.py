@@ -15,12 +15,12 @@ from deniable.robust.certificates import Certificate, Decides, certificate_from,
 from deniable.robust.images.dataset import Images
 from deniable.robust.networks import Architecture, Network
 from deniable.robust.noise import Noise, noisy
-from deniable.robust.stored import read_stored
+from deniable.robust.stored import read_model
 from deniable.robust.types import Scores
 from deniable.text.tables.files import writing
 from deniable.verdict import Verdict, Witness
 
-_FORMAT = "deniable-model/1"
+FORMAT = "deniable-model/1"
 _BATCH = 1_000
 
 
@@ -91,7 +91,7 @@ def accuracy(model: Model, images: Images, draws: int = 32) -> Estimate:
 def packed(model: Model) -> bytes:
     """Return a model as a file holds it: tensors, numbers and texts only."""
     content = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "system": model.system,
         "architecture": dataclasses.asdict(model.architecture),
         "weights": {name: held.cpu() for name, held in model.network.state_dict().items()},
@@ -122,15 +122,7 @@ def load(path: Path) -> Model:
     Raises:
         InputError: no such file, or it is no model.
     """
-    try:
-        held = read_stored(path)
-    except FileNotFoundError:
-        raise InputError(f"There is no model {str(path)!r}: name the file that deniable train wrote.") from None
-    except Exception as error:  # noqa: BLE001 - whatever bytes there are
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{str(path)!r} is no model: {reason}. Name the file that deniable train wrote.") from None
-    if not isinstance(held, dict) or held.get("format") != _FORMAT:
-        raise InputError(f"{str(path)!r} is no model of this version: name the file that deniable train wrote.")
+    held = read_model(path, FORMAT)
     try:
         return _model(held)
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:

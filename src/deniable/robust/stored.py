@@ -6,6 +6,11 @@ from typing import Any
 
 import torch
 
+from deniable.errors import InputError
+
+_KINDS = {"deniable-model": "images", "deniable-text-model": "texts"}
+"""What the models of a format are of, whatever its version."""
+
 
 def read_stored(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     """Return the tensors, numbers and texts of a file, on the processor; nothing in it is executed.
@@ -21,3 +26,36 @@ def read_stored(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     if damaged is not None:
         raise zipfile.BadZipFile(f"the checksum of {damaged} is wrong")
     return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def read_model(path: Path, form: str | None = None) -> dict[str, Any]:
+    """Return what the file of a model holds.
+
+    Args:
+        path: of the file.
+        form: the format expected; None for any.
+
+    Raises:
+        InputError: no such file, or it is no model of that format.
+    """
+    try:
+        held = read_stored(path)
+    except FileNotFoundError:
+        raise InputError(f"There is no model {str(path)!r}: name the file that deniable train wrote.") from None
+    except Exception as error:  # noqa: BLE001 - whatever bytes there are
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"{str(path)!r} is no model: {reason}. Name the file that deniable train wrote.") from None
+    found = held.get("format") if isinstance(held, dict) else None
+    if isinstance(found, str) and form is not None and _what(found) != _what(form) and _what(found) in _KINDS:
+        raise InputError(
+            f"{str(path)!r} is a model of {_KINDS[_what(found)]}, not of {_KINDS[_what(form)]}: name another."
+        )
+    if not isinstance(found, str) or (form is not None and found != form):
+        raise InputError(f"{str(path)!r} is no model of this version: name the file that deniable train wrote.")
+    kept: dict[str, Any] = held
+    return kept
+
+
+def _what(form: str) -> str:
+    """Return a format without its version."""
+    return form.partition("/")[0]

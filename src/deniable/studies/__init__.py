@@ -9,6 +9,8 @@ from deniable.studies import (
     dpal_mnist,
     frontier,
     gumbel_deniability,
+    robust_imdb,
+    robust_nli,
     sanity_check,
     tem_utility,
 )
@@ -26,6 +28,8 @@ STUDIES: dict[str, Study[Any]] = {
         dpal_audit.STUDY,
         dpal_mnist.STUDY,
         dpal_cifar10.STUDY,
+        robust_imdb.STUDY,
+        robust_nli.STUDY,
     )
 }
 """The registry: a new study is one new file and one more entry here."""

@@ -123,6 +123,13 @@ class Ledger:
                 part.unlink(missing_ok=True)
         return kept
 
+    def beside(self, name: str) -> Path | None:
+        """Return where a part keeps its own unfinished work until it is done; None where nothing is kept."""
+        if self._path is None:
+            return None
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        return self._path.with_suffix(f".{name}")
+
     def close(self) -> None:
         """Remove the file: the study is complete."""
         if self._path is not None:

@@ -22,6 +22,8 @@ class PlainRun:
         learning_rate: of Adam.
         key: 32 bytes; step t draws from the stream named by t, so that an interrupted run can go on.
         settle: called after every step, to bring parameters back to where a theorem needs them.
+        weight_decay: of Adam, an l2 penalty on the parameters.
+        clip: l2 norm to which the gradient of all parameters is cut; None for as it is.
     """
 
     def __init__(
@@ -32,10 +34,13 @@ class PlainRun:
         learning_rate: float,
         key: bytes,
         settle: Callable[[], None] = lambda: None,
+        *,
+        weight_decay: float = 0.0,
+        clip: float | None = None,
     ) -> None:
         self.steps = steps
-        self._network, self._loss, self._key, self._settle = network, loss, key, settle
-        self._optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate)
+        self._network, self._loss, self._key, self._settle, self._clip = network, loss, key, settle, clip
+        self._optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, weight_decay=weight_decay)
         self._device = next(network.parameters()).device
 
     def step(self, number: int) -> float:
@@ -46,6 +51,8 @@ class PlainRun:
         self._optimizer.zero_grad(set_to_none=True)
         loss = self._loss(number, source)
         loss.backward()  # type: ignore[no-untyped-call]
+        if self._clip is not None:
+            nn.utils.clip_grad_norm_(self._network.parameters(), self._clip)
         self._optimizer.step()
         self._settle()
         return float(loss.detach())

@@ -1,0 +1,1 @@
+"""Robust classifiers of text: trained, attacked and certified against the substitution of words."""

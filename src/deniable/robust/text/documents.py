@@ -1,0 +1,138 @@
+"""Texts as the numbers of their words: what classifiers, attacks and certificates work on."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InputError
+from deniable.space import Space
+from deniable.space.grammar import fold, split
+
+Words = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int64]
+"""Numbers of rows, or one number for each."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Texts:
+    """Texts end to end.
+
+    Attributes:
+        words: (N,) numbers of words in a space.
+        offsets: (n + 1,) where each text begins, and N.
+    """
+
+    words: Words
+    offsets: Offsets
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> Words:
+        """Return the words of one text."""
+        return self.words[self.offsets[row] : self.offsets[row + 1]]
+
+    def __iter__(self) -> Iterator[Words]:
+        """Yield the words of every text."""
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def lengths(self) -> Rows:
+        """Words of each text (n,)."""
+        return np.diff(self.offsets)
+
+    def take(self, rows: Rows) -> "Texts":
+        """Return the texts of some rows, in their order."""
+        return texts([self[row] for row in rows])
+
+
+def texts(words: Sequence[npt.ArrayLike]) -> Texts:
+    """Return texts from the word numbers of each."""
+    arrays = [np.asarray(held, dtype=np.int32) for held in words]
+    offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+    return Texts(np.concatenate([np.empty(0, np.int32), *arrays]), offsets)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Documents:
+    """Labelled texts; those of a pair have a premise besides, which is never attacked.
+
+    Attributes:
+        texts: n texts to classify.
+        labels: (n,) numbers of classes.
+        classes: names of the classes.
+        premises: n premises; None where a document is one text.
+    """
+
+    texts: Texts
+    labels: Rows
+    classes: tuple[str, ...]
+    premises: Texts | None = None
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self.texts)
+
+    def take(self, rows: Rows) -> "Documents":
+        """Return the documents of some rows, in their order."""
+        premises = None if self.premises is None else self.premises.take(rows)
+        return dataclasses.replace(self, texts=self.texts.take(rows), labels=self.labels[rows], premises=premises)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Read:
+    """Texts, and what of them a space does not know.
+
+    Attributes:
+        texts: the known words.
+        cut: [gap, word, gap, ..., gap] of each text, as `deniable.space.grammar.split` gives it.
+        places: of the known words in ``cut``, for each text.
+        unknown: words that the space lacks; a classifier leaves them out.
+    """
+
+    texts: Texts
+    cut: list[list[str]]
+    places: list[list[int]]
+    unknown: int
+
+    def written(self, row: int, words: Sequence[str | None]) -> str:
+        """Return one text with other words in the places of the known ones; None leaves a word as it is."""
+        parts = list(self.cut[row])
+        for place, word in zip(self.places[row], words, strict=True):
+            if word is not None:
+                parts[place] = word
+        return "".join(parts)
+
+
+def read(space: Space, column: Sequence[str | None], name: str = "text") -> Read:
+    """Cut texts into words, and look them up.
+
+    Args:
+        space: of the classifier.
+        column: (n,) texts.
+        name: of the column, for messages.
+
+    Raises:
+        InputError: a row without a text, or with no word that the space knows.
+    """
+    numbers, cuts, places, unknown = [], [], [], 0
+    for row, text in enumerate(column):
+        if text is None or not text.strip():
+            raise InputError(f"The column {name!r} has no text in row {row + 1}: give every row one, or leave it out.")
+        cut = split(text)
+        found = [space.index.get(fold(word)) for word in cut[1::2]]
+        known = [number for number in found if number is not None]
+        if not known:
+            raise InputError(
+                f"Row {row + 1} of the column {name!r} holds no word of {space.source} (it has {len(found)} others): "
+                "leave it out, or name a space that knows its language."
+            )
+        unknown += len(found) - len(known)
+        numbers.append(known)
+        cuts.append(cut)
+        places.append([2 * at + 1 for at, number in enumerate(found) if number is not None])
+    return Read(texts(numbers), cuts, places, unknown)

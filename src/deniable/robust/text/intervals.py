@@ -1,0 +1,149 @@
+"""Interval bound propagation: what a network makes of all inputs in a box (Gowal et al. 2018; Jia et al. 2019, sec. 3).
+
+A network's layers are written once, for numbers and for boxes alike, so that what is certified is what is run. Three
+kinds of layer are enough: linear ones, those that are monotone in every coordinate, and attention's weighted means.
+
+Bounds are in the arithmetic of the network, float32, whose rounding could carry a logit past a bound that is only just
+met. `margins` and `softmax` therefore move their bounds outward by `SLACK` of the size of their terms.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TypeVar, final
+
+import torch
+from torch import Tensor, nn
+
+SLACK = 2.0**-14
+"""Outward slack, relative to the sum of the magnitudes of what is added: 1,024 units of rounding of float32.
+
+It is credible, not proven: the error of a sum of n terms in blocks is a few units of rounding, not n of them.
+"""
+
+
+@final
+@dataclasses.dataclass(frozen=True, eq=False)
+class Box:
+    """All tensors that lie between two tensors of one shape.
+
+    Attributes:
+        low: least values.
+        high: greatest values.
+    """
+
+    low: Tensor
+    high: Tensor
+
+
+Held = TypeVar("Held", Tensor, Box)
+"""What a layer takes and gives: numbers, or bounds on them."""
+
+
+def linear(held: Held, weight: Tensor, bias: Tensor | None = None) -> Held:
+    """Return W x + b of the last dimension, (..., n) -> (..., m).
+
+    Of a box with centre c and radius r it is the box W c + b -+ |W| r (Gowal et al. 2018, equations 5 and 6).
+
+    Args:
+        held: (..., n).
+        weight: (m, n), or (b, m, n) with one for each item of a batch (b, ..., n).
+        bias: (m,).
+    """
+    if isinstance(held, Box):
+        centre = linear((held.low + held.high) / 2, weight, bias)
+        radius = linear((held.high - held.low) / 2, weight.abs())
+        return Box(centre - radius, centre + radius)
+    product = held @ weight.mT
+    return product if bias is None else product + bias
+
+
+def through(held: Held, layer: nn.Linear) -> Held:
+    """Return what a linear layer makes of (..., n)."""
+    return linear(held, layer.weight, layer.bias)
+
+
+def monotone(held: Held, function: Callable[[Tensor], Tensor]) -> Held:
+    """Return a function of the numbers that decreases in none of them: ReLU, sums, means, maxima, chosen rows."""
+    if isinstance(held, Box):
+        return Box(function(held.low), function(held.high))
+    return function(held)
+
+
+def relu(held: Held) -> Held:
+    """Return max(x, 0)."""
+    return monotone(held, torch.relu)
+
+
+def like(held: Held, numbers: Tensor) -> Held:
+    """Return numbers as they are, or as a box of one point where ``held`` is a box."""
+    return Box(numbers, numbers) if isinstance(held, Box) else numbers
+
+
+def concatenated(first: Held, second: Held) -> Held:
+    """Return two vectors as one (..., n + m)."""
+    if isinstance(first, Box) and isinstance(second, Box):
+        return Box(concatenated(first.low, second.low), concatenated(first.high, second.high))
+    return torch.cat([first, second], dim=-1)
+
+
+def softmax(held: Held, present: Tensor) -> Held:
+    """Return the weights of the last dimension, which sum to 1 over what is present.
+
+    The least weight of a score is that of its low end among the high ends of the others, and vice versa.
+
+    Args:
+        held: scores (..., n).
+        present: bool, broadcast to (..., n); some in every row.
+    """
+    if not isinstance(held, Box):
+        return torch.softmax(held.masked_fill(~present, -torch.inf), dim=-1)
+    top = held.high.masked_fill(~present, -torch.inf).amax(dim=-1, keepdim=True).detach()
+    low = (held.low - top).masked_fill(~present, -torch.inf).exp()
+    # Not below e^-80, so that no high end rounds to 0 and a quotient is always one of numbers above it.
+    high = (held.high - top).clamp(min=-80.0).masked_fill(~present, -torch.inf).exp()
+    # The others' sum is a difference; the slack covers what is left of its terms' rounding.
+    others_low = torch.relu((1 - SLACK) * low.sum(dim=-1, keepdim=True) - low)
+    others_high = (1 + SLACK) * high.sum(dim=-1, keepdim=True) - high
+    return Box(low / (low + others_high), high / (high + others_low + ~present))
+
+
+def blended(weights: Held, values: Held, present: Tensor) -> Held:
+    """Return means (b, m, d) of vectors, weighted by `softmax`.
+
+    Of boxes, each product of a weight w >= 0 and a value v is bounded by its sign: the least is w_low v_low where
+    v_low >= 0 and w_high v_low elsewhere. Because weights sum to 1, a mean also lies between the least and the
+    greatest of its values, which is the better bound where the weights are hardly known.
+
+    Args:
+        weights: (b, m, n), 0 where nothing is present.
+        values: (b, n, d).
+        present: bool (b, n).
+    """
+    if not (isinstance(weights, Box) and isinstance(values, Box)):
+        return weights @ values
+    low = weights.low @ values.low.relu() - weights.high @ (-values.low).relu()
+    high = weights.high @ values.high.relu() - weights.low @ (-values.high).relu()
+    absent = ~present.unsqueeze(-1)  # (b, n, 1)
+    least = values.low.masked_fill(absent, torch.inf).amin(dim=1, keepdim=True)  # (b, 1, d)
+    most = values.high.masked_fill(absent, -torch.inf).amax(dim=1, keepdim=True)
+    return Box(torch.maximum(low, least), torch.minimum(high, most))
+
+
+def margins(box: Box, weight: Tensor, bias: Tensor, labels: Tensor) -> Tensor:
+    """Return lower bounds (b, K) on z_y - z_k for logits z = W x + b, all x in a box; 0 for k = y.
+
+    The last layer is folded into the difference, whose bound is tighter than the difference of two bounds (Gowal et
+    al. 2018, section 3): (w_y - w_k) c - |w_y - w_k| r + b_y - b_k, less the slack for rounding.
+
+    Args:
+        box: (b, n).
+        weight: (K, n).
+        bias: (K,).
+        labels: int64 (b,).
+    """
+    rows = weight[labels].unsqueeze(1) - weight  # (b, K, n)
+    offsets = bias[labels].unsqueeze(1) - bias  # (b, K)
+    centre, radius = (box.low + box.high) / 2, (box.high - box.low) / 2  # (b, n)
+    away = radius + SLACK * (centre.abs() + radius)
+    bounds = (rows @ centre.unsqueeze(-1) - rows.abs() @ away.unsqueeze(-1)).squeeze(-1)
+    return bounds + offsets - SLACK * offsets.abs()

@@ -1,0 +1,114 @@
+"""What is measured of a model: accuracy, interval bounds, attacks, and smoothing by its mechanism. Needs torch."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.measure.estimate import Estimate, share
+from deniable.randomness import key_from_seed
+from deniable.robust.text.attacks import genetic, greedy
+from deniable.robust.text.attacks.outcome import Attacked
+from deniable.robust.text.copies import Source
+from deniable.robust.text.model import TextModel, certified
+from deniable.robust.text.smoothing import certify
+from deniable.studies.study import Data
+from deniable.studies.substituted.bench import Bench
+from deniable.studies.substituted.mechanisms import Mechanisms
+from deniable.studies.substituted.plan import SETS, Cell, Measure, Point
+
+DISTANCES = (0.0, 0.5, 1.0, 2.0, 4.0)
+"""Total distances at which smoothing is told; a word's nearest neighbours are 3 to 5 away."""
+CHANGES = (0, 1, 2, 3, 5)
+Model = Callable[[], TextModel]
+Hits = npt.NDArray[np.bool_]
+
+
+def plain(bench: Bench, cell: Cell, model: TextModel) -> Data:
+    """Return the accuracy without attack, and the share that interval bounds prove for every choice of the sets."""
+    right = model.predict(bench.test) == bench.test.labels
+    held = certified(model, bench.test, bench.sets)
+    return {"points": [_point(cell, "clean", right), _point(cell, "certified", held, SETS)]}
+
+
+def by_sets(bench: Bench, cell: Cell, model: Model, attack: Measure) -> Data:
+    """Return the accuracy under an attack whose words come from the substitution sets."""
+    found = _attacked(bench, model(), attack, bench.sets, SETS)
+    return {"points": [_point(cell, attack, found.right_before & ~found.flipped, SETS, **_effort(found))]}
+
+
+def by_mechanism(bench: Bench, cell: Cell, model: Model, mechanisms: Mechanisms, point: Point) -> Data:
+    """Return the accuracy under the genetic attack whose words a mechanism draws."""
+    found = _attacked(bench, model(), "genetic", mechanisms.attacking(point), point.title)
+    hits = found.right_before & ~found.flipped
+    return {"points": [_point(cell, "genetic", hits, point.mechanism, point.at, **_effort(found))]}
+
+
+def _attacked(bench: Bench, model: TextModel, attack: Measure, source: Source, name: str) -> Attacked:
+    """Attack all test texts; every model meets the same draws of a source."""
+    key, scorer = key_from_seed(bench.seed("attack", attack, name)), model.network.scorer(bench.test)
+    if attack == "greedy":
+        return greedy(scorer, bench.test, source, key)
+    sizes = bench.sizes
+    return genetic(scorer, bench.test, source, key, population=sizes.population, generations=sizes.generations)
+
+
+def _effort(found: Attacked) -> Data:
+    """Return how much of a text a successful attack changes, and how many texts it asks about."""
+    flipped = found.flipped
+    changed = found.changed[flipped] / np.maximum(found.texts.lengths[flipped], 1)
+    return {
+        "words changed": float(changed.mean()) if flipped.any() else None,
+        "queries": float(found.queries[found.right_before].mean()) if found.right_before.any() else None,
+    }
+
+
+def smoothed(bench: Bench, cell: Cell, model: Model, mechanisms: Mechanisms, point: Point) -> Data:
+    """Return what is certified of a model smoothed by the mechanism that its copies came from."""
+    count, mechanism = min(bench.sizes.smoothed, len(bench.test)), mechanisms.at(point)
+    some = bench.test.take(np.arange(count))
+    found = certify(
+        mechanism,
+        model().network.scorer(some),
+        some.texts,
+        key=key_from_seed(bench.seed("smoothing", point.title)),
+        replacements=bench.sets,
+        selection=bench.sizes.selection,
+        estimation=bench.sizes.estimation,
+    )
+    labels = some.labels.tolist()
+    at = {"model": cell.name, "mechanism": point.mechanism, "at": point.at, "standing": found.standing}
+    distances = zip(DISTANCES, found.accuracy_at_distances(labels, DISTANCES), strict=True)
+    changes = zip(CHANGES, found.accuracy_at_changes(labels, CHANGES), strict=True)
+    return {
+        "smoothed": [
+            *({**at, "kind": "distance", "size": size, **_shown(held)} for size, held in distances),
+            *({**at, "kind": "changes", "size": size, **_shown(held)} for size, held in changes),
+        ]
+    }
+
+
+def _point(
+    cell: Cell,
+    measure: Measure,
+    hits: Hits,
+    source: str | None = None,
+    at: float | None = None,
+    **more: Any,  # noqa: ANN401 - what JSON holds
+) -> Data:
+    """Return a share of the test texts, and which of them: models are compared text by text."""
+    return {
+        "model": cell.name,
+        "measure": measure,
+        "source": source,
+        "at": at,
+        **_shown(share(int(hits.sum()), len(hits))),
+        "texts": np.packbits(hits).tobytes().hex(),
+        **more,
+    }
+
+
+def _shown(estimate: Estimate) -> Data:
+    """Return an estimate as JSON holds it."""
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "count": estimate.count}

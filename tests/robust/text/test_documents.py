@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.errors import InputError
+from deniable.robust.text.documents import Documents, read, texts
+
+
+@given(st.lists(st.lists(st.integers(0, 9))), st.data())
+def test_texts_end_to_end_give_back_each_text(held, data):
+    """Whatever the texts, empty ones among them, each comes back, alone, in a loop and by rows."""
+    found = texts(held)
+    assert len(found) == len(held)
+    assert [words.tolist() for words in found] == held
+    assert found.lengths.tolist() == [len(words) for words in held]
+    rows = data.draw(st.lists(st.integers(0, max(len(held) - 1, 0)), max_size=5 if held else 0))
+    assert [words.tolist() for words in found.take(np.array(rows, dtype=np.int64))] == [held[row] for row in rows]
+
+
+def test_words_are_looked_up_folded_and_unknown_ones_left_out(words_space):
+    """Capitals and punctuation do not matter, an unknown word is counted and has no number."""
+    found = read(words_space, ["The FILM was, qzx, Good!"])
+    assert [words_space.words[number] for number in found.texts[0]] == ["the", "film", "was", "good"]
+    assert found.unknown == 1
+
+
+def test_a_text_is_written_with_other_words_in_their_places(words_space):
+    """What stands between the words stays as it is, and so do unknown words and those without a stand-in."""
+    found = read(words_space, ["The FILM was, qzx, Good!", "bad"])
+    assert found.written(0, [None, "movie", None, "fine"]) == "The movie was, qzx, fine!"
+    assert found.written(1, ["awful"]) == "awful"
+
+
+@pytest.mark.parametrize("text", [None, "", "  \n"])
+def test_an_empty_text_is_refused(words_space, text):
+    """A row without a text is named."""
+    with pytest.raises(InputError, match="'review' has no text in row 2"):
+        read(words_space, ["good", text], "review")
+
+
+def test_a_text_without_known_words_is_refused(words_space):
+    """A row of which the space knows nothing is named, with how many words it has."""
+    with pytest.raises(InputError, match=r"Row 2 .* holds no word of fourteen words \(it has 2 others\)"):
+        read(words_space, ["good", "qzx qzy"])
+
+
+def test_documents_are_taken_with_labels_and_premises(words_space):
+    """A choice of rows keeps text, label and premise together."""
+    held = read(words_space, ["good", "bad film", "a plot"]).texts
+    documents = Documents(held, np.array([0, 1, 1]), ("x", "y"), read(words_space, ["the", "was", "not"]).texts)
+    taken = documents.take(np.array([2, 0]))
+    assert len(taken) == 2
+    assert taken.labels.tolist() == [1, 0]
+    assert [words_space.words[words[0]] for words in taken.texts] == ["a", "good"]
+    assert [words_space.words[words[0]] for words in taken.premises] == ["not", "the"]
