@@ -12,7 +12,7 @@ from deniable.cli.runs import Proof, memory_told, packed_json
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.robust.certificates import Refutation
+    from deniable.robust.certificates import Attacked, Refutation
     from deniable.robust.certify import Curve
     from deniable.robust.images import Dataset, Images
     from deniable.robust.model import Model
@@ -81,7 +81,7 @@ def _fitting(model: "Model", data: "Dataset", limit: int | None) -> "Images":
     return Images(test.pixels[:limit], test.labels[:limit])
 
 
-def _attacked(model: "Model", test: "Images", curve: "Curve", count: int, source: Any) -> "Refutation":  # noqa: ANN401 - torch's
+def _attacked(model: "Model", test: "Images", curve: "Curve", count: int, source: Any) -> "Refutation[Attacked]":  # noqa: ANN401 - torch's
     """Attack the first certified images inside their balls."""
     from deniable.robust.certificates import refute  # noqa: PLC0415
 
@@ -114,7 +114,7 @@ def _lines(model: "Model", curve: "Curve") -> list[str]:
     return lines
 
 
-def _record(model: "Model", test: "Images", curve: "Curve", tried: "Refutation | None") -> dict[str, Any]:
+def _record(model: "Model", test: "Images", curve: "Curve", tried: "Refutation[Attacked] | None") -> dict[str, Any]:
     """Return everything for JSON."""
     from deniable.robust.certificates import certificate_to  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from deniable.errors import InputError
 if TYPE_CHECKING:
     from deniable.robust.text.documents import Documents
     from deniable.robust.text.model import TextModel
-    from deniable.robust.text.smoothing import Certified
+    from deniable.robust.text.smoothing import Certificates, Certified
     from deniable.robust.text.substitutions import Substitutions
     from deniable.words import WordMechanism
 
@@ -131,11 +131,9 @@ def _by_smoothing(
     model: "TextModel", documents: "Documents", mechanism: "WordMechanism", sets: "Substitutions | None", proof: Proof
 ) -> _Finding:
     """Certify the model smoothed by a word mechanism, and attack what is certified."""
-    import numpy as np  # noqa: PLC0415
-
     from deniable.randomness import key_from_seed  # noqa: PLC0415
     from deniable.robust.text.model import described  # noqa: PLC0415
-    from deniable.robust.text.smoothing import certify, refute  # noqa: PLC0415
+    from deniable.robust.text.smoothing import certify  # noqa: PLC0415
 
     scorer = model.network.scorer(documents)
     with passes("certify"):
@@ -181,29 +179,45 @@ def _by_smoothing(
             for row, (code, one) in enumerate(zip(labels, found.texts, strict=True))
         ],
     }
-    at = [row for row, one in enumerate(found.texts) if one.label is not None][: proof.attack]
-    if not at:
-        return _Finding(lines, record, refuted=False)
-    rows = np.array(at, dtype=np.int64)
-    some = dataclasses.replace(found, texts=tuple(found.texts[row] for row in at))
-    chosen = documents.take(rows)
-    record["attack"] = {}
-    refuted = False
+    tried = _attacked(model, documents, mechanism, sets, found, proof)
+    lines += [f"attack within {within}: {told}" for within, (told, _) in tried.items()]
+    if tried:
+        record["attack"] = {within: told for within, (told, _) in tried.items()}
+    refuted = any(failed for _, failed in tried.values())
+    return _Finding(lines, record, refuted and found.standing == "proved")
+
+
+def _attacked(
+    model: "TextModel",
+    documents: "Documents",
+    mechanism: "WordMechanism",
+    sets: "Substitutions | None",
+    found: "Certificates",
+    proof: Proof,
+) -> dict[str, tuple[str, bool]]:
+    """Attack the first certified texts inside both of their certificates: what came out, and whether it refutes."""
+    import numpy as np  # noqa: PLC0415
+
+    from deniable.randomness import key_from_seed  # noqa: PLC0415
+    from deniable.robust.text.smoothing import refute  # noqa: PLC0415
+
+    rows = [row for row, one in enumerate(found.texts) if one.label is not None][: proof.attack]
+    out: dict[str, tuple[str, bool]] = {}
+    if not rows:
+        return out
+    some = dataclasses.replace(found, texts=tuple(found.texts[row] for row in rows))
+    chosen, classes = documents.take(np.array(rows, dtype=np.int64)), documents.classes
+    scorer, key = model.network.scorer(chosen), key_from_seed(proof.seed + 1)
     for within in ("distance", "changes"):
         with passes(f"attack within {within}"):
-            tried = refute(
-                mechanism,
-                model.network.scorer(chosen),
-                chosen.texts,
-                some,
-                key=key_from_seed(proof.seed + 1),
-                within=within,
-                replacements=sets,
-            )
-        lines.append(f"attack within {within}: {tried}")
-        record["attack"][within] = str(tried)
-        refuted = refuted or tried.found
-    return _Finding(lines, record, refuted and found.standing == "proved")
+            tried = refute(mechanism, scorer, chosen.texts, some, key=key, within=within, replacements=sets)
+        witness = tried.witness
+        if witness is None or witness.certified.label is None:
+            out[within] = str(tried), tried.found
+            continue
+        names = classes[witness.certified.label], classes[witness.rival]
+        out[within] = tried.told(witness.told(f"row {rows[witness.text] + 1}", *names)), tried.found
+    return out
 
 
 def _named(one: "Certified", classes: tuple[str, ...]) -> dict[str, Any]:

@@ -203,7 +203,7 @@ def test_abstentions_are_left_alone():
         scores, torch.zeros(2, 1, 1, 1), [Certified(None, 0.0)] * 2, "l2", generator=_generator(), certified_at=0
     )
     assert (found.found, found.tested, found.witness) == (False, 0, None)
-    assert str(found) == "not refuted: no image is certified"
+    assert str(found) == "not refuted: nothing is certified"
 
 
 def test_l1_projection_is_the_nearest_point():

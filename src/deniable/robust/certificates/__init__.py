@@ -10,7 +10,8 @@ from deniable.robust.certificates.gaussian import GaussianSmoothing
 from deniable.robust.certificates.laplace import LaplaceSmoothing
 from deniable.robust.certificates.linear_noise import FirstLayer, gaussian_scale, laplace_scale
 from deniable.robust.certificates.pixeldp import PixelDP, pixeldp_sigma
-from deniable.robust.certificates.refute import Attacked, Refutation, refute
+from deniable.robust.certificates.refutation import Refutation
+from deniable.robust.certificates.refute import Attacked, refute
 from deniable.robust.certificates.saved import certificate_from, certificate_to
 from deniable.robust.certificates.tally import Tally, tallies, tally
 

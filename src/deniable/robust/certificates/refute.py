@@ -13,6 +13,7 @@ from deniable.robust.attacks import pgd, pgd_l2
 from deniable.robust.balls import PIXELS, Bounds, norms
 from deniable.robust.certificates.certificate import Certified, Decides, Norm
 from deniable.robust.certificates.l1_attack import pgd_l1
+from deniable.robust.certificates.refutation import Refutation, concluded
 from deniable.robust.certificates.tally import Tally, tallies
 from deniable.robust.types import Scores
 
@@ -58,34 +59,6 @@ class Attacked:
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class Refutation:
-    """What an attack inside the certified balls found.
-
-    Attributes:
-        found: whether the certificate is refuted at the level asked for.
-        p_value: the probability, at most, that a sound certificate leaves so many flips or more; 1 for none.
-        flips: attacked images whose class differs, each shown by a test of its own.
-        tested: images with a certificate.
-        witness: the clearest flip, or the nearest to one; None where nothing was tested.
-    """
-
-    found: bool
-    p_value: float
-    flips: int
-    tested: int
-    witness: Attacked | None
-
-    def __str__(self) -> str:
-        """Return the finding in one line."""
-        if self.witness is None:
-            return "not refuted: no image is certified"
-        verdict = "refuted" if self.found else "not refuted"
-        return (
-            f"{verdict}: {self.flips} of {self.tested} certified images flipped, p = {self.p_value:.2g}; {self.witness}"
-        )
-
-
 def refute(
     scores: Scores,
     images: Tensor,
@@ -100,7 +73,7 @@ def refute(
     draws: int = 8,
     steps: int = 40,
     samples: int = 10_000,
-) -> Refutation:
+) -> Refutation[Attacked]:
     """Attack every certified image inside its ball, and test on fresh draws whether its class is another one.
 
     The attack is projected gradient ascent averaged over the noise. At each attacked image one half of the samples
@@ -129,8 +102,6 @@ def refute(
     _check(len(images), certified, norm, certified_at, samples)
     positive("refute", "alpha", alpha, 1.0)
     held = {at: (one.label, one.radius) for at, one in enumerate(certified) if one.label is not None and one.radius > 0}
-    if not held:
-        return Refutation(found=False, p_value=1.0, flips=0, tested=0, witness=None)
     tested: list[Attacked] = []
     numbers = list(held)
     most = images[0].numel() * (bounds[1] - bounds[0])  # no attack is larger, in any norm
@@ -150,10 +121,7 @@ def refute(
             value = _p_value(fresh[row], label, rival, decides) if distances[row] <= radius else 1.0
             ours, theirs = fresh[row].votes[[label, rival]].tolist()
             tested.append(Attacked(image, label, rival, radius, distances[row], ours, theirs, value, found[row]))
-    single = alpha / (2 * len(tested))
-    flips = sum(one.p_value <= single for one in tested)
-    p_value = float(stats.binom.sf(flips - 1, len(tested), min(1.0, certified_at + single)))
-    return Refutation(p_value <= alpha, p_value, flips, len(tested), min(tested, key=lambda one: one.p_value))
+    return concluded(tested, alpha, certified_at)
 
 
 def _rival(held: Tally, label: int, decides: Decides) -> int:

@@ -132,7 +132,7 @@ def test_nothing_certified_is_nothing_to_refute(subject, scorer, short, sound):
     none = dataclasses.replace(sound, texts=tuple(dataclasses.replace(one, label=None) for one in sound.texts))
     found = refute(subject, scorer, short, none, key=ATTACKED, within="distance")
     assert (found.found, found.tested, found.witness) == (False, 0, None)
-    assert str(found) == "not refuted: no text is certified"
+    assert str(found) == "not refuted: nothing is certified"
 
 
 @pytest.mark.parametrize(

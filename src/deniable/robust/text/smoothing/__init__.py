@@ -3,7 +3,7 @@
 from deniable.robust.text.smoothing.certificate import Certificates, Certified, certify
 from deniable.robust.text.smoothing.costs import Costs, costs
 from deniable.robust.text.smoothing.pairs import kept_between
-from deniable.robust.text.smoothing.refute import Attacked, Refutation, refute
+from deniable.robust.text.smoothing.refute import Attacked, refute
 from deniable.robust.text.smoothing.sampling import votes
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Certificates",
     "Certified",
     "Costs",
-    "Refutation",
     "certify",
     "costs",
     "kept_between",

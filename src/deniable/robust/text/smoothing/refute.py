@@ -8,6 +8,7 @@ from scipy import stats
 
 from deniable.errors import InputError, bad_parameter, positive
 from deniable.randomness import Streams, generator, stream_start
+from deniable.robust.certificates.refutation import Refutation, concluded
 from deniable.robust.certificates.tally import Tally
 from deniable.robust.text.documents import Texts, Words, texts
 from deniable.robust.text.network import Scorer
@@ -48,37 +49,13 @@ class Attacked:
 
     def __str__(self) -> str:
         """Return the text in one line."""
+        return self.told(f"text {self.text}", str(self.certified.label), str(self.rival))
+
+    def told(self, text: str, certified: str, rival: str) -> str:
+        """Return the text in one line, with the caller's names for it and for the two classes."""
         return (
-            f"text {self.text}, certified as {self.certified.label}, has {self.votes_rival:,} votes for {self.rival} "
-            f"against {self.votes_certified:,} with {self.changes} words changed by {self.distance:.4g} in all"
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class Refutation:
-    """What an attack within a certificate found.
-
-    Attributes:
-        found: whether the certificate is refuted at the level asked for.
-        p_value: the probability, at most, that a sound certificate leaves so many flips or more; 1 for none.
-        flips: attacked texts whose class differs, each shown by a test of its own.
-        tested: texts with a certificate.
-        witness: the clearest flip, or the nearest to one; None where nothing was tested.
-    """
-
-    found: bool
-    p_value: float
-    flips: int
-    tested: int
-    witness: Attacked | None
-
-    def __str__(self) -> str:
-        """Return the finding in one line."""
-        if self.witness is None:
-            return "not refuted: no text is certified"
-        verdict = "refuted" if self.found else "not refuted"
-        return (
-            f"{verdict}: {self.flips} of {self.tested} certified texts flipped, p = {self.p_value:.2g}; {self.witness}"
+            f"{text}, certified as {certified}, has {self.votes_rival:,} votes for {rival} against "
+            f"{self.votes_certified:,} with {self.changes} words changed by {self.distance:.4g} in all"
         )
 
 
@@ -97,7 +74,7 @@ def refute(
     tries: int = 30,
     samples: int = 10_000,
     workers: int | None = None,
-) -> Refutation:
+) -> Refutation[Attacked]:
     """Attack every certified text inside what its certificate covers, and test on fresh draws whether its class flips.
 
     The attack tries single replacements, the same noise for all of them, then takes the most effective ones together
@@ -127,7 +104,7 @@ def refute(
     _check(held, certificates, within, alpha, samples)
     rows = np.array([row for row, one in enumerate(certificates.texts) if one.label is not None], dtype=np.int64)
     if not len(rows):
-        return Refutation(found=False, p_value=1.0, flips=0, tested=0, witness=None)
+        return concluded([], alpha, certificates.alpha)
     found: list[tuple[Words, float]] = []
     for row in rows:
         one = certificates.texts[row]
@@ -152,10 +129,7 @@ def refute(
         _tested(int(row), certificates.texts[row], held[row], *found[at], counted["rival"][at], counted["flip"][at])
         for at, row in enumerate(rows)
     ]
-    single = alpha / (2 * len(tested))
-    flips = sum(one.p_value <= single for one in tested)
-    p_value = float(stats.binom.sf(flips - 1, len(tested), min(1.0, certificates.alpha + single)))
-    return Refutation(p_value <= alpha, p_value, flips, len(tested), min(tested, key=lambda one: one.p_value))
+    return concluded(tested, alpha, certificates.alpha)
 
 
 def _tested(
