@@ -52,8 +52,7 @@ def _prepare(task: Task) -> Prepared:
     1-norm with which the budget is computed; and layers are normalised by batch, as in the authors' code, which takes
     away the offset of the shared noise, but by statistics of the training batches at inference.
     """
-    architecture = task.architecture(normalised=True)
-    network = architecture.build(0).to(task.device)
+    network = task.architecture(normalised=True).build(0).to(task.device)
     hidden_shape = tuple(first_shape(network, task.images.pixels[:1].to(task.device))[1:])
     budget, xi, psi = _settings(task, network, hidden_shape)
     _begin(network, budget)
@@ -110,34 +109,53 @@ def _prepare(task: Task) -> Prepared:
 
     def finish() -> Model:
         settle_statistics(network, noised, (perturbed(at)[0] for at in range(len(batches))))
-        return Model(
-            system=task.system,
-            architecture=architecture,
-            network=network.eval(),
-            noises=(
-                Noise("input", "laplace", torch.tensor(budget.input_scale / psi / 2), at_input.cpu()),
-                Noise("first layer", "laplace", torch.tensor(budget.hidden_scale / psi), at_hidden.cpu()),
-            ),
-            guarantee=PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted"),
-            verdict=refuted(budget),
-            certificate=DPALCertificate(
-                delta_r=budget.delta_r,
-                m=budget.m,
-                eps1=budget.eps1,
-                mu=_ATTACK,
-                d=math.prod(task.shape),
-                beta=math.prod(hidden_shape[1:]),  # of one feature map, as in Appendix M
-                theta1=budget.theta_norm,
-                psi=psi,
-            ),
-            facts={"steps": run.steps, "epsilon claimed": budget.eps_t, "epsilon 1": budget.eps1, "psi": psi},
-        )
+        return _model(task, network, budget, psi, (at_input, at_hidden))
 
     def scores(images: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - under the noise of training alone
         settle_statistics(network, noised, [perturbed(0)[0]])
         return noised(images + at_input)
 
     return Prepared(run, finish, scores, lambda done: budget.eps_t if done else 0.0)
+
+
+def _model(task: Task, network: Network, budget: Budget, psi: float, offsets: tuple[Tensor, Tensor]) -> Model:
+    """Return the model, its noise at inference and its claims (lines 13 to 18).
+
+    Args:
+        task: what it was trained on.
+        network: trained.
+        budget: of the claim.
+        psi: by which the noise of inference is less than that of training.
+        offsets: the noise of training, on pixels (c, h, w) of [0, 1] and on the first layer (maps, h', w').
+    """
+    at_input, at_hidden = offsets
+    return Model(
+        system=task.system,
+        architecture=task.architecture(normalised=True),
+        network=network.eval(),
+        noises=(
+            Noise("input", "laplace", torch.tensor(budget.input_scale / psi / 2), at_input.cpu()),
+            Noise("first layer", "laplace", torch.tensor(budget.hidden_scale / psi), at_hidden.cpu()),
+        ),
+        guarantee=PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted"),
+        verdict=refuted(budget),
+        certificate=DPALCertificate(
+            delta_r=budget.delta_r,
+            m=budget.m,
+            eps1=budget.eps1,
+            mu=_ATTACK,
+            d=math.prod(task.shape),
+            beta=math.prod(at_hidden.shape[1:]),  # of one feature map, as in Appendix M
+            theta1=budget.theta_norm,
+            psi=psi,
+        ),
+        facts={
+            "steps": task.options.steps,
+            "epsilon claimed": budget.eps_t,
+            "epsilon 1": budget.eps1,
+            "psi": psi,
+        },
+    )
 
 
 def _settings(task: Task, network: Network, hidden: tuple[int, ...]) -> tuple[Budget, float, float]:
