@@ -117,6 +117,13 @@ def test_one_draw_certifies_nothing(certify):
     assert shares(certify("--noise", "0.1", "--draws", "1")) == {0.0: 0.0}
 
 
+def test_nothing_certified_is_nothing_to_refute(certify):
+    """The attack on a model of which nothing is certified says so."""
+    result = certify("--noise", "0.1", "--draws", "1", "--attack", "4")
+    assert (result.code, result.err) == (0, "")
+    assert result.text.splitlines()[-1] == "attack: not refuted: nothing is certified"
+
+
 def test_tiny_noise(certify):
     """Radii of any size are told apart, each printed once."""
     found = shares(certify("--noise", "1e-20", *QUICK))

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -147,7 +146,6 @@ def test_going_on_more_than_once(interrupted):
         (Setting(5), {}, "with seed 0. Got 5"),
         (Setting(0), {"sizes": Sizes(count=4)}, "with size count 3. Got 4"),
         (Setting(0), {"quick": True}, "with size count 3. Got 1"),
-        (Setting(0, Path("elsewhere")), {}, "with data None. Got "),
     ],
 )
 def test_another_run_loses_nothing(interrupted, setting, options, message):
@@ -159,6 +157,22 @@ def test_another_run_loses_nothing(interrupted, setting, options, message):
     first = Parts()
     first.conduct(interrupted)
     assert first.computed == [2]
+
+
+def test_other_data_are_another_run(tmp_path):
+    """Data sets are known by their content: a copy elsewhere goes on, and another set is refused by name."""
+    folders = [tmp_path / name for name in ("data", "copy", "other")]
+    for folder, content in zip(folders, (b"one", b"one", b"two"), strict=True):
+        folder.mkdir()
+        (folder / "d.npz").write_bytes(content)
+        (folder / "notes.txt").write_text(folder.name)
+    with pytest.raises(KeyboardInterrupt):
+        Parts(stop=2).conduct(tmp_path / "out", Setting(0, folders[0]))
+    with pytest.raises(InputError, match=r"with file d\.npz [0-9a-f]{16}\. Got [0-9a-f]{16}: "):
+        Parts().conduct(tmp_path / "out", Setting(0, folders[2]))
+    again = Parts()
+    again.conduct(tmp_path / "out", Setting(0, folders[1]))
+    assert again.computed == [2]
 
 
 def test_force_begins_anew(interrupted):

@@ -1,6 +1,7 @@
 """Running a study and writing its three files: numbers, figure and table."""
 
 import dataclasses
+import hashlib
 import io
 import json
 import os
@@ -75,8 +76,7 @@ def conduct(
     parameters = {
         "version": __version__,
         "seed": setting.seed,
-        "data": str(setting.data and setting.data.resolve()),
-        "files": _files(setting.data),
+        **{f"file {name}": digest for name, digest in _digests(setting.data).items()},
         **{f"size {name}": value for name, value in dataclasses.asdict(chosen).items()},  # type: ignore[call-overload]
     }
     ledger = Ledger(unfinished(study.name, folder), parameters, force=force)
@@ -115,12 +115,19 @@ def conduct(
     return Report(numbers_at, figure_at, table_at, result, seconds)
 
 
-def _files(folder: Path | None) -> list[tuple[str, int, int]]:
-    """Return names, sizes and times of the data sets of a folder: what tells that they are still the same."""
+def _digests(folder: Path | None) -> dict[str, str]:
+    """Return the digest of each data set of a folder: they may be copied or moved between two sittings."""
     if folder is None or not folder.is_dir():
-        return []
-    found = [(path.name, path.stat()) for path in sorted(folder.iterdir()) if path.suffix in _DATA]
-    return [(name, about.st_size, about.st_mtime_ns) for name, about in found]
+        return {}
+    return {path.name: _digest(path) for path in sorted(folder.iterdir()) if path.suffix in _DATA and path.is_file()}
+
+
+def _digest(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
+    except OSError as error:
+        raise InputError(f"Cannot read {str(path)!r}: {error.strerror}.") from None
 
 
 def unfinished(name: str, folder: Path) -> Path:

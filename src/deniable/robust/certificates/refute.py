@@ -104,7 +104,7 @@ def refute(
     held = {at: (one.label, one.radius) for at, one in enumerate(certified) if one.label is not None and one.radius > 0}
     tested: list[Attacked] = []
     numbers = list(held)
-    most = images[0].numel() * (bounds[1] - bounds[0])  # no attack is larger, in any norm
+    most = math.prod(images.shape[1:]) * (bounds[1] - bounds[0])  # no attack is larger, in any norm
     for first in range(0, len(numbers), _BATCH):
         at = numbers[first : first + _BATCH]
         labels = torch.tensor([held[image][0] for image in at], device=images.device)
