@@ -13,6 +13,7 @@ from deniable.parallel import watched
 from deniable.studies import Setting, conduct, robust_imdb
 from deniable.studies.robust_imdb import FULL, PAPER, PLAN, QUICK, STUDY
 from deniable.studies.substituted import study, training
+from deniable.studies.substituted.measuring import KEPT
 from deniable.studies.substituted.plan import CALIBRATED, GUMBEL, IBP, LAPLACE, NORMAL, SETS, Point, augmented
 from deniable.studies.substituted.series import found, known, own, smoothed
 from tests.studies.sizes import IMDB as SIZES
@@ -58,7 +59,7 @@ def test_every_model_is_measured(reported):
     for point in USABLE:
         assert all(found(data, m, "genetic", point.mechanism, point.at) for m in (NORMAL, IBP, augmented(point)))
         assert own(data, point, "genetic").value <= own(data, point, "clean").value
-    assert len(data["points"]) == 4 * len(models) + 3 * len(USABLE)
+    assert len(data["points"]) == 4 * len(models) + 3 * len(USABLE) + len(KEPT)
     for point in data["points"]:
         assert 0 <= point["low"] <= point["value"] <= point["high"] <= 1
         assert bytes.fromhex(point["texts"]).count(0) <= 2
@@ -73,6 +74,18 @@ def test_what_is_proved_no_attack_breaks(reported):
             for measure in ("certified", "genetic", "greedy")
         )
         assert all(sure & ~left == 0 for left in attacked)
+
+
+def test_fewer_substitutes_are_proved_more_often(reported):
+    """Without substitutes the proof is the prediction, and a text proved for all of them is proved for any part."""
+    result = reported[0].result
+    held = [int(found(result.data, IBP, "certified", SETS, kept).texts, 16) for kept in KEPT]
+    sure = int(found(result.data, IBP, "certified", SETS).texts, 16)
+    assert held[0] == int(found(result.data, IBP, "clean").texts, 16)
+    assert all(sure & ~part == 0 and part & ~held[0] == 0 for part in held)
+    facts = result.data["facts"]
+    assert 0 < facts["substitutes of the test words"] <= facts["substitutes listed for the test words"]
+    assert any("For a word of the test texts the file lists" in line for line in result.findings)
 
 
 def test_an_epsilon_below_the_least(reported):

@@ -2,10 +2,12 @@ import gzip
 import json
 import lzma
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from deniable.errors import InputError
-from deniable.robust.text.substitutions import read_substitutions, substitutions
+from deniable.robust.text.substitutions import Substitutions, read_substitutions, substitutions
 
 
 def words_of(space, sets, word):
@@ -74,3 +76,18 @@ def test_damaged_or_missing_files(words_space, tmp_path):
         read_substitutions(path, words_space)
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_substitutions(tmp_path / "none.json", words_space)
+
+
+def test_thinned_sets_keep_a_share(word_sets):
+    """A thinned set is a subset, the word itself in front; all are kept at 1, and none at 0."""
+    coins = np.random.default_rng(0)
+    own = np.arange(20_000, dtype=np.int32)[:, None]
+    large = Substitutions("large", np.hstack([*((own + step) % 20_000 for step in range(4)), own]))
+    for share in (0.0, 0.3, 1.0):
+        found = large.thinned(share, coins)
+        kept = found.sizes - 1
+        assert stats.binomtest(int(kept.sum()), 60_000, share).pvalue > 1e-6
+        assert (found.choices[:, 0] == own[:, 0]).all()
+        assert all(set(found.of(word)) <= set(large.of(word)) for word in range(100))
+        assert all(len(found.of(word)) == 1 + kept[word] for word in range(100))
+    np.testing.assert_array_equal(word_sets.thinned(1.0, coins).sizes, word_sets.sizes)

@@ -35,6 +35,20 @@ class Substitutions:
     choices: npt.NDArray[np.int32]
     notes: tuple[str, ...] = ()
 
+    def thinned(self, share: float, source: np.random.Generator) -> "Substitutions":
+        """Return sets that keep each substitute with a probability.
+
+        Args:
+            share: the probability, in [0, 1].
+            source: of the draws.
+        """
+        own = np.arange(len(self.choices), dtype=np.int32)[:, None]
+        kept = (self.choices != own) & (source.random(self.choices.shape) < share)
+        kept[:, 0] = True  # the word itself
+        order = np.argsort(~kept, axis=1, kind="stable")
+        choices = np.take_along_axis(np.where(kept, self.choices, own), order, axis=1)
+        return Substitutions(f"{share:g} of {self.name}", choices, self.notes)
+
     def of(self, word: int) -> npt.NDArray[np.int32]:
         """Return the distinct choices of a word, itself first."""
         row = self.choices[word]
@@ -83,10 +97,19 @@ def substitutions(space: Space, given: dict[str, list[str]], name: str) -> Subst
 
 
 def read_substitutions(path: Path, space: Space) -> Substitutions:
-    """Read a JSON object of word -> list of substitutes, which may be compressed (.xz, .gz).
+    """Read the sets that a space knows, see `read_substitutes`.
 
     Raises:
         InputError: no such file, or it is no such object, or the space knows none of its words.
+    """
+    return substitutions(space, *read_substitutes(path))
+
+
+def read_substitutes(path: Path) -> tuple[dict[str, list[str]], str]:
+    """Read a JSON object of word -> list of substitutes, which may be compressed (.xz, .gz), and name it.
+
+    Raises:
+        InputError: no such file, or it is no such object.
     """
     try:
         content = path.read_bytes()
@@ -99,7 +122,7 @@ def read_substitutions(path: Path, space: Space) -> Substitutions:
         raise InputError(f"The substitutions {str(path)!r} are no JSON: {reason}.") from None
     _check(held, str(path))
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
-    return substitutions(space, held, f"{path.name} ({digest})")
+    return held, f"{path.name} ({digest})"
 
 
 def _check(held: Any, name: str) -> None:  # noqa: ANN401 - whatever JSON holds

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from deniable.errors import InputError
 from deniable.robust.text.documents import Documents, texts
-from deniable.robust.text.substitutions import Substitutions, read_substitutions
+from deniable.robust.text.substitutions import Substitutions, read_substitutes, substitutions
 from deniable.space import Space
 from deniable.space.grammar import fold, split
 from deniable.studies.study import Data, Setting, derived
@@ -58,7 +58,8 @@ def prepared(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> Bench
         InputError: a file is missing, or lacks a column, or holds no text with a known word.
     """
     space = Space.load(setting.file(VECTORS), limit=sizes.words)
-    sets = read_substitutions(setting.file(SUBSTITUTIONS), space)
+    listed, name = read_substitutes(setting.file(SUBSTITUTIONS))
+    sets = substitutions(space, listed, name)
     learned, of_split = _rows(setting.file(plan.train), plan, split_name="train")
     tested, _ = _rows(setting.file(plan.test), plan)
     learned = _some(learned, sizes.train, derived(setting.seed, "training texts"))
@@ -79,9 +80,21 @@ def prepared(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> Bench
         "test words": len(test.texts.words),
         "sets": sets.name,
         "words with substitutes": int((sets.sizes > 1).sum()),
+        "substitutes of the test words": int((sets.sizes - 1)[test.texts.words].sum()),
+        "substitutes listed for the test words": _listed(space, listed, test),
         "about the sets": list(sets.notes),
     }
     return Bench(plan, sizes, setting, schedule, space, sets, train, test, facts)
+
+
+def _listed(space: Space, listed: dict[str, list[str]], held: Documents) -> int:
+    """Return how many substitutes a file lists for the words of some texts, whether the space knows them or not."""
+    counts = np.zeros(len(space), dtype=np.int64)
+    for word, others in listed.items():
+        own = space.index.get(fold(word))
+        if own is not None:
+            counts[own] += len(others)
+    return int(counts[held.texts.words].sum())
 
 
 def _rows(path: Path, plan: Plan, split_name: str | None = None) -> tuple[list[Row], bool]:

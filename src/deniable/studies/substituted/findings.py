@@ -23,6 +23,7 @@ def findings(plan: Plan, data: Data) -> tuple[str, ...]:
     lines = (
         *_unattacked(plan, data),
         *_sets(data),
+        *_thinned(data),
         *_ahead(data),
         *_epsilons(data),
         *_smoothed(data),
@@ -53,6 +54,24 @@ def _sets(data: Data) -> list[str]:
     if not shown:
         return []
     return [f"words from the sets: {'; '.join(shown)}. What is proved covers choices of these sets and no other change"]
+
+
+def _thinned(data: Data) -> list[str]:
+    """Return what the number of substitutes costs the certified model, and how many of those listed the space knows."""
+    places = sorted({p["at"] for p in data["points"] if p["measure"] == "certified" and p["at"] is not None})
+    held = {f"{100 * at:g} %": found(data, IBP, "certified", SETS, at) for at in places}
+    held["all"] = found(data, IBP, "certified", SETS)
+    shown = ", ".join(f"{one.percent} with {kept}" for kept, one in held.items() if one is not None)
+    if not places:
+        return []
+    facts = data["facts"]
+    known, listed = facts["substitutes of the test words"], facts["substitutes listed for the test words"]
+    words = facts["test words"]
+    said = (
+        f"proved of IBP where only a share of the substitutes is kept, at random: {shown}. For a word of the test "
+        f"texts the file lists {listed / words:.2f} substitutes, and the space knows {known / words:.2f} of them"
+    )
+    return [said]
 
 
 def _ahead(data: Data) -> list[str]:

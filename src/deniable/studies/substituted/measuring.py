@@ -21,6 +21,8 @@ from deniable.studies.substituted.plan import SETS, Cell, Measure, Point
 DISTANCES = (0.0, 0.5, 1.0, 2.0, 4.0)
 """Total distances at which smoothing is told; a word's nearest neighbours are 3 to 5 away."""
 CHANGES = (0, 1, 2, 3, 5)
+KEPT = (0.0, 0.25, 0.5, 0.75)
+"""Shares of the substitutes that bounds are told for besides all: what the size of the sets costs."""
 Model = Callable[[], TextModel]
 Hits = npt.NDArray[np.bool_]
 
@@ -30,6 +32,15 @@ def plain(bench: Bench, cell: Cell, model: TextModel) -> Data:
     right = model.predict(bench.test) == bench.test.labels
     held = certified(model, bench.test, bench.sets)
     return {"points": [_point(cell, "clean", right), _point(cell, "certified", held, SETS)]}
+
+
+def thinned(bench: Bench, cell: Cell, model: Model) -> Data:
+    """Return the share that interval bounds prove where a part of the substitutes is left out at random."""
+    points = []
+    for kept in KEPT:
+        sets = bench.sets.thinned(kept, np.random.default_rng(bench.seed("thinned", kept)))
+        points.append(_point(cell, "certified", certified(model(), bench.test, sets), SETS, kept))
+    return {"points": points}
 
 
 def by_sets(bench: Bench, cell: Cell, model: Model, attack: Measure) -> Data:

@@ -16,7 +16,7 @@ from deniable.robust.text.training import Options
 from deniable.robust.training.loop import Checkpoint
 from deniable.studies.study import Data, Setting
 from deniable.studies.substituted.bench import Bench, prepared
-from deniable.studies.substituted.measuring import by_mechanism, by_sets, plain, smoothed
+from deniable.studies.substituted.measuring import by_mechanism, by_sets, plain, smoothed, thinned
 from deniable.studies.substituted.mechanisms import Mechanisms
 from deniable.studies.substituted.plan import CALIBRATED, IBP, NORMAL, SETS, TIGHT, Cell, Plan, Point, Sizes
 
@@ -72,6 +72,8 @@ def _parts(bench: Bench, mechanisms: Mechanisms, cell: Cell, usable: list[Point]
             for attack in ("genetic", "greedy")
         ),
     ]
+    if cell.method == IBP:
+        parts.append((f"{cell.name}, thinned sets", functools.partial(thinned, bench, cell, model)))
     own = [cell.source] if isinstance(cell.source, Point) else []
     for point in usable if cell.source is None else own:
         attack = functools.partial(by_mechanism, bench, cell, model, mechanisms, point)
