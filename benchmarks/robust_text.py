@@ -23,9 +23,9 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
+from deniable.learning.setup import seeded
 from deniable.parallel import cores
 from deniable.randomness import key_from_seed
-from deniable.robust.networks import seeded
 from deniable.robust.text.attacks import genetic
 from deniable.robust.text.copies import Source
 from deniable.robust.text.documents import Documents, read, texts

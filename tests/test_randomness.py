@@ -341,13 +341,18 @@ def test_torch_s_state_is_left_alone(path):
 
     Those are drawn from a public seed, with the state of before put back.
     """
-    allowed = {"fork_rng", "manual_seed"} if path.parts[-2:] == ("robust", "networks.py") else set()
+    allowed = {"fork_rng", "manual_seed"} if path.parts[-2:] == ("learning", "setup.py") else set()
     assert torch_state(path.read_text("utf-8")) == allowed
 
 
-@pytest.mark.parametrize(
-    "path", sorted((Path(randomness.__file__).parent / "robust" / "training").glob("*.py")), ids=lambda path: path.stem
-)
+TRAINING = [
+    path
+    for path in SOURCES
+    if path.parts[-3:-1] == ("robust", "training") or (path.parts[-2] == "learning" and path.name != "setup.py")
+]
+
+
+@pytest.mark.parametrize("path", TRAINING, ids=lambda path: path.stem)
 def test_training_draws_from_the_key(path):
     """Batches and noise of training are drawn by the keyed generator; torch draws nothing there itself.
 

@@ -318,7 +318,7 @@ def test_memory(train, refused, monkeypatch):
 
 def test_a_loss_that_is_no_number(train, place, monkeypatch):
     """A run whose loss is no number any more ends with one line, and keeps its last good checkpoint."""
-    from deniable.robust.training.plain import PlainRun
+    from deniable.learning.plain import PlainRun
 
     before = PlainRun.step
     monkeypatch.setattr(PlainRun, "step", lambda run, number: float("nan") if number == 3 else before(run, number))

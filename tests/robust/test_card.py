@@ -1,7 +1,6 @@
 """Model cards: complete, true, and as private as they say."""
 
 import dataclasses
-import hashlib
 import json
 import math
 
@@ -10,7 +9,7 @@ import torch
 
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.measure.estimate import share
-from deniable.robust.card import NOT_PRIVATE, card, commit, text
+from deniable.robust.card import NOT_PRIVATE, card, text
 from deniable.robust.certificates import Certified, GaussianSmoothing
 from deniable.robust.certify import Curve
 from deniable.robust.model import Model
@@ -116,17 +115,3 @@ def test_the_text():
         "  l2 radius above 0.25: 45.0 % (23.1 to 68.5)",
     ):
         assert f"{line}\n" in page
-
-
-def test_a_commitment_opens_to_its_data_alone():
-    """The owner's key opens the commitment, to no other data, and two commitments to the same data differ."""
-    first, second = commit(DATA.fingerprint), commit(DATA.fingerprint)
-    assert first["commitment"] != second["commitment"]
-    assert first["key"] != second["key"]
-
-    def opened(fingerprint, key):
-        return hashlib.blake2b(fingerprint.encode(), key=bytes.fromhex(key), digest_size=16).hexdigest()
-
-    assert opened(first["fingerprint"], first["key"]) == first["commitment"]
-    assert opened("1" * 32, first["key"]) != first["commitment"]
-    assert opened(DATA.fingerprint, second["key"]) != first["commitment"]

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from deniable import InputError
+from deniable.learning.loop import Checkpoint
 from deniable.randomness import key_from_seed
 from deniable.robust.fit import fit
 from deniable.robust.systems import SYSTEMS
-from deniable.robust.training.loop import Checkpoint
 from tests.robust.toy import data
 
 STEPS = 3

@@ -95,7 +95,7 @@ def certify(
     """
     check_torch()
     from deniable.errors import positive  # noqa: PLC0415 - keeps --help fast
-    from deniable.robust.stored import read_model  # noqa: PLC0415
+    from deniable.learning.stored import read_model  # noqa: PLC0415
 
     positive("a certificate", "alpha", alpha, 1.0)
     least = {"--limit": (limit, 1), "--draws": (draws, 1), "--attack": (attack, 0), "--radius": (radius, 0)}

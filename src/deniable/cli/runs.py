@@ -14,7 +14,7 @@ import typer
 from deniable.errors import DeniableError, InputError
 
 if TYPE_CHECKING:
-    from deniable.robust.training.loop import Checkpoint
+    from deniable.learning.loop import Checkpoint
 
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _BESIDE = (".card.json", ".card.txt", ".owner.json")

@@ -39,12 +39,13 @@ def train_image(
         seed: public; None for a fresh key.
         force: overwrite what exists.
     """
-    from deniable.robust.card import card, commit, text  # noqa: PLC0415 - keeps --help fast
+    from deniable.learning.commitment import commit  # noqa: PLC0415 - keeps --help fast
+    from deniable.learning.loop import Checkpoint  # noqa: PLC0415
+    from deniable.robust.card import card, text  # noqa: PLC0415
     from deniable.robust.fit import fit  # noqa: PLC0415
     from deniable.robust.images import read_images  # noqa: PLC0415
     from deniable.robust.model import accuracy, packed  # noqa: PLC0415
     from deniable.robust.systems import SYSTEMS  # noqa: PLC0415
-    from deniable.robust.training.loop import Checkpoint  # noqa: PLC0415
 
     if model not in SYSTEMS:
         raise unknown_name("model", model, list(SYSTEMS))

@@ -54,13 +54,13 @@ def train_text(
         seed: public; None for a fresh key.
         force: overwrite what exists.
     """
-    from deniable.robust.card import commit  # noqa: PLC0415 - keeps --help fast
+    from deniable.learning.commitment import commit  # noqa: PLC0415 - keeps --help fast
+    from deniable.learning.loop import Checkpoint  # noqa: PLC0415
     from deniable.robust.text.card import card, text  # noqa: PLC0415
     from deniable.robust.text.model import accuracy, certified, described, fit_text, packed  # noqa: PLC0415
     from deniable.robust.text.models import MODELS  # noqa: PLC0415
     from deniable.robust.text.substitutions import Substitutions  # noqa: PLC0415
     from deniable.robust.text.training import METHODS, check_source, options_of  # noqa: PLC0415
-    from deniable.robust.training.loop import Checkpoint  # noqa: PLC0415
 
     if model not in MODELS:
         raise unknown_name("model", model, list(MODELS))

@@ -1,8 +1,6 @@
 """The model card: what is claimed of a model and what is known of it, for whoever is given the model."""
 
 import dataclasses
-import hashlib
-import secrets
 from typing import Any
 
 from deniable import __version__
@@ -23,27 +21,13 @@ _ELSEWHERE = {"options", "seed", "classes"}
 """Facts of a model that are no part of the accounting."""
 
 
-def commit(fingerprint: str) -> dict[str, str]:
-    """Return a fresh commitment to a data set, and what opens it.
-
-    A plain hash would let somebody who knows all records but one test guesses at the last. The commitment is keyed
-    BLAKE2b of the data's fingerprint, and says nothing to whoever lacks the key.
-
-    Returns:
-        ``commitment`` for the card; ``fingerprint`` and ``key`` (hexadecimal) for the owner.
-    """
-    key = secrets.token_bytes(32)
-    digest = hashlib.blake2b(fingerprint.encode(), key=key, digest_size=16).hexdigest()
-    return {"commitment": digest, "fingerprint": fingerprint, "key": key.hex()}
-
-
 def card(model: Model, data: Dataset, commitment: str, accuracy: Estimate, curve: Curve | None) -> dict[str, Any]:
     """Return the card, as JSON holds it.
 
     Args:
         model: trained.
         data: what it was trained on.
-        commitment: to that data, see `commit`.
+        commitment: to that data, see `deniable.learning.commitment.commit`.
         accuracy: on the test images.
         curve: of certified accuracy on test images; None for a model without a certificate.
     """

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from deniable.learning.loop import Checkpoint, train
+from deniable.learning.setup import best_device
 from deniable.randomness import fresh_key, key_from_seed
 from deniable.robust.images import Dataset
 from deniable.robust.model import Model, predict
 from deniable.robust.systems import SYSTEMS, Options, Task
-from deniable.robust.training.loop import Checkpoint, train
 from deniable.robust.types import Scores
 
 
@@ -84,8 +85,3 @@ def fit(
         "classes": list(data.classes),
     }
     return dataclasses.replace(model, facts={**model.facts, **about})
-
-
-def best_device() -> torch.device:
-    """Return a GPU where there is one, else the processor."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from deniable.errors import InputError
 from deniable.guarantees import ApproxDP, PureDP
+from deniable.learning.stored import read_model
 from deniable.measure.estimate import Estimate, share
 from deniable.robust.certificates import Certificate, Decides, certificate_from, certificate_to
 from deniable.robust.images.dataset import Images
 from deniable.robust.networks import Architecture, Network
 from deniable.robust.noise import Noise, noisy
-from deniable.robust.stored import read_model
 from deniable.robust.types import Scores
 from deniable.text.tables.files import writing
 from deniable.verdict import Verdict, Witness

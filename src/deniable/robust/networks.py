@@ -3,14 +3,12 @@
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from deniable.errors import InputError, bad_parameter
-
-Made = TypeVar("Made")
+from deniable.learning.setup import seeded
 
 
 class Network(nn.Module):
@@ -64,13 +62,6 @@ class Architecture:
         if self.name not in NETWORKS:
             raise bad_parameter("a network", "name", f"one of {', '.join(NETWORKS)}", self.name)
         return seeded(seed, lambda: NETWORKS[self.name](self).train())
-
-
-def seeded(seed: int, make: Callable[[], Made]) -> Made:
-    """Return a network whose first weights are drawn from a public seed; torch's own generator stays as it was."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return make()
 
 
 def small(about: Architecture) -> Network:

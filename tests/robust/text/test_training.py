@@ -9,7 +9,8 @@ from torch.nn import functional
 
 import deniable as dn
 from deniable.errors import DeniableError, InputError
-from deniable.robust.networks import seeded
+from deniable.learning.loop import Checkpoint
+from deniable.learning.setup import seeded
 from deniable.robust.text import training
 from deniable.robust.text.copies import copies
 from deniable.robust.text.documents import Documents, read, texts
@@ -24,7 +25,6 @@ from deniable.robust.text.training import (
     options_of,
     prepared,
 )
-from deniable.robust.training.loop import Checkpoint
 from tests.robust.text.models.small import versions
 
 KEY, OTHER = bytes(range(32)), bytes(32)

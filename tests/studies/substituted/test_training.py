@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from deniable.errors import InputError
-from deniable.robust.training.plain import PlainRun
+from deniable.learning.plain import PlainRun
 from deniable.studies import Setting, robust_imdb, robust_nli
 from deniable.studies.ledger import Ledger
 from deniable.studies.substituted import training

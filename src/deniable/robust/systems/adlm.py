@@ -6,6 +6,7 @@ from torch.nn import functional
 
 from deniable.errors import InputError
 from deniable.guarantees import PureDP
+from deniable.learning.plain import PlainRun
 from deniable.randomness import generator
 from deniable.robust.dpal.noise import laplace
 from deniable.robust.model import Model
@@ -14,7 +15,6 @@ from deniable.robust.noise import Noise, first_shape, noisy
 from deniable.robust.systems.plain import USES, batch
 from deniable.robust.systems.statistics import settle_statistics
 from deniable.robust.systems.system import Options, Prepared, System, Task
-from deniable.robust.training.plain import PlainRun
 from deniable.verdict import Verdict
 
 _SPLIT = (0.25, 0.25, 0.5)

@@ -11,12 +11,12 @@ from torch.nn import functional
 
 from deniable.errors import InputError
 from deniable.guarantees import ApproxDP
+from deniable.learning.plain import batch_of
 from deniable.randomness import generator
 from deniable.robust.model import Model
 from deniable.robust.systems.dp_sgd import USES
 from deniable.robust.systems.system import Options, Prepared, System, Task
 from deniable.robust.training.accounting import Schedule, noise_multiplier
-from deniable.robust.training.plain import batch_of
 from deniable.verdict import Verdict, Witness
 
 _LOOKED_AT = 2_048

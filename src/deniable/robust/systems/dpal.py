@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from deniable.errors import InputError
 from deniable.guarantees import PureDP
+from deniable.learning.plain import PlainRun
 from deniable.randomness import generator
 from deniable.robust.attacks import i_fgsm, mim, pgd
 from deniable.robust.certificates import DPALCertificate
@@ -21,7 +22,6 @@ from deniable.robust.noise import Noise, first_shape
 from deniable.robust.systems.plain import USES
 from deniable.robust.systems.statistics import settle_statistics
 from deniable.robust.systems.system import Options, Prepared, System, Task
-from deniable.robust.training.plain import PlainRun
 from deniable.robust.types import Scores
 
 _FREE = (-torch.inf, torch.inf)

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from deniable.learning.plain import Loss, PlainRun, batch_of
 from deniable.robust.certificates import Certificate
 from deniable.robust.model import Model
 from deniable.robust.networks import Network
 from deniable.robust.noise import Noise, noisy
 from deniable.robust.systems.system import Options, Prepared, System, Task
-from deniable.robust.training.plain import Loss, PlainRun, batch_of
 
 USES = frozenset({"network", "width", "steps", "batch_size", "learning_rate"})
 """Options of every system that trains by Adam."""

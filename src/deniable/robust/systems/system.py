@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from deniable.errors import InputError, bad_parameter, positive
+from deniable.learning.loop import Run
 from deniable.robust.images.dataset import Images
 from deniable.robust.model import Model
 from deniable.robust.networks import Architecture
-from deniable.robust.training.loop import Run
 
 _LARGEST = 1e30
 """Sizes, and one over them, are in the reach of float32: noise that is rounded to nothing protects nothing."""

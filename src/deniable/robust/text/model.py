@@ -10,18 +10,17 @@ import numpy as np
 import torch
 
 from deniable.errors import InputError
+from deniable.learning.loop import Checkpoint, train
+from deniable.learning.setup import best_device, seeded
+from deniable.learning.stored import read_model
 from deniable.measure.estimate import Estimate, share
 from deniable.randomness import fresh_key, key_from_seed
-from deniable.robust.fit import best_device
-from deniable.robust.networks import seeded
-from deniable.robust.stored import read_model
 from deniable.robust.text.copies import Source
 from deniable.robust.text.documents import Documents, Rows
 from deniable.robust.text.models import build
 from deniable.robust.text.network import TextNetwork, batch
 from deniable.robust.text.substitutions import Substitutions
 from deniable.robust.text.training import OF_METHOD, Options, check_fits, prepared
-from deniable.robust.training.loop import Checkpoint, train
 from deniable.space import Space
 
 FORMAT = "deniable-text-model/1"

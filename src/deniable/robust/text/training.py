@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.errors import InputError, bad_parameter, positive
+from deniable.learning.plain import PlainRun
 from deniable.randomness import generator
 from deniable.robust.text.copies import Source, copies
 from deniable.robust.text.documents import Documents, Rows, texts
 from deniable.robust.text.network import Batch, TextNetwork, batch
 from deniable.robust.text.substitutions import Substitutions
-from deniable.robust.training.plain import PlainRun
 
 METHODS = ("normal", "ibp", "augmented")
 OF_METHOD = {"kappa": "ibp", "ramp": "ibp", "copies": "augmented"}

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from deniable.robust.fit import best_device
+from deniable.learning.setup import best_device
 from deniable.robust.images import Dataset, Images, read_images
 from deniable.studies.adversarial.plan import Plan, Sizes
 from deniable.studies.study import Setting, derived

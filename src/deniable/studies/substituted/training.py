@@ -9,11 +9,11 @@ import torch
 
 from deniable import __version__
 from deniable.errors import InputError
+from deniable.learning.loop import Checkpoint
 from deniable.parallel import reporter, watched
 from deniable.robust.text.copies import Source
 from deniable.robust.text.model import TextModel, fit_text
 from deniable.robust.text.training import Options
-from deniable.robust.training.loop import Checkpoint
 from deniable.studies.study import Data, Setting
 from deniable.studies.substituted.bench import Bench, prepared
 from deniable.studies.substituted.measuring import by_mechanism, by_sets, plain, smoothed, thinned

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from deniable.errors import DeniableError, InputError
-from deniable.robust.stored import read_stored
+from deniable.learning.stored import read_stored
 
 _FORMAT = 1
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from deniable import DeniableError, InputError
+from deniable.learning.loop import Checkpoint, train
 from deniable.randomness import key_from_seed
 from deniable.robust.fit import fit
 from deniable.robust.systems import SYSTEMS, Task
-from deniable.robust.training.loop import Checkpoint, train
 from tests.robust.toy import data
 
 KEY = key_from_seed(1)

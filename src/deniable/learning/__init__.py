@@ -1,0 +1,1 @@
+"""What all training shares: runs that go on where they stopped, first weights, stored tensors. Needs torch."""

@@ -1,0 +1,20 @@
+"""Before the first step: weights drawn from a public seed, and the device."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+
+Made = TypeVar("Made")
+
+
+def seeded(seed: int, make: Callable[[], Made]) -> Made:
+    """Return a network whose first weights are drawn from a public seed; torch's own generator stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make()
+
+
+def best_device() -> torch.device:
+    """Return a GPU where there is one, else the processor."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
