@@ -50,7 +50,16 @@ PLAN = Plan(
     note="the stand-in for SNLI's 550,152 training pairs is small and mostly MultiNLI, so that levels compare only "
     "loosely with the paper's; the test pairs are SNLI's, and only hypotheses are attacked",
 )  # fmt: skip
-FULL = Sizes(gumbel_logs=(4.52, 10.0, 17.0, 38.0, 86.0), smoothed=200)
+FULL = Sizes(
+    gumbel_logs=(4.52, 17.0, 38.0, 86.0),
+    laplace=(20.0, 60.0, 200.0),
+    calibrated=(1.5,),
+    normal_epochs=15,
+    ibp_epochs=30,
+    augmented_epochs=3,
+    batch=128,
+    smoothed=200,
+)
 QUICK = Sizes(
     gumbel_logs=(10.0, 38.0),
     laplace=(20.0, 100.0),

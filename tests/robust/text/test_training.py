@@ -63,42 +63,6 @@ def same(one, other):
     return all(torch.equal(weights(one)[name], weights(other)[name]) for name in weights(one))
 
 
-class TestBatches:
-    """Every epoch deals every document once."""
-
-    def test_every_document_once(self, reviews, monkeypatch):
-        """The batches of an epoch hold each row once, texts of like length together, in another order each epoch."""
-        monkeypatch.setattr(training, "_ALIKE", 5)
-        deal = training._Deal(reviews.texts.lengths, 7, KEY)
-        assert deal.batches == 29
-        epochs = [[deal(epoch * deal.batches + place) for place in range(deal.batches)] for epoch in range(2)]
-        for dealt in epochs:
-            assert sorted(np.concatenate(dealt)) == list(range(200))
-            assert {len(rows) for rows in dealt} == {7, 200 % 7}
-        assert not np.array_equal(np.concatenate(epochs[0]), np.concatenate(epochs[1]))
-
-    def test_like_lengths(self, reviews):
-        """The spread of lengths in a batch is far below that of batches at random."""
-        lengths = reviews.texts.lengths
-        deal = training._Deal(lengths, 10, KEY)
-        spread = np.mean([np.ptp(lengths[deal(place)]) for place in range(deal.batches)])
-        order = np.random.default_rng(0).permutation(200).reshape(20, 10)
-        assert spread < 1 < np.mean([np.ptp(lengths[rows]) for rows in order]) / 4
-
-    def test_the_key(self, reviews):
-        """The same key deals the same, whatever was asked before, and another key does not."""
-        lengths = reviews.texts.lengths
-        first, again, other = (training._Deal(lengths, 10, key) for key in (KEY, KEY, OTHER))
-        again(3)
-        assert np.array_equal(first(45), again(45))
-        assert any(not np.array_equal(first(place), other(place)) for place in range(first.batches))
-
-    def test_fewer_documents_than_a_batch(self, reviews):
-        """A batch larger than the table is the table."""
-        deal = training._Deal(reviews.texts.lengths[:5], 32, KEY)
-        assert (deal.batches, sorted(deal(0)), sorted(deal(1))) == (1, [0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
-
-
 class TestLoss:
     """The loss of certified training."""
 

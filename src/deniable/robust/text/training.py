@@ -9,10 +9,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.errors import InputError, bad_parameter, positive
+from deniable.learning.deal import Deal
 from deniable.learning.plain import PlainRun
-from deniable.randomness import generator
 from deniable.robust.text.copies import Source, copies
-from deniable.robust.text.documents import Documents, Rows, texts
+from deniable.robust.text.documents import Documents, texts
 from deniable.robust.text.network import Batch, TextNetwork, batch
 from deniable.robust.text.substitutions import Substitutions
 
@@ -21,8 +21,6 @@ OF_METHOD = {"kappa": "ibp", "ramp": "ibp", "copies": "augmented"}
 """Options that one method alone looks at."""
 _OF_MODEL: dict[str, dict[str, Any]] = {"fasttext": {"learning_rate": 1e-2, "weight_decay": 0.0, "clip": None}}
 _EPOCHS, _STEPS = 10, 1_000
-_ALIKE = 100
-"""Batches whose texts are put in order of length together: short texts are not padded to the length of long ones."""
 _MOST = 100_000
 _SMALLEST, _LARGEST = 1e-30, 1e30
 """What float32 holds, with room."""
@@ -123,7 +121,7 @@ def prepared(
     if options.method == "augmented" and source is not None:
         documents = augmented(documents, source, options.copies, key)
     device = next(network.parameters()).device
-    deal = _Deal(documents.texts.lengths, options.batch_size, key)
+    deal = Deal(documents.texts.lengths, options.batch_size, key)
     steps = epochs * deal.batches
 
     def loss(number: int, coins: torch.Generator) -> Tensor:
@@ -185,27 +183,3 @@ def check_fits(network: TextNetwork | type[TextNetwork], documents: Documents) -
                 f"The {name} of row {row + 1} has {words:,} words, and the model takes {network.longest:,}: split it, "
                 "or leave it out."
             )
-
-
-class _Deal:
-    """Batches of texts of like length: every epoch deals all texts anew."""
-
-    def __init__(self, lengths: Rows, size: int, key: bytes) -> None:
-        self._lengths, self._size, self._key = lengths, size, key
-        self.batches = -(-len(lengths) // size)
-        self._epoch, self._dealt = -1, list[Rows]()
-
-    def __call__(self, number: int) -> Rows:
-        """Return the rows of step ``number``."""
-        epoch, place = divmod(number, self.batches)
-        if epoch != self._epoch:
-            self._epoch, self._dealt = epoch, self._deal(generator(self._key, "epoch", str(epoch)))
-        return self._dealt[place]
-
-    def _deal(self, coins: np.random.Generator) -> list[Rows]:
-        order = coins.permutation(len(self._lengths))
-        together = self._size * _ALIKE
-        runs = [order[at : at + together] for at in range(0, len(order), together)]
-        alike = np.concatenate([run[np.argsort(self._lengths[run], kind="stable")] for run in runs])
-        cut = [alike[at : at + self._size] for at in range(0, len(alike), self._size)]
-        return [cut[place] for place in coins.permutation(len(cut))]

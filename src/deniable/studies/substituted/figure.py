@@ -116,15 +116,15 @@ def _by_sets(axes: Any, plan: Plan, data: Data) -> None:  # noqa: ANN401 - matpl
 
 
 def _by_smoothing(axes: Any, plan: Plan, data: Data) -> None:  # noqa: ANN401 - matplotlib's
-    """Draw the certified accuracy of smoothed models by the number of words changed within the sets."""
-    looked = [p for mechanism in (CALIBRATED, TIGHT) for p in points(data, mechanism) if smoothed(data, p, "changes")]
+    """Draw the certified accuracy of smoothed models by the distance that the words of a text may move in all."""
+    looked = [p for mechanism in (CALIBRATED, TIGHT) for p in points(data, mechanism) if smoothed(data, p, "distance")]
     for number, point in enumerate(looked):
         colour = COLOURS[number % len(COLOURS)]
-        held = smoothed(data, point, "changes")
+        held = smoothed(data, point, "distance")
         _line(axes, {x: x for x in held}, {Point(point.mechanism, x): one for x, one in held.items()}, colour, "o")
         axes.plot([], [], color=colour, marker="o", label=point.title)
     axes.set_ylim(-3, 103)
-    axes.set_xlabel("words changed within the sets, whichever they are")
+    axes.set_xlabel("total distance by which words may move")
     axes.set_ylabel("certified accuracy, %")
     axes.grid(alpha=0.25)
     axes.set_title(f"{plan.name}: smoothed by the mechanism of the copies", loc="left", fontsize=10.5)

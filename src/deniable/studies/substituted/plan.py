@@ -87,6 +87,7 @@ class Sizes:
         normal_epochs: passes of normal training.
         ibp_epochs: passes of certified training.
         augmented_epochs: passes over the texts and their copies.
+        batch: texts of a step.
         copies: of each text.
         population: of the genetic attack.
         generations: of the genetic attack.
@@ -107,6 +108,7 @@ class Sizes:
     normal_epochs: int = 10
     ibp_epochs: int = 60
     augmented_epochs: int = 4
+    batch: int = 32
     copies: int = 4
     population: int = 60
     generations: int = 40

@@ -1,5 +1,6 @@
 """Training each model, and everything that is measured of it. Needs torch."""
 
+import dataclasses
 import functools
 import time
 from collections.abc import Callable
@@ -99,13 +100,17 @@ def _trained(bench: Bench, mechanisms: Mechanisms, cell: Cell) -> TextModel:
     """Train one model, from where an earlier sitting left it."""
     sizes, documents = bench.sizes, bench.train
     source: Source | None = None
-    options = Options(epochs=sizes.normal_epochs)
+    options = Options(epochs=sizes.normal_epochs, batch_size=sizes.batch)
     if cell.method == IBP:
-        source, options = bench.sets, Options("ibp", epochs=sizes.ibp_epochs)
+        source, options = bench.sets, dataclasses.replace(options, method="ibp", epochs=sizes.ibp_epochs)
     elif isinstance(cell.source, Point):
-        documents, options = mechanisms.copied(cell.source), Options(epochs=sizes.augmented_epochs)
+        documents = mechanisms.copied(cell.source)
+        options = dataclasses.replace(options, epochs=sizes.augmented_epochs)
     elif cell.source == SETS:
-        source, options = bench.sets, Options("augmented", epochs=sizes.augmented_epochs, copies=sizes.copies)
+        source, options = (
+            bench.sets,
+            dataclasses.replace(options, method="augmented", epochs=sizes.augmented_epochs, copies=sizes.copies),
+        )
     return fit_text(
         bench.plan.network,
         bench.space,
