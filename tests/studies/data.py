@@ -1,4 +1,4 @@
-"""A small folder of data on which every study runs: reviews, pairs of sentences, vectors of sixty words, and digits."""
+"""A small folder of data on which every study runs: reviews, pairs, flight enquiries, vectors of words, and digits."""
 
 import io
 import json
@@ -44,7 +44,28 @@ def make(place):
     halves = {"x_train": pixels[:300], "y_train": labels[:300], "x_test": pixels[300:500], "y_test": labels[300:500]}
     np.savez(place / "mnist.npz", **halves)
     coloured(place / "cifar10_jpeg_q75.tar.xz", pixels, labels)
+    for seed, name in enumerate(("train", "dev", "test")):
+        pq.write_table(pa.table(enquiries((160, 30, 60)[seed], seed)), place / f"atis_{name}.parquet")
     return place
+
+
+def enquiries(count, seed):
+    """Return texts as in ATIS with their intents: distinct ones, but for a few that several splits hold."""
+    rng = np.random.default_rng(seed)
+    starts = {
+        "atis_flight": ("show me flights", "i want to fly", "list all flights", "which planes go"),
+        "atis_airfare": ("what is the fare", "how much is a ticket"),
+        "atis_ground_service": ("what ground transportation is there",),
+    }
+    cities, days = ("boston", "denver", "san francisco", "dallas"), ("monday", "tuesday", "friday", "sunday")
+    texts, intents = [], []
+    for _ in range(count):
+        intent = rng.choice(list(starts), p=(0.7, 0.2, 0.1))
+        leave, arrive = rng.choice(cities, 2, replace=False)
+        where = f"in {leave}" if intent == "atis_ground_service" else f"from {leave} to {arrive}"
+        texts.append(f"{rng.choice(starts[intent])} {where} on {rng.choice(days)} at {rng.integers(1, 13)}")
+        intents.append(str(intent))
+    return {"text": texts, "intent": intents}
 
 
 def coloured(path, pixels, labels):

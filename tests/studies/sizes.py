@@ -4,6 +4,8 @@ import dataclasses
 
 from deniable.studies import adept_sensitivity, dpal_audit, frontier, gumbel_deniability, sanity_check, tem_utility
 from deniable.studies.adversarial.plan import Sizes
+from deniable.studies.representation.plan import Sizes as RepresentationSizes
+from deniable.studies.rewriting.plan import Sizes as RewritingSizes
 from deniable.studies.substituted.plan import Sizes as TextSizes
 
 SENSITIVITY = adept_sensitivity.Sizes(vectors=60, dimensions=(2, 8, 32), radii=(0.1, 1.0, 10.0), searched=(2, 4))
@@ -93,6 +95,43 @@ IMDB = TextSizes(
     every=1,
 )
 NLI = dataclasses.replace(IMDB, laplace=(1.0,), gumbel_logs=(10.0,))
+ATIS = RewritingSizes(
+    epsilons=(1.0, 1000.0),
+    latent=8,
+    hidden=16,
+    embedding=8,
+    epochs=2,
+    spliced=0,
+    latents=(4,),
+    short=1,
+    train=60,
+    test=30,
+    most=4,
+    releases=300,
+    beyond=100,
+    rewritten=30,
+    proposals=40,
+    inverted=(1000.0,),
+    inverting=1,
+    samples=300,
+    every=2,
+)
+DPTEXT = RepresentationSizes(
+    epsilons=(1.0,),
+    cities=2,
+    intents=1,
+    train=90,
+    known=70,
+    test=60,
+    dimensions=4,
+    hidden=8,
+    epochs=2,
+    trees=5,
+    chosen=20,
+    identified=20,
+    audit_samples=200,
+    draws=10_000,
+)
 TINY = {
     "adept-sensitivity": SENSITIVITY,
     "sanity-check": CHECK,
@@ -104,6 +143,8 @@ TINY = {
     "dpal-cifar10": CIFAR10,
     "robust-imdb": IMDB,
     "robust-nli": NLI,
+    "adept-atis": ATIS,
+    "dptext": DPTEXT,
 }
 """Study -> sizes."""
 TINIER = {
@@ -117,5 +158,7 @@ TINIER = {
     "dpal-cifar10": dataclasses.replace(CIFAR10, attack_sizes=(0.2,), images=6),
     "robust-imdb": dataclasses.replace(IMDB, laplace=()),
     "robust-nli": dataclasses.replace(NLI, laplace=()),
+    "adept-atis": dataclasses.replace(ATIS, epsilons=(1.0,), methods=("adept", "adept-gaussian", "tokens")),
+    "dptext": dataclasses.replace(DPTEXT, trees=3),
 }
 """Study -> sizes smaller still."""

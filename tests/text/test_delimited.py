@@ -214,6 +214,12 @@ def test_empty_texts_stay_empty():
     assert rewritten("csv", table, constant("new"))[0] == table
 
 
+def test_empty_texts_are_written_anew_where_they_shall_not_show():
+    """With a layout that writes empty cells anew they are written as any other, quotes and all."""
+    out, _ = rewritten("csv", b'a,text\n1,\n2,""\n3,b\n', lambda rows: [["x, y"] for _ in rows], empty=True)
+    assert out == b'a,text\n1,"x, y"\n2,"x, y"\n3,"x, y"\n'
+
+
 def test_ids_are_read_unquoted():
     """The id of a row is its cell's content, quoted or not."""
     seen = []

@@ -164,6 +164,12 @@ def test_null_and_empty_stay():
     assert rewritten("jsonl", line, constant("new"))[0] == line
 
 
+def test_empty_texts_are_written_anew_where_they_shall_not_show():
+    """With a layout that writes empty texts anew they are written as any other; null stays."""
+    out, _ = rewritten("jsonl", b'{"text":""}\n{"text":null}\n', lambda rows: [["x"] for _ in rows], empty=True)
+    assert out == b'{"text":"x"}\n{"text":null}\n'
+
+
 def test_a_text_that_loses_every_word_is_not_published():
     """Where the new text is empty, the private one does not stay in its place."""
     out, _ = rewritten("jsonl", b'{"text":"secret"}\n{"text":"secret","a":1}', lambda rows: [[""] for _ in rows])

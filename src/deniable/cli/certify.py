@@ -119,7 +119,7 @@ def certify(
         "delimiter": delimiter,
         "encoding": unless("utf-8", encoding),
     }
-    check_task(task, image if task == "text" else text)
+    check_task(task, {"image": image, "text": text})
     proof = Proof(draws or _DRAWS[task], alpha, attack, seed)
     if task == "image":
         refuted = certify_image(

@@ -19,6 +19,7 @@ from deniable.cli.explain import explain
 from deniable.cli.key import key
 from deniable.cli.measure import measure
 from deniable.cli.privatize import privatize
+from deniable.cli.rewrite import rewrite
 from deniable.cli.study import study
 from deniable.cli.train import train
 from deniable.cli.tune import tune
@@ -37,6 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command()(privatize)
+app.command()(rewrite)
 app.command()(measure)
 app.command()(explain)
 app.command()(tune)

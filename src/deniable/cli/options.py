@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 """Names that a message lists."""
+_MODELS = {"image": "of images", "text": "of texts", "rewrite": "for rewriting"}
+"""What models of each task are called."""
 
 Epsilon = Annotated[
     float, typer.Option("--epsilon", help="Privacy parameter per unit of distance: smaller is more private.")
@@ -59,11 +61,19 @@ def given(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def check_task(task: str, foreign: Mapping[str, object]) -> None:
-    """Raise `InputError` where an option of the other task was given."""
-    other = "text" if task == "image" else "image"
-    for name in given(foreign):
-        raise InputError(f"--{name.replace('_', '-')} is for models of {other}s. Got one of {task}s: leave it out.")
+def check_task(task: str, owned: Mapping[str, Mapping[str, object]]) -> None:
+    """Raise `InputError` where an option of other tasks alone was given.
+
+    Args:
+        task: the one asked for.
+        owned: the options of every task.
+    """
+    for other, options in owned.items():
+        for name in given(options):
+            if name not in owned[task]:
+                raise InputError(
+                    f"--{name.replace('_', '-')} is for models {_MODELS[other]}. Got one {_MODELS[task]}: leave it out."
+                )
 
 
 def unless(default: str, value: str) -> str | None:

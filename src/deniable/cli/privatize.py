@@ -18,14 +18,12 @@ from deniable.cli.options import (
     read_words,
 )
 from deniable.cli.progress import bytes_read, passes
-from deniable.cli.tables import delimiter_of
+from deniable.cli.tables import PIPE, certificate_path, delimiter_of, format_between, text_columns
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.text.certificate import Noise
     from deniable.text.release import Tally
-
-PIPE = "-"
 
 
 class UnknownChoice(enum.StrEnum):
@@ -101,13 +99,13 @@ def privatize(
     from deniable.text.table import Job, check_paths, privatize_table  # noqa: PLC0415 - keeps --help fast
     from deniable.text.tables.layout import Layout  # noqa: PLC0415
 
-    kind = _format(source, output, format_)
+    kind = format_between(source, output, format_)
     key, noise = _key(key_file, seed, record_id)
     if workers is not None and workers < 1:
         raise InputError(f"The 'workers' option must be an int of at least 1. Got {workers}.")
     layout = Layout(
         name="the input" if source == PIPE else source,
-        columns=_columns(kind, column, record_id),
+        columns=text_columns(kind, column, record_id),
         id_column=record_id,
         delimiter=delimiter_of(kind, delimiter),
         encoding=encoding,
@@ -115,7 +113,7 @@ def privatize(
     job = Job(
         source=source,
         target=output,
-        certificate=_certificate_path(output, certificate),
+        certificate=certificate_path(output, certificate),
         format=kind,
         layout=layout,
         key=key,
@@ -146,24 +144,6 @@ def privatize(
     typer.echo(f"wrote {output} and {job.certificate}", err=True)
 
 
-def _format(source: str, output: str, chosen: str | None) -> str:
-    from deniable.text.tables import FORMATS, format_of  # noqa: PLC0415
-
-    if chosen is not None:
-        if chosen not in FORMATS:
-            raise InputError(f"Unknown format {chosen!r}. Known: {', '.join(FORMATS)}.")
-        return chosen
-    named = [format_of(path) for path in (source, output) if path != PIPE]
-    if not named:
-        raise InputError("Between two pipes the format must be named, for example --format csv.")
-    if len(set(named)) > 1:
-        raise InputError(
-            f"The output has the input's format, {named[0]}. Got {output!r}: change its ending, or name the "
-            "format with --format."
-        )
-    return named[0]
-
-
 def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> "tuple[bytes, Noise]":
     from deniable.randomness import fresh_key, key_from_seed  # noqa: PLC0415
 
@@ -179,23 +159,6 @@ def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> "tup
             "numbers change when rows do."
         )
     return read_key(key_file), "keyed"
-
-
-def _columns(kind: str, column: list[str] | None, record_id: str | None) -> list[str]:
-    if kind == "txt" and (column or record_id):
-        raise InputError("A txt file has no columns, each line is a record: leave out --column and --id.")
-    columns = list(dict.fromkeys(column or ["text"]))
-    if record_id in columns:
-        raise InputError(f"The id column {record_id!r} cannot be a text column too: ids are copied as they are.")
-    return columns
-
-
-def _certificate_path(output: str, chosen: str | None) -> str:
-    if chosen == PIPE:
-        raise InputError("The certificate must be a file: name one with --certificate FILE.")
-    if chosen is None and output == PIPE:
-        raise InputError("With --output - the certificate needs a place: name one with --certificate FILE.")
-    return chosen or f"{output}.certificate.json"
 
 
 def _private_lines(tally: "Tally") -> str:

@@ -100,3 +100,53 @@ def delimiter_of(kind: str, chosen: str | None) -> str:
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise InputError(f"The delimiter must be one character, no quote or line end. Got {chosen!r}.")
     return delimiter
+
+
+def format_between(source: str, output: str, chosen: str | None) -> str:
+    """Return the format of a table and of what is made of it: the one chosen, or that of the file names.
+
+    Raises:
+        InputError: an unknown format, two different ones, or none that can be told.
+    """
+    from deniable.text.tables import FORMATS, format_of  # noqa: PLC0415
+
+    if chosen is not None:
+        if chosen not in FORMATS:
+            raise InputError(f"Unknown format {chosen!r}. Known: {', '.join(FORMATS)}.")
+        return chosen
+    named = [format_of(path) for path in (source, output) if path != PIPE]
+    if not named:
+        raise InputError("Between two pipes the format must be named, for example --format csv.")
+    if len(set(named)) > 1:
+        raise InputError(
+            f"The output has the input's format, {named[0]}. Got {output!r}: change its ending, or name the "
+            "format with --format."
+        )
+    return named[0]
+
+
+def text_columns(kind: str, column: list[str] | None, record_id: str | None = None) -> list[str]:
+    """Return the columns of text, "text" where none was named.
+
+    Raises:
+        InputError: columns of a txt file, or the ids among them.
+    """
+    if kind == "txt" and (column or record_id):
+        raise InputError("A txt file has no columns, each line is a record: leave out --column and --id.")
+    columns = list(dict.fromkeys(column or ["text"]))
+    if record_id in columns:
+        raise InputError(f"The id column {record_id!r} cannot be a text column too: ids are copied as they are.")
+    return columns
+
+
+def certificate_path(output: str, chosen: str | None) -> str:
+    """Return where the certificate of an output goes.
+
+    Raises:
+        InputError: to a pipe, or beside one.
+    """
+    if chosen == PIPE:
+        raise InputError("The certificate must be a file: name one with --certificate FILE.")
+    if chosen is None and output == PIPE:
+        raise InputError("With --output - the certificate needs a place: name one with --certificate FILE.")
+    return chosen or f"{output}.certificate.json"

@@ -1,42 +1,47 @@
-"""``deniable train``: a private, certified or robust model of images or of texts, with its card."""
+"""``deniable train``: a model of images, of texts or that rewrites texts, with its card."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from deniable.cli.corpus import Corpus
 from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, check_task, given, unknown_name, unless
 from deniable.cli.runs import check_torch
 from deniable.cli.tables import Form
 from deniable.cli.texts import table_of
 from deniable.cli.train_image import train_image
+from deniable.cli.train_rewrite import Stage, train_rewrite
 from deniable.cli.train_text import train_text
 from deniable.errors import InputError
 
-_TASKS = ("image", "text")
-_IMAGE, _TEXT = "Images", "Texts"
+_TASKS = ("image", "text", "rewrite")
+_IMAGE, _TEXT, _REWRITE = "Images", "Texts", "Rewriting"
 
 
 def train(
-    model: Annotated[
-        str,
-        typer.Option(
-            help="Images: dp-sgd, dp-cert, dp-adversarial, pixeldp, securesgd, securesgd-agm, adlm, dpal, "
-            "dp-sgd-batch-clipped, adversarial or plain. Texts: cnn, bow, attention or fasttext."
-        ),
-    ],
     data: Annotated[
         Path,
         typer.Option(
             metavar="PATH",
             help="Images: .npz with x_train, y_train, x_test, y_test; a folder or archive of train/CLASS/*.png and "
-            "test/CLASS/*.png; a folder of IDX files. Texts: csv, tsv, jsonl or parquet.",
+            "test/CLASS/*.png; a folder of IDX files. Texts and rewriting: csv, tsv, jsonl or parquet.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The model; its card goes beside it.")],
-    task: Annotated[str, typer.Option(help="image or text.")] = "image",
+    task: Annotated[str, typer.Option(help="image, text or rewrite.")] = "image",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Images: dp-sgd, dp-cert, dp-adversarial, pixeldp, securesgd, securesgd-agm, adlm, dpal, "
+            "dp-sgd-batch-clipped, adversarial or plain. Texts: cnn, bow, attention or fasttext. Rewriting: "
+            "autoencoder, which need not be named.",
+            show_default=False,
+        ),
+    ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Images: budget for the training records. Texts: of --mechanism.")
+        float | None,
+        typer.Option(help="Images: budget for the training records. Texts: of --mechanism. Rewriting: of --method."),
     ] = None,
     batch_size: Annotated[int | None, typer.Option(help="Of each step; the expected one for DP-SGD.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Of the descent.")] = None,
@@ -45,7 +50,8 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Public seed, for tests: the noise then protects nothing.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output, and another run's checkpoint.")] = False,  # noqa: FBT002
     delta: Annotated[
-        float | None, typer.Option(help="Of the budget, for example 1e-5.", rich_help_panel=_IMAGE)
+        float | None,
+        typer.Option(help="Of the budget, or of --method adept-gaussian; for example 1e-5.", rich_help_panel=_IMAGE),
     ] = None,
     network: Annotated[
         str | None, typer.Option(help="small, paper-mnist or paper-cifar10.", rich_help_panel=_IMAGE)
@@ -91,7 +97,11 @@ def train(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="normal, ibp (certified training) or augmented.  [default: normal]", rich_help_panel=_TEXT),
+        typer.Option(
+            help="Texts: normal, ibp (certified training) or augmented.  [default: normal]  Rewriting: adept, "
+            "adept-l1, adept-true, adept-gaussian or dptext-fixed, whose noise --start is trained with.",
+            rich_help_panel=_TEXT,
+        ),
     ] = None,
     substitutions: Annotated[
         Path | None,
@@ -111,13 +121,26 @@ def train(
     ramp: Annotated[
         float | None, typer.Option(help="Share of ibp over which the worst case grows.", rich_help_panel=_TEXT)
     ] = None,
+    quick: Annotated[  # noqa: FBT002 - a flag
+        bool, typer.Option("--quick", help="A small network and a short run, for trying out.", rich_help_panel=_REWRITE)
+    ] = False,
+    latent: Annotated[
+        int | None, typer.Option(help="Coordinates of a text's vector.  [default: 64]", rich_help_panel=_REWRITE)
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Most tokens of a text.  [default: 64]", rich_help_panel=_REWRITE)
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(metavar="MODEL", help="Model to go on from, of the same task.", rich_help_panel=_REWRITE),
+    ] = None,
     space: SpaceSource = "glove",
     metric: MetricName = "euclidean",
     format_: FormatName = None,
     delimiter: Delimiter = None,
     encoding: Annotated[str, typer.Option(help="Of the tables.")] = "utf-8",
 ) -> None:
-    """Train a model of images or texts, and write it with its model card.
+    """Train a model of images or texts, or one that rewrites texts, and write it with its model card.
 
     The card (FILE.card.json and FILE.card.txt) is for whoever is given the model; FILE.owner.json is for its owner.
     An interrupted run goes on with the same command. Needs deniable[train].
@@ -141,30 +164,50 @@ def train(
         "attack_steps": attack_steps,
     }
     text = {"method": method, "epochs": epochs, "copies": copies, "kappa": kappa, "ramp": ramp}
-    named = {
-        "label": label,
-        "premise": premise,
+    table = {
         "test": test,
-        "substitutions": substitutions,
-        "mechanism": mechanism,
         "column": unless("text", column),
-        "space": unless("glove", space),
-        "metric": unless("euclidean", metric),
         "format": format_,
         "delimiter": delimiter,
         "encoding": unless("utf-8", encoding),
     }
-    check_task(task, image if task == "text" else {**text, **named})
+    named = {
+        "label": label,
+        "premise": premise,
+        "substitutions": substitutions,
+        "mechanism": mechanism,
+        "space": unless("glove", space),
+        "metric": unless("euclidean", metric),
+    }
+    rewrite = {"epochs": epochs, "latent": latent}
+    stage = {"method": method, "delta": delta, "quick": quick or None, "limit": limit, "start": start}
+    check_task(task, {"image": image, "text": {**text, **table, **named}, "rewrite": {**rewrite, **stage, **table}})
+    form = Form(format_, delimiter, encoding)
+    if task == "rewrite":
+        train_rewrite(
+            model,
+            Corpus(data, test, column, form),
+            output,
+            given({**shared, **rewrite}),
+            Stage(start, method, epsilon, delta),
+            quick=quick,
+            limit=limit,
+            every=checkpoint_every,
+            seed=seed,
+            force=force,
+        )
+        return
+    if model is None:
+        raise InputError("Missing option '--model': name the kind of model.")
     if task == "image":
         chosen = given({"epsilon": epsilon, **shared, **image})
         train_image(model, data, output, chosen, every=checkpoint_every, seed=seed, force=force)
         return
-    table = table_of(label, column, premise, Form(format_, delimiter, encoding), space, metric)
     train_text(
         model,
         data,
         test,
-        table,
+        table_of(label, column, premise, form, space, metric),
         output,
         given({**shared, **text}),
         substitutions=substitutions,

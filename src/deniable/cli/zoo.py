@@ -22,8 +22,8 @@ _HEAD = (
     "seconds",
     "as expected",
 )
-NEED_TORCH = 7
-"""Entries of `deniable.robust.zoo`, which cannot be counted without torch."""
+NEED_TORCH = 10
+"""Entries of `deniable.robust.zoo` and `deniable.rewrite.zoo`, which cannot be counted without torch."""
 
 
 def entries() -> "tuple[Entry, ...]":
@@ -33,9 +33,10 @@ def entries() -> "tuple[Entry, ...]":
     if importlib.util.find_spec("torch") is None:
         typer.echo(f"{NEED_TORCH} entries need torch, and are left out: install deniable[train].", err=True)
         return ENTRIES
-    from deniable.robust import zoo  # noqa: PLC0415 - torch is an extra, and slow to import
+    from deniable.rewrite import zoo as texts  # noqa: PLC0415 - torch is an extra, and slow to import
+    from deniable.robust import zoo as images  # noqa: PLC0415 - the same
 
-    return (*ENTRIES, *zoo.ENTRIES)
+    return (*ENTRIES, *images.ENTRIES, *texts.ENTRIES)
 
 
 def run_zoo(seed: int) -> "list[Finding]":

@@ -8,7 +8,7 @@ import torch
 
 from deniable.errors import InputError
 
-_KINDS = {"deniable-model": "images", "deniable-text-model": "texts"}
+_KINDS = {"deniable-model": "images", "deniable-text-model": "texts", "deniable-rewriter": "texts to rewrite"}
 """What the models of a format are of, whatever its version."""
 
 

@@ -3,10 +3,12 @@
 from typing import Any
 
 from deniable.studies import (
+    adept_atis,
     adept_sensitivity,
     dpal_audit,
     dpal_cifar10,
     dpal_mnist,
+    dptext,
     frontier,
     gumbel_deniability,
     robust_imdb,
@@ -30,6 +32,8 @@ STUDIES: dict[str, Study[Any]] = {
         dpal_cifar10.STUDY,
         robust_imdb.STUDY,
         robust_nli.STUDY,
+        adept_atis.STUDY,
+        dptext.STUDY,
     )
 }
 """The registry: a new study is one new file and one more entry here."""

@@ -4,35 +4,39 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from deniable.errors import InputError
 from deniable.text.certificate import Certificate, Noise, certify
 from deniable.text.release import Tally, privatize_texts, start_of
 from deniable.text.tables import FORMATS
 from deniable.text.tables.files import PIPE, check_target, reading, writing
-from deniable.text.tables.layout import Layout, Row
+from deniable.text.tables.layout import Layout, Release, Row
 from deniable.text.tokens import Case, Lexer, Unknown
 from deniable.words import WordMechanism
 
 
+class Written(Protocol):
+    """What accompanies a released table."""
+
+    def to_json(self) -> str:
+        """Return it as JSON text."""
+
+
+Made = TypeVar("Made", bound=Written)
+
+
 @dataclasses.dataclass(frozen=True)
-class Job:
-    """What to privatize and how.
+class Files:
+    """Which table is released, and where to.
 
     Attributes:
         source: path of the table, or ``-``.
-        target: path of the private table, or ``-``.
+        target: path of the released table, or ``-``.
         certificate: path of the certificate.
         format: a name from `FORMATS`.
         layout: where the texts stand.
-        key: the run's key, 32 bytes.
-        noise: where the key came from.
-        unknown: see `Lexer`.
-        case: see `Lexer`.
-        keep: see `Lexer`.
-        chosen_from_data: whether epsilon was chosen by looking at the private texts.
         force: overwrite existing outputs.
-        workers: threads.
     """
 
     source: str
@@ -40,14 +44,58 @@ class Job:
     certificate: str
     format: str
     layout: Layout
+    force: bool = dataclasses.field(default=False, kw_only=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Job(Files):
+    """What to privatize and how.
+
+    Attributes:
+        key: the run's key, 32 bytes.
+        noise: where the key came from.
+        unknown: see `Lexer`.
+        case: see `Lexer`.
+        keep: see `Lexer`.
+        chosen_from_data: whether epsilon was chosen by looking at the private texts.
+        workers: threads.
+    """
+
     key: bytes
     noise: Noise
     unknown: Unknown = "draw"
     case: Case = "lower"
     keep: Collection[str] = ()
     chosen_from_data: bool = False
-    force: bool = False
     workers: int | None = None
+
+
+def released(
+    files: Files,
+    release: Release,
+    certified: Callable[[list[str]], Made],
+    report: Callable[[int], None] = lambda _: None,
+) -> Made:
+    """Write a table with its texts released, and its certificate; both appear whole or not at all.
+
+    Args:
+        files: from where to where.
+        release: gives the new texts of rows.
+        certified: makes the certificate from the names of the columns copied, when all texts are released.
+        report: called with the number of input bytes of every read.
+
+    Raises:
+        InputError: the input or an output cannot be used; nothing is written then.
+    """
+    check_paths(files)
+    with (
+        # The certificate comes first: no released table appears without one.
+        writing(files.certificate, files.target, force=files.force) as (certificate_file, sink),
+        reading(files.source, report, seekable=files.format == "parquet") as stream,
+    ):
+        made = certified(FORMATS[files.format](stream, sink, files.layout, release))
+        certificate_file.write(made.to_json().encode("utf-8", "backslashreplace"))
+    return made
 
 
 def privatize_table(
@@ -66,15 +114,11 @@ def privatize_table(
     Raises:
         InputError: the input, an option or an output cannot be used; nothing is written then.
     """
-    check_paths(job)
     releaser = _Releaser(job, mechanism)
-    with (
-        # The certificate comes first: no private table appears without one.
-        writing(job.certificate, job.target, force=job.force) as (certificate_file, sink),
-        reading(job.source, report, seekable=job.format == "parquet") as stream,
-    ):
-        copied = FORMATS[job.format](stream, sink, job.layout, releaser)
-        certificate = certify(
+    certificate = released(
+        job,
+        releaser,
+        lambda copied: certify(
             mechanism,
             releaser.tally,
             unknown=job.unknown,
@@ -83,18 +127,20 @@ def privatize_table(
             noise=job.noise,
             chosen_from_data=job.chosen_from_data,
             copied_columns=copied,
-        )
-        certificate_file.write(certificate.to_json().encode("utf-8", "backslashreplace"))
+        ),
+        report,
+    )
     return certificate, releaser.tally
 
 
-def check_paths(job: Job) -> None:
-    """Raise `InputError` where the outputs of a job cannot be written, before any work is done."""
-    targets = [check_target(path, force=job.force).resolve() for path in (job.target, job.certificate) if path != PIPE]
+def check_paths(files: Files) -> None:
+    """Raise `InputError` where the outputs cannot be written, before any work is done."""
+    outputs = [path for path in (files.target, files.certificate) if path != PIPE]
+    targets = [check_target(path, force=files.force).resolve() for path in outputs]
     if len(set(targets)) < len(targets):
-        raise InputError(f"The output and the certificate are one file, {job.target!r}: name another.")
-    if job.source != PIPE and Path(job.source).resolve() in targets:
-        raise InputError(f"The output {job.target!r} is the input itself: choose another name.")
+        raise InputError(f"The output and the certificate are one file, {files.target!r}: name another.")
+    if files.source != PIPE and Path(files.source).resolve() in targets:
+        raise InputError(f"The output {files.target!r} is the input itself: choose another name.")
 
 
 class _Releaser:

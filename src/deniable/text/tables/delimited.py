@@ -102,7 +102,7 @@ def _released(
         for column, text in zip(columns, next(texts), strict=True):
             start, end = line.spans[column]
             new = line.raw[start:end]
-            if line.cell(column):
+            if layout.empty or line.cell(column):
                 new = source.writable(text or "")
                 # Quoted by what is released alone: the quotes of "1,000" would show what stood there.
                 # An empty cell that is alone in its row would make the row a blank line.

@@ -34,7 +34,7 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
     sink.write(source.encode(source.mark))
     names: dict[str, None] = {}
     lines = (_parse(raw, number, layout, names) for number, raw in enumerate(numbered_lines(source), 1))
-    sink.writelines(_released(window, source, release) for window in windows(lines, lambda line: len(line.raw)))
+    sink.writelines(_released(window, source, layout, release) for window in windows(lines, lambda line: len(line.raw)))
     return layout.others(names)
 
 
@@ -118,7 +118,7 @@ def _skip(raw: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _released(window: list[_Line], source: Source, release: Release) -> bytes:
+def _released(window: list[_Line], source: Source, layout: Layout, release: Release) -> bytes:
     texts = iter(release([line.row for line in window if line.row is not None]))
     parts: list[str] = []
     for line in window:
@@ -126,7 +126,7 @@ def _released(window: list[_Line], source: Source, release: Release) -> bytes:
         if line.row is not None:
             for (_, value), (start, end), text in zip(line.row.cells, line.spans, next(texts), strict=True):
                 literal = line.raw[start:end]
-                if value:
+                if value or (layout.empty and value is not None):
                     # Escaped by the encoding alone: the escapes of the original would show what stood there.
                     literal = json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))
                 parts += (line.raw[at:start], literal)

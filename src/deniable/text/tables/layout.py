@@ -39,6 +39,8 @@ class Layout:
         id_column: name of the column of record ids, or None.
         delimiter: of csv and tsv.
         encoding: of everything but parquet.
+        empty: whether an empty cell is written anew like any other, so that it does not show; else it stays byte
+            for byte.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Layout:
     id_column: str | None = None
     delimiter: str = ","
     encoding: str = "utf-8"
+    empty: bool = False
 
     def check(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless ``names`` has every column that is asked for, once."""

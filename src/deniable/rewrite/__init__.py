@@ -1,0 +1,1 @@
+"""Whole texts rewritten under local differential privacy: an auto-encoder, and methods that release through it."""

@@ -1,0 +1,134 @@
+r"""How often a claim lets an attacker name the true text among K, and what a success beyond that refutes.
+
+One of K texts is drawn with equal chances, the mechanism releases Y of it, and the attacker names k of the
+K, the first k of a ranking. Let p_i be the law of Y for text i, S(y) the k texts named at y, and s the
+chance that the true text is among them: K s is the sum of p_i(y) over all y and all i in S(y).
+
+**Theorem.** If any two of the texts fulfil P_i(A) <= e^epsilon P_j(A) + delta for every event A, then::
+
+    s <= (k e^epsilon + (K - 1) delta) / (k e^epsilon + K - k)
+
+**Proof.** Let d_ij(y) = max(0, p_i(y) - e^epsilon p_j(y)), whose sum over y is at most delta: take A = {d_ij > 0}.
+For i in S(y) and j outside, p_i <= e^epsilon p_j + d_ij. The mean over the K - k texts j outside, summed over
+the k texts i in S(y)::
+
+    sum_{i in S} p_i  <=  k e^epsilon / (K - k) sum_{j not in S} p_j  +  1 / (K - k) sum_{i in S, j not in S} d_ij
+
+Summed over y, the left side is K s, the first sum on the right K (1 - s), and the last is at most the sum over
+all ordered pairs, K (K - 1) delta. Solved for s this is the theorem. (Densities and integrals: word for word.)
+
+**No less will do.** Pure: release a set T of k texts, with odds e^epsilon : 1 that it holds the true one,
+uniform otherwise (subset selection, Ye and Barg 2018). Any two texts fulfil the claim, and who names T is right
+with probability k e^epsilon / (k e^epsilon + K - k). With delta: with probability q = delta (K - 1) / (K - k), marked
+as such, T is a uniform set of k that does hold the true text; of two texts the second explains all of it but a
+share (K - k) / (K - 1), so this part has a sum of d_ij of delta, and the success is q + (1 - q) times the pure one:
+the theorem with equality, as long as q <= 1.
+
+For two texts and k = 1 the bound is sigmoid(epsilon), that of the coin-flip game (`deniable.auditing.games`). It
+says next to nothing from epsilon = ln K on, so no success, however large, refutes a claim far above that. Trials
+with a true text drawn afresh are independent, and Clopper and Pearson's interval does the rest.
+"""
+
+import dataclasses
+import math
+
+from deniable.errors import bad_parameter
+from deniable.measure.estimate import Estimate, share
+
+CONFIDENCE = 0.999
+"""Of a refutation, one-sided: as in the zoo, a claim that holds is refuted once in a thousand tests at most."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Success:
+    """How often the true text was among the first of a ranking, beside what a claim permits.
+
+    Attributes:
+        first: k, how many texts the attacker names.
+        candidates: K.
+        found: share of trials that found the true text, with its 95 % interval.
+        permitted: the largest chance that the claim leaves.
+        claim: epsilon.
+        delta: of the claim.
+        least: lower bound on the true epsilon at `CONFIDENCE`, for the same delta.
+    """
+
+    first: int
+    candidates: int
+    found: Estimate
+    permitted: float
+    claim: float
+    delta: float
+    least: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether so many finds refute the claim, at `CONFIDENCE`."""
+        return self.least > self.claim
+
+
+def most_found(candidates: int, epsilon: float, *, delta: float = 0.0, first: int = 1) -> float:
+    """Return the largest chance of naming the true text that a claim leaves: the theorem above.
+
+    Args:
+        candidates: K >= 2 equally likely texts.
+        epsilon: for any two of them, >= 0.
+        delta: likewise, in [0, 1).
+        first: k, from 1 to K - 1: how many of them the attacker may name.
+
+    Raises:
+        InputError: a parameter out of its domain.
+    """
+    _check(candidates, first, delta)
+    if not epsilon >= 0:
+        raise bad_parameter("most_found", "epsilon", "a float in [0, inf]", epsilon)
+    # Over e^epsilon, which would leave float64's range.
+    shrunk = math.exp(-epsilon)
+    return min(1.0, (first + (candidates - 1) * delta * shrunk) / (first + (candidates - first) * shrunk))
+
+
+def least_epsilon(chance: float, candidates: int, *, delta: float = 0.0, first: int = 1) -> float:
+    """Return the least epsilon whose claim permits a chance of success: `most_found` turned round.
+
+    Zero where no epsilon is needed, infinite where none is enough.
+
+    Raises:
+        InputError: a parameter out of its domain.
+    """
+    _check(candidates, first, delta)
+    if not 0 <= chance <= 1:
+        raise bad_parameter("least_epsilon", "chance", "a float in [0, 1]", chance)
+    needed = chance * (candidates - first) - delta * (candidates - 1)
+    rest = first * (1 - chance)
+    if needed <= rest:
+        return 0.0
+    return math.log(needed / rest) if rest else math.inf
+
+
+def judged(hits: int, trials: int, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1) -> Success:
+    """Return what so many finds in independent trials say of a claim.
+
+    Args:
+        hits: trials in which the true text was among the first.
+        trials: all of them, each with a true text drawn afresh from the candidates with equal chances.
+        candidates: K.
+        epsilon: claimed for any two of them.
+        delta: likewise.
+        first: k.
+
+    Raises:
+        InputError: no trials, or a parameter out of its domain.
+    """
+    permitted = most_found(candidates, epsilon, delta=delta, first=first)
+    low = share(hits, trials, 1 - 2 * (1 - CONFIDENCE)).low
+    least = least_epsilon(low, candidates, delta=delta, first=first)
+    return Success(first, candidates, share(hits, trials), permitted, epsilon, delta, least)
+
+
+def _check(candidates: int, first: int, delta: float) -> None:
+    if candidates < 2:  # noqa: PLR2004 - a choice
+        raise bad_parameter("bound", "candidates", "an int of at least 2", candidates)
+    if not 1 <= first < candidates:
+        raise bad_parameter("bound", "first", f"an int from 1 to {candidates - 1}, one less than the texts", first)
+    if not 0 <= delta < 1:
+        raise bad_parameter("bound", "delta", "a float in [0, 1)", delta)

@@ -1,0 +1,104 @@
+"""A decoder that the attacker trains on releases of public texts: what it reads in those of private ones."""
+
+import copy
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from deniable.errors import InputError
+from deniable.learning.deal import Deal
+from deniable.learning.loop import train
+from deniable.learning.plain import PlainRun
+from deniable.measure.estimate import Estimate, clustered_share, share
+from deniable.randomness import fresh_key, key_from_seed
+from deniable.rewrite.attacks.candidates import recalled
+from deniable.rewrite.autoencoder import Autoencoder
+from deniable.rewrite.methods.base import VectorMethod
+from deniable.rewrite.tokens import END, PAD, numbered
+from deniable.rewrite.training import side_by_side
+from deniable.vectors.domains import Array
+
+_CLIP = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Inverter:
+    """The attacker's decoder, and the method whose releases it reads.
+
+    Attributes:
+        method: under attack.
+        network: whose decoder is the attacker's.
+    """
+
+    method: VectorMethod
+    network: Autoencoder
+
+    def invert(self, released: Array) -> list[str]:
+        """Return the likeliest text of each release (k, n), token after token."""
+        model = dataclasses.replace(self.method.model, network=self.network)
+        return dataclasses.replace(self.method, model=model).decode(released)
+
+
+def fit_inverter(
+    method: VectorMethod,
+    texts: Sequence[str],
+    *,
+    epochs: int = 5,
+    batch_size: int = 64,
+    learning_rate: float = 1e-3,
+    seed: int | None = None,
+) -> Inverter:
+    """Train a decoder on fresh releases of public texts, from the public decoder on.
+
+    It is what an attacker can do who has the model and the method, as everybody has: the public decoder was made for
+    vectors without noise. Whatever it learns is post-processing, within the claim if that is true.
+
+    Args:
+        method: under attack; it releases each text anew in every epoch.
+        texts: public ones.
+        epochs: passes over them.
+        batch_size: texts of a step.
+        learning_rate: of Adam.
+        seed: of the batches; None for a fresh key.
+
+    Raises:
+        InputError: no texts, or one that is too long.
+    """
+    if not len(texts):
+        raise InputError("There are no texts to learn from. Got 0: give at least 1.")
+    model = method.model
+    rows = numbered(model.vocabulary, texts, model.limit)
+    encoded = method.encoded(texts)
+    network = copy.deepcopy(model.network)
+    key = fresh_key() if seed is None else key_from_seed(seed)
+    deal = Deal(np.array([len(row) for row in rows]), batch_size, key)
+
+    def loss(number: int, coins: torch.Generator) -> Tensor:  # noqa: ARG001 - the method has coins of its own
+        dealt = deal(number)
+        released = method.mechanism.release(encoded[dealt]) * method.stretch
+        tokens, lengths = side_by_side([rows[row] for row in dealt.tolist()])
+        targets = functional.pad(tokens, (0, 1), value=PAD).scatter(1, lengths[:, None], END)
+        scores = network.logits(torch.from_numpy(released.astype(np.float32)), tokens)
+        return functional.cross_entropy(scores.flatten(0, 1), targets.flatten(), ignore_index=PAD)
+
+    train(PlainRun(network, loss, epochs * deal.batches, learning_rate, key, clip=_CLIP), key)
+    return Inverter(method, network.eval())
+
+
+def inverted(inverter: Inverter, texts: Sequence[str]) -> dict[str, Estimate]:
+    """Return how much of private texts an inverter reads in one release of each.
+
+    Returns:
+        ``exact``: share of the texts that come out as they were. ``tokens``: share of their tokens that the inverter's
+        texts hold, wherever they stand.
+
+    Raises:
+        InputError: no texts, or one that is too long.
+    """
+    read = inverter.invert(inverter.method.release(texts)) if len(texts) else []
+    kept, counts, same = recalled(texts, read)
+    return {"exact": share(same, len(texts)), "tokens": clustered_share(kept, counts)}

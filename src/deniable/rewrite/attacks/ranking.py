@@ -1,0 +1,80 @@
+"""Candidate texts ranked by how likely a release comes from each (Habernal 2021, Appendix C)."""
+
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.spatial.distance import cdist
+
+from deniable.errors import InputError
+from deniable.guarantees import ApproxDP
+from deniable.parallel import each
+from deniable.rewrite.attacks.bound import Success, judged
+from deniable.vectors import VectorMechanism
+
+Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+Order = Literal[1, 2]
+_METRICS = {1: "cityblock", 2: "sqeuclidean"}
+_BLOCK = 256
+"""Releases ranked at a time: a distance to every candidate is held for each."""
+
+
+def order_of(mechanism: VectorMechanism) -> Order:
+    """Return the norm in which the nearest candidate is the likeliest: l1 under Laplace noise, l2 under Gaussian."""
+    return 2 if isinstance(mechanism.claim, ApproxDP) else 1
+
+
+def ranks(released: Array, truths: Numbers, candidates: Array, order: Order) -> Numbers:
+    """Return the place (N,) of the true text among the candidates, from 1, nearest first.
+
+    With independent noise of one scale in every coordinate, the log-likelihood of a candidate is a falling function
+    of this distance, so that among equally likely candidates nobody finds the truth more often among the first k.
+    Candidates as near as the truth stand before it.
+
+    Args:
+        released: (N, n) vectors.
+        truths: (N,) number of the candidate that each comes from.
+        candidates: (K, n) what the mechanism adds its noise to: clipped encodings.
+        order: 1 for Laplace noise, 2 for Gaussian.
+
+    Raises:
+        InputError: arrays that do not go together.
+    """
+    if released.ndim != 2 or released.shape[1:] != candidates.shape[1:] or len(released) != len(truths):  # noqa: PLR2004 - rows
+        raise InputError(
+            f"Releases (N, n), truths (N,) and candidates (K, n) must go together. Got {released.shape}, "
+            f"{truths.shape} and {candidates.shape}."
+        )
+
+    def block(first: int) -> Numbers:
+        rows = slice(first, first + _BLOCK)
+        apart = cdist(released[rows], candidates, _METRICS[order])
+        own = np.take_along_axis(apart, truths[rows, None], axis=1)
+        places: Numbers = (apart <= own).sum(axis=1)
+        return places
+
+    found = each(block, range(0, len(released), _BLOCK))
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def nearest(released: Array, candidates: Array, order: Order) -> Numbers:
+    """Return the number (N,) of the likeliest candidate for each release."""
+    found = each(
+        lambda first: cdist(released[first : first + _BLOCK], candidates, _METRICS[order]).argmin(axis=1),
+        range(0, len(released), _BLOCK),
+    )
+    return np.concatenate(found) if found else np.empty(0, np.int64)
+
+
+def success(places: Numbers, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1) -> Success:
+    """Return how often the truth was among the first k of a ranking, beside what the claim permits.
+
+    Args:
+        places: (N,) of the truth, from 1, in trials with a true text drawn afresh from the candidates.
+        candidates: K.
+        epsilon: claimed for any two of them.
+        delta: likewise.
+        first: k.
+    """
+    return judged(int((places <= first).sum()), len(places), candidates, epsilon=epsilon, delta=delta, first=first)

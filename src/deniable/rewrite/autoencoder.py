@@ -1,0 +1,132 @@
+"""A recurrent auto-encoder of texts: the network under ADePT (Krishna et al. 2021, section 2)."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from deniable.rewrite.tokens import END, PAD, START, UNKNOWN
+
+_TINY = 1e-12
+
+
+def clipped(vectors: Tensor, radius: float) -> Tensor:
+    """Return vectors (b, n) brought into the l2 ball: r min(1, C / ||r||) (Krishna et al. 2021, equation 1)."""
+    norms = vectors.norm(dim=-1, keepdim=True).clamp_min(_TINY)
+    brought: Tensor = vectors * (radius / norms).clamp_max(1.0)
+    return brought
+
+
+class Autoencoder(nn.Module):
+    """Encodes a text as a vector in R^n, and decodes vectors.
+
+    The encoder reads START and the tokens with a GRU (Cho et al. 2014) in both directions; its last states make r,
+    which is not clipped here. The decoder sees its vector in the first state and at every step. It clips the vector to
+    the ball of radius C first, in which every vector lies before it gets noise: projecting on a convex set that holds
+    the truth never moves a noisy vector away from it, and is post-processing, which costs no privacy.
+
+    Args:
+        words: size V of the vocabulary.
+        latent: n.
+        hidden: size of the decoder's state; each direction of the encoder has half of it.
+        embedding: size of the vectors of tokens.
+        radius: C, in the norm l2.
+    """
+
+    def __init__(self, words: int, latent: int, hidden: int, embedding: int, radius: float) -> None:
+        super().__init__()
+        self.words, self.latent, self.hidden, self.embedding, self.radius = words, latent, hidden, embedding, radius
+        self.tokens = nn.Embedding(words, embedding)
+        self.forwards = nn.GRU(embedding, hidden // 2, batch_first=True)
+        self.backwards = nn.GRU(embedding, hidden // 2, batch_first=True)
+        self.to_latent = nn.Linear(2 * (hidden // 2), latent)
+        self.scale = nn.Parameter(torch.tensor(latent**0.5 / radius))  # coordinates of a unit vector are small
+        self.to_state = nn.Linear(latent, hidden)
+        self.decoder = nn.GRU(embedding + latent, hidden, batch_first=True)
+        self.to_embedding = nn.Linear(hidden, embedding)
+        self.bias = nn.Parameter(torch.zeros(words))
+
+    def encode(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return vectors (b, n), not clipped.
+
+        Args:
+            tokens: int64 (b, L), anything behind the end of a text.
+            lengths: int64 (b,), tokens of each, from 0 to L.
+        """
+        given = functional.pad(tokens, (1, 0), value=START)
+        last = lengths[:, None]  # place of the last token behind START
+        turned = given.gather(1, (last - torch.arange(given.shape[1], device=given.device)).clamp_min(0))
+        states = [
+            run(self.tokens(read))[0].gather(1, last[:, :, None].expand(-1, -1, run.hidden_size)).squeeze(1)
+            for run, read in ((self.forwards, given), (self.backwards, turned))
+        ]
+        vectors: Tensor = self.to_latent(torch.cat(states, dim=1))
+        return vectors
+
+    def logits(self, vectors: Tensor, tokens: Tensor) -> Tensor:
+        """Return the logits (b, L + 1, V) of each token and of END, given the tokens before it.
+
+        Args:
+            vectors: (b, n), noisy or not.
+            tokens: int64 (b, L); what the logits behind the end of a text are means nothing.
+        """
+        held = self._held(vectors)
+        seen = self.tokens(functional.pad(tokens, (1, 0), value=START))  # (b, L + 1, embedding)
+        beside = held[:, None, :].expand(-1, seen.shape[1], -1)
+        states, _ = self.decoder(torch.cat([seen, beside], dim=2), self._first(held)[None])
+        return self._scores(states)
+
+    def begin(self, vectors: Tensor) -> Tensor:
+        """Return the state (b, hidden) before the first step for vectors (b, n)."""
+        return self._first(self._held(vectors))
+
+    def step(self, previous: Tensor, vectors: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the logits (b, V) of the next token, and the state (b, hidden) after it.
+
+        Args:
+            previous: int64 (b,), the token before it; START at first.
+            vectors: (b, n).
+            state: (b, hidden).
+        """
+        seen = torch.cat([self.tokens(previous), self._held(vectors)], dim=1)
+        states, after = self.decoder(seen[:, None], state[None])
+        return self._scores(states[:, 0]), after[0]
+
+    def greedy(self, vectors: Tensor, most: int) -> Tensor:
+        """Return the likeliest tokens (b, most), one after the other; behind the first END only PAD.
+
+        PAD, START and UNKNOWN are never chosen: they are no words that a text could hold.
+        """
+        state, previous = self.begin(vectors), vectors.new_full((len(vectors),), START, dtype=torch.int64)
+        ended, found = torch.zeros_like(previous, dtype=torch.bool), []
+        allowed = vectors.new_zeros(self.words)
+        allowed[[PAD, START, UNKNOWN]] = -torch.inf
+        for _ in range(most):
+            scores, state = self.step(previous, vectors, state)
+            previous = (scores + allowed).argmax(dim=1)
+            found.append(torch.where(ended, PAD, previous))
+            ended = ended | (previous == END)
+            if bool(ended.all()):
+                break
+        rows = torch.stack(found, dim=1) if found else previous.new_zeros((len(vectors), 0))
+        return functional.pad(rows, (0, most - rows.shape[1]), value=PAD)
+
+    def _held(self, vectors: Tensor) -> Tensor:
+        return clipped(vectors, self.radius) * self.scale
+
+    def _first(self, held: Tensor) -> Tensor:
+        return torch.tanh(self.to_state(held))
+
+    def _scores(self, states: Tensor) -> Tensor:
+        """Return logits (..., V): the words' own vectors are the output layer (Press and Wolf 2017)."""
+        return functional.linear(self.to_embedding(states), self.tokens.weight, self.bias)
+
+
+def dropped(tokens: Tensor, share: float, coins: torch.Generator) -> Tensor:
+    """Return tokens (b, L), each read as `UNKNOWN` with a chance of ``share`` (Bowman et al. 2016, section 3.2)."""
+    lost = torch.rand(tokens.shape, generator=coins, device=tokens.device) < share
+    return torch.where(lost, UNKNOWN, tokens)
+
+
+def parameters_of(network: Autoencoder) -> dict[str, int | float]:
+    """Return what a network of the same shape is made from."""
+    return {name: getattr(network, name) for name in ("words", "latent", "hidden", "embedding", "radius")}

@@ -1,0 +1,93 @@
+"""The card of a model that rewrites texts: what is known of it, for whoever is given the model."""
+
+import dataclasses
+from typing import Any
+
+from deniable import __version__
+from deniable.measure.estimate import Estimate
+from deniable.rewrite.model import Rewriter
+
+SCHEMA = "deniable-rewriter-card/1"
+_REPEATED = (
+    "the training texts: the vocabulary lists their words, and the decoder can repeat whole texts of them; no "
+    "guarantee is claimed of them, so train on public texts"
+)
+_ALONE = "a text that goes through the model alone: it comes back; only a method of deniable rewrite adds noise to it"
+_NAMES = {"exact match": "exact match", "token accuracy": "tokens in their places", "bleu": "BLEU-4"}
+
+
+def card(
+    model: Rewriter, commitment: str, figures: dict[str, Estimate], tested: int | None, second: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Return the card, as JSON holds it.
+
+    Args:
+        model: trained.
+        commitment: to the data, see `deniable.learning.commitment.commit`.
+        figures: of `deniable.rewrite.model.reconstruction`.
+        tested: how many texts of a table of their own they are of; None for the texts held out.
+        second: the method whose noise was added in training, and its parameters; None for no noise.
+    """
+    facts = model.facts
+    return {
+        "schema": SCHEMA,
+        "deniable": __version__,
+        "model": "autoencoder",
+        "coordinates": model.latent,
+        "radius": model.radius,
+        "limit": model.limit,
+        "words": len(model.vocabulary),
+        "options": facts["options"],
+        "best epoch": facts["best epoch"],
+        "public seed": facts["seed"],
+        "noise in training": second,
+        "training records": "no guarantee is claimed",
+        "data": {
+            "training texts": facts["records"],
+            "texts held out": facts["held out"],
+            "test texts": tested,
+            "commitment": commitment,
+        },
+        "reconstruction": {name: dataclasses.asdict(figure) for name, figure in figures.items()},
+        "not protected": [_REPEATED, _ALONE],
+    }
+
+
+def text(about: dict[str, Any]) -> str:
+    """Return a card as a page of plain text."""
+    data, noise = about["data"], about["noise in training"]
+    held_out = "the texts held out, which also said when to stop"
+    of = held_out if data["test texts"] is None else f"{data['test texts']:,} test texts"
+    lines = [
+        f"Model card: {about['model']}, which rewrites texts, trained by deniable {about['deniable']}",
+        "",
+        f"Vectors of {about['coordinates']} coordinates, clipped to the l2 ball of radius {about['radius']:g}",
+        f"  texts of up to {about['limit']:,} tokens; {about['words']:,} tokens are known",
+        f"  best of the epochs: {about['best epoch']}",
+        *(
+            f"  {name}: {value}"
+            for name, value in about["options"].items()
+            if name not in {"latent", "radius", "noise"}
+        ),
+        f"  noise in training: {'none' if noise is None else _named(noise)}",
+        "",
+        f"Data: {data['training texts']:,} training texts, {data['texts held out']:,} held out",
+        f"  commitment to the data: {data['commitment']} (the owner has the opening)",
+        "",
+        f"Reconstruction without noise, on {of}:",
+        *(f"  {title}: {_figure(about['reconstruction'][name], name)}" for name, title in _NAMES.items()),
+        "",
+        "Not protected:",
+        *(f"  - {line}" for line in about["not protected"]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _named(noise: dict[str, Any]) -> str:
+    return ", ".join(f"{value}" if name == "method" else f"{name} {value:.4g}" for name, value in noise.items())
+
+
+def _figure(figure: dict[str, Any], name: str) -> str:
+    if name == "bleu":
+        return f"{figure['value']:.1f}"
+    return f"{100 * figure['value']:.1f} % ({100 * figure['low']:.1f} to {100 * figure['high']:.1f})"

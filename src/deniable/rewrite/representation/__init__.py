@@ -1,0 +1,1 @@
+"""DPText: representations of texts, trained for a task and against private attributes, and released with noise."""

@@ -1,0 +1,142 @@
+"""A trained DPText: what it releases of a text, and what that guarantees."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from deniable.guarantees import ApproxDP, PureDP
+from deniable.learning.loop import Checkpoint, train
+from deniable.learning.setup import best_device, seeded
+from deniable.randomness import fresh_key, key_from_seed
+from deniable.rewrite.representation.network import Architecture, DPTextNetwork, Encoder
+from deniable.rewrite.representation.noise import LOWER, UPPER
+from deniable.rewrite.representation.training import Options, Records, padded, prepared
+from deniable.rewrite.tokens import Vocabulary
+from deniable.vectors import Copy, DPText, VectorMechanism
+from deniable.vectors.domains import Array
+
+LEARNED = "; its epsilon was learned from the training texts, and tells of them by itself"
+_TOGETHER = 512
+"""Texts encoded at once."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Representation:
+    """An encoder whose vectors are released with noise, once per record, for classifiers of somebody else.
+
+    Attributes:
+        encoder: with its weights, in evaluation mode.
+        vocabulary: of its words; part of the model, and as public as it is.
+        options: of the training.
+        epsilon: as learned, or as fixed.
+        facts: about the run, as JSON holds them.
+    """
+
+    encoder: Encoder
+    vocabulary: Vocabulary
+    options: Options
+    epsilon: float
+    facts: dict[str, Any]
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates n of a representation."""
+        return self.options.dimensions
+
+    def mechanism(self, seed: int | None = None) -> VectorMechanism:
+        """Return what draws the noise of a release.
+
+        Args:
+            seed: for tests and studies only, see `VectorMechanism`.
+        """
+        if self.options.variant == "none":
+            return Copy(epsilon=self.epsilon, seed=seed)
+        return DPText(
+            epsilon=self.epsilon,
+            sampler="published" if self.options.variant == "published" else "corrected",
+            invalid=self.options.invalid,
+            lower=LOWER,
+            upper=UPPER,
+            seed=seed,
+        )
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP:
+        """What one released vector guarantees its record, any two texts as neighbours, the encoder being given.
+
+        It says nothing of the texts that the encoder was trained on: its weights, vocabulary and learned epsilon are
+        released without noise.
+        """
+        claim = self.mechanism().guarantee
+        if self.options.variant != "published":
+            return claim
+        return dataclasses.replace(claim, source=claim.source + LEARNED)
+
+    def encode(self, texts: Sequence[str]) -> Array:
+        """Return (k, n) vectors in the box, float64 and without noise: not to be released."""
+        out = np.empty((len(texts), self.dimensions))
+        with torch.inference_mode():
+            for start in range(0, len(texts), _TOGETHER):
+                found = self.encoder(*padded(self.vocabulary, texts[start : start + _TOGETHER]))
+                out[start : start + len(found)] = found.double().numpy()
+        return out
+
+    def release(self, texts: Sequence[str], *, seed: int | None = None) -> Array:
+        """Return (k, n) noisy vectors, one per text; every release of a text spends its epsilon again.
+
+        Args:
+            texts: k >= 1 records; an empty one is an input like any other.
+            seed: for tests and studies only: a public one voids the guarantee.
+
+        Raises:
+            InputError: there are no texts.
+        """
+        return self.mechanism(seed).release(self.encode(texts))
+
+
+def fit_representation(
+    records: Records,
+    vocabulary: Vocabulary,
+    options: Options,
+    *,
+    seed: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    device: torch.device | None = None,
+    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - nobody is told
+) -> Representation:
+    """Train encoder, readers and, as published, epsilon.
+
+    Args:
+        records: to learn from; they are not protected by what is released of others later.
+        vocabulary: of the encoder.
+        options: see `Options`.
+        seed: public; None for a fresh key.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove.
+        device: None for a GPU where there is one.
+        progress: told steps done, steps in all and the loss after every step.
+
+    Raises:
+        InputError: a checkpoint of another run.
+        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+    """
+    key = fresh_key() if seed is None else key_from_seed(seed)
+    if checkpoint is not None:
+        key = checkpoint.key(key)
+    about = Architecture(
+        len(vocabulary.words),
+        options.dimensions,
+        options.embedded,
+        options.hidden,
+        int(records.task.max()) + 1,
+        tuple(int(kinds) + 1 for kinds in records.private.max(axis=0)),
+    )
+    network = seeded(0, lambda: DPTextNetwork(about, options.variant, options.epsilon, options.invalid))
+    network = network.to(device or best_device())
+    run = prepared(network, vocabulary, records, options, key)
+    train(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    network = network.cpu().eval()
+    facts = {"options": dataclasses.asdict(options), "seed": seed, "records": len(records.texts), "steps": run.steps}
+    return Representation(network.encoder, vocabulary, options, network.noise.epsilon.item(), facts)

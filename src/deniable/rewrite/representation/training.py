@@ -1,0 +1,143 @@
+"""Training DPText: for the task, against whoever reads private attributes, through the noise (Beigi et al. 2019)."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from deniable.errors import InputError, bad_parameter, positive
+from deniable.learning.plain import PlainRun, batch_of
+from deniable.measure.labels import Codes
+from deniable.rewrite.representation.network import DPTextNetwork
+from deniable.rewrite.representation.noise import VARIANTS, Invalid, Variant
+from deniable.rewrite.tokens import PAD, Vocabulary
+
+_MOST = 100_000
+_CLIP = 1.0
+"""l2 norm to which a gradient is cut: noise of a large scale makes some very large."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What can be chosen of a training run.
+
+    Attributes:
+        variant: ``published``: epsilon is learned below a bound, with the sampler of the papers; ``fixed``: epsilon is
+            what it is before training, with Laplace noise; ``none``: no noise, the adversary only.
+        epsilon: the bound, or epsilon itself; nothing without noise.
+        invalid: of the published sampler, see `deniable.vectors.DPText`.
+        dimensions: n, of a representation.
+        embedded: size of a word's embedding.
+        hidden: units of the encoder and of every reader.
+        adversary: weight of the private attributes' losses against the encoder (alpha); 0 plays against nobody.
+        reconstruction: weight of the auto-encoder's loss, the text's words from its noisy vector.
+        epochs: passes over the records.
+        batch_size: records of a step.
+        learning_rate: of Adam.
+
+    Raises:
+        InputError: a value is outside its domain.
+    """
+
+    variant: Variant = "published"
+    epsilon: float = 1.0
+    invalid: Invalid = "redraw"
+    dimensions: int = 16
+    embedded: int = 32
+    hidden: int = 64
+    adversary: float = 1.0
+    reconstruction: float = 0.1
+    epochs: int = 30
+    batch_size: int = 64
+    learning_rate: float = 3e-3
+
+    def __post_init__(self) -> None:
+        if self.variant not in VARIANTS:
+            raise bad_parameter("training", "variant", f"one of {', '.join(VARIANTS)}", self.variant)
+        for name in ("epsilon", "learning_rate"):
+            positive("training", name, getattr(self, name))
+        for name in ("adversary", "reconstruction"):
+            if not 0 <= getattr(self, name) <= _MOST:
+                raise bad_parameter("training", name, f"a float from 0 to {_MOST}", getattr(self, name))
+        for name in ("dimensions", "embedded", "hidden", "epochs", "batch_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
+                raise bad_parameter("training", name, f"an int from 1 to {_MOST}", value)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Records:
+    """Texts with what is to be read from them, and what is not.
+
+    Attributes:
+        texts: k of them.
+        task: (k,) class of the task.
+        private: (k, T) class of each private attribute.
+
+    Raises:
+        InputError: there are no texts, or not as many classes as texts.
+    """
+
+    texts: Sequence[str]
+    task: Codes
+    private: Codes
+
+    def __post_init__(self) -> None:
+        if not len(self.texts):
+            raise InputError("Training needs at least 1 text. Got 0: give more rows.")
+        if self.task.shape != (len(self.texts),) or self.private.shape[:1] != self.task.shape or self.private.ndim != 2:  # noqa: PLR2004 - records by attributes
+            raise InputError(
+                f"{len(self.texts)} texts need as many classes of the task and rows of private attributes. Got arrays "
+                f"of shape {self.task.shape} and {self.private.shape}: give one of each per text."
+            )
+
+
+def padded(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+    """Return the words (k, L) of texts, and how many each has (k,); a text without any has one that means nothing."""
+    found = [vocabulary.numbers(text) or [PAD] for text in texts]
+    lengths = np.array([len(numbers) for numbers in found], dtype=np.int64)
+    tokens = np.full((len(found), lengths.max(initial=1)), PAD, dtype=np.int64)
+    for row, numbers in zip(tokens, found, strict=True):
+        row[: len(numbers)] = numbers
+    return torch.from_numpy(tokens), torch.from_numpy(lengths)
+
+
+def prepared(
+    network: DPTextNetwork, vocabulary: Vocabulary, records: Records, options: Options, key: bytes
+) -> PlainRun:
+    """Return a training run that has not begun.
+
+    Args:
+        network: trained in place.
+        vocabulary: of its words.
+        records: to learn from.
+        options: see `Options`.
+        key: 32 bytes; batches and noise follow from it.
+    """
+    tokens, lengths = padded(vocabulary, records.texts)
+    task, private = torch.from_numpy(records.task), torch.from_numpy(records.private)
+    count = len(records.texts)
+    steps = options.epochs * (count // min(options.batch_size, count))
+    device = next(network.parameters()).device
+
+    def loss(number: int, coins: torch.Generator) -> Tensor:
+        rows = batch_of(count, options.batch_size, number, key)
+        longest = int(lengths[rows].max())
+        words, within = tokens[rows, :longest].to(device), lengths[rows]
+        named, hidden, spoken = network(words, within, options.adversary, coins)
+        total = functional.cross_entropy(named, task[rows].to(device))
+        for at, logits in enumerate(hidden):
+            total = total + functional.cross_entropy(logits, private[rows, at].to(device))
+        return total + options.reconstruction * _unspoken(spoken, words, within.to(device))
+
+    return PlainRun(network, loss, steps, options.learning_rate, key, clip=_CLIP)
+
+
+def _unspoken(logits: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
+    """Return the mean surprise at the words (b, L) of texts of such lengths (b,), given logits (b, V) of words."""
+    surprise = -functional.log_softmax(logits, dim=1).gather(1, words)  # (b, L)
+    present = torch.arange(words.shape[1], device=words.device) < lengths.unsqueeze(1)
+    return (surprise * present).sum() / present.sum()

@@ -1,0 +1,146 @@
+"""One training of DPText, and everything that is measured of what it releases. Needs torch."""
+
+import numpy as np
+
+from deniable.auditing import audit, verify
+from deniable.measure.estimate import CONFIDENCE, Estimate, share
+from deniable.rewrite.attacks.bound import judged
+from deniable.rewrite.representation.attack import SAME, Known, fitted, law_of, places
+from deniable.rewrite.representation.model import fit_representation
+from deniable.rewrite.representation.noise import LOWER, UPPER
+from deniable.rewrite.representation.training import Options, Records
+from deniable.rewrite.tokens import Vocabulary
+from deniable.studies.representation.bench import Bench
+from deniable.studies.representation.plan import FIXED, NOISY, ZEROED, Cell
+from deniable.studies.representation.readers import Released, learned
+from deniable.studies.study import Data, derived
+from deniable.vectors.domains import Array
+
+_BOTH = (1 + CONFIDENCE) / 2
+"""Confidence of each of two attackers' intervals, so that that of the better one holds too."""
+_LEAST_COUNT = 2
+_FAR = 300
+"""Encodings among which the pair of an audit is looked for."""
+
+
+def measured(bench: Bench, cell: Cell) -> Data:
+    """Train one model, release the vectors of the other texts once, and return what is read from them."""
+    held = _released(bench, cell)
+    seed = derived(bench.seed, "classifier", cell.name) % 2**32
+    trees = bench.sizes.trees
+    task = learned(held, bench.known.task, bench.test.task, trees, seed)
+    city = learned(held, bench.known.city, bench.test.city, trees, seed, _BOTH)
+    return {
+        "way": cell.way,
+        "epsilon": cell.epsilon,
+        "adversary": cell.adversary,
+        "spent": held.model.epsilon if cell.way in NOISY else None,
+        "scale": held.law.scale,
+        "task": _told(task),
+        "city": _told(city),
+        "city, law known": _told(_by_law(bench, cell, held)),
+        **_noise(held),
+        **_identified(bench, cell, held),
+        **(_claims(bench, cell, held) if cell.way in NOISY else {}),
+    }
+
+
+def _told(found: Estimate) -> Data:
+    return {"value": found.value, "low": found.low, "high": found.high, "count": found.count}
+
+
+def _options(bench: Bench, cell: Cell) -> Options:
+    sizes = bench.sizes
+    return Options(
+        variant="none" if cell.way not in NOISY else "fixed" if cell.way == FIXED else "published",
+        epsilon=cell.epsilon or 1.0,
+        invalid="zero" if cell.way == ZEROED else "redraw",
+        dimensions=sizes.dimensions,
+        hidden=sizes.hidden,
+        adversary=sizes.adversary if cell.adversary else 0.0,
+        reconstruction=sizes.reconstruction,
+        epochs=sizes.epochs,
+    )
+
+
+def _released(bench: Bench, cell: Cell) -> Released:
+    """Return a trained model, and what it makes of the other texts."""
+    train = bench.train
+    vocabulary = Vocabulary.built(train.texts, least_count=_LEAST_COUNT)
+    records = Records(train.texts, train.task, train.city[:, None])
+    model = fit_representation(
+        records, vocabulary, _options(bench, cell), seed=derived(bench.seed, "training", cell.name)
+    )
+    clear, hidden = model.encode(bench.known.texts), model.encode(bench.test.texts)
+    mechanism = model.mechanism(derived(bench.seed, "noise", cell.name))
+    return Released(model, law_of(model), mechanism.release(clear), mechanism.release(hidden), clear, hidden)
+
+
+def _by_law(bench: Bench, cell: Cell, held: Released) -> Estimate:
+    """Return how often the city is named by the likelihood of other texts' encodings, the law of the noise known."""
+    rows = np.random.default_rng(derived(bench.seed, "width", cell.name)).permutation(len(held.clear))
+    own = rows[: bench.sizes.chosen]
+    attacker: Known = fitted(held.clear, bench.known.city, held.law, held.known[own], own.tolist())
+    return share(int((attacker.classes(held.test) == bench.test.city).sum()), len(bench.test.city), _BOTH)
+
+
+def _noise(held: Released) -> Data:
+    """Return what there is of negative noise, and of none at all."""
+    noise = held.test - np.clip(held.hidden, LOWER, UPPER)
+    return {"below": float((noise < 0).mean()), "unchanged": float((noise == 0).mean())}
+
+
+def _identified(bench: Bench, cell: Cell, held: Released) -> Data:
+    """Return how often the text behind a fresh release is found among all tested ones, and what that refutes.
+
+    And how often its city is named by who has a list of all tested texts, and nothing else of the one released.
+    """
+    candidates, first = np.unique(held.hidden, axis=0, return_index=True)
+    coins = np.random.default_rng(derived(bench.seed, "who", cell.name))
+    truths = coins.integers(len(first), size=bench.sizes.identified)
+    released = held.model.mechanism(derived(bench.seed, "noise of who", cell.name)).release(candidates[truths])
+    found = places(released, truths, candidates, held.law)
+    result = judged(int((found == 1).sum()), len(found), len(candidates), epsilon=held.model.epsilon)
+    cities = bench.test.city[first]
+    named = Known(candidates, cities, held.law, SAME).classes(released)
+    return {
+        "found": {**_told(result.found), "permitted": result.permitted if cell.way in NOISY else None},
+        "found, least": result.least,
+        "city, texts listed": _told(share(int((named == cities[truths]).sum()), len(truths))),
+        "candidates": len(candidates),
+    }
+
+
+def _claims(bench: Bench, cell: Cell, held: Released) -> Data:
+    """Return what is known of the claim: the law's own loss, and what samples say at two texts far apart."""
+    model = held.model
+    exact = verify(model.mechanism(), dimension=model.dimensions)
+    x, other = _farthest(held.hidden)
+    mechanism = model.mechanism(derived(bench.seed, "noise of audit", cell.name))
+    found = audit(
+        mechanism.release,
+        x,
+        other,
+        claim=model.epsilon,
+        samples=bench.sizes.audit_samples,
+        batched=True,
+        seed=derived(bench.seed, "audit", cell.name),
+    )
+    return {
+        "exact": {"status": exact.status, "epsilon": exact.epsilon},
+        "audit": {
+            "status": found.status,
+            "least": found.lower_bound,
+            "detectable": found.detectable,
+            "method": found.method,
+            "apart": float(np.abs(x - other).sum()),
+        },
+    }
+
+
+def _farthest(encodings: Array) -> tuple[Array, Array]:
+    """Return two encodings that are farthest apart in l1, of those farthest from the middle."""
+    far = np.abs(encodings - encodings.mean(axis=0)).sum(axis=1).argsort()[-_FAR:]
+    apart = np.abs(encodings[far, None] - encodings[far]).sum(axis=2)
+    one, other = np.unravel_index(int(apart.argmax()), apart.shape)
+    return encodings[far[one]], encodings[far[other]]

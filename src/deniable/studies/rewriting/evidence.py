@@ -1,0 +1,151 @@
+"""Evidence for and against the claims on a real encoder: sensitivities, audits, and what an attacker can learn."""
+
+import numpy as np
+
+from deniable.measure.estimate import clustered_share, share
+from deniable.rewrite.attacks.candidates import distinct, proposals, recalled
+from deniable.rewrite.attacks.inversion import fit_inverter, inverted
+from deniable.rewrite.attacks.ranking import nearest, order_of
+from deniable.rewrite.audits import Seen, audit_pair, clipped_vectors, farthest, uncovered
+from deniable.rewrite.methods import VectorMethod
+from deniable.rewrite.model import Rewriter
+from deniable.studies.rewriting.bench import Array, Bench
+from deniable.studies.rewriting.measuring import told
+from deniable.studies.rewriting.plan import PUBLISHED
+from deniable.studies.study import Data
+from deniable.vectors import ADePT
+from deniable.verdict import Verdict
+
+CONFIDENCE = 0.999
+"""Of audits, as in the zoo."""
+_PAIRS = 2_000
+"""Texts among which the median distance is taken."""
+
+
+def vectors_of(bench: Bench, name: str, epsilon: float, *parts: object, model: Rewriter | None = None) -> VectorMethod:
+    """Return a method that releases vectors."""
+    method = bench.method(name, epsilon, *parts, model=model)
+    if not isinstance(method, VectorMethod):
+        raise TypeError(name)
+    return method
+
+
+def distances(bench: Bench, name: str) -> Data:
+    """Return how far apart the corpus lies under one method, beside the sensitivity that its noise is for."""
+    method = vectors_of(bench, name, bench.sizes.audited)
+    points = clipped_vectors(method, bench.candidates)
+    return {"method": name, **_apart(method, points, bench.candidates, bench.seed("pairs"))}
+
+
+def _apart(method: VectorMethod, points: Array, texts: list[str], seed: int) -> Data:
+    mechanism, order = method.mechanism, order_of(method.mechanism)
+    counted, worst = uncovered(mechanism, points), farthest(mechanism, points)
+    some = np.random.default_rng(seed).integers(len(points), size=(2, _PAIRS))
+    apart = np.linalg.norm(points[some[0]] - points[some[1]], ord=order, axis=1)
+    return {
+        "n": points.shape[1],
+        "norm": f"l{order}",
+        "claimed": worst.claimed,
+        "pairs": counted.pairs,
+        "beyond": counted.beyond,
+        "share": counted.share,
+        "ratio": worst.ratio,
+        "median ratio": float(np.median(apart)) / worst.claimed,
+        "loss": worst.loss,
+        "one": texts[worst.one],
+        "other": texts[worst.other],
+    }
+
+
+def audited(bench: Bench, name: str, seen: Seen) -> Data:
+    """Return the verdict of an audit on the two texts of the corpus that a method protects least."""
+    method = vectors_of(bench, name, bench.sizes.audited, "audit", seen)
+    worst = farthest(method.mechanism, clipped_vectors(method, bench.candidates))
+    pair = bench.candidates[worst.one], bench.candidates[worst.other]
+    seed = bench.seed("audit", name, seen)
+    verdict = audit_pair(method, *pair, seen=seen, samples=bench.sizes.samples, confidence=CONFIDENCE, seed=seed)
+    return {"method": name, "seen": seen, "loss": worst.loss, **_said(verdict)}
+
+
+def _said(verdict: Verdict) -> Data:
+    return {
+        "claim": verdict.claim,
+        "status": verdict.status,
+        "bound": verdict.lower_bound,
+        "detectable": verdict.detectable,
+        "samples": verdict.samples,
+    }
+
+
+def grown(bench: Bench, latent: int) -> Data:
+    """Return distances and an audit of published ADePT behind an encoder of another dimension."""
+    model = bench.model if latent == bench.sizes.latent else bench.trained(latent)
+    method = vectors_of(bench, PUBLISHED, bench.sizes.audited, "grown", latent, model=model)
+    texts = distinct(bench.candidates, model.vocabulary)
+    points = clipped_vectors(method, texts)
+    found = _apart(method, points, texts, bench.seed("pairs"))
+    exact = ADePT(epsilon=bench.sizes.audited, radius=model.radius).exact(latent)  # under no public seed
+    verdict = audit_pair(
+        method,
+        found["one"],
+        found["other"],
+        seen="likelihood",
+        samples=bench.sizes.samples,
+        confidence=CONFIDENCE,
+        seed=bench.seed("audit", "grown", latent),
+    )
+    return {**found, "exact": exact.lower, **_said(verdict)}
+
+
+def proposed(bench: Bench, name: str) -> Data:
+    """Return how the attack of Habernal 2021, Appendix C, fares at every epsilon.
+
+    The attacker has the corpus but for the test texts, and a language model of it; the released vectors are those of
+    test texts that the corpus does not hold.
+    """
+    sizes, model = bench.sizes, bench.model
+    corpus = distinct([*bench.train.texts, *bench.dev.texts], model.vocabulary)
+    truths = distinct([*corpus, *bench.test.texts], model.vocabulary)[len(corpus) :]
+    seed = bench.seed("proposals")
+    guesses = [*corpus, *proposals(corpus, model.vocabulary, sizes.proposals, most=model.limit, seed=seed)]
+    held = {tuple(model.vocabulary.numbers(text)) for text in guesses}
+    reached = sum(tuple(model.vocabulary.numbers(text)) in held for text in truths)
+    blind = np.random.default_rng(bench.seed("blind")).integers(len(guesses), size=len(truths))
+    points = []
+    for epsilon in sizes.epsilons:
+        method = vectors_of(bench, name, epsilon, "proposals")
+        order = order_of(method.mechanism)
+        named = nearest(method.release(truths), clipped_vectors(method, guesses), order)
+        kept, counts, same = recalled(truths, [guesses[row] for row in named.tolist()])
+        points.append(
+            {
+                "epsilon": epsilon,
+                "exact": told(share(same, len(truths))),
+                "tokens": told(clustered_share(kept, counts)),
+            }
+        )
+    kept, counts, _ = recalled(truths, [guesses[row] for row in blind.tolist()])
+    return {
+        "method": name,
+        "texts": len(truths),
+        "guesses": len(guesses),
+        "reached": told(share(reached, len(truths))),
+        "blind": told(clustered_share(kept, counts)),
+        "points": points,
+    }
+
+
+def learned(bench: Bench, name: str, epsilon: float) -> Data:
+    """Return what a decoder trained on releases of the training texts reads in those of the test texts."""
+    method = vectors_of(bench, name, epsilon, "inversion")
+    attacker = fit_inverter(
+        method, bench.train.texts, epochs=bench.sizes.inverting, seed=bench.seed("inverter", name, epsilon)
+    )
+    read = inverted(attacker, bench.test.texts)
+    plain = recalled(bench.test.texts, method.rewrite(bench.test.texts))
+    return {
+        "method": name,
+        "epsilon": epsilon,
+        **{measure: told(found) for measure, found in read.items()},
+        "public decoder": told(clustered_share(*plain[:2])),
+    }

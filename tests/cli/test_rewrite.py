@@ -1,0 +1,213 @@
+"""``deniable rewrite``: good runs, warnings, and everything that it refuses."""
+
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deniable.rewrite.methods import METHODS, WITH_DELTA
+from deniable.rewrite.model import packed
+from tests.rewrite.untrained import untrained
+
+TABLE = 'id,text,note\r\n1,"Show me, all",007\r\n2,,"x ""y"""\r\n3,from zork to 🙂,\r\n'
+MODEL = packed(untrained())
+
+
+@pytest.fixture
+def rewrite(call, place):
+    """Return a function that rewrites in.csv to out.csv with the model, unless told otherwise."""
+    (place / "model.pt").write_bytes(MODEL)
+    (place / "in.csv").write_bytes(TABLE.encode())
+
+    def rewriting(
+        *options, source="in.csv", output="out.csv", epsilon="5", method="adept-true", model="model.pt", **more
+    ):
+        basic = [source, "--model", model, "--method", method, "--epsilon", epsilon, "--output", output]
+        return call("rewrite", *basic, *options, **more)
+
+    return rewriting
+
+
+def rows(data):
+    return list(csv.reader(io.StringIO(data.decode(), newline="")))
+
+
+def written(place, name="out.csv"):
+    return json.loads((place / f"{name}.certificate.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method(rewrite, place, name):
+    """Every method rewrites a table, and writes its certificate; a refuted one warns and exits with 0 all the same."""
+    result = rewrite(*(("--delta", "1e-5") if name in WITH_DELTA else ()), method=name)
+    assert result.code == 0
+    assert result.out == b""
+    before, after = rows(TABLE.encode()), rows((place / "out.csv").read_bytes())
+    assert [[row[0], row[2]] for row in after] == [[row[0], row[2]] for row in before]
+    certificate = written(place)
+    assert certificate["method"]["name"] == name
+    assert (certificate["records"], certificate["texts"]) == (3, 3)
+    warned = result.err.startswith(f"warning: the guarantee of {name} is refuted: ")
+    assert warned == (not certificate["private"]) == (name in {"adept", "dptext"})
+    assert f"3 records, 3 texts, by {name}\n" in result.err
+    assert result.err.endswith("wrote out.csv and out.csv.certificate.json\n")
+
+
+def test_noise_is_fresh_without_a_seed(rewrite, place):
+    """Two runs differ; two with one public seed do not, and say that they are not private."""
+    (place / "in.csv").write_text("text\n" + "show me\n" * 40)
+    outputs = []
+    for number, options in enumerate([(), (), ("--seed", "1"), ("--seed", "1"), ("--seed", "-2")]):
+        result = rewrite(*options, output=f"{number}.csv")
+        assert result.code == 0
+        assert ("warning: the guarantee of adept-true is refuted: not private: public seed" in result.err) == bool(
+            options
+        )
+        assert written(place, f"{number}.csv")["private"] is not bool(options)
+        outputs.append((place / f"{number}.csv").read_bytes())
+    assert len({*outputs}) == 4
+    assert outputs[2] == outputs[3]
+
+
+def test_most(rewrite, place):
+    """The bound on the tokens of a new text reaches method and output."""
+    assert rewrite("--most", "2", method="tokens-mixed").code == 0
+    assert written(place)["method"]["draws"] == 2
+    assert all(
+        len(row[1].replace(",", " ,").replace("?", " ?").split()) <= 2 for row in rows((place / "out.csv").read_bytes())
+    )
+
+
+def test_columns(rewrite, place):
+    """Several columns are rewritten, and the certificate adds up what a row spends."""
+    assert rewrite("-c", "text", "--column", "note").code == 0
+    assert written(place)["row"] == {"texts": 2, "epsilon": 10.0}
+    assert written(place)["texts"] == 6
+    assert written(place)["not_protected"][1] == "the columns copied unchanged: 'id'"
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "txt", "parquet"])
+def test_pipes(rewrite, place, kind):
+    """Between pipes the format is named, the table goes to standard output, the certificate to a file."""
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"text": ["show", None]}), sink)
+    data = {
+        "csv": b"text,a\nshow,1\n",
+        "tsv": b"a\ttext\n1\tshow\n",
+        "jsonl": b'{"text":"show"}\n',
+        "txt": b"show\n",
+        "parquet": sink.getvalue(),
+    }[kind]
+    result = rewrite("--format", kind, "--certificate", "c.json", source="-", output="-", stdin=data)
+    assert result.code == 0
+    if kind == "parquet":
+        assert [text is None for text in pq.read_table(io.BytesIO(result.out)).column("text").to_pylist()] == [
+            False,
+            True,
+        ]
+    else:
+        assert len(result.out.splitlines()) == len(data.splitlines())
+    assert json.loads((place / "c.json").read_text("utf-8"))["texts"] == 1
+
+
+def test_encoding_and_delimiter(rewrite, place):
+    """The output has the input's encoding and delimiter."""
+    (place / "in.csv").write_bytes("text;é\nshow;ü\n".encode("cp1252"))
+    assert rewrite("--encoding", "cp1252", "--delimiter", ";").code == 0
+    header, row = (place / "out.csv").read_bytes().decode("cp1252").splitlines()
+    assert header == "text;é"
+    assert row.endswith(";ü")
+
+
+def test_force(rewrite, place):
+    """With --force outputs are overwritten."""
+    (place / "out.csv").write_text("old")
+    assert rewrite("--force").code == 0
+    assert "old" not in (place / "out.csv").read_text()
+
+
+WRONG = [
+    ({"method": "adept-gausian"}, (), "Unknown method 'adept-gausian'. Did you mean 'adept-gaussian'?"),
+    ({"method": "magic"}, (), "Unknown method 'magic'. Known: adept, adept-l1, adept-true, adept-gaussian, dptext, "),
+    ({"method": "adept-gaussian"}, (), "needs a delta: give one in (0, 1), for example 1e-5."),
+    ({"method": "adept-gaussian"}, ("--delta", "0"), "The 'delta' parameter of Gaussian must be a float in "),
+    ({"method": "adept-gaussian"}, ("--delta", "1"), "The 'delta' parameter of Gaussian must be a float in "),
+    ({"method": "tokens"}, ("--delta", "1e-5"), "The method 'tokens' has no delta: leave it out, or choose "),
+    ({}, ("--most", "3"), "The method 'adept-true' draws no tokens: leave their number out, or choose tokens or "),
+    ({"method": "tokens"}, ("--most", "13"), "The 'most' parameter of tokens must be an int from 1 to 12"),
+    ({"method": "tokens"}, ("--most", "0"), "The 'most' parameter of tokens must be an int from 1 to 12"),
+    ({"epsilon": "0"}, (), "The 'epsilon' parameter of adept-true must be a float in (0, inf). Got 0.0."),
+    ({"epsilon": "-1"}, (), "The 'epsilon' parameter of adept-true must be a float in (0, inf). Got -1.0."),
+    ({"epsilon": "nan"}, (), "The 'epsilon' parameter of adept-true must be a float in (0, inf). Got nan."),
+    ({"epsilon": "much"}, (), "Invalid value for '--epsilon'"),
+    ({"epsilon": "1e-300", "method": "tokens"}, (), "is below what 62 bits can tell: choose a larger one."),
+    ({"epsilon": "1e300"}, (), "cannot make noise of scale 5.65685e-300; choose "),
+    ({"model": "none.pt"}, (), "There is no model 'none.pt': name the file that deniable train wrote."),
+    ({"model": "in.csv"}, (), "'in.csv' is no model: File is not a zip file. Name the file that deniable train wrote."),
+    ({"source": "none.csv"}, (), "The input 'none.csv' is not a file: give the path of one, or - for a pipe."),
+    ({}, ("--column", "body"), "in.csv has no column 'body'. Its columns: 'id', 'text', 'note'."),
+    ({"output": "out.jsonl"}, (), "The output has the input's format, csv. Got 'out.jsonl': change its ending, or "),
+    ({"output": "in.csv"}, ("--force",), "The output 'in.csv' is the input itself: choose another name."),
+    ({"output": "in.csv"}, (), "The output 'in.csv' exists: choose another name, or overwrite it with --force."),
+    ({"output": "model.pt"}, ("--force", "--format", "csv"), "would overwrite what is read: choose another name."),
+    ({}, ("--force", "--certificate", "model.pt"), "'model.pt' would overwrite what is read: choose another name."),
+    ({}, ("--certificate", "out.csv"), "The output and the certificate are one file, 'out.csv': name another."),
+    ({}, ("--certificate", "-"), "The certificate must be a file: name one with --certificate FILE."),
+    ({"output": "-"}, (), "With --output - the certificate needs a place: name one with --certificate FILE."),
+    ({"output": "none/out.csv"}, (), "The folder of the output 'none/out.csv' does not exist: create 'none' first."),
+    ({}, ("--format", "xml"), "Unknown format 'xml'. Known: csv, tsv, jsonl, parquet, txt."),
+    ({}, ("--delimiter", ";;"), "The delimiter must be one character, no quote or line end. Got ';;'."),
+    ({}, ("--encoding", "klingon"), "Unknown encoding 'klingon': try utf-8, utf-16, cp1252 or latin-1."),
+    ({}, ("--seed", "x"), "Invalid value for '--seed'"),
+]
+
+
+@pytest.mark.parametrize(("given", "options", "message"), WRONG, ids=lambda value: str(value)[:40])
+def test_refusals(rewrite, refused, given, options, message):
+    """What cannot be done is told in one line, with exit code 2, and nothing is written."""
+    refused.given()
+    assert message in refused(rewrite(*options, **given))
+
+
+def test_long_texts(rewrite, refused):
+    """A text longer than the model takes is refused with its row; neither output appears."""
+    refused.given(in__csv="text\nshow\n" + "to " * 13 + "\n")
+    assert refused(rewrite()) == (
+        "Row 2 of in.csv has 13 tokens in 'text', and the model takes 12: shorten it, split it, or leave it out."
+    )
+
+
+@pytest.mark.parametrize("kind", ["images", "texts", "damaged"])
+def test_models_of_another_kind(rewrite, refused, kind):
+    """A model of images or a classifier of texts is no model that rewrites, and damage is noticed."""
+    if kind == "damaged":
+        at = len(MODEL) // 2
+        refused.given(other__pt=MODEL[:at] + bytes(byte ^ 255 for byte in MODEL[at : at + 8]) + MODEL[at + 8 :])
+        expected = "is "
+    else:
+        import torch
+
+        held = io.BytesIO()
+        torch.save({"format": {"images": "deniable-model/2", "texts": "deniable-text-model/1"}[kind]}, held)
+        refused.given(other__pt=held.getvalue())
+        expected = f"'other.pt' is a model of {kind}, not of"
+    assert expected in refused(rewrite(model="other.pt"))
+
+
+def test_the_training_is_told(rewrite, place):
+    """What the model was trained on stands in the certificate and on the terminal, as a leak of its own."""
+    result = rewrite()
+    [line] = [line for line in written(place)["not_protected"] if "trained on" in line]
+    assert "4,478 texts" in line
+    assert line in result.err
+
+
+def test_help(call):
+    """The help names every method, and says which are refuted."""
+    result = call("rewrite", "--help")
+    assert result.code == 0
+    assert all(name in result.text for name in METHODS)
+    assert "Refuted, for comparison: adept and dptext" in " ".join(result.text.split())

@@ -1,0 +1,334 @@
+"""What every rewriting method keeps: its guarantee, its records, and its noise."""
+
+import dataclasses
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import deniable as dn
+from deniable.rewrite.methods import METHODS, WITH_DELTA, WITH_MOST, check_options
+from deniable.rewrite.methods.law import TOTAL, chances
+from deniable.rewrite.tokens import END, START, UNKNOWN, split
+from deniable.vectors import VECTOR_MECHANISMS
+from tests.rewrite.untrained import TEXTS, WORDS, untrained
+
+MODEL = untrained()
+VECTOR = [name for name in METHODS if name not in WITH_MOST]
+STANDING = {
+    "adept": "refuted",
+    "adept-l1": "proved",
+    "adept-true": "proved",
+    "adept-gaussian": "proved",
+    "dptext": "refuted",
+    "dptext-fixed": "proved",
+    "tokens": "proved",
+    "tokens-mixed": "proved",
+}
+
+
+def build(name, model=MODEL, epsilon=5.0, **options):
+    """Return a method, with a delta where it needs one."""
+    delta = {"delta": 1e-5} if name in WITH_DELTA else {}
+    return METHODS[name](model, epsilon=epsilon, **delta, **options)
+
+
+def broken(value):
+    """Return a model whose weights are all one value."""
+    model = untrained()
+    with torch.no_grad():
+        for weights in model.network.parameters():
+            weights.fill_(value)
+    return model
+
+
+@pytest.mark.parametrize("name", METHODS)
+class TestEveryMethod:
+    """The contract of `Method`."""
+
+    def test_what_it_says_of_itself(self, name):
+        """Name, claim, standing and the verdict belong together; parameters are JSON."""
+        method = build(name)
+        assert method.name == name
+        assert method.model is MODEL
+        assert method.guarantee.epsilon == 5.0
+        assert method.guarantee.standing == method.verify().status == STANDING[name]
+        assert method.verify().claim == 5.0
+        assert isinstance(method.guarantee, dn.ApproxDP if name in WITH_DELTA else dn.PureDP)
+        assert json.loads(json.dumps(method.parameters))["epsilon"] == 5.0
+        assert method.arithmetic
+        assert method.seed is None
+
+    def test_no_record_is_lost(self, name):
+        """Every text gets a text of the vocabulary's tokens, at most as long as the limit; odd and empty ones too."""
+        found = build(name).rewrite(TEXTS)
+        assert len(found) == len(TEXTS)
+        for text in found:
+            assert len(split(text.replace("[unknown]", "zork"))) <= MODEL.limit
+            assert set(split(text.replace("[unknown]", "zork"))) <= {*WORDS, "zork"}
+        assert build(name).rewrite([]) == []
+
+    def test_an_empty_text_does_not_stay_empty(self, name):
+        """What becomes of an empty text is drawn like any other text."""
+        assert any(build(name, epsilon=1.0).rewrite([""] * 20))
+
+    def test_noise_is_fresh(self, name):
+        """Equal texts in one call, and two calls, differ."""
+        method = build(name, epsilon=0.5)
+        first, second = (method.rewrite(["show me all"] * 30) for _ in range(2))
+        assert len({*first}) > 1
+        assert first != second
+
+    def test_a_seed_repeats_and_refutes(self, name):
+        """Under a public seed draws are repeatable, go on from call to call, and nothing is claimed."""
+        one, other = (build(name, seed=7) for _ in range(2))
+        first = one.rewrite(TEXTS * 3)
+        assert first == other.rewrite(TEXTS * 3)
+        assert one.rewrite(TEXTS * 3) != first
+        assert build(name, seed=8).rewrite(TEXTS * 3) != first
+        assert one.seed == 7
+        assert one.guarantee.standing == one.verify().status == "refuted"
+        assert "not private: public seed" in one.guarantee.source
+        assert one.verify().lower_bound == math.inf
+
+    def test_texts_that_are_too_long(self, name):
+        """A text beyond the limit is refused before anything is released."""
+        with pytest.raises(dn.InputError, match="13 tokens"):
+            build(name).rewrite(["show", "to " * 13])
+
+    @pytest.mark.parametrize("value", [math.nan, math.inf])
+    def test_a_model_that_fails(self, name, value):
+        """Where the model's numbers are not finite nothing is released."""
+        with pytest.raises(dn.InputError, match=r"gives text 1 .* not finite: nothing is released"):
+            build(name, broken(value)).rewrite(["show me"])
+
+    @pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, math.inf, "3", None])
+    def test_bad_epsilon(self, name, epsilon):
+        """Epsilon is a positive number."""
+        with pytest.raises(dn.InputError, match="'epsilon'"):
+            build(name, epsilon=epsilon)
+
+    def test_bad_seed(self, name):
+        """A seed is an int."""
+        with pytest.raises(dn.InputError, match="'seed' parameter must be an int"):
+            build(name, seed=1.5)
+
+
+class TestVectorMethods:
+    """Those that release a vector."""
+
+    @pytest.mark.parametrize("name", VECTOR)
+    def test_the_mechanism_is_that_of_the_registry(self, name):
+        """A method's mechanism has the kind, claim and scale of the vector mechanism of its name."""
+        method = build(name)
+        delta = {"delta": 1e-5} if name in WITH_DELTA else {}
+        bound = 3 / math.sqrt(8)
+        own = {"lower": -bound, "upper": bound} if name.startswith("dptext") else {"radius": 1.0}
+        known = VECTOR_MECHANISMS[name](epsilon=5.0, **delta, **own)
+        assert type(method.mechanism) is type(known)
+        assert method.guarantee == known.guarantee
+        assert method.mechanism.domain == known.domain
+        assert method.parameters["scale"] == method.mechanism.scale(8) == known.scale(8)
+
+    @pytest.mark.parametrize("name", VECTOR)
+    def test_the_radius_is_the_model_s(self, name):
+        """Twice the radius of the model's training is twice the noise."""
+        wide = build(name, untrained(radius=2.0))
+        assert wide.parameters["scale"] == pytest.approx(2 * build(name).parameters["scale"], rel=1e-6)
+
+    @pytest.mark.parametrize("name", VECTOR)
+    def test_rewriting_is_decoding_what_is_released(self, name):
+        """The new texts are a function of the released vectors alone."""
+        vectors = build(name, seed=3).release(TEXTS)
+        assert vectors.shape == (len(TEXTS), 8)
+        method = build(name, seed=3)
+        assert method.rewrite(TEXTS) == method.decode(vectors)
+        assert method.release([]).shape == (0, 8)
+
+    @pytest.mark.parametrize("name", VECTOR)
+    def test_no_encoder_gets_around_the_clip(self, name):
+        """Vectors of any size and direction are released as points of the bounded set, with noise of its scale."""
+        hostile = untrained()
+        huge = np.array([[1e300] * 8, [-1e300] * 8, [0.0] * 8])
+
+        class Hostile:
+            network, vocabulary, limit, radius, latent = hostile.network, hostile.vocabulary, 12, 1.0, 8
+            decode = hostile.decode
+
+            def encode(self, texts):
+                return huge[: len(texts)]
+
+        method = build(name, Hostile(), epsilon=1e4)
+        released = method.release(["a", "b", "c"])
+        inside = method.mechanism.domain.clip(method.encoded(["a", "b", "c"]))
+        assert np.abs(inside).max() <= method.mechanism.domain.reach
+        assert np.abs(released - inside).max() <= 60 * method.parameters["scale"]
+        assert len(method.decode(released)) == 3
+
+    def test_the_l1_ball_is_stretched_back(self):
+        """After an l1 clip a vector of no special direction is decoded at about the length of the training's ball."""
+        wide = untrained(latent=500)
+        method = build("adept-l1", wide)
+        clipped = method.mechanism.domain.clip(np.random.default_rng(0).normal(size=(50, 500))) * method.stretch
+        np.testing.assert_allclose(np.linalg.norm(clipped, axis=1), 1.0, rtol=0.1)
+        assert build("adept-l1", untrained(latent=1)).stretch == 1.0
+        assert build("adept-true").stretch == 1.0
+
+    def test_without_much_noise_the_text_is_the_model_s_own(self):
+        """At a very large epsilon a proved method rewrites as the auto-encoder itself reconstructs."""
+        model = untrained(sharp=3.0)
+        ball = dn.L2Ball(1.0)
+        own = model.decode(ball.clip(model.encode(TEXTS)))
+        for name in ("adept-true", "adept-gaussian"):
+            found = build(name, model, epsilon=1e4 if name == "adept-true" else 1e7).rewrite(TEXTS)
+            assert sum(one == other for one, other in zip(found, own, strict=True)) >= len(own) - 1
+
+
+class TestTokens:
+    """Those that draw one token at a time."""
+
+    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    @pytest.mark.parametrize("epsilon", [0.5, 4.0, 30.0])
+    def test_whole_texts_keep_epsilon(self, name, epsilon):
+        """Over all texts that can come out, of every length, no two private texts lose more than epsilon in all.
+
+        The network's weights are blown up, so that its logits lie far apart and the loss is not lost in noise.
+        """
+        model = untrained(["show", "me"], limit=3, sharp=40.0)
+        method = build(name, model, epsilon=epsilon)
+        laws = [whole_law(method, text) for text in ("", "show", "me me", "show me show", "zork")]
+        for law in laws:
+            assert sum(law.values()) == pytest.approx(1.0, abs=1e-9)
+            assert len(law) == 1 + 2 + 4 + 8
+        lost = max(math.log(one[text] / other[text]) for one, other in itertools.permutations(laws, 2) for text in one)
+        assert lost <= epsilon * (1 + 1e-12)
+        assert lost > 0.2 * epsilon
+
+    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    def test_draws_follow_the_law(self, name):
+        """Texts come out as often as the law of whole texts says, within what 6,000 draws show."""
+        model = untrained(["show", "me"], limit=2, sharp=20.0)
+        method = build(name, model, epsilon=4.0, seed=1)
+        count, law = 6000, whole_law(method, "show me")
+        found = method.rewrite(["show me"] * count)
+        for row, chance in law.items():
+            text = model.vocabulary.text(row)
+            deviation = math.sqrt(count * chance * (1 - chance))
+            assert abs(found.count(text) - count * chance) <= 5.5 * deviation + 1
+
+    def test_fewer_draws_get_more_each(self):
+        """A public bound on the length shares epsilon among fewer draws, and no text is longer."""
+        method = build("tokens", most=3)
+        assert method.parameters["draws"] == 3
+        assert method.law.epsilon == pytest.approx(5 / 3)
+        assert build("tokens").law.epsilon == pytest.approx(5 / 12)
+        assert max(len(split(text)) for text in method.rewrite(TEXTS * 5)) <= 3
+
+    @pytest.mark.parametrize("most", [0, -1, 13, 2.0, True])
+    def test_bad_most(self, most):
+        """The bound is an int up to the model's limit."""
+        with pytest.raises(dn.InputError, match="'most' parameter of tokens must be an int from 1 to 12"):
+            build("tokens", most=most)
+
+    def test_bad_kind(self):
+        """Laws have names."""
+        with pytest.raises(dn.InputError, match="'kind' parameter of tokens must be 'exponential' or 'mixed'"):
+            build("tokens", kind="published")
+
+    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 77.7, 1e3, 1e5])
+    @pytest.mark.parametrize("limit", [1, 7, 12])
+    def test_the_whole_is_not_more_than_epsilon(self, name, epsilon, limit):
+        """The loss of all draws together is at most the claim, and close to it where 62 bits can tell."""
+        verdict = build(name, untrained(limit=limit), epsilon=epsilon).verify()
+        assert verdict.status == "proved"
+        assert verdict.epsilon <= epsilon
+        if epsilon / limit < 20:
+            assert verdict.epsilon >= epsilon * (1 - 1e-6)
+
+    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    def test_special_tokens_are_never_drawn(self, name):
+        """Only words of the vocabulary come out, for any logits."""
+        texts = build(name, untrained(sharp=30.0), epsilon=0.1).rewrite(["zork zork"] * 50)
+        assert not any(mark in text for text in texts for mark in ("[unknown]", "<"))
+
+    def test_other_logits_of_a_model_that_fails(self):
+        """Special tokens may have logits that are not finite; words may not."""
+        model = untrained()
+        with torch.no_grad():
+            model.network.bias[START] = -math.inf
+        assert len(build("tokens", model).rewrite(["show"])) == 1
+        with torch.no_grad():
+            model.network.bias[UNKNOWN + 1] = -math.inf
+        with pytest.raises(dn.InputError, match="logits that are not finite"):
+            build("tokens", model).rewrite(["show"])
+
+
+class TestOptions:
+    """Which methods take which options, before a model is read."""
+
+    def test_good_options(self):
+        """What was given comes back."""
+        assert check_options("adept") == {}
+        assert check_options("adept-gaussian", delta=1e-5) == {"delta": 1e-5}
+        assert check_options("tokens", most=4) == {"most": 4}
+
+    @pytest.mark.parametrize(
+        ("name", "options", "message"),
+        [
+            ("adept-gaussian", {}, "needs a delta"),
+            ("adept", {"delta": 1e-5}, "has no delta: leave it out, or choose adept-gaussian"),
+            ("tokens", {"delta": 1e-5}, "has no delta"),
+            ("dptext", {"most": 3}, "draws no tokens: .* or choose tokens or tokens-mixed"),
+        ],
+    )
+    def test_bad_options(self, name, options, message):
+        """An option that a method lacks, or does not take, is refused by name."""
+        with pytest.raises(dn.InputError, match=message):
+            check_options(name, **options)
+
+    @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan])
+    def test_bad_delta(self, delta):
+        """Delta is in (0, 1)."""
+        with pytest.raises(dn.InputError, match="'delta'"):
+            METHODS["adept-gaussian"](MODEL, epsilon=1.0, delta=delta)
+
+    @pytest.mark.parametrize("radius", [0.0, -1.0, math.nan])
+    def test_bad_radius(self, radius):
+        """A model whose ball has no positive radius is refused."""
+
+        @dataclasses.dataclass
+        class Flat:
+            latent: int = 8
+            limit: int = 12
+            radius: float = 1.0
+
+        with pytest.raises(dn.InputError, match="'radius'"):
+            METHODS["adept-true"](Flat(radius=radius), epsilon=1.0)
+
+
+@torch.inference_mode()
+def whole_law(method, text):
+    """Return the probability of every row of tokens that can come out for a text, from the chances of each draw."""
+    network = method.model.network
+    given = torch.from_numpy(method.model.encode([text]).astype(np.float32))
+    found = {}
+
+    def go_on(row, chance, previous, state):
+        if len(row) == method.draws:
+            found[row] = chance
+            return
+        logits, state = network.step(torch.tensor([previous]), given, state)
+        kept = [END, *range(UNKNOWN + 1, logits.shape[1])]
+        counts = chances(method.law.weights(logits[:, kept].numpy().astype(np.float64)))[0]
+        for token, count in zip(kept, counts, strict=True):
+            if token == END:
+                found[row] = chance * (count / TOTAL)
+            else:
+                go_on((*row, token), chance * (count / TOTAL), token, state)
+
+    go_on((), 1.0, START, network.begin(given))
+    return found

@@ -1,0 +1,123 @@
+"""Training: what it learns, the game against private attributes, and runs that go on."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from torch.nn import functional
+
+from deniable.errors import InputError
+from deniable.learning.loop import Checkpoint
+from deniable.learning.plain import PlainRun
+from deniable.rewrite.representation.network import Architecture, DPTextNetwork
+from deniable.rewrite.representation.training import Options, Records, padded
+from tests.rewrite.representation.toy import CITY, TASK, TEXTS, VOCABULARY, fitted
+
+ABOUT = Architecture(words=len(VOCABULARY), dimensions=4, embedded=5, hidden=7, classes=3, attributes=(2,))
+
+
+@pytest.fixture
+def network():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return DPTextNetwork(ABOUT, "none", 1.0, "redraw")
+
+
+def named(model, codes):
+    """Return how often a class is named from the encodings that a regression was fitted on."""
+    encodings = model.encode(TEXTS)
+    return (LogisticRegression(max_iter=500).fit(encodings, codes).predict(encodings) == codes).mean()
+
+
+def test_encodings_lie_in_the_box(network):
+    """All coordinates lie between -1 and 1, and texts beside them in a batch change nothing."""
+    tokens, lengths = padded(VOCABULARY, [*TEXTS[:20], "flights", " ".join(["please"] * 40)])
+    with torch.no_grad():
+        found = network.encoder(tokens, lengths)
+        alone = network.encoder(*padded(VOCABULARY, ["flights"]))
+    assert found.shape == (22, 4)
+    assert found.abs().max() <= 1
+    torch.testing.assert_close(found[20:21], alone)
+
+
+@pytest.mark.parametrize("adversary", [0.0, 0.5, 2.0])
+def test_the_game(network, adversary):
+    """The private reader's loss trains the reader as it is, and the encoder against it, by the adversary's weight."""
+    tokens, lengths = padded(VOCABULARY, TEXTS[:30])
+    goal, coins = torch.from_numpy(CITY[:30]), torch.Generator()
+
+    def gradients(logits):
+        weights = [network.encoder.output.weight, network.attributes[0].layers[0].weight]
+        return torch.autograd.grad(functional.cross_entropy(logits, goal), weights)
+
+    _, (hidden,), _ = network(tokens, lengths, adversary, coins)
+    encoder, reader = gradients(hidden)
+    plain = network.attributes[0](network.encoder(tokens, lengths), torch.zeros(()))
+    wanted, own = gradients(plain)
+    torch.testing.assert_close(encoder, -adversary * wanted, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(reader, own, rtol=1e-4, atol=1e-6)
+
+
+def test_it_learns_the_task_and_hides_the_attribute():
+    """Encodings tell the task; the city they tell without the adversary, and less of it with one."""
+    plain = fitted(adversary=0.0, reconstruction=5.0, epochs=25)
+    game = fitted(adversary=2.0, reconstruction=0.0)
+    assert min(named(plain, TASK), named(game, TASK)) > 0.95
+    assert named(plain, CITY) > 0.95
+    assert named(game, CITY) < 0.9
+
+
+def test_less_noise_is_learned():
+    """Where only the task counts, training raises epsilon from where it started."""
+    model = fitted("published", 100.0, adversary=0.0)
+    assert 10.0 < model.epsilon < 100.0
+    assert fitted("fixed", 100.0, epochs=1).epsilon == 100.0
+
+
+def test_a_seed_repeats_a_training():
+    """The same seed gives the same encoder, another one another."""
+    first, again, other = (fitted("published", epochs=1, seed=seed).encode(TEXTS) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_going_on(tmp_path, monkeypatch):
+    """A run cut off goes on from its checkpoint and comes to the weights of a run in one go."""
+    whole = fitted("published", epochs=2).encode(TEXTS)
+    checkpoint, step, taken = Checkpoint(tmp_path / "run", {"data": "toy"}, every=4), PlainRun.step, []
+
+    def cut(run, number):
+        if number == 9 and 9 not in taken:
+            taken.append(number)
+            raise KeyboardInterrupt
+        taken.append(number)
+        return step(run, number)
+
+    monkeypatch.setattr(PlainRun, "step", cut)
+    with pytest.raises(KeyboardInterrupt):
+        fitted("published", epochs=2, checkpoint=checkpoint)
+    found = fitted("published", epochs=2, checkpoint=checkpoint)
+    assert taken[9:11] == [9, 8]
+    np.testing.assert_array_equal(found.encode(TEXTS), whole)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"variant": "laplace"}, {"epsilon": 0.0}, {"adversary": -1.0}, {"reconstruction": float("nan")},
+     {"dimensions": 0}, {"epochs": 1.5}, {"batch_size": True}, {"learning_rate": -1.0}],
+)  # fmt: skip
+def test_bad_options(bad):
+    """An option outside its domain is refused by its name."""
+    (name,) = bad
+    with pytest.raises(InputError, match=f"The '{name}' parameter of training must be"):
+        Options(**bad)
+
+
+@pytest.mark.parametrize(
+    ("texts", "task", "private"),
+    [([], np.zeros(0), np.zeros((0, 1))), (["a"], np.zeros(2), np.zeros((1, 1))), (["a"], np.zeros(1), np.zeros(1))],
+)
+def test_bad_records(texts, task, private):
+    """Texts need one class of the task and one row of private attributes each."""
+    with pytest.raises(InputError, match="text"):
+        Records(texts, task.astype(np.int64), private.astype(np.int64))

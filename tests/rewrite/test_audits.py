@@ -1,0 +1,102 @@
+"""Audits of rewriting methods: the worst pair of a corpus, pairs beyond a sensitivity, and end-to-end bounds."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from deniable.errors import InputError
+from deniable.learning.setup import seeded
+from deniable.rewrite.audits import audit_pair, clipped_vectors, farthest, uncovered
+from deniable.rewrite.autoencoder import Autoencoder
+from deniable.rewrite.methods import METHODS
+from deniable.rewrite.model import Rewriter
+from deniable.rewrite.tokens import Vocabulary
+from deniable.vectors import Copy
+
+WORDS = "show me flights from boston to denver on monday".split()  # noqa: SIM905 - easier to read
+TEXTS = [f"{a} {b}" for a, b in itertools.permutations(WORDS, 2)] + ["", *WORDS]
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Return an encoder and decoder with drawn weights, whose vectors all lie on the sphere of radius 0.01."""
+    vocabulary = Vocabulary.built(WORDS)
+    shape = {"words": len(vocabulary), "latent": 64, "hidden": 32, "embedding": 16, "radius": 0.01}
+    return Rewriter(seeded(1, lambda: Autoencoder(**shape)).eval(), vocabulary, 8, {})
+
+
+def made(model, name, epsilon, **options):
+    return METHODS[name](model, epsilon=epsilon, seed=5, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "order"),
+    [("adept", {}, 1), ("adept-l1", {}, 1), ("adept-gaussian", {"delta": 1e-5}, 2), ("dptext-fixed", {}, 1)],
+)
+def test_all_pairs_are_compared(model, name, options, order):
+    """The farthest pair and the count beyond the sensitivity are those of a direct count; remedies leave none."""
+    method = made(model, name, 2.0, **options)
+    clipped = clipped_vectors(method, TEXTS)
+    apart = np.linalg.norm(clipped[:, None] - clipped[None], ord=order, axis=2)
+    found = farthest(method.mechanism, clipped)
+    assert found.distance == pytest.approx(apart.max())
+    assert apart[found.one, found.other] == pytest.approx(apart.max())
+    counted = uncovered(method.mechanism, clipped)
+    assert counted.beyond == (apart > counted.claimed).sum() // 2
+    assert (counted.beyond > 0) == (name == "adept")
+    assert (found.ratio > 1) == (name == "adept")
+    if order == 1:
+        assert found.loss == pytest.approx(found.distance / method.mechanism.scale(64))
+        assert found.loss == pytest.approx(2.0 * found.ratio, rel=1e-6)
+    else:
+        assert found.loss is None
+
+
+def test_the_ball_s_own_worst_pair(model):
+    """Opposite corners of the cube in the ball are found, sqrt(n) times the claim apart."""
+    method = made(model, "adept", 1.0)
+    corner = np.full(64, 0.01 / 8)
+    found = farthest(method.mechanism, np.stack([corner, 0.3 * corner, -corner]))
+    assert {found.one, found.other} == {0, 2}
+    assert found.ratio == pytest.approx(8)
+    assert farthest(made(model, "dptext", 1.0).mechanism, np.stack([corner, -corner])).loss is None
+
+
+def test_an_audit_of_vectors(model):
+    """At a claim of 3 the published method is refuted by the likelihood of its vectors, the mended one is not."""
+    vectors = clipped_vectors(made(model, "adept", 3.0), TEXTS)
+    pair = farthest(made(model, "adept", 3.0).mechanism, vectors)
+    texts = TEXTS[pair.one], TEXTS[pair.other]
+    options = {"seen": "likelihood", "samples": 20_000, "confidence": 0.999, "seed": 0}
+    published = audit_pair(made(model, "adept", 3.0), *texts, **options)
+    assert published.status == "refuted"
+    assert 3.0 < published.lower_bound < pair.loss
+    assert audit_pair(made(model, "adept-true", 3.0), *texts, **options).status == "not refuted"
+    gaussian = audit_pair(made(model, "adept-gaussian", 3.0, delta=1e-5), *texts, **options)
+    assert (gaussian.status, gaussian.delta) == ("not refuted", 1e-5)
+    raw = audit_pair(made(model, "adept", 3.0), *texts, seen="vector", samples=600, seed=0)
+    assert raw.lower_bound < pair.loss
+
+
+def test_an_audit_of_texts(model):
+    """Text in, text out: with next to no noise the text itself tells which it was, with much it does not."""
+    options = {"samples": 300, "seed": 0}
+    loud = audit_pair(made(model, "adept-true", 0.01), "show", "monday", **options)
+    assert loud.status == "not refuted"
+    tokens = audit_pair(made(model, "tokens", 0.01), "show", "monday", **options)
+    assert tokens.status == "not refuted"
+    assert tokens.claim == 0.01
+
+
+def test_refusals(model):
+    """One text, a method without vectors and a mechanism without a clip are refused in words."""
+    method = made(model, "adept", 1.0)
+    with pytest.raises(InputError, match="at least 2 texts"):
+        farthest(method.mechanism, np.zeros((1, 64)))
+    with pytest.raises(InputError, match="'seen'"):
+        audit_pair(made(model, "tokens", 1.0), "show", "me", seen="vector")
+    import dataclasses
+
+    with pytest.raises(InputError, match="clips to a domain"):
+        clipped_vectors(dataclasses.replace(method, mechanism=Copy(epsilon=1.0)), ["show"])

@@ -1,0 +1,150 @@
+"""The network: what it may look at, and that its two ways to decode agree."""
+
+import pytest
+import torch
+
+from deniable.learning.setup import seeded
+from deniable.rewrite.autoencoder import Autoencoder, clipped, dropped, parameters_of
+from deniable.rewrite.tokens import END, PAD, START, UNKNOWN
+
+WORDS, LATENT = 20, 6
+
+
+@pytest.fixture(scope="module")
+def network():
+    """Return a network with its first weights, in evaluation mode."""
+    return seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
+
+
+def coins(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def tokens(*shape, seed=0):
+    return torch.randint(4, WORDS, shape, generator=coins(seed))
+
+
+def vectors(count, seed=0):
+    return torch.randn(count, LATENT, generator=coins(seed))
+
+
+class TestClipped:
+    """The clip of ADePT."""
+
+    def test_norms(self):
+        """Longer vectors are brought to the radius, in their direction; shorter ones and 0 stay."""
+        given = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [-6.0, 8.0]])
+        expected = torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [-0.6, 0.8]])
+        torch.testing.assert_close(clipped(given, 1.0), expected)
+        torch.testing.assert_close(clipped(given, 2.0)[0], torch.tensor([1.2, 1.6]))
+
+    def test_gradients(self):
+        """The gradient is finite at 0 too."""
+        given = torch.zeros(2, 3, requires_grad=True)
+        clipped(given, 1.0).sum().backward()
+        assert given.grad.isfinite().all()
+
+
+class TestEncode:
+    """From tokens to vectors."""
+
+    def test_what_is_behind_the_end(self, network):
+        """A text has the same vector whatever stands behind its end, and beside it in a batch."""
+        given, lengths = tokens(3, 5), torch.tensor([2, 0, 5])
+        found = network.encode(given, lengths)
+        assert found.shape == (3, LATENT)
+        for row, length in enumerate(lengths.tolist()):
+            alone = network.encode(given[row : row + 1, :length], lengths[row : row + 1])
+            torch.testing.assert_close(alone[0], found[row])
+
+    def test_order(self, network):
+        """The order of the tokens counts, and each of them does."""
+        first = tokens(1, 4)
+        whole = torch.tensor([4])
+        found = network.encode(first, whole)
+        assert not torch.allclose(found, network.encode(first.flip(1), whole), atol=1e-4)
+        for place in range(4):
+            other = first.clone()
+            other[0, place] = 4 + (other[0, place] - 3) % (WORDS - 4)
+            assert not torch.allclose(found, network.encode(other, whole), atol=1e-5)
+
+
+class TestDecode:
+    """From vectors to tokens."""
+
+    def test_steps_are_teacher_forcing(self, network):
+        """One token at a time has the logits that all tokens at once have."""
+        given, held = tokens(3, 5), vectors(3)
+        expected = network.logits(held, given)
+        assert expected.shape == (3, 6, WORDS)
+        state, previous = network.begin(held), torch.ones(3, dtype=torch.int64)
+        for place in range(6):
+            scores, state = network.step(previous, held, state)
+            torch.testing.assert_close(scores, expected[:, place])
+            previous = given[:, min(place, 4)]
+
+    def test_rows_of_states(self, network):
+        """States can be taken apart by rows, as long as each keeps its own vector."""
+        held, order = vectors(4), torch.tensor([2, 0])
+        previous = tokens(4)
+        _, state = network.step(torch.ones(4, dtype=torch.int64), held, network.begin(held))
+        expected, _ = network.step(previous, held, state)
+        found, _ = network.step(previous[order], held[order], state[order])
+        torch.testing.assert_close(found, expected[order])
+
+    def test_the_future_is_not_seen(self, network):
+        """The logits of a token depend on those before it alone."""
+        given, held = tokens(2, 5), vectors(2)
+        other = given.clone()
+        other[:, 3] = UNKNOWN
+        found, changed = network.logits(held, given), network.logits(held, other)
+        torch.testing.assert_close(found[:, :4], changed[:, :4])
+        assert not torch.allclose(found[:, 4], changed[:, 4], atol=1e-4)
+
+    def test_the_ball(self, network):
+        """A vector outside of the ball is decoded as the one on its surface: no noise leads the decoder astray."""
+        given, held = tokens(3, 5), vectors(3)
+        held = held / held.norm(dim=1, keepdim=True)
+        torch.testing.assert_close(network.logits(1e6 * held, given), network.logits(2 * held, given))
+        assert not torch.allclose(network.logits(held, given), network.logits(2 * held, given), atol=1e-4)
+
+    def test_greedy(self, network):
+        """The likeliest word or end follows, nothing else, up to the first end and no further."""
+        held = 2 * vectors(40)
+        found = network.greedy(held, 7)
+        assert found.shape == (40, 7)
+        scores = network.logits(held, found)[:, :-1]
+        scores[:, :, [PAD, START, UNKNOWN]] = -torch.inf
+        scores = scores.argmax(dim=2)
+        ended = (found == END).cumsum(1) - (found == END).long() > 0
+        assert torch.equal(found[~ended], scores[~ended])
+        assert (found[ended] == PAD).all()
+        assert not torch.isin(found[~ended], torch.tensor([PAD, START, UNKNOWN])).any()
+        assert network.greedy(held, 0).shape == (40, 0)
+
+    def test_an_end(self):
+        """Where the end is the likeliest from the first step on, nothing but it comes."""
+        made = seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 1.0)).eval()
+        with torch.no_grad():
+            made.bias[END] = 100.0
+        assert made.greedy(vectors(2), 3).tolist() == [[END, PAD, PAD]] * 2
+
+
+def test_dropped():
+    """The share of the tokens asked for is unknown, the others stay, and the coins decide which."""
+    given = tokens(200, 200)
+    found = dropped(given, 0.3, coins(1))
+    lost = found == UNKNOWN
+    assert abs(float(lost.double().mean()) - 0.3) < 5 * (0.3 * 0.7 / 40_000) ** 0.5
+    assert torch.equal(found[~lost], given[~lost])
+    assert torch.equal(found, dropped(given, 0.3, coins(1)))
+    assert not torch.equal(found, dropped(given, 0.3, coins(2)))
+    assert torch.equal(given, dropped(given, 0.0, coins(1)))
+
+
+def test_shape(network):
+    """What a network says of its shape makes one that takes its weights."""
+    again = Autoencoder(**parameters_of(network))
+    again.load_state_dict(network.state_dict())
+    given = tokens(2, 3)
+    torch.testing.assert_close(again.logits(vectors(2), given), network.logits(vectors(2), given))

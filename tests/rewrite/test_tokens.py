@@ -1,0 +1,133 @@
+"""Tokens of texts and their numbers."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from deniable.errors import InputError
+from deniable.rewrite.tokens import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary, joined, numbered, split
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("what's the fare", ["what", "'s", "the", "fare"]),
+        ("stops in st. louis", ["stops", "in", "st", ".", "louis"]),
+        ("Don’t GO, o'clock!", ["do", "n't", "go", ",", "o'clock", "!"]),
+        ("at 10:30 for $1,000 (one way)", ["at", "10:30", "for", "$", "1,000", "(", "one", "way", ")"]),
+        ("", []),
+        (" \t\n\u200b", []),
+        ("a -- b", ["a", "-", "-", "b"]),
+        ("漢字 שלום 👍", ["漢字", "שלום", "👍"]),
+    ],
+)
+def test_split(text, tokens):
+    """Words are folded, contractions are two tokens, and punctuation marks are one each."""
+    assert split(text) == tokens
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "what's the fare",
+        "stops in st. louis",
+        "don't go, now!",
+        "at 10:30 for $1,000 (one way)",
+        "a - b",
+        "o'clock",
+        "",
+    ],
+)
+def test_what_comes_back(text):
+    """A text in lower case that is written as usual comes back as it was."""
+    assert joined(split(text)) == text
+
+
+@given(st.text(max_size=40))
+@example("a 's")
+@example("can't 5n't .n't")
+@example("👨‍👩‍👧 e\u0301 \ud800 İ")
+@example("'s's a'b'")
+def test_tokens_come_back(text):
+    """The text of some tokens has the same tokens again."""
+    tokens = split(text)
+    assert split(joined(tokens)) == tokens
+
+
+ODD = [
+    "'s",
+    "n't",
+    "'ll",
+    "do",
+    "5",
+    ",",
+    ".",
+    "'",
+    "(",
+    ")",
+    "-",
+    "$",
+    "👍",
+    "e\u0301",
+    "o'clock",
+    "10:30",
+    "\ud800",
+    "\u0301",
+]
+
+
+@given(st.lists(st.sampled_from(ODD), max_size=8))
+@example(["👍", "'s"])
+@example(["(", "'ll"])
+@example(["do", "n't", "n't", "'s"])
+def test_tokens_of_no_text(tokens):
+    """Whatever tokens a decoder puts together, the text of them has no more tokens, so that it fits the limit too."""
+    assert len(split(joined(tokens))) <= len(tokens)
+
+
+@given(st.text(max_size=40))
+@example(" ".join(SPECIAL))
+def test_special_tokens_are_in_no_text(text):
+    """No text gives one of the special tokens, however it is written."""
+    assert not {*split(text)} & {*SPECIAL}
+
+
+class TestVocabulary:
+    """Numbers of tokens."""
+
+    def test_built(self):
+        """The special tokens come first, then the most frequent, and equals by the alphabet."""
+        found = Vocabulary.built(["b a b", "c a b."])
+        assert found.words == (*SPECIAL, "b", "a", ".", "c")
+        assert len(found) == 8
+        assert Vocabulary.built(["b a b", "c a b."], least_count=2).words == (*SPECIAL, "b", "a")
+        assert Vocabulary.built(["b a b", "c a b."], most=1).words == (*SPECIAL, "b")
+        assert Vocabulary.built([]).words == SPECIAL
+
+    def test_numbers(self):
+        """A token that is not listed is unknown; a text in special tokens' spelling is none."""
+        found = Vocabulary.built(["what's this"])
+        known = [found.words.index(word) for word in ("what", "'s", "this")]
+        assert found.numbers("What's that this?") == [*known[:2], UNKNOWN, known[2], UNKNOWN]
+        assert {START, END, PAD} & {*found.numbers("<pad> <start> <end>")} == set()
+
+    def test_text(self):
+        """A text ends at the first end; what stands behind or before texts is left out."""
+        found = Vocabulary.built(["what's this"])
+        one, two, three = found.numbers("what's this")
+        assert found.text([START, one, two, PAD, three, END, three]) == "what's this"
+        assert found.text([UNKNOWN, three]) == "[unknown] this"
+        assert found.text([END]) == found.text([]) == ""
+
+    @pytest.mark.parametrize("words", [("a", "b"), (*SPECIAL, "a", "a"), SPECIAL[:3], (*SPECIAL, "<pad>")])
+    def test_others(self, words):
+        """Words without the special ones, or twice the same, are no vocabulary."""
+        with pytest.raises(InputError, match="words of a vocabulary must be distinct"):
+            Vocabulary(words)
+
+    def test_too_long(self):
+        """A text of more tokens than the limit is named; one of as many is taken."""
+        found = Vocabulary.built(["a b c"])
+        assert [len(numbers) for numbers in numbered(found, ["a", "", "a b c"], 3)] == [1, 0, 3]
+        with pytest.raises(InputError, match="Text 2 has 3 tokens, and the model takes 2"):
+            numbered(found, ["a b", "a b c"], 2)

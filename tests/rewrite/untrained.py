@@ -1,0 +1,33 @@
+"""Models that were never trained, for the tests of what must hold whatever a model does."""
+
+import torch
+
+from deniable.learning.setup import seeded
+from deniable.rewrite.autoencoder import Autoencoder
+from deniable.rewrite.model import Rewriter
+from deniable.rewrite.tokens import Vocabulary
+
+WORDS = ["show", "me", "all", "the", "flights", "from", "boston", "to", "denver", "please", ",", "?"]
+FACTS = {"records": 4478, "held out": 500, "seed": None, "options": {"noise": None}, "first stage": None}
+TEXTS = [
+    "show me all the flights",
+    "",
+    "zork",
+    "  ",
+    "BOSTON, please?",
+    "\ud800 \x00 🙂 \u200b é",
+    "to " * 12,
+    '"from",boston\r\nto\tdenver',
+]
+"""Odd ones among them: empty, blank, unknown, as long as the limit, half a character, quotes and line ends."""
+
+
+def untrained(words=WORDS, *, latent=8, limit=12, radius=1.0, sharp=1.0, facts=FACTS):
+    """Return a model with weights of a public seed; ``sharp`` multiplies them, for logits that lie far apart."""
+    vocabulary = Vocabulary.built([" ".join(words)])
+    shape = {"latent": latent, "hidden": 12, "embedding": 6, "radius": radius}
+    network = seeded(3, lambda: Autoencoder(words=len(vocabulary), **shape))
+    with torch.no_grad():
+        for weights in network.parameters():
+            weights.mul_(sharp)
+    return Rewriter(network.eval(), vocabulary, limit, dict(facts))
