@@ -222,6 +222,14 @@ def test_nothing_that_is_read_is_overwritten(train, refused, place, first, outpu
     assert f"The output '{output}' would overwrite what is read" in refused(train(*options, output=output, quick=()))
 
 
+def test_the_checkpoint_takes_no_place_of_what_is_read(train, refused, place):
+    """--force removes no table that stands where the checkpoint would."""
+    (place / "m.pt.checkpoint").write_bytes((place / "corpus.csv").read_bytes())
+    refused.given()
+    options = ("--force", "--format", "csv")
+    assert "The checkpoint of the output 'm.pt' would overwrite" in refused(train(*options, data="m.pt.checkpoint"))
+
+
 def test_odd_texts(train, place):
     """Any script, emoji, lone surrogates and line ends within a text are taken."""
     rows = [{"text": f"{text}\n👩‍👩‍👧 שלום e\u0301 \u200b \ud83d"} for text in corpus()]

@@ -70,7 +70,7 @@ def test_layout(name):
     stated = {key: value for key, value in read["guarantee"].items() if key not in {"kind", "of"}}
     assert stated == dataclasses.asdict(method.guarantee)
     assert read["guarantee"]["kind"] == type(method.guarantee).__name__
-    assert "local differential privacy" in read["guarantee"]["of"]
+    assert read["guarantee"]["of"] == "one text of up to 12 tokens, whatever it says (local differential privacy)"
     assert read["private"] is (name not in REFUTED)
     assert (read["records"], read["texts"]) == (3, 3)
 
@@ -147,6 +147,11 @@ def test_what_the_model_was_trained_on():
     assert trained_on(untrained(facts=FACTS)) == "4,478 texts"
     assert trained_on(untrained(facts=second)) == "12 texts with laplace noise of scale 0.25, after 4,478 texts"
     assert trained_on(untrained(facts={})) == "texts that it does not tell of"
+    endless = {**FACTS}
+    endless["first stage"] = endless
+    assert trained_on(untrained(facts=endless)).count("4,478") == 20
+    odd = [{"records": "many"}, {**FACTS, "options": None}, {**FACTS, "options": {"noise": (1,)}}]
+    assert {trained_on(untrained(facts=facts)) for facts in odd} == {"texts that it does not tell of"}
     made = certificate(model=untrained(facts=second))
     assert made.model["trained on"] in made.summary()
 

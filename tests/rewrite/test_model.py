@@ -61,6 +61,21 @@ class TestUse:
             np.testing.assert_allclose(small.encode([texts[row]])[0], found[row], rtol=1e-4, atol=1e-5)
         assert small.encode([]).shape == (0, small.latent)
 
+    def test_the_others_decide_no_shape(self, small, monkeypatch):
+        """Texts are computed in their order and as wide as the limit, however long they are: rounding tells nothing."""
+        seen, encode = [], small.network.encode
+
+        def noted(tokens, lengths):
+            seen.append((tokens.shape, lengths.tolist()))
+            return encode(tokens, lengths)
+
+        monkeypatch.setattr(small.network, "encode", noted)
+        for longest in (0, 64):
+            small.encode(["show me"] * 5 + ["to " * longest] + ["list"] * 254)
+        assert [shape for shape, _ in seen] == [(256, 64), (4, 64)] * 2
+        assert [lengths[5] for _, lengths in seen[::2]] == [0, 64]
+        assert seen[0][1][:5] == seen[2][1][:5] == [2] * 5
+
     def test_the_vectors_are_not_clipped(self):
         """What a mechanism is given is not clipped before it: norms may be above the radius."""
         found = fitted(radius=0.01)
@@ -177,6 +192,12 @@ class TestFit:
         with pytest.raises(InputError, match="Text 1 has 3 tokens, and the model takes 2"):
             fit_rewriter(["a b c"], ["a"], Options(**SMALL), limit=2)
 
+    @pytest.mark.parametrize("limit", [0, -1, 1001, True, 8.0])
+    def test_bad_limit(self, limit):
+        """A limit that no model file may have is refused before anything is trained."""
+        with pytest.raises(InputError, match="'limit' parameter of training must be an int from 1 to 1,000"):
+            fit_rewriter(["a"], ["a"], Options(**SMALL), limit=limit)
+
     def test_a_rate_too_large(self):
         """A loss that is no number ends the run in one line."""
         with pytest.raises(DeniableError, match="take a smaller learning rate"):
@@ -203,7 +224,13 @@ class TestFile:
             ("shape", {}),
             ("shape", {"words": 5, "latent": 8, "hidden": 24, "embedding": 12, "radius": 1.0}),
             ("weights", {}),
+            ("shape", {"words": 5, "latent": 0, "hidden": 24, "embedding": 12, "radius": 1.0}),
+            ("shape", {"words": 5, "latent": 8, "hidden": 24, "embedding": 12, "radius": -1.0}),
+            ("shape", {"words": 5, "latent": 8, "hidden": 24, "embedding": 12, "radius": float("inf")}),
             ("limit", "many"),
+            ("limit", 0),
+            ("limit", 10**12),
+            ("limit", float("inf")),
             ("facts", None),
         ],
     )

@@ -121,7 +121,7 @@ def test_other_columns_are_copied(tmp_path):
 @pytest.mark.parametrize("new", ['say "show", me', "a\nb", "é✓", "\ud800x"])
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_any_new_text_can_be_written(tmp_path, kind, new):
-    """Quotes, delimiters, line ends and half characters of a new text come back as they are, or as question marks."""
+    """Quotes and delimiters of a new text come back, half characters as question marks, line ends as spaces."""
     data = {"csv": b"text,n\nshow,1\n", "jsonl": b'{"text":"show"}\n', "parquet": parquet(text=["show"])}[kind]
     out, _ = rewritten(tmp_path, data, kind, Fixed(new))
     if kind == "parquet":
@@ -130,7 +130,20 @@ def test_any_new_text_can_be_written(tmp_path, kind, new):
         found = json.loads(out)["text"]
     else:
         found = next(csv.DictReader(io.StringIO(out.decode(), newline="")))["text"]
-    assert found == new.replace("\ud800", "?")
+    assert found == new.replace("\ud800", "?").replace("\n", " ")
+
+
+def test_a_line_stays_a_line(tmp_path):
+    """A word of a model that holds a line end makes no records where every line is one."""
+    assert rewritten(tmp_path, b"show\nme\n", "txt", Fixed("a\nb\rc"))[0] == b"a b c\na b c\n"
+
+
+def test_a_key_twice(tmp_path):
+    """A JSON object with two texts under one key would spend more than the certificate says: its row is refused."""
+    data = b'{"text":"show"}\n{"text":"show","text":"me"}\n'
+    with pytest.raises(dn.InputError, match="Row 2 of the table has a text column twice"):
+        rewritten(tmp_path, data, "jsonl")
+    assert not (tmp_path / "out").exists()
 
 
 def test_windows_do_not_show(tmp_path):

@@ -45,9 +45,12 @@ def test_what_comes_back(text):
 
 @given(st.text(max_size=40))
 @example("a 's")
+@example("k's n't")
+@example("k'sn't n'sn't's")
 @example("can't 5n't .n't")
 @example("👨‍👩‍👧 e\u0301 \ud800 İ")
 @example("'s's a'b'")
+@example("'a'\u2069 .\u202a's \u2adc")
 def test_tokens_come_back(text):
     """The text of some tokens has the same tokens again."""
     tokens = split(text)

@@ -155,7 +155,7 @@ DAMAGED = parquet(text=[f"word {number}" for number in range(5000)])
         ("a.csv", b'text\n"open', "a quote is opened and never closed"),
         ("a.csv", b"text\ncaf\xe9\n", "line 2 is not valid utf-8"),
         ("a.csv.gz", b"text\nx\n", "not whole gzip data"),
-        ("a.csv.zst", b"text\nx\n", "the table cannot be read as csv: ZSTD"),
+        ("a.csv.zst", b"text\nx\n", "not whole zst data: ZSTD"),
         ("a.jsonl", b'{"text": "x"}\n{"text": "y"\n', "line 2 is not a JSON object"),
         ("a.jsonl", b"[1]\n", "line 1 is not a JSON object: each line must be one object"),
         ("a.jsonl", b'{"text": "x"}\n\n{"words": "y"}\n', "line 3 has no column 'text'. Its keys: 'words'"),

@@ -63,6 +63,8 @@ def check_output(output: Path, *read: str | Path | None, force: bool) -> None:
         raise InputError(f"The output {str(output)!r} must be a file, not compressed: name it, for example, model.pt.")
     for ending in ("", *_BESIDE):
         check_target(f"{output}{ending}", *read, force=force)
+    if Path(f"{output}.checkpoint").resolve() in {Path(path).resolve() for path in read if path is not None}:
+        raise InputError(f"The checkpoint of the output {str(output)!r} would overwrite what is read: name another.")
 
 
 def check_target(output: str, *read: str | Path | None, force: bool) -> None:

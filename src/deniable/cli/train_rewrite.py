@@ -23,8 +23,6 @@ METHODS = ("adept", "adept-l1", "adept-true", "adept-gaussian", "dptext-fixed")
 """Those that add noise to a vector which training can follow."""
 _SECONDS = 5.0
 """Least time between two lines of progress."""
-_LONGEST = 1_000
-"""Tokens of a text, at most, that --limit may allow."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,12 +113,12 @@ def train_rewrite(
     from deniable.learning.commitment import commit  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
     from deniable.rewrite.card import card, text  # noqa: PLC0415
-    from deniable.rewrite.model import LIMIT, fit_rewriter, packed, reconstruction  # noqa: PLC0415
+    from deniable.rewrite.model import LIMIT, LONGEST, fit_rewriter, packed, reconstruction  # noqa: PLC0415
 
     if model not in {None, MODEL}:
         raise unknown_name("model", str(model), [MODEL])
-    if limit is not None and not 1 <= limit <= _LONGEST:
-        raise InputError(f"--limit must be from 1 to {_LONGEST:,}. Got {limit}.")
+    if limit is not None and not 1 <= limit <= LONGEST:
+        raise InputError(f"--limit must be from 1 to {LONGEST:,}. Got {limit}.")
     if PIPE in {str(corpus.data), str(corpus.test)}:
         raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
     check_output(output, corpus.data, corpus.test, stage.start, force=force)

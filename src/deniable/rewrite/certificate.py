@@ -22,6 +22,8 @@ _FRESH = "fresh noise from the operating system; not repeatable"
 _SEED = "not private: public seed; anyone who knows the seed can undo the noise"
 _SHOWN = 20
 """Columns that are named."""
+_STAGES = 20
+"""Stages of a training that are told."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +113,7 @@ def certify(
         guarantee = dataclasses.replace(guarantee, standing="refuted")
     seeded = method.seed is not None
     private = verdict.status == "proved" and guarantee.standing == "proved"
-    of = "one text, whatever the text is (local differential privacy)"
+    of = f"one text of up to {method.model.limit:,} tokens, whatever it says (local differential privacy)"
     return RewriteCertificate(
         schema=SCHEMA,
         deniable=__version__,
@@ -134,13 +136,16 @@ def certify(
 def trained_on(model: Rewriter) -> str:
     """Return in words what a model was trained on, as far as it says."""
     facts = model.facts
-    stages = []
-    while isinstance(facts, dict) and "records" in facts:
-        noise = facts.get("options", {}).get("noise")
-        stages.append(
-            f"{facts['records']:,} texts" + (f" with {noise[0]} noise of scale {noise[1]:.4g}" if noise else "")
-        )
-        facts = facts.get("first stage") or {}
+    stages: list[str] = []
+    try:
+        while isinstance(facts, dict) and "records" in facts and len(stages) < _STAGES:
+            noise = facts.get("options", {}).get("noise")
+            stages.append(
+                f"{facts['records']:,} texts" + (f" with {noise[0]} noise of scale {noise[1]:.4g}" if noise else "")
+            )
+            facts = facts.get("first stage") or {}
+    except (AttributeError, LookupError, TypeError, ValueError):  # a file may hold any facts
+        stages = []
     return ", after ".join(stages) or "texts that it does not tell of"
 
 
@@ -183,8 +188,8 @@ def _meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded: bool) ->
     besides = f", with delta {guarantee.delta:g} on top" if isinstance(guarantee, ApproxDP) else ""
     fold = f"{odds(guarantee.epsilon)}-fold{besides}"
     whole = (
-        "that holds for a text as a whole, whatever its words and its length; mechanisms that release word by word "
-        "promise it for one word only, and less for words far apart"
+        "that holds for a text as a whole, whatever its words, and whatever its length up to the limit of the model; "
+        "mechanisms that release word by word promise it for one word only, and less for words far apart"
     )
     return [
         f"one new text changes anyone's odds between any two private texts at most {fold}",

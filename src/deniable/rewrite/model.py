@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from deniable.errors import InputError
+from deniable.errors import InputError, bad_parameter
 from deniable.learning.loop import Checkpoint, train
 from deniable.learning.setup import best_device, seeded
 from deniable.learning.stored import read_model
@@ -25,6 +25,8 @@ from deniable.vectors import L2Ball
 FORMAT = "deniable-rewriter/1"
 LIMIT = 64
 """Most tokens of a text, unless chosen otherwise."""
+LONGEST = 1_000
+"""Most tokens of a text that can be chosen."""
 _TOGETHER = 256
 
 
@@ -58,15 +60,17 @@ class Rewriter:
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return the vectors (k, n) of texts, not clipped: that is for the mechanism to do.
 
+        Texts stand in their order, and all are as wide as the limit. In which shape a text is computed, and so how its
+        vector is rounded, then tells nothing of how long the others are: each pays for itself alone.
+
         Raises:
             InputError: a text has more tokens than the model takes.
         """
         rows = numbered(self.vocabulary, texts, self.limit)
         found = np.empty((len(rows), self.latent))
-        order = sorted(range(len(rows)), key=lambda row: len(rows[row]))
-        for start in range(0, len(order), _TOGETHER):
-            some = order[start : start + _TOGETHER]
-            found[some] = self.network.encode(*side_by_side([rows[row] for row in some])).double().numpy()
+        for start in range(0, len(rows), _TOGETHER):
+            some = side_by_side(rows[start : start + _TOGETHER], width=self.limit)
+            found[start : start + _TOGETHER] = self.network.encode(*some).double().numpy()
         return found
 
     @torch.inference_mode()
@@ -109,7 +113,7 @@ def fit_rewriter(
         texts: public ones to learn from; the model can repeat them.
         held_out: texts that say when to stop.
         options: see `Options`.
-        limit: most tokens of a text; that of ``start`` where there is one.
+        limit: most tokens of a text, up to `LONGEST`; that of ``start`` where there is one.
         seed: public; None for a fresh key.
         checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove.
         progress: told steps done, steps in all and the loss after every step.
@@ -118,12 +122,14 @@ def fit_rewriter(
         device: None for a GPU where there is one.
 
     Raises:
-        InputError: no texts, a text that is too long, or a checkpoint of another run.
+        InputError: no texts, a text that is too long, a limit out of range, or a checkpoint of another run.
         DeniableError: the loss is no number any more, or a checkpoint cannot be written.
     """
     for name, given in (("learn from", texts), ("hold out", held_out)):
         if not given:
             raise InputError(f"There are no texts to {name}. Got 0: give at least 1.")
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LONGEST:
+        raise bad_parameter("training", "limit", f"an int from 1 to {LONGEST:,}", limit)
     key = fresh_key() if seed is None else key_from_seed(seed)
     if checkpoint is not None:
         key = checkpoint.key(key)
@@ -186,12 +192,17 @@ def load_rewriter(path: Path) -> Rewriter:
     held = read_model(path, FORMAT)
     try:
         vocabulary = Vocabulary(tuple(map(str, held["words"])))
+        if min(held["shape"][name] for name in ("words", "latent", "hidden", "embedding")) < 1:
+            raise InputError("a size below 1")
+        L2Ball(held["shape"]["radius"])  # raises
         network = _network(held["shape"])
         network.load_state_dict(held["weights"])
         limit, facts = int(held["limit"]), dict(held["facts"])
         if network.words != len(vocabulary):
             raise InputError(f"{len(vocabulary)} words for a network of {network.words}")
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        if not 1 <= limit <= LONGEST:
+            raise InputError(f"a limit of {limit} tokens")
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
         reason = " ".join(str(error).split())[:100]
         raise InputError(f"{str(path)!r} is a damaged model ({reason}): train it again.") from None
     if not all(weights.isfinite().all() for weights in network.state_dict().values()):

@@ -22,9 +22,10 @@ def split(text: str) -> list[str]:
     A contraction is two tokens (what|'s, do|n't). White space and capitals are lost.
     """
     found: list[str] = []
-    for place, part in enumerate(grammar.split(text)):
+    # Folded first: without an invisible character that held it together, a token would be several.
+    for place, part in enumerate(grammar.split(grammar.fold(text))):
         found.extend([part] if place % 2 else "".join(part.split()))
-    return [token for token in map(grammar.fold, found) if token]
+    return found
 
 
 def joined(tokens: Iterable[str]) -> str:
@@ -33,15 +34,17 @@ def joined(tokens: Iterable[str]) -> str:
     A decoder may put the second part of a contraction where no first part is; its apostrophe is then left out.
     """
     parts: list[str] = []
+    run: list[str] = []  # tokens since the last space
     beside = True  # whether the next token follows without a space
     for token in tokens:
         written = token
         if token in _BEHIND:
             beside = True
         elif grammar.is_clitic(token):
-            attached = bool(parts) and grammar.split(parts[-1] + token)[-2] == token
+            attached = split("".join(run) + token) == [*run, token]
             beside, written = beside or attached, token if attached else token.lstrip("'")
         parts.append(written if beside else f" {written}")
+        run = [*run, written] if beside else [written]
         beside = token in _BEFORE
     return "".join(parts)
 

@@ -81,10 +81,10 @@ class Options:
         return cls(**{"latent": 32, "hidden": 96, "embedding": 48, "spliced": 4, "epochs": 3, **given})
 
 
-def side_by_side(numbers: Numbers, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
-    """Return texts as int64 (b, L), with `PAD` behind their ends, and their lengths (b,)."""
+def side_by_side(numbers: Numbers, device: torch.device | None = None, width: int = 0) -> tuple[Tensor, Tensor]:
+    """Return texts as int64 (b, L), L at least ``width``, with `PAD` behind their ends, and their lengths (b,)."""
     lengths = np.array([len(one) for one in numbers], dtype=np.int64)
-    found = np.full((len(lengths), int(lengths.max(initial=0))), PAD, dtype=np.int64)
+    found = np.full((len(lengths), int(lengths.max(initial=width))), PAD, dtype=np.int64)
     for row, one in enumerate(numbers):
         found[row, : len(one)] = one
     return torch.from_numpy(found).to(device), torch.from_numpy(lengths).to(device)

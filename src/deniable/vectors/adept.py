@@ -129,3 +129,6 @@ class _Understated(Laplace):
     def sensitivity(self, n: int) -> float:
         """Return the false sensitivity of Krishna et al. 2021 (Habernal 2021, Theorem 3.2): 2 C, whatever n."""
         return self.domain.sensitivity(2, n)
+
+
+_Understated.__name__ = "ADePT"  # as messages name it

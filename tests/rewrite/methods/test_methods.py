@@ -250,6 +250,12 @@ class TestTokens:
             assert verdict.epsilon >= epsilon * (1 - 1e-6)
 
     @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    def test_an_epsilon_that_cannot_be_shared(self, name):
+        """The least number there is cannot be shared: that epsilon is named, not its share."""
+        with pytest.raises(dn.InputError, match=r"An epsilon of 4\.94066e-324 cannot be shared by 12 draws"):
+            build(name, epsilon=5e-324)
+
+    @pytest.mark.parametrize("name", sorted(WITH_MOST))
     def test_special_tokens_are_never_drawn(self, name):
         """Only words of the vocabulary come out, for any logits."""
         texts = build(name, untrained(sharp=30.0), epsilon=0.1).rewrite(["zork zork"] * 50)

@@ -2,6 +2,7 @@
 
 import math
 
+from deniable.errors import InputError
 from deniable.rewrite.methods.base import VectorMethod
 from deniable.rewrite.model import Rewriter
 from deniable.vectors import DPText, L2Ball
@@ -9,6 +10,8 @@ from deniable.vectors.dptext import Sampler
 
 WIDTH = 3.0
 """Half the side of the box, in root mean squares of the coordinates of a vector of length C."""
+_LARGEST = 1e300
+"""Scale of the noise beyond which a draw may not be finite."""
 
 
 def dptext(
@@ -38,6 +41,8 @@ def dptext(
     n = model.latent
     bound = WIDTH * model.radius / math.sqrt(n)
     mechanism = DPText(epsilon=epsilon, sampler=sampler, lower=-bound, upper=bound, seed=seed)
+    if not mechanism.scale(n) <= _LARGEST:
+        raise InputError(f"An epsilon of {epsilon:g} is too small for the noise of {name}: choose a larger one.")
     parameters = {
         "epsilon": mechanism.epsilon,
         "noise": "laplace",

@@ -86,6 +86,10 @@ class Tokens:
     def law(self) -> TokenLaw:
         """Of one token, over END and the words of the vocabulary; the other special tokens are never drawn."""
         share = downward(Fraction(self.epsilon) / self.draws)
+        if not share:
+            raise InputError(
+                f"An epsilon of {self.epsilon:g} cannot be shared by {self.draws} draws: choose a larger one."
+            )
         return _LAWS[self.kind](len(self.model.vocabulary) - UNKNOWN, share)
 
     @property

@@ -80,6 +80,10 @@ def reading(path: str, report: Callable[[int], None], *, seekable: bool = False)
             yield stream
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise InputError(f"The input {path!r} is not whole gzip data: {error}.") from None
+    except OSError as error:
+        if error.errno is not None or Path(path).suffix.lower() != ".zst":
+            raise
+        raise InputError(f"The input {path!r} is not whole zst data: {' '.join(str(error).split())}.") from None
 
 
 @contextlib.contextmanager
