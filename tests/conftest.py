@@ -1,6 +1,7 @@
 """Settings and fixtures shared by all tests."""
 
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -35,6 +36,19 @@ def cache_folder(tmp_path_factory):
         del os.environ["DENIABLE_CACHE"]
     else:
         os.environ["DENIABLE_CACHE"] = before
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Keep torch, where it is loaded, to one thread: for small tensors more of them only wait for each other."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

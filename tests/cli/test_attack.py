@@ -10,7 +10,6 @@ import re
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from deniable.robust.fit import fit
 from deniable.robust.images import read_images
@@ -26,15 +25,6 @@ from tests.cli.text_models import TABLE, furnish, lines, write
 SETS = ("--substitutions", "sets.json")
 TEM = ("--mechanism", "tem", "--epsilon", "1")
 FAST = ("--search", "greedy")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

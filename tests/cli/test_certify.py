@@ -21,15 +21,6 @@ QUICK = ("--draws", "100")
 SMOOTHED = ("--noise", "0.1", *QUICK)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """Return a model without noise that is right on the test images."""

@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-import torch
 
 from deniable.cli import certify_text as module
 from deniable.robust.text.documents import Documents, read
@@ -20,15 +19,6 @@ from tests.cli.text_models import TABLE, furnish, lines
 
 SETS = ("--substitutions", "sets.json")
 SMOOTHED = ("--mechanism", "tem", "--epsilon", "0.5", "--draws", "400")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -27,15 +27,6 @@ PROGRAM = [sys.executable, "-c", "from deniable.cli.main import run; run()"]
 WRITTEN = ["m.pt", "m.pt.card.json", "m.pt.card.txt", "m.pt.owner.json"]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def train(call, place):
     """Return a function that trains a small model of images.npz to m.pt, unless told otherwise."""

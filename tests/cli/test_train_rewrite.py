@@ -18,15 +18,6 @@ SMALL = ("--quick", "--latent", "8", "--epochs", "1")
 NOISE = ("--method", "adept-gaussian", "--epsilon", "10", "--delta", "1e-5")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def train(call, place):
     """Return a function that trains a small model of corpus.csv to m.pt, unless told otherwise."""
@@ -124,7 +115,7 @@ def test_every_method_has_noise(first, place, method):
 def test_an_interrupted_run(train, place, monkeypatch):
     """An interrupted run says how to go on, and the same command ends as a run that was never interrupted."""
 
-    class Interrupted(module._Progress):
+    class Interrupted(module.StepLines):
         def __call__(self, done, steps, loss):
             super().__call__(done, steps, loss)
             if done == 5:
@@ -132,7 +123,7 @@ def test_an_interrupted_run(train, place, monkeypatch):
 
     options = ("--seed", "1", "--checkpoint-every", "2")
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_Progress", Interrupted)
+        patch.setattr(module, "StepLines", Interrupted)
         result = train(*options)
     assert (result.code, result.out) == (2, b"")
     assert result.err == "deniable: interrupted: the same command goes on from 'm.pt.checkpoint'.\n"

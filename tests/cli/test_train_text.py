@@ -19,15 +19,6 @@ WRITTEN = ["m.pt", "m.pt.card.json", "m.pt.card.txt", "m.pt.owner.json"]
 SETS = ("--substitutions", "sets.json")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def train(call, place):
     """Return a function that trains a small model of train.csv to m.pt, unless told otherwise."""
@@ -108,14 +99,14 @@ def test_the_seed(train, place):
 def test_an_interrupted_run(train, place, monkeypatch):
     """An interrupted run says how to go on, and the same command ends as a run that was never interrupted."""
 
-    class Interrupted(module._Progress):
+    class Interrupted(module.StepLines):
         def __call__(self, done, steps, loss):
             super().__call__(done, steps, loss)
             if done == 10:
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_Progress", Interrupted)
+        patch.setattr(module, "StepLines", Interrupted)
         result = train("--seed", "1", "--checkpoint-every", "4")
     assert (result.code, result.out) == (2, b"")
     assert result.err == "deniable: interrupted: the same command goes on from 'm.pt.checkpoint'.\n"

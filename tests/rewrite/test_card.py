@@ -1,7 +1,6 @@
 """The card of a model that rewrites texts."""
 
 import pytest
-import torch
 
 from deniable.rewrite.card import card, text
 from deniable.rewrite.model import reconstruction
@@ -12,10 +11,7 @@ from tests.rewrite.small import corpus, fitted
 @pytest.fixture(scope="module")
 def small():
     """Return a model that was trained for a moment, and how it reconstructs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
     found = fitted(epochs=1)
-    torch.set_num_threads(before)
     return found, reconstruction(found, corpus()[:5])
 
 

@@ -14,15 +14,6 @@ from deniable.rewrite.training import Options
 from tests.rewrite.small import SMALL, corpus, fitted
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def small():
     """Return a model that was trained for a moment."""

@@ -20,15 +20,6 @@ from tests.rewrite.small import SMALL, corpus
 KEY, OTHER = bytes(range(32)), bytes(32)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def numbers():
     """Return the numbers of a small corpus."""

@@ -26,15 +26,6 @@ EVERY = {**ATTACKS, "pgd_l2": pgd_l2}
 REAL_LINE = (-math.inf, math.inf)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Keep torch to one thread: for these small tensors more of them only wait for each other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def _generator(seed=0):
     return torch.Generator().manual_seed(seed)
 

@@ -8,7 +8,6 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from deniable.errors import InputError
 from deniable.parallel import watched
@@ -21,15 +20,6 @@ from deniable.studies.rewriting.series import cells, methods, top
 from tests.studies.sizes import ATIS as SIZES
 
 FEW = dataclasses.replace(SIZES, epsilons=(1.0,), methods=(PUBLISHED, TOKENS), inverted=())
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Compute on one thread, which is faster for tiny networks."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """The study of DPAL's figures for CIFAR-10 from end to end, on coloured digits of 32 x 32 pixels."""
 
 import pytest
-import torch
 
 from deniable.robust.certificates import pixeldp
 from deniable.studies import Setting, conduct, dpal_cifar10
@@ -10,15 +9,6 @@ from deniable.studies.adversarial.bench import prepared
 from deniable.studies.dpal_cifar10 import PLAN, STUDY
 from tests.studies.adversarial import check_claims, check_files, check_points
 from tests.studies.sizes import CIFAR10 as SIZES
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Compute on one thread, which is faster for tiny networks."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

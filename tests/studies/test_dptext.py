@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from deniable.errors import InputError
 from deniable.measure.estimate import share
@@ -26,15 +25,6 @@ TESTED = 1_000
 MAJORITY = {"task": 0.75, "city": 0.55}
 TASK = {PUBLISHED: 0.75, ZEROED: 0.9, FIXED: 0.74, SILENT: 0.95}
 CITY = {PUBLISHED: 0.55, ZEROED: 0.55, FIXED: 0.54, SILENT: 0.7}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Compute on one thread, which is faster for tiny networks."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

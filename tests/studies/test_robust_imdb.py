@@ -21,15 +21,6 @@ from tests.studies.sizes import IMDB as SIZES
 USABLE = (Point(GUMBEL, 10.0), Point(LAPLACE, 1.0), Point(LAPLACE, 200.0), Point(CALIBRATED, 2.0))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Compute on one thread, which is faster for tiny networks."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def reported(study_data, tmp_path_factory):
     """Return the report of a tiny run, and what was told of progress."""

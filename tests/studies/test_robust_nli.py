@@ -1,7 +1,6 @@
 """The study of entailment under substituted words from end to end, on sixty words."""
 
 import pytest
-import torch
 
 from deniable.studies import Setting, conduct
 from deniable.studies.robust_nli import ATTENTION, FULL, PAPER, PLAN, QUICK, STUDY
@@ -9,15 +8,6 @@ from deniable.studies.substituted.bench import prepared
 from deniable.studies.substituted.plan import NORMAL
 from deniable.studies.substituted.series import found
 from tests.studies.sizes import NLI as SIZES
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Compute on one thread, which is faster for tiny networks."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

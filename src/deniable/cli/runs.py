@@ -5,6 +5,7 @@ import dataclasses
 import importlib.util
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
 _BESIDE = (".card.json", ".card.txt", ".owner.json")
+_SECONDS = 5.0
+"""Least time between two lines of progress."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +103,22 @@ def resumable(checkpoint: "Checkpoint") -> Iterator[None]:
             raise
         what = error.strerror if isinstance(error, OSError) else "interrupted"
         raise DeniableError(f"{what}: the same command goes on from {str(checkpoint.path)!r}.") from None
+
+
+class StepLines:
+    """Lines about a training run, not too many: step and mean loss since the last line."""
+
+    def __init__(self) -> None:
+        self._last, self._sum, self._count = time.monotonic(), 0.0, 0
+
+    def __call__(self, done: int, steps: int, loss: float) -> None:
+        """Take note of a step, and print a line now and then, the last one always."""
+        self._sum, self._count = self._sum + loss, self._count + 1
+        now = time.monotonic()
+        if now - self._last < _SECONDS and done < steps:
+            return
+        typer.echo(f"step {done}/{steps}  loss {self._sum / self._count:.3f}", err=True)
+        self._last, self._sum, self._count = now, 0.0, 0
 
 
 def write_model(output: Path, model: bytes, about: object, page: str, owner: object, *, force: bool) -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from deniable.cli.corpus import Corpus, fingerprint_of, halves
 from deniable.cli.options import unknown_name
-from deniable.cli.runs import check_output, memory_told, resumable, take_up, write_model
+from deniable.cli.runs import StepLines, check_output, memory_told, resumable, take_up, write_model
 from deniable.cli.tables import PIPE
 from deniable.errors import InputError
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 MODEL = "autoencoder"
 METHODS = ("adept", "adept-l1", "adept-true", "adept-gaussian", "dptext-fixed")
 """Those that add noise to a vector which training can follow."""
-_SECONDS = 5.0
-"""Least time between two lines of progress."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +144,7 @@ def train_rewrite(
             limit=limit,
             seed=seed,
             checkpoint=checkpoint,
-            progress=_Progress(),
+            progress=StepLines(),
             start=start,
         )
         figures = reconstruction(found, held_out if tested is None else tested)
@@ -179,18 +176,3 @@ def _options(
         law = "gaussian" if noise["method"] == "adept-gaussian" else "laplace"
         given = {**given, "noise": (law, noise["scale"])}
     return Options.quick(**given) if quick else Options(**given)
-
-
-class _Progress:
-    """Lines about a run, not too many: step and mean loss since the last line."""
-
-    def __init__(self) -> None:
-        self._last, self._sum, self._count = time.monotonic(), 0.0, 0
-
-    def __call__(self, done: int, steps: int, loss: float) -> None:
-        self._sum, self._count = self._sum + loss, self._count + 1
-        now = time.monotonic()
-        if now - self._last < _SECONDS and done < steps:
-            return
-        typer.echo(f"step {done}/{steps}  loss {self._sum / self._count:.3f}", err=True)
-        self._last, self._sum, self._count = now, 0.0, 0

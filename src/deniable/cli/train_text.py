@@ -2,14 +2,13 @@
 
 import dataclasses
 import hashlib
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from deniable.cli.options import unknown_name
-from deniable.cli.runs import check_output, memory_told, resumable, take_up, write_model
+from deniable.cli.runs import StepLines, check_output, memory_told, resumable, take_up, write_model
 from deniable.cli.tables import PIPE
 from deniable.cli.texts import Table
 from deniable.errors import InputError
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from deniable.robust.text.documents import Documents
     from deniable.space import Space
 
-_SECONDS = 5.0
-"""Least time between two lines of progress."""
 _HELD_OUT = 0.1
 
 
@@ -93,7 +90,7 @@ def train_text(
     take_up(checkpoint, force=force)
     with memory_told(), resumable(checkpoint):
         found = fit_text(
-            model, space, train, options, source=source, seed=seed, checkpoint=checkpoint, progress=_Progress()
+            model, space, train, options, source=source, seed=seed, checkpoint=checkpoint, progress=StepLines()
         )
         clean = accuracy(found, tested)
         held = certified(found, tested, source) if isinstance(source, Substitutions) else None
@@ -140,18 +137,3 @@ def _fingerprint(paths: list[Path], table: Table) -> str:
     digests = [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in paths]
     columns = (table.column, table.label, table.premise, dataclasses.astuple(table.form))
     return hashlib.blake2b(repr((digests, columns)).encode(), digest_size=16).hexdigest()
-
-
-class _Progress:
-    """Lines about a run, not too many: step and mean loss since the last line."""
-
-    def __init__(self) -> None:
-        self._last, self._sum, self._count = time.monotonic(), 0.0, 0
-
-    def __call__(self, done: int, steps: int, loss: float) -> None:
-        self._sum, self._count = self._sum + loss, self._count + 1
-        now = time.monotonic()
-        if now - self._last < _SECONDS and done < steps:
-            return
-        typer.echo(f"step {done}/{steps}  loss {self._sum / self._count:.3f}", err=True)
-        self._last, self._sum, self._count = now, 0.0, 0

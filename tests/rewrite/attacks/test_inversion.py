@@ -11,15 +11,6 @@ from deniable.rewrite.methods import METHODS
 from tests.rewrite.small import corpus, fitted
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Compute on one thread, which is faster for tiny networks."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def model():
     return fitted()

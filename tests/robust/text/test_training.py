@@ -32,15 +32,6 @@ QUICK = {"epochs": 8, "learning_rate": 0.02}
 SINGLE = [name for name, kinds in MODELS.items() if not all(kind.paired for kind in kinds)]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Keep torch to one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def pairs(words_space):
     """Return pairs whose class says whether both texts tell of the same thing, a film or a plot."""

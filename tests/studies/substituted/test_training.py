@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 
 from deniable.errors import InputError
 from deniable.learning.plain import PlainRun
@@ -20,15 +19,6 @@ from tests.studies.sizes import IMDB
 
 PLAN = robust_imdb.PLAN
 SIZES = dataclasses.replace(IMDB, gumbel_logs=(), laplace=(), calibrated=(), normal_epochs=2, ibp_epochs=1, smoothed=0)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Compute on one thread, which is faster for tiny networks."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def setting(study_data, tmp_path):
