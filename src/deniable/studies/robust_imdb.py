@@ -6,6 +6,13 @@ from deniable.studies.substituted.study import made
 GUMBEL_LOGS = (4.67, 10.0, 14.0, 17.0, 23.0, 38.0, 50.0, 62.0, 74.0, 86.0)
 LAPLACE_EPSILONS = (1.0, 5.0, 9.0, 20.0, 40.0, 60.0, 80.0, 100.0, 150.0, 200.0)
 _ANY = 0.0
+GUMBEL_CLAIMS = (
+    Claim(GUMBEL, "clean", _ANY, only=False, quote="augmented training outperforms IBP in clean accuracy almost "
+          "for any tested epsilon (Section 6.6)."),
+    Claim(GUMBEL, "genetic", _ANY, only=False, quote="augmented training outperforms IBP in adversarial accuracy "
+          "almost for any tested epsilon (Section 6.6)."),
+)  # fmt: skip
+"""What the paper says of both data sets."""
 PLAN = Plan(
     name="IMDB",
     network="cnn",
@@ -33,10 +40,7 @@ PLAN = Plan(
         ),
     ),
     claims=(
-        Claim(GUMBEL, "clean", _ANY, only=False, quote="augmented training outperforms IBP in clean accuracy almost "
-              "for any tested epsilon (Section 6.6)."),
-        Claim(GUMBEL, "genetic", _ANY, only=False, quote="augmented training outperforms IBP in adversarial accuracy "
-              "almost for any tested epsilon (Section 6.6)."),
+        *GUMBEL_CLAIMS,
         Claim(LAPLACE, "clean", _ANY, only=False, quote="clean accuracy of augmented training is about 8.74 % higher "
               "than that of IBP for any epsilon (Section 6.6)."),
         Claim(LAPLACE, "genetic", 150.0, only=True, quote="augmented training outperforms IBP under attack only when "

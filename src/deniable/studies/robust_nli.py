@@ -5,12 +5,12 @@ SNLI's training set has a stand-in, pairs of MultiNLI and of counterfactual SNLI
 
 import dataclasses
 
-from deniable.studies.robust_imdb import GUMBEL_LOGS, LAPLACE_EPSILONS
+from deniable.studies import robust_imdb
+from deniable.studies.robust_imdb import GUMBEL_CLAIMS, GUMBEL_LOGS, LAPLACE_EPSILONS
 from deniable.studies.substituted.plan import GUMBEL, LAPLACE, Claim, Plan, Published, Sizes
 from deniable.studies.substituted.study import made
 
 LOGS = (4.52, *GUMBEL_LOGS[1:])
-_ANY = 0.0
 PLAN = Plan(
     name="NLI stand-in",
     network="bow",
@@ -38,10 +38,7 @@ PLAN = Plan(
         ),
     ),
     claims=(
-        Claim(GUMBEL, "clean", _ANY, only=False, quote="augmented training outperforms IBP in clean accuracy almost "
-              "for any tested epsilon (Section 6.6)."),
-        Claim(GUMBEL, "genetic", _ANY, only=False, quote="augmented training outperforms IBP in adversarial accuracy "
-              "almost for any tested epsilon (Section 6.6)."),
+        *GUMBEL_CLAIMS,
         Claim(LAPLACE, "clean", 20.0, only=False, quote="clean accuracy of augmented training is about 3.33 % higher "
               "than that of IBP for epsilon >= 40 (Section 6.6)."),
         Claim(LAPLACE, "genetic", 60.0, only=True, quote="augmented training outperforms IBP under attack only when "
@@ -60,33 +57,8 @@ FULL = Sizes(
     batch=128,
     smoothed=200,
 )
-QUICK = Sizes(
-    gumbel_logs=(10.0, 38.0),
-    laplace=(20.0, 100.0),
-    calibrated=(1.5,),
-    tight=(),
-    words=8_000,
-    train=4_000,
-    test=200,
-    normal_epochs=5,
-    ibp_epochs=15,
-    augmented_epochs=2,
-    population=20,
-    generations=10,
-    pool=16,
-    smoothed=50,
-    estimation=500,
-)
-PAPER = Sizes(
-    gumbel_logs=LOGS,
-    laplace=LAPLACE_EPSILONS,
-    calibrated=(1.0, 1.25, 1.5, 2.0, 3.0),
-    tight=(1.25, 1.5, 2.0),
-    test=10_000,
-    pool=64,
-    smoothed=1_000,
-    estimation=10_000,
-)
+QUICK = dataclasses.replace(robust_imdb.QUICK, train=4_000, test=200, smoothed=50)
+PAPER = dataclasses.replace(robust_imdb.PAPER, gumbel_logs=LOGS, test=10_000, smoothed=1_000)
 """As in the paper: all of its epsilons, and 10,000 pairs attacked where the file has so many."""
 BAGS = made("robust-nli", PLAN, FULL, QUICK, PAPER)
 ATTENTION = made("robust-nli", dataclasses.replace(PLAN, network="attention"), FULL, QUICK, PAPER)
