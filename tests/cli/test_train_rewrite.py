@@ -93,7 +93,8 @@ def test_the_second_stage(train, place, first):
     assert model.facts["options"]["noise"] == ("gaussian", scale)
     assert model.facts["first stage"] == load_rewriter(place / "first.pt").facts
     card = json.loads((place / "m.pt.card.json").read_text())
-    assert card["noise in training"] == {"method": "adept-gaussian", "epsilon": 10.0, "delta": 1e-5, "scale": scale}
+    noise = {"method": "adept-gaussian", "epsilon": 10.0, "delta": 1e-5, "law": "gaussian", "scale": scale}
+    assert card["noise in training"] == noise
     assert not same(place / "m.pt", place / "first.pt")
     laplace = ("--method", "adept-true", "--epsilon", "100", "--start", "first.pt")
     assert train(*laplace, output="n.pt", quick=("--epochs", "1")).code == 0

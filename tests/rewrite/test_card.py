@@ -43,7 +43,7 @@ def test_the_page(small):
     assert "Reconstruction without noise, on the texts held out, which also said when to stop:" in page
     assert "noise in training: none" in page
     assert f"  exact match: {figures['exact match'].percent()}" in page
-    noise = {"method": "adept-gaussian", "epsilon": 10.0, "delta": 1e-5, "scale": 0.4321}
+    noise = {"method": "adept-gaussian", "epsilon": 10.0, "delta": 1e-5, "law": "gaussian", "scale": 0.4321}
     page = text(card(model, "c0ffee", figures, 893, noise))
     assert "Reconstruction without noise, on 893 test texts:" in page
-    assert "noise in training: adept-gaussian, epsilon 10, delta 1e-05, scale 0.4321" in page
+    assert "noise in training: adept-gaussian, epsilon 10, delta 1e-05, gaussian, scale 0.4321" in page

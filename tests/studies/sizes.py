@@ -113,6 +113,9 @@ ATIS = RewritingSizes(
     proposals=40,
     inverted=(1000.0,),
     inverting=1,
+    searched=10,
+    tuned=(1000.0,),
+    tuning=1,
     samples=300,
     every=2,
 )

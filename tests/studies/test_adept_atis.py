@@ -19,7 +19,7 @@ from deniable.studies.rewriting.plan import PUBLISHED, TITLES, TOKENS
 from deniable.studies.rewriting.series import cells, methods, top
 from tests.studies.sizes import ATIS as SIZES
 
-FEW = dataclasses.replace(SIZES, epsilons=(1.0,), methods=(PUBLISHED, TOKENS), inverted=())
+FEW = dataclasses.replace(SIZES, epsilons=(1.0,), methods=(PUBLISHED, TOKENS), inverted=(), tuned=())
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,13 @@ def test_attacks_beyond_the_corpus(reported):
     for found in data["proposals"]:
         assert found["guesses"] > SIZES.proposals
         assert all(point["exact"]["value"] <= found["reached"]["value"] for point in found["points"])
-    assert [(row["method"], row["epsilon"]) for row in data["inversions"]] == [
-        (PUBLISHED, 1000.0), ("adept-gaussian", 1000.0),
-    ]  # fmt: skip
+    for kind in ("inversions", "tuned"):
+        assert [(row["method"], row["epsilon"]) for row in data[kind]] == [
+            (PUBLISHED, 1000.0), ("adept-gaussian", 1000.0),
+        ]  # fmt: skip
+    for row in data["inversions"]:
+        assert row["public"]["tokens"]["count"] == row["trained"]["tokens"]["count"] > SIZES.searched
+        assert row["started"]["exact"]["count"] == row["searched"]["exact"]["count"] == SIZES.searched
 
 
 def test_going_on(study_data, tmp_path, monkeypatch):

@@ -76,8 +76,8 @@ class Stage:
         if not isinstance(made, VectorMethod):
             raise unknown_name("method", self.method, METHODS)
         given = {"epsilon": self.epsilon, **({} if self.delta is None else {"delta": self.delta})}
-        scale = made.mechanism.scale(model.latent) * made.stretch
-        return {"method": self.method, **given, "scale": scale}
+        law, scale = made.noise
+        return {"method": self.method, **given, "law": law, "scale": scale}
 
 
 def train_rewrite(
@@ -173,6 +173,5 @@ def _options(
                 raise InputError(f"--{name} is that of the model to go on from: leave it out.")
         given = {**given, **sizes_of(start)}
     if noise is not None:
-        law = "gaussian" if noise["method"] == "adept-gaussian" else "laplace"
-        given = {**given, "noise": (law, noise["scale"])}
+        given = {**given, "noise": (noise["law"], noise["scale"])}
     return Options.quick(**given) if quick else Options(**given)

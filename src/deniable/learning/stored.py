@@ -8,7 +8,12 @@ import torch
 
 from deniable.errors import InputError
 
-_KINDS = {"deniable-model": "images", "deniable-text-model": "texts", "deniable-rewriter": "texts to rewrite"}
+_KINDS = {
+    "deniable-model": "images",
+    "deniable-text-model": "texts",
+    "deniable-rewriter": "texts to rewrite",
+    "deniable-representation": "representations of texts",
+}
 """What the models of a format are of, whatever its version."""
 
 
@@ -41,17 +46,17 @@ def read_model(path: Path, form: str | None = None) -> dict[str, Any]:
     try:
         held = read_stored(path)
     except FileNotFoundError:
-        raise InputError(f"There is no model {str(path)!r}: name the file that deniable train wrote.") from None
+        raise InputError(f"There is no model {str(path)!r}: name the file that training wrote.") from None
     except Exception as error:  # noqa: BLE001 - whatever bytes there are
         reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{str(path)!r} is no model: {reason}. Name the file that deniable train wrote.") from None
+        raise InputError(f"{str(path)!r} is no model: {reason}. Name the file that training wrote.") from None
     found = held.get("format") if isinstance(held, dict) else None
     if isinstance(found, str) and form is not None and _what(found) != _what(form) and _what(found) in _KINDS:
         raise InputError(
             f"{str(path)!r} is a model of {_KINDS[_what(found)]}, not of {_KINDS[_what(form)]}: name another."
         )
     if not isinstance(found, str) or (form is not None and found != form):
-        raise InputError(f"{str(path)!r} is no model of this version: name the file that deniable train wrote.")
+        raise InputError(f"{str(path)!r} is no model of this version: name the file that training wrote.")
     kept: dict[str, Any] = held
     return kept
 

@@ -45,18 +45,22 @@ class Autoencoder(nn.Module):
         self.to_embedding = nn.Linear(hidden, embedding)
         self.bias = nn.Parameter(torch.zeros(words))
 
-    def encode(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+    def encode(self, tokens: Tensor, lengths: Tensor, weight: Tensor | None = None) -> Tensor:
         """Return vectors (b, n), not clipped.
 
         Args:
             tokens: int64 (b, L), anything behind the end of a text.
             lengths: int64 (b,), tokens of each, from 0 to L.
+            weight: the vectors (words, embedding) that tokens are read as, `START` among them; None for their own.
         """
+        read_as = self.tokens.weight if weight is None else weight
         given = functional.pad(tokens, (1, 0), value=START)
         last = lengths[:, None]  # place of the last token behind START
         turned = given.gather(1, (last - torch.arange(given.shape[1], device=given.device)).clamp_min(0))
         states = [
-            run(self.tokens(read))[0].gather(1, last[:, :, None].expand(-1, -1, run.hidden_size)).squeeze(1)
+            run(functional.embedding(read, read_as))[0]
+            .gather(1, last[:, :, None].expand(-1, -1, run.hidden_size))
+            .squeeze(1)
             for run, read in ((self.forwards, given), (self.backwards, turned))
         ]
         vectors: Tensor = self.to_latent(torch.cat(states, dim=1))

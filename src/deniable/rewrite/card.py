@@ -84,7 +84,7 @@ def text(about: dict[str, Any]) -> str:
 
 
 def _named(noise: dict[str, Any]) -> str:
-    return ", ".join(f"{value}" if name == "method" else f"{name} {value:.4g}" for name, value in noise.items())
+    return ", ".join(f"{value}" if isinstance(value, str) else f"{name} {value:.4g}" for name, value in noise.items())
 
 
 def _figure(figure: dict[str, Any], name: str) -> str:

@@ -3,10 +3,45 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
+from deniable.learning.deal import Deal
 from deniable.randomness import generator
 
 Numbers = Sequence[Sequence[int]]
 """Numbers of the tokens of each text."""
+
+
+class Varied:
+    """The texts of a corpus and new ones made of them, others in every epoch, dealt into batches.
+
+    Args:
+        numbers: of the corpus.
+        count: new texts for each text of it, see `spliced`; none are longer than the longest of it.
+        share: of the tokens of a new text that are exchanged, see `exchanged`.
+        size: of a batch.
+        key: 32 bytes, from which everything follows.
+    """
+
+    def __init__(self, numbers: Numbers, count: int, share: float, size: int, key: bytes) -> None:
+        self._numbers, self._count, self._share, self._size, self._key = numbers, count, share, size, key
+        self._longest = max(map(len, numbers))
+        self._begin(0)
+        self.batches = self._deal.batches
+        """Of an epoch."""
+
+    def __call__(self, number: int) -> Numbers:
+        """Return the texts of step ``number``, from 0."""
+        epoch, place = divmod(number, self.batches)
+        if epoch != self._epoch:
+            self._begin(epoch)
+        return [self._texts[row] for row in self._deal(place)]
+
+    def _begin(self, epoch: int) -> None:
+        key = generator(self._key, "texts", str(epoch)).bytes(32)
+        made = spliced(self._numbers, self._count * len(self._numbers), key, self._longest)
+        self._epoch, self._texts = epoch, [*self._numbers, *exchanged(made, self._numbers, self._share, key)]
+        self._deal = Deal(np.array([len(text) for text in self._texts]), self._size, key)
 
 
 def spliced(numbers: Numbers, count: int, key: bytes, longest: int) -> list[list[int]]:
@@ -42,3 +77,25 @@ def spliced(numbers: Numbers, count: int, key: bytes, longest: int) -> list[list
         if len(made) <= longest:
             found.append(made)
     return found
+
+
+def exchanged(numbers: Numbers, corpus: Numbers, share: float, key: bytes) -> list[list[int]]:
+    """Return texts in which some tokens are others, drawn by the square roots of their counts in a corpus.
+
+    Nothing in what surrounds such a token tells it: whoever is to say it has to have read it.
+
+    Args:
+        numbers: of the texts.
+        corpus: whose tokens are drawn.
+        share: chance of every token to be drawn anew, in [0, 1].
+        key: 32 bytes, from which the draws follow.
+    """
+    if not len(numbers):
+        return []
+    coins, ends = generator(key, "exchanged"), np.cumsum([len(text) for text in numbers])
+    known, counts = np.unique(np.concatenate([np.asarray(text, np.int64) for text in corpus]), return_counts=True)
+    held = np.concatenate([np.asarray(text, np.int64) for text in numbers])
+    anew = np.flatnonzero(coins.random(len(held)) < share)
+    roots = np.sqrt(counts)
+    held[anew] = coins.choice(known, size=len(anew), p=roots / roots.sum())
+    return [text.tolist() for text in np.split(held, ends[:-1])]

@@ -11,10 +11,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.errors import bad_parameter, positive
-from deniable.learning.deal import Deal
 from deniable.learning.plain import PlainRun
 from deniable.rewrite.autoencoder import Autoencoder, clipped, dropped
-from deniable.rewrite.splices import Numbers, spliced
+from deniable.rewrite.splices import Numbers, Varied
 from deniable.rewrite.tokens import END, PAD
 
 Noise = tuple[Literal["laplace", "gaussian"], float]
@@ -32,7 +31,8 @@ class Options:
         latent: n, coordinates of the vector of a text.
         hidden: size of the decoder's state; each direction of the encoder has half of it.
         embedding: size of the vectors of tokens.
-        spliced: texts made of two of the corpus, for each text of it, see `deniable.rewrite.splices`; 0 for none.
+        spliced: texts made of two of the corpus, others in every epoch, for each text of it; 0 for none.
+        exchanged: share of the tokens of these that are exchanged, see `deniable.rewrite.splices`.
         epochs: passes over all of them, at most.
         batch_size: texts of a step.
         learning_rate: of Adam at first; it falls to 0 with the cosine of the share of the steps taken.
@@ -44,12 +44,13 @@ class Options:
     """
 
     latent: int = 64
-    hidden: int = 256
+    hidden: int = 384
     embedding: int = 128
     spliced: int = 9
-    epochs: int = 6
-    batch_size: int = 32
-    learning_rate: float = 2e-3
+    exchanged: float = 0.2
+    epochs: int = 12
+    batch_size: int = 64
+    learning_rate: float = 3e-3
     word_dropout: float = 0.2
     patience: int = 2
     clip: float = 1.0
@@ -66,8 +67,9 @@ class Options:
                 raise bad_parameter(
                     "training", name, f"a float from {_SMALLEST:g} to {_LARGEST:g}", getattr(self, name)
                 )
-        if not 0 <= self.word_dropout < 1:
-            raise bad_parameter("training", "word_dropout", "a float in [0, 1)", self.word_dropout)
+        for name in ("exchanged", "word_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise bad_parameter("training", name, "a float in [0, 1)", getattr(self, name))
         if self.noise is not None:
             law, scale = self.noise
             if law not in {"laplace", "gaussian"}:
@@ -78,7 +80,8 @@ class Options:
     @classmethod
     def quick(cls, **given: Any) -> "Options":  # noqa: ANN401 - of several types
         """Return options for a small network and a short run, for trying out; ``given`` stands in their place."""
-        return cls(**{"latent": 32, "hidden": 96, "embedding": 48, "spliced": 4, "epochs": 3, **given})
+        small = {"latent": 32, "hidden": 96, "embedding": 48, "spliced": 4, "epochs": 3, "batch_size": 32}
+        return cls(**{**small, **given})
 
 
 def side_by_side(numbers: Numbers, device: torch.device | None = None, width: int = 0) -> tuple[Tensor, Tensor]:
@@ -131,9 +134,7 @@ class Training(PlainRun):
     """
 
     def __init__(self, network: Autoencoder, numbers: Numbers, held_out: Numbers, options: Options, key: bytes) -> None:
-        longest = max(map(len, numbers))
-        numbers = [*numbers, *spliced(numbers, options.spliced * len(numbers), key, longest)]
-        self.deal = Deal(np.array([len(one) for one in numbers]), options.batch_size, key)
+        self.deal = Varied(numbers, options.spliced, options.exchanged, options.batch_size, key)
         self._autoencoder, self._held_out, self._options = network, held_out, options
         self.best, self.epoch, self._kept = math.inf, 0, copy.deepcopy(network.state_dict())
         """Least loss for each token on the texts held out, and the epoch, from 1, after which it was found."""
@@ -141,7 +142,7 @@ class Training(PlainRun):
         """The epoch after which the run ended early; 0 for not yet."""
 
         def loss(number: int, coins: torch.Generator) -> Tensor:
-            total, count = loss_of(network, [numbers[row] for row in self.deal(number)], options, coins)
+            total, count = loss_of(network, self.deal(number), options, coins)
             return total / count
 
         steps = options.epochs * self.deal.batches

@@ -23,10 +23,10 @@ QUICK = Sizes(
     latent=32,
     hidden=96,
     embedding=48,
-    epochs=3,
+    epochs=6,
     spliced=2,
     latents=(8,),
-    short=3,
+    short=6,
     train=1_500,
     test=300,
     releases=10_000,
@@ -35,6 +35,9 @@ QUICK = Sizes(
     proposals=3_000,
     inverted=(100.0,),
     inverting=2,
+    searched=50,
+    tuned=(100.0,),
+    tuning=1,
     samples=6_000,
 )
 _SEEN: tuple["Seen", ...] = ("vector", "likelihood", "text")
@@ -92,6 +95,12 @@ def _plan(bench: "Bench") -> dict[str, list[Part]]:
             (f"{name} at {epsilon:g}", part(measuring.cell, bench, name, epsilon))
             for epsilon in sizes.epsilons
             for name in sizes.methods
+        ],
+        "tuned": [
+            (f"{name} at {epsilon:g}, trained with its noise", part(measuring.tuned, bench, name, epsilon))
+            for name in (PUBLISHED, GAUSSIAN)
+            if name in vectors
+            for epsilon in sizes.tuned
         ],
         "proposals": [
             (f"proposals, {name}", part(evidence.proposed, bench, name))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.rewrite.attacks.candidates import Trigrams, distinct, proposals
+from deniable.rewrite.attacks.candidates import Trigrams, distinct, proposals, recovered
 from deniable.rewrite.tokens import Vocabulary
 
 CITIES = ("boston", "dallas", "denver", "oakland", "tampa", "miami")
@@ -60,3 +60,11 @@ def test_bad_parameters():
         proposals(CORPUS, VOCABULARY, 0, most=5, seed=0)
     with pytest.raises(InputError, match="leads to"):
         proposals(["boston"], VOCABULARY, 50, most=2, seed=0)
+
+
+def test_what_is_recovered():
+    """Words count as often as both texts hold them, wherever they stand; a text without words has none to find."""
+    truths = ["show me flights to to boston", "flights", ""]
+    found = recovered(truths, ["boston to me to to", "Flights", ""])
+    assert (found["tokens"].value, found["tokens"].count) == (5 / 7, 2)
+    assert (found["exact"].value, found["exact"].count) == (2 / 3, 3)

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from deniable.errors import InputError
-from deniable.rewrite.attacks.candidates import recalled
-from deniable.rewrite.attacks.inversion import fit_inverter, inverted
+from deniable.rewrite.attacks.candidates import recovered
+from deniable.rewrite.attacks.inversion import fit_inverter
 from deniable.rewrite.methods import METHODS
 from tests.rewrite.small import corpus, fitted
 
@@ -20,29 +20,23 @@ def made(model, epsilon):
     return METHODS["adept"](model, epsilon=epsilon, seed=2)
 
 
-def test_words_recalled():
-    """Words count as often as both texts hold them, wherever they stand; only the same text is the same."""
-    truths = ["show me flights to to boston", "flights", ""]
-    guesses = ["boston to me to to", "Flights", ""]
-    assert recalled(truths, guesses) == ([4, 1, 0], [6, 1, 0], 2)
-
-
 def test_an_inverter_learns(model):
     """With little noise, training on releases reads more words than the public decoder, which is left untouched."""
     method = made(model, 200.0)
     before = {name: weights.clone() for name, weights in model.network.state_dict().items()}
     attacker = fit_inverter(method, corpus(), epochs=25, learning_rate=5e-3, seed=0)
     assert all(torch.equal(before[name], weights) for name, weights in model.network.state_dict().items())
-    read = inverted(attacker, corpus())
-    kept, counts, same = recalled(corpus(), method.rewrite(corpus()))
-    assert read["tokens"].low > sum(kept) / sum(counts)
-    assert read["exact"].value >= same / len(corpus())
+    released = method.release(corpus())
+    read, plain = (recovered(corpus(), texts) for texts in (attacker.invert(released), method.decode(released)))
+    assert read["tokens"].low > plain["tokens"].value
+    assert read["exact"].value >= plain["exact"].value
 
 
 def test_noise_enough_stops_it(model):
     """At a small epsilon nothing beyond frequent words is read, however long it learns."""
-    attacker = fit_inverter(made(model, 0.01), corpus(), epochs=3, seed=0)
-    assert inverted(attacker, corpus())["exact"].value <= 0.1
+    method = made(model, 0.01)
+    attacker = fit_inverter(method, corpus(), epochs=3, seed=0)
+    assert recovered(corpus(), attacker.invert(method.release(corpus())))["exact"].value <= 0.1
 
 
 def test_a_seed_repeats_it(model):

@@ -92,7 +92,13 @@ def test_a_release_is_fresh_without_a_seed(fixed):
 
 
 def test_encodings_do_not_depend_on_their_batch(fixed):
-    """A text has one encoding, up to rounding, alone and among others."""
+    """A text has the same encoding to the last bit, alone and among others."""
     together = fixed.encode(TEXTS * 4)
-    np.testing.assert_allclose(together[7], fixed.encode([TEXTS[7]])[0], atol=1e-6)
+    np.testing.assert_array_equal(together[7], fixed.encode([TEXTS[7]])[0])
     assert np.abs(together).max() <= 1
+
+
+def test_a_fixed_epsilon_is_the_one_asked_for():
+    """A fixed epsilon is not rounded by training, and a learned one is never above its bound."""
+    assert fitted("fixed", 0.1, epochs=1).guarantee.epsilon == 0.1
+    assert fitted("published", 0.1, epochs=1).epsilon <= 0.1

@@ -103,7 +103,8 @@ def test_going_on(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "bad",
-    [{"variant": "laplace"}, {"epsilon": 0.0}, {"adversary": -1.0}, {"reconstruction": float("nan")},
+    [{"variant": "laplace"}, {"invalid": "drop"}, {"epsilon": 0.0}, {"adversary": -1.0},
+     {"reconstruction": float("nan")},
      {"dimensions": 0}, {"epochs": 1.5}, {"batch_size": True}, {"learning_rate": -1.0}],
 )  # fmt: skip
 def test_bad_options(bad):

@@ -1,10 +1,11 @@
 """What the study says of its numbers, on results made up for the purpose."""
 
 import copy
+import re
 
 import pytest
 
-from deniable.studies.rewriting.findings import findings
+from deniable.studies.rewriting.findings import details, findings
 from deniable.studies.rewriting.plan import PUBLISHED, TRUE
 from deniable.studies.rewriting.series import percent, plain, refutations
 from deniable.studies.rewriting.words import outcome, table
@@ -61,7 +62,12 @@ def data():
             "method": PUBLISHED, "texts": 700, "guesses": 20_000, "reached": share(0.05), "blind": share(0.2),
             "points": [point],
         }],
-        "inversions": [{"method": PUBLISHED, "epsilon": 10.0, "tokens": share(0.4), "public decoder": share(0.3)}],
+        "tuned": [{"method": PUBLISHED, "epsilon": 3.0, "bleu": 20.0, "exact": share(0.2), "accuracy": share(0.8)}],
+        "inversions": [{
+            "method": PUBLISHED, "epsilon": 10.0,
+            **{name: {"exact": share(0.1), "tokens": share(at)}
+               for name, at in (("public", 0.3), ("trained", 0.4), ("started", 0.41), ("searched", 0.45))},
+        }],
     }  # fmt: skip
 
 
@@ -92,6 +98,19 @@ def test_what_is_refuted(data):
     assert row(data, "The amount of utterances").outcome == "agrees"
     assert row(data, "The privacy loss of ADePT").outcome == "agrees"
     assert row(data, "Remedies are").outcome == "agrees"
+
+
+def test_what_is_trained_and_read(data):
+    """Training with the noise stands beside the model without it, and a search beside what it started from."""
+    lines = findings(data)
+    assert any(
+        "trained on with its noise returns BLEU 20.0" in line and "without, BLEU 12.0" in line for line in lines
+    )
+    (read,) = (line for line in lines if "a search by gradients" in line)
+    assert re.search(r"public decoder reads 30\.0 %.* releases 40\.0 %.* makes 45\.0 %.* of 41\.0 %", read)
+    shown = details(data)
+    assert "| ADePT as published (refuted), trained on with it | 3 | 20.0 | 20.0 % (18.0 to 22.0) | 80.0 %" in shown
+    assert "| read from the vector | epsilon | public decoder: exact |" in shown
 
 
 def test_what_does_not_stand_out(data):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from deniable.errors import InputError, bad_parameter
+from deniable.measure.estimate import Estimate, clustered_share, share
 from deniable.rewrite.tokens import END, START, UNKNOWN, Vocabulary, split
 
 WEIGHTS = (0.75, 0.2, 0.05)
@@ -99,17 +100,14 @@ def proposals(texts: Sequence[str], vocabulary: Vocabulary, count: int, *, most:
     raise InputError(f"The corpus of {len(texts)} texts leads to {len(found)} new ones only. Got a count of {count}.")
 
 
-def recalled(truths: Sequence[str], guesses: Sequence[str]) -> tuple[list[int], list[int], int]:
+def recovered(truths: Sequence[str], guesses: Sequence[str]) -> dict[str, Estimate]:
     """Return how much of some texts there is in guesses at them.
 
     Returns:
-        For each text how many of its tokens the guess holds, each as often as both hold it, wherever they stand; how
-        many tokens it has; and of all texts how many are guessed token by token.
+        ``exact``: share of the texts that are guessed token by token. ``tokens``: share of their tokens that the
+        guesses hold, each as often as both hold it, wherever they stand.
     """
-    kept, counts, same = [], [], 0
-    for truth, guess in zip(truths, guesses, strict=True):
-        wanted, found = split(truth), split(guess)
-        kept.append((collections.Counter(wanted) & collections.Counter(found)).total())
-        counts.append(len(wanted))
-        same += wanted == found
-    return kept, counts, same
+    pairs = [(split(truth), split(guess)) for truth, guess in zip(truths, guesses, strict=True)]
+    kept = [(collections.Counter(wanted) & collections.Counter(found)).total() for wanted, found in pairs]
+    same = sum(wanted == found for wanted, found in pairs)
+    return {"exact": share(same, len(pairs)), "tokens": clustered_share(kept, [len(wanted) for wanted, _ in pairs])}

@@ -13,9 +13,7 @@ from deniable.errors import InputError
 from deniable.learning.deal import Deal
 from deniable.learning.loop import train
 from deniable.learning.plain import PlainRun
-from deniable.measure.estimate import Estimate, clustered_share, share
 from deniable.randomness import fresh_key, key_from_seed
-from deniable.rewrite.attacks.candidates import recalled
 from deniable.rewrite.autoencoder import Autoencoder
 from deniable.rewrite.methods.base import VectorMethod
 from deniable.rewrite.tokens import END, PAD, numbered
@@ -87,18 +85,3 @@ def fit_inverter(
 
     train(PlainRun(network, loss, epochs * deal.batches, learning_rate, key, clip=_CLIP), key)
     return Inverter(method, network.eval())
-
-
-def inverted(inverter: Inverter, texts: Sequence[str]) -> dict[str, Estimate]:
-    """Return how much of private texts an inverter reads in one release of each.
-
-    Returns:
-        ``exact``: share of the texts that come out as they were. ``tokens``: share of their tokens that the inverter's
-        texts hold, wherever they stand.
-
-    Raises:
-        InputError: no texts, or one that is too long.
-    """
-    read = inverter.invert(inverter.method.release(texts)) if len(texts) else []
-    kept, counts, same = recalled(texts, read)
-    return {"exact": share(same, len(texts)), "tokens": clustered_share(kept, counts)}

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from deniable.auditing import verify
 from deniable.errors import InputError
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.rewrite.model import Rewriter
+from deniable.rewrite.training import Noise
 from deniable.vectors import VectorMechanism
 from deniable.vectors.domains import Array, Domain
 from deniable.verdict import Verdict
@@ -90,6 +91,12 @@ class VectorMethod:
     def guarantee(self) -> PureDP | ApproxDP:
         """That of the mechanism, for any two vectors: decoding costs nothing."""
         return self.mechanism.guarantee
+
+    @property
+    def noise(self) -> Noise:
+        """Its noise as the decoder sees it, for training with it; not that of DPText's published sampler."""
+        law: Literal["laplace", "gaussian"] = "gaussian" if isinstance(self.guarantee, ApproxDP) else "laplace"
+        return law, self.mechanism.scale(self.model.latent) * self.stretch
 
     @property
     def arithmetic(self) -> str:

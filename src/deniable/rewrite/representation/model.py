@@ -19,8 +19,6 @@ from deniable.vectors import Copy, DPText, VectorMechanism
 from deniable.vectors.domains import Array
 
 LEARNED = "; its epsilon was learned from the training texts, and tells of them by itself"
-_TOGETHER = 512
-"""Texts encoded at once."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,12 +74,14 @@ class Representation:
         return dataclasses.replace(claim, source=claim.source + LEARNED)
 
     def encode(self, texts: Sequence[str]) -> Array:
-        """Return (k, n) vectors in the box, float64 and without noise: not to be released."""
+        """Return (k, n) vectors in the box, float64 and without noise: not to be released.
+
+        Each text is computed by itself: how its vector is rounded tells nothing of how long the others are.
+        """
         out = np.empty((len(texts), self.dimensions))
         with torch.inference_mode():
-            for start in range(0, len(texts), _TOGETHER):
-                found = self.encoder(*padded(self.vocabulary, texts[start : start + _TOGETHER]))
-                out[start : start + len(found)] = found.double().numpy()
+            for row, text in enumerate(texts):
+                out[row] = self.encoder(*padded(self.vocabulary, [text]))[0].double().numpy()
         return out
 
     def release(self, texts: Sequence[str], *, seed: int | None = None) -> Array:
@@ -139,4 +139,6 @@ def fit_representation(
     train(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
     network = network.cpu().eval()
     facts = {"options": dataclasses.asdict(options), "seed": seed, "records": len(records.texts), "steps": run.steps}
-    return Representation(network.encoder, vocabulary, options, network.noise.epsilon.item(), facts)
+    learned = min(network.noise.epsilon.item(), options.epsilon)  # as float32 it may lie above its bound
+    epsilon = learned if options.variant == "published" else float(options.epsilon)
+    return Representation(network.encoder, vocabulary, options, epsilon, facts)

@@ -42,7 +42,7 @@ class Options:
         InputError: a value is outside its domain.
     """
 
-    variant: Variant = "published"
+    variant: Variant = "fixed"
     epsilon: float = 1.0
     invalid: Invalid = "redraw"
     dimensions: int = 16
@@ -57,6 +57,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.variant not in VARIANTS:
             raise bad_parameter("training", "variant", f"one of {', '.join(VARIANTS)}", self.variant)
+        if self.invalid not in {"redraw", "zero"}:
+            raise bad_parameter("training", "invalid", "'redraw' or 'zero'", self.invalid)
         for name in ("epsilon", "learning_rate"):
             positive("training", name, getattr(self, name))
         for name in ("adversary", "reconstruction"):

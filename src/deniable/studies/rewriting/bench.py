@@ -18,7 +18,7 @@ from deniable.learning.loop import Checkpoint
 from deniable.measure.labels import Codes
 from deniable.parallel import reporter
 from deniable.rewrite.attacks.candidates import distinct
-from deniable.rewrite.methods import METHODS, WITH_DELTA, WITH_MOST, Method
+from deniable.rewrite.methods import METHODS, WITH_DELTA, WITH_MOST, Method, VectorMethod
 from deniable.rewrite.model import Rewriter, fit_rewriter, load_rewriter, packed
 from deniable.rewrite.training import Options
 from deniable.studies.rewriting.plan import FILES, INTENT, TEXT, Sizes
@@ -114,7 +114,7 @@ class Bench:
         at = self.setting.ledger.beside(f"{name}.checkpoint")
         checkpoint = None if at is None else Checkpoint(at, {"run": name}, sizes.every)
         model = fit_rewriter(
-            list(dict.fromkeys(self.train.texts)),
+            self._learned(),
             self.dev.texts,
             options,
             seed=self.seed("train", latent),
@@ -125,6 +125,18 @@ class Bench:
             _keep(kept, packed(model))
             checkpoint.remove()
         return model
+
+    def tuned(self, name: str, epsilon: float) -> Rewriter:
+        """Return the auto-encoder trained on with the noise of a method (Krishna et al. 2021, second stage)."""
+        method = self.method(name, epsilon)
+        if not isinstance(method, VectorMethod):
+            raise TypeError(name)
+        options = Options(epochs=self.sizes.tuning, spliced=self.sizes.spliced, noise=method.noise)
+        seed = self.seed("tune", name, epsilon)
+        return fit_rewriter(self._learned(), self.dev.texts, options, seed=seed, start=self.model)
+
+    def _learned(self) -> list[str]:
+        return list(dict.fromkeys(self.train.texts))
 
     def clear(self) -> None:
         """Remove what sittings keep of auto-encoders: the study is complete."""

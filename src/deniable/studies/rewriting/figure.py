@@ -58,10 +58,13 @@ def _utility(axes: Any, data: Data, measure: str) -> None:  # noqa: ANN401 - mat
             _line(axes, method, [(cell["epsilon"], cell["accuracy"]) for cell in cells(data, method)])
     _over_epsilon(axes, data)
     if measure == "bleu":
+        for row in data["tuned"]:
+            axes.plot(row["epsilon"], row["bleu"], color=_COLOURS[row["method"]], marker=_MARKS[row["method"]],
+                      markersize=9, fillstyle="none", linestyle="")  # fmt: skip
         _level(axes, data, model["without noise"]["bleu"], "without noise")
         axes.set_ylim(bottom=-1)
         axes.set_ylabel("BLEU of rewritten test texts")
-        axes.set_title("What is left of a text", loc="left")
+        axes.set_title("What is left of a text (large: trained on with the noise)", loc="left", fontsize=10)
         return
     _level(axes, data, 100 * model["originals"]["accuracy"]["value"], "original texts")
     _level(axes, data, 100 * model["most frequent intent"]["value"], "the most frequent intent", above=-12)

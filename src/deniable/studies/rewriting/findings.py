@@ -16,6 +16,7 @@ def findings(data: Data) -> tuple[str, ...]:
         *_refuted(data),
         *_found(data),
         *_utility(data),
+        *_tuned(data),
         *_read(data),
         *_limits(data),
     )
@@ -105,10 +106,25 @@ def _utility(data: Data) -> list[str]:
     return lines
 
 
+def _tuned(data: Data) -> list[str]:
+    """Say what training with the noise adds."""
+    lines = []
+    for row in data["tuned"]:
+        cell = next(cell for cell in cells(data, row["method"]) if cell["epsilon"] == row["epsilon"])
+        lines.append(
+            f"{TITLES[row['method']]} at epsilon {row['epsilon']:g}: an auto-encoder trained on with its noise returns "
+            f"BLEU {row['bleu']:.1f} and intents {percent(row['accuracy'])}; without, BLEU {cell['bleu']:.1f} and "
+            f"{percent(cell['accuracy'])}"
+        )
+    return lines
+
+
 def _read(data: Data) -> list[str]:
     return [
-        f"{TITLES[row['method']]} at epsilon {row['epsilon']:g}: a decoder trained on releases reads "
-        f"{percent(row['tokens'])} of the words of test texts, the public one {percent(row['public decoder'])}"
+        f"{TITLES[row['method']]} at epsilon {row['epsilon']:g}: of the words of test texts the public decoder reads "
+        f"{percent(row['public']['tokens'])}, one trained on releases {percent(row['trained']['tokens'])}; a search by "
+        f"gradients makes {percent(row['searched']['tokens'])} of {percent(row['started']['tokens'])} on "
+        f"{row['searched']['exact']['count']:,} of them"
         for row in data["inversions"]
     ]
 
@@ -138,7 +154,11 @@ def details(data: Data) -> str:
                 row += [percent(found) if (found := top(cell, source, k)) else "-" for k in (1, 10)]
             row += [f"{plain(100 * found['permitted'])} %" if (found := top(cell, "text", k)) else "-" for k in (1, 10)]
             lines.append("| " + " | ".join(row) + " |")
-    return "\n".join([*lines, "", *_audits(data), "", *_grown(data)])
+        for told in (one for one in data["tuned"] if one["method"] == method):
+            row = [f"{TITLES[method]}, trained on with it", f"{told['epsilon']:g}", f"{told['bleu']:.1f}"]
+            row += [percent(told[name]) for name in ("exact", "accuracy")]
+            lines.append("| " + " | ".join([*row, *"------"]) + " |")
+    return "\n".join([*lines, "", *_audits(data), "", *_grown(data), "", *_inverted(data)])
 
 
 def _audits(data: Data) -> list[str]:
@@ -159,3 +179,21 @@ def _grown(data: Data) -> list[str]:
         shown = (f"{row['n']}", f"{100 * row['share']:.5g} %", f"{row['median ratio']:.3g}", f"{row['ratio']:.3g}")
         lines.append("| " + " | ".join([*shown, f"{row['n'] ** 0.5:.3g}", f"{row['bound']:.3g}"]) + " |")
     return lines
+
+
+def _inverted(data: Data) -> list[str]:
+    head = ("read from the vector", "epsilon", *(f"{_READERS[name]}: {what}" for name in _READERS
+            for what in ("exact", "words")))  # fmt: skip
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for row in data["inversions"]:
+        shown = [percent(row[name][what]) for name in _READERS for what in ("exact", "tokens")]
+        lines.append("| " + " | ".join([TITLES[row["method"]], f"{row['epsilon']:g}", *shown]) + " |")
+    return lines
+
+
+_READERS = {
+    "public": "public decoder",
+    "trained": "trained on releases",
+    "started": "the same, some texts",
+    "searched": "search from there",
+}

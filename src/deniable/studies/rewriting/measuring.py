@@ -93,6 +93,13 @@ def cell(bench: Bench, name: str, epsilon: float) -> Data:
     return found
 
 
+def tuned(bench: Bench, name: str, epsilon: float) -> Data:
+    """Return what is left of texts where the auto-encoder was trained on with the noise of the method."""
+    method = bench.method(name, epsilon, "tuned", model=bench.tuned(name, epsilon))
+    found = useful(bench, method.rewrite(bench.test.texts), method.rewrite(bench.train.texts))
+    return {"method": name, "epsilon": epsilon, "best epoch": method.model.facts["best epoch"], **found}
+
+
 def _rewritten(bench: Bench, method: Method, rows: list[int]) -> list[str]:
     found: list[str] = []
     for start in range(0, len(rows), _TOGETHER):

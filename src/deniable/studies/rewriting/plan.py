@@ -49,6 +49,9 @@ class Sizes:
         proposals: texts that a language model proposes besides the corpus.
         inverted: epsilons at which a decoder is trained on releases.
         inverting: epochs of it.
+        searched: test texts that a search by gradients looks for, from what that decoder reads.
+        tuned: those among the epsilons at which the auto-encoder is trained on with the noise of a method.
+        tuning: epochs of it, at most.
         audited: epsilon of the audits.
         samples: of an audit.
         every: steps from one checkpoint to the next.
@@ -58,12 +61,12 @@ class Sizes:
     methods: tuple[str, ...] = tuple(TITLES)
     delta: float = 1e-5
     latent: int = 64
-    hidden: int = 256
+    hidden: int = 384
     embedding: int = 128
-    epochs: int = 6
+    epochs: int = 12
     spliced: int = 9
     latents: tuple[int, ...] = (8, 16, 32, 128)
-    short: int = 6
+    short: int = 12
     train: int | None = None
     test: int | None = None
     most: int = 24
@@ -73,6 +76,9 @@ class Sizes:
     proposals: int = 20_000
     inverted: tuple[float, ...] = (10.0, 30.0, 100.0)
     inverting: int = 6
+    searched: int = 200
+    tuned: tuple[float, ...] = (10.0, 100.0, 1000.0)
+    tuning: int = 2
     audited: float = 1.0
     samples: int = 20_000
     every: int = 300
