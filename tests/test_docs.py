@@ -1,5 +1,6 @@
 """What the README and the tutorial tell a reader to run does run."""
 
+import ast
 import contextlib
 import re
 import shlex
@@ -16,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 MEASURE = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
+REWRITE = (ROOT / "docs" / "rewrite.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 
 
@@ -26,7 +28,7 @@ def blocks(text, language):
 
 def commands(text):
     """Return the deniable commands in the shell blocks of a page, as argument lists."""
-    lines = [line for block in blocks(text, "sh") for line in block.splitlines()]
+    lines = [line for block in blocks(text, "sh") for line in block.replace("\\\n", "").splitlines()]
     steps = [step.strip() for line in lines for step in re.split(r"&&|\|", line)]
     return [shlex.split(step)[1:] for step in steps if step.startswith("deniable ")]
 
@@ -112,3 +114,25 @@ def test_python_examples_run(code):
     """The Python blocks of README, tutorial and the pages on auditing and measuring run as printed."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_rewriting_from_one_page(tmp_path):
+    """Who has only the page on rewriting trains, rewrites, audits and trains on with noise, here on a small corpus."""
+    cities = ("boston", "denver", "dallas", "oakland", "tampa")
+    texts = [f"{asked} from {one} to {other}" for asked in ("show me flights", "what is the cheapest fare")
+             for one in cities for other in cities if one != other]  # fmt: skip
+    for name, rows in (("public", texts), ("private", texts[:3])):
+        (tmp_path / f"{name}.csv").write_text("text\n" + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    first, rewrite, second = commands(REWRITE)
+    for arguments in ([*first, "--quick"], rewrite, [*second, "--quick"]):
+        done = run(arguments, tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "rewritten.csv").read_text(encoding="utf-8").splitlines()) == 4
+    assert {"noisy.pt", "rewritten.csv.certificate.json"} <= {path.name for path in tmp_path.iterdir()}
+    code = blocks(REWRITE, "python")[0]
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rewritten, uncovered, *verdict = done.stdout.splitlines()
+    assert len(ast.literal_eval(rewritten)) == 3
+    assert 0 <= float(uncovered) <= 1
+    assert "claimed epsilon 1, in truth at least" in verdict[0]

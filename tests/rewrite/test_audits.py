@@ -10,7 +10,7 @@ from deniable.learning.setup import seeded
 from deniable.rewrite.audits import audit_pair, clipped_vectors, farthest, uncovered
 from deniable.rewrite.autoencoder import Autoencoder
 from deniable.rewrite.methods import METHODS
-from deniable.rewrite.model import Rewriter
+from deniable.rewrite.model import Rewriter, settle
 from deniable.rewrite.tokens import Vocabulary
 from deniable.vectors import Copy
 
@@ -20,10 +20,12 @@ TEXTS = [f"{a} {b}" for a, b in itertools.permutations(WORDS, 2)] + ["", *WORDS]
 
 @pytest.fixture(scope="module")
 def model():
-    """Return an encoder and decoder with drawn weights, whose vectors all lie on the sphere of radius 0.01."""
+    """Return an encoder and decoder with drawn weights, in a ball of radius 0.01."""
     vocabulary = Vocabulary.built(WORDS)
     shape = {"words": len(vocabulary), "latent": 64, "hidden": 32, "embedding": 16, "radius": 0.01}
-    return Rewriter(seeded(1, lambda: Autoencoder(**shape)).eval(), vocabulary, 8, {})
+    model = Rewriter(seeded(1, lambda: Autoencoder(**shape)).eval(), vocabulary, 8, {})
+    settle(model, TEXTS)
+    return model
 
 
 def made(model, name, epsilon, **options):

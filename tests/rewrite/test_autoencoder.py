@@ -45,6 +45,36 @@ class TestClipped:
         assert given.grad.isfinite().all()
 
 
+class TestSettle:
+    """Vectors brought to fill the ball."""
+
+    def test_where_they_lie(self):
+        """Their mean is 0 and three quarters of them lie in the ball, however often; a text of them stays the same."""
+        made = seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
+        given, lengths = tokens(100, 5), torch.full((100,), 5)
+        with torch.no_grad():
+            before = made.logits(made.encode(given, lengths), given)
+            for _ in range(2):
+                made.settle(made.encode(given, lengths))
+                found = made.encode(given, lengths)
+                torch.testing.assert_close(found.mean(dim=0), torch.zeros(LATENT), atol=1e-4, rtol=0)
+                within = found.norm(dim=1) <= 2.0
+                assert within.float().mean() == 0.75
+                torch.testing.assert_close(made.logits(found, given)[within], before[within], atol=1e-4, rtol=1e-4)
+        assert not torch.allclose(made.logits(found, given)[~within], before[~within], atol=1e-4)
+
+    def test_texts_that_never_differ(self):
+        """Where all texts are one, no vector is infinite, and the decoder still reads it."""
+        made = seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
+        given, lengths = tokens(1, 3).expand(4, 3), torch.full((4,), 3)
+        with torch.no_grad():
+            before = made.logits(made.encode(given, lengths), given)
+            made.settle(made.encode(given, lengths))
+            found = made.encode(given, lengths)
+            assert found.isfinite().all()
+            torch.testing.assert_close(made.logits(found, given), before, atol=1e-3, rtol=1e-3)
+
+
 class TestEncode:
     """From tokens to vectors."""
 

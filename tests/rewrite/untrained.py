@@ -4,7 +4,7 @@ import torch
 
 from deniable.learning.setup import seeded
 from deniable.rewrite.autoencoder import Autoencoder
-from deniable.rewrite.model import Rewriter
+from deniable.rewrite.model import Rewriter, settle
 from deniable.rewrite.tokens import Vocabulary
 
 WORDS = ["show", "me", "all", "the", "flights", "from", "boston", "to", "denver", "please", ",", "?"]
@@ -30,4 +30,6 @@ def untrained(words=WORDS, *, latent=8, limit=12, radius=1.0, sharp=1.0, facts=F
     with torch.no_grad():
         for weights in network.parameters():
             weights.mul_(sharp)
-    return Rewriter(network.eval(), vocabulary, limit, dict(facts))
+    model = Rewriter(network.eval(), vocabulary, limit, dict(facts))
+    settle(model, words)
+    return model

@@ -7,6 +7,10 @@ from torch.nn import functional
 from deniable.rewrite.tokens import END, PAD, START, UNKNOWN
 
 _TINY = 1e-12
+_FAR = 1e4
+"""Length that no vector has before vectors are brought to fill the ball."""
+_WITHIN = 0.75
+"""Share of the texts of `Autoencoder.settle` whose vectors the clip leaves as they are."""
 
 
 def clipped(vectors: Tensor, radius: float) -> Tensor:
@@ -24,6 +28,9 @@ class Autoencoder(nn.Module):
     the ball of radius C first, in which every vector lies before it gets noise: projecting on a convex set that holds
     the truth never moves a noisy vector away from it, and is post-processing, which costs no privacy.
 
+    Vectors of texts lie close together, far from 0. Noise is made for any two points of the ball, so they are brought
+    to fill it, see `settle`; the decoder takes them back. Before that the ball is larger than any vector.
+
     Args:
         words: size V of the vocabulary.
         latent: n.
@@ -32,6 +39,9 @@ class Autoencoder(nn.Module):
         radius: C, in the norm l2.
     """
 
+    centre: Tensor
+    stretch: Tensor
+
     def __init__(self, words: int, latent: int, hidden: int, embedding: int, radius: float) -> None:
         super().__init__()
         self.words, self.latent, self.hidden, self.embedding, self.radius = words, latent, hidden, embedding, radius
@@ -39,7 +49,8 @@ class Autoencoder(nn.Module):
         self.forwards = nn.GRU(embedding, hidden // 2, batch_first=True)
         self.backwards = nn.GRU(embedding, hidden // 2, batch_first=True)
         self.to_latent = nn.Linear(2 * (hidden // 2), latent)
-        self.scale = nn.Parameter(torch.tensor(latent**0.5 / radius))  # coordinates of a unit vector are small
+        self.register_buffer("centre", torch.zeros(latent))
+        self.register_buffer("stretch", torch.tensor(radius / _FAR))
         self.to_state = nn.Linear(latent, hidden)
         self.decoder = nn.GRU(embedding + latent, hidden, batch_first=True)
         self.to_embedding = nn.Linear(hidden, embedding)
@@ -64,7 +75,20 @@ class Autoencoder(nn.Module):
             for run, read in ((self.forwards, given), (self.backwards, turned))
         ]
         vectors: Tensor = self.to_latent(torch.cat(states, dim=1))
-        return vectors
+        return (vectors - self.centre) * self.stretch
+
+    def settle(self, vectors: Tensor) -> None:
+        """Move and scale all vectors so that those of some public texts have a mean of 0, and most lie in the ball.
+
+        But for the clip, which then touches the others, what the decoder sees of a text stays the same.
+
+        Args:
+            vectors: (k, n) of these texts, as `encode` gives them.
+        """
+        mean = vectors.mean(dim=0)
+        reach = (vectors - mean).norm(dim=1).quantile(_WITHIN).clamp_min(_TINY)
+        self.centre += mean / self.stretch
+        self.stretch *= self.radius / reach
 
     def logits(self, vectors: Tensor, tokens: Tensor) -> Tensor:
         """Return the logits (b, L + 1, V) of each token and of END, given the tokens before it.
@@ -115,7 +139,7 @@ class Autoencoder(nn.Module):
         return functional.pad(rows, (0, most - rows.shape[1]), value=PAD)
 
     def _held(self, vectors: Tensor) -> Tensor:
-        return clipped(vectors, self.radius) * self.scale
+        return clipped(vectors, self.radius) / self.stretch + self.centre
 
     def _first(self, held: Tensor) -> Tensor:
         return torch.tanh(self.to_state(held))

@@ -128,6 +128,8 @@ def fit_rewriter(
     for name, given in (("learn from", texts), ("hold out", held_out)):
         if not given:
             raise InputError(f"There are no texts to {name}. Got 0: give at least 1.")
+    if options.noise is not None and start is None:
+        raise bad_parameter("training", "noise", "None without a model to start from", options.noise)
     if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LONGEST:
         raise bad_parameter("training", "limit", f"an int from 1 to {LONGEST:,}", limit)
     key = fresh_key() if seed is None else key_from_seed(seed)
@@ -144,6 +146,9 @@ def fit_rewriter(
     run = Training(network.to(device or best_device()), numbers, others, options, key)
     train(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
     network.load_state_dict(run.result)
+    model = Rewriter(network.cpu().eval(), vocabulary, limit, {})
+    if start is None:
+        settle(model, texts)
     facts = {
         "options": dataclasses.asdict(options),
         "seed": seed,
@@ -153,7 +158,12 @@ def fit_rewriter(
         "held-out loss": run.best,
         "first stage": None if start is None else start.facts,
     }
-    return Rewriter(network.cpu().eval(), vocabulary, limit, facts)
+    return dataclasses.replace(model, facts=facts)
+
+
+def settle(model: Rewriter, texts: Sequence[str]) -> None:
+    """Bring the vectors of public texts to fill the ball of a model, see `Autoencoder.settle`."""
+    model.network.settle(torch.from_numpy(model.encode(texts)).float())
 
 
 _SHAPE = ("latent", "hidden", "embedding", "radius")
@@ -198,6 +208,8 @@ def load_rewriter(path: Path) -> Rewriter:
         network = _network(held["shape"])
         network.load_state_dict(held["weights"])
         limit, facts = int(held["limit"]), dict(held["facts"])
+        if not network.stretch > 0:
+            raise InputError(f"vectors stretched by {float(network.stretch):g}")
         if network.words != len(vocabulary):
             raise InputError(f"{len(vocabulary)} words for a network of {network.words}")
         if not 1 <= limit <= LONGEST:

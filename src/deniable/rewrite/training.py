@@ -40,7 +40,8 @@ class Options:
         patience: epochs in a row without a better loss on the texts held out, after which a run ends.
         clip: l2 norm to which a gradient is cut.
         radius: C, of the l2 ball into which vectors are clipped.
-        noise: see `Noise`; None for none. With it the run is the second stage of ADePT (Krishna et al. 2021).
+        noise: see `Noise`; None for none. With it the run is the second stage of ADePT (Krishna et al. 2021), and needs
+            a model to go on from.
     """
 
     latent: int = 64

@@ -11,7 +11,7 @@ from deniable.learning.setup import seeded
 from deniable.rewrite.audits import audit_pair, clipped_vectors, farthest
 from deniable.rewrite.autoencoder import Autoencoder
 from deniable.rewrite.methods import METHODS, VectorMethod
-from deniable.rewrite.model import Rewriter
+from deniable.rewrite.model import Rewriter, settle
 from deniable.rewrite.tokens import Vocabulary
 from deniable.verdict import Verdict
 
@@ -19,8 +19,7 @@ _EPSILON, _DELTA = 3.0, 1e-5
 _SAMPLES = 20_000
 _WORDS = "show me a cheap flight from boston to denver on monday morning please which airline flies oakland fare"
 _TEXTS, _LONGEST = 100, 8
-_SIZES = {"latent": 64, "hidden": 64, "embedding": 32, "radius": 0.01}
-"""So small a radius that every text lies on the sphere: these weights are drawn, and give short vectors."""
+_SIZES = {"latent": 64, "hidden": 64, "embedding": 32, "radius": 1.0}
 
 
 @functools.cache
@@ -28,15 +27,20 @@ def _model() -> Rewriter:
     """Return an encoder with weights drawn from a public seed: the flaw does not wait for training."""
     vocabulary = Vocabulary.built([_WORDS])
     network = seeded(0, lambda: Autoencoder(words=len(vocabulary), **_SIZES))  # type: ignore[arg-type]  # of both types
-    return Rewriter(network.eval(), vocabulary, _LONGEST, {})
+    model = Rewriter(network.eval(), vocabulary, _LONGEST, {})
+    settle(model, _texts())
+    return model
+
+
+def _texts() -> list[str]:
+    random = np.random.default_rng(0)
+    return [" ".join(random.choice(_WORDS.split(), int(random.integers(1, _LONGEST + 1)))) for _ in range(_TEXTS)]
 
 
 @functools.cache
 def _pair() -> tuple[str, str]:
     """Return the two of a few texts whose vectors lie farthest apart."""
-    random = np.random.default_rng(0)
-    texts = [" ".join(random.choice(_WORDS.split(), int(random.integers(1, _LONGEST + 1)))) for _ in range(_TEXTS)]
-    method = _method("adept", None)
+    texts, method = _texts(), _method("adept", None)
     found = farthest(method.mechanism, clipped_vectors(method, texts))
     return texts[found.one], texts[found.other]
 

@@ -103,9 +103,7 @@ def test_what_is_refuted(data):
 def test_what_is_trained_and_read(data):
     """Training with the noise stands beside the model without it, and a search beside what it started from."""
     lines = findings(data)
-    assert any(
-        "trained on with its noise returns BLEU 20.0" in line and "without, BLEU 12.0" in line for line in lines
-    )
+    assert any("trained on with its noise returns BLEU 20.0" in line and "without, BLEU 12.0" in line for line in lines)
     (read,) = (line for line in lines if "a search by gradients" in line)
     assert re.search(r"public decoder reads 30\.0 %.* releases 40\.0 %.* makes 45\.0 %.* of 41\.0 %", read)
     shown = details(data)

@@ -70,8 +70,15 @@ class Bench:
     @functools.cached_property
     def model(self) -> Rewriter:
         """The auto-encoder that most parts are about; its training is a pass of its own, told step by step."""
-        report = reporter()
-        return self.trained(self.sizes.latent, lambda done, steps, _: report(done, steps))
+        report, begun = reporter(), set[int]()
+
+        def told(done: int, steps: int, _: float) -> None:
+            if not begun:  # how many steps there are is known with the first one
+                report(0, steps)
+                begun.add(steps)
+            report(done, steps)
+
+        return self.trained(self.sizes.latent, told)
 
     @functools.cached_property
     def candidates(self) -> list[str]:
