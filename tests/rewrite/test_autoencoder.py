@@ -12,8 +12,11 @@ WORDS, LATENT = 20, 6
 
 @pytest.fixture(scope="module")
 def network():
-    """Return a network with its first weights, in evaluation mode."""
-    return seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
+    """Return a network with its first weights, in evaluation mode, whose vectors fill the ball."""
+    made = seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
+    with torch.no_grad():
+        made.settle(made.encode(tokens(50, 5), torch.full((50,), 5)))
+    return made
 
 
 def coins(seed=0):

@@ -148,6 +148,21 @@ class TestFit:
         apart = [(held[name] - value).abs().max() for name, value in found.network.state_dict().items()]
         assert max(apart) < 0.2
 
+    def test_noise_needs_a_first_stage(self):
+        """Without a model to go on from there is no ball that the vectors fill, and no noise to train with."""
+        with pytest.raises(InputError, match="'noise' parameter of training must be None without a model"):
+            fit_rewriter(corpus(), corpus()[:5], Options(**SMALL, epochs=1, noise=("laplace", 0.1)))
+
+    def test_the_vectors_fill_the_ball(self, small):
+        """Three quarters of the training texts lie in the ball, around 0; a second stage moves nothing."""
+        texts = corpus()[5:]
+        found = small.encode(texts)
+        assert np.abs(found.mean(axis=0)).max() < 1e-4
+        assert (np.linalg.norm(found, axis=1) <= small.radius * (1 + 1e-6)).mean() == pytest.approx(0.75, abs=0.01)
+        second = fit_rewriter(texts, texts[:5], Options(**SMALL, epochs=1), seed=2, start=small)
+        assert torch.equal(second.network.centre, small.network.centre)
+        assert torch.equal(second.network.stretch, small.network.stretch)
+
     def test_the_first_model_stays(self, small):
         """The model that a run goes on from is left as it was."""
         before = packed(small)
@@ -245,6 +260,15 @@ class TestFile:
         held["weights"]["bias"][:] = float("nan")
         saved.write_bytes(stored(held))
         with pytest.raises(InputError, match="weights that are no numbers"):
+            load_rewriter(saved)
+
+    @pytest.mark.parametrize("stretch", [0.0, -1.0, float("nan")])
+    def test_a_stretch_out_of_range(self, saved, stretch):
+        """A model whose decoder would divide by nothing is damaged."""
+        held = torch.load(saved, weights_only=True)
+        held["weights"]["stretch"].fill_(stretch)
+        saved.write_bytes(stored(held))
+        with pytest.raises(InputError, match="vectors stretched by"):
             load_rewriter(saved)
 
     @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ class TestNoise:
         monkeypatch.setattr(training, "noisy", lambda vectors, noise, _: seen.append((vectors, noise)) or vectors)
         made = network(numbers)
         with torch.no_grad():
-            made.to_latent.weight.mul_(100)
+            made.stretch.fill_(1e4)
         loss_of(made, numbers[:4], Options(**SMALL, noise=("laplace", 0.5)), coins())
         [(vectors, noise)] = seen
         torch.testing.assert_close(vectors.norm(dim=1), torch.ones(4))
