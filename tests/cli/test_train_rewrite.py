@@ -192,7 +192,7 @@ def test_options_of_rewriting(call, place, refused, task):
         (b"text\n", "bad.csv' has no rows"),
         (b"text\na b\n,\n", "bad.csv"),
         (b"text\na b\n \nc\n", "The column 'text' has no text in row 2"),
-        (b"text\n" + b"a b\n" * 50, "'bad.csv' has 1 distinct texts, too few to learn from: give at least 10."),
+        (b"text\n" + b"a b\n" * 50, "'bad.csv' has too few distinct texts to learn from, 1: give at least 10."),
         (b"text\na b\n" + b"a " * 65 + b"\n", "The text in row 2 has 65 tokens, and the model takes 64"),
         (b"text\na \xff\n", "bad.csv"),
     ],

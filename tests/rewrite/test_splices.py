@@ -71,6 +71,7 @@ def test_none_or_all_exchanged(share):
     assert (found == [[1, 2], [3]]) == (share == 0)
     assert ({*found[0], *found[1]} <= {4, 5, 6, 7, 8, 9, 10, 11, 12}) == (share == 1)
     assert exchanged([], CORPUS, share, KEY) == []
+    assert exchanged([[], []], [[]], share, KEY) == [[], []]
 
 
 def test_every_epoch_has_new_texts():

@@ -48,6 +48,7 @@ class TestOptions:
             ({"spliced": -1}, "'spliced' parameter of training must be an int from 0"),
             ({"learning_rate": 0.0}, "'learning_rate'"),
             ({"radius": math.inf}, "'radius'"),
+            ({"radius": 1e-9}, "'radius'"),
             ({"clip": 1e31}, "'clip'"),
             ({"word_dropout": 1.0}, r"must be a float in \[0, 1\)"),
             ({"noise": ("cauchy", 1.0)}, "laplace or gaussian"),

@@ -74,7 +74,7 @@ def halves(texts: list[str], path: Path) -> tuple[list[str], list[str]]:
     distinct = [*dict.fromkeys(texts)]
     if len(distinct) < _FEWEST:
         raise InputError(
-            f"{str(path)!r} has {len(distinct)} distinct texts, too few to learn from: give at least {_FEWEST}."
+            f"{str(path)!r} has too few distinct texts to learn from, {len(distinct)}: give at least {_FEWEST}."
         )
     order = generator(key_from_seed(0), "held out").permutation(len(distinct))
     held_out = [distinct[at] for at in sorted(order[: round(_HELD_OUT * len(distinct))])]

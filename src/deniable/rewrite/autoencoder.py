@@ -9,6 +9,8 @@ from deniable.rewrite.tokens import END, PAD, START, UNKNOWN
 _TINY = 1e-12
 _FAR = 1e4
 """Length that no vector has before vectors are brought to fill the ball."""
+_ROUNDED = 1e-5
+"""Distance of vectors, beside their length, up to which it is rounding."""
 _WITHIN = 0.75
 """Share of the texts of `Autoencoder.settle` whose vectors the clip leaves as they are."""
 
@@ -80,15 +82,17 @@ class Autoencoder(nn.Module):
     def settle(self, vectors: Tensor) -> None:
         """Move and scale all vectors so that those of some public texts have a mean of 0, and most lie in the ball.
 
-        But for the clip, which then touches the others, what the decoder sees of a text stays the same.
+        But for the clip, which then touches the others, what the decoder sees of a text stays the same. Vectors that
+        all but agree are left where they are: what tells them apart is rounding.
 
         Args:
             vectors: (k, n) of these texts, as `encode` gives them.
         """
         mean = vectors.mean(dim=0)
-        reach = (vectors - mean).norm(dim=1).quantile(_WITHIN).clamp_min(_TINY)
-        self.centre += mean / self.stretch
-        self.stretch *= self.radius / reach
+        reach = (vectors - mean).norm(dim=1).quantile(_WITHIN)
+        if reach > _ROUNDED * vectors.norm(dim=1).max():
+            self.centre += mean / self.stretch
+            self.stretch *= self.radius / reach
 
     def logits(self, vectors: Tensor, tokens: Tensor) -> Tensor:
         """Return the logits (b, L + 1, V) of each token and of END, given the tokens before it.

@@ -27,6 +27,7 @@ LIMIT = 64
 """Most tokens of a text, unless chosen otherwise."""
 LONGEST = 1_000
 """Most tokens of a text that can be chosen."""
+_SETTLED = 10_000
 _TOGETHER = 256
 
 
@@ -155,15 +156,19 @@ def fit_rewriter(
         "records": len(texts),
         "held out": len(held_out),
         "best epoch": run.epoch,
-        "held-out loss": run.best,
+        "held-out loss": run.best,  # before vectors fill the ball
         "first stage": None if start is None else start.facts,
     }
     return dataclasses.replace(model, facts=facts)
 
 
 def settle(model: Rewriter, texts: Sequence[str]) -> None:
-    """Bring the vectors of public texts to fill the ball of a model, see `Autoencoder.settle`."""
-    model.network.settle(torch.from_numpy(model.encode(texts)).float())
+    """Bring the vectors of public texts to fill the ball of a model, see `Autoencoder.settle`.
+
+    Every text counts once, however often it is there, and of very many the first `_SETTLED` do.
+    """
+    some = list(dict.fromkeys(texts))[:_SETTLED]
+    model.network.settle(torch.from_numpy(model.encode(some)).float())
 
 
 _SHAPE = ("latent", "hidden", "embedding", "radius")

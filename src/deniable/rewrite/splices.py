@@ -90,8 +90,8 @@ def exchanged(numbers: Numbers, corpus: Numbers, share: float, key: bytes) -> li
         share: chance of every token to be drawn anew, in [0, 1].
         key: 32 bytes, from which the draws follow.
     """
-    if not len(numbers):
-        return []
+    if not any(map(len, numbers)) or not any(map(len, corpus)):
+        return [[*text] for text in numbers]
     coins, ends = generator(key, "exchanged"), np.cumsum([len(text) for text in numbers])
     known, counts = np.unique(np.concatenate([np.asarray(text, np.int64) for text in corpus]), return_counts=True)
     held = np.concatenate([np.asarray(text, np.int64) for text in numbers])

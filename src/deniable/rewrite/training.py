@@ -19,7 +19,7 @@ from deniable.rewrite.tokens import END, PAD
 Noise = tuple[Literal["laplace", "gaussian"], float]
 """Law of the noise on every coordinate, and its scale in units of the latent: b of Laplace, sigma of a Gaussian."""
 _MOST = 100_000
-_SMALLEST, _LARGEST = 1e-30, 1e30
+_LARGEST, _WIDEST = 1e30, 1e6
 _TOGETHER = 256
 
 
@@ -63,11 +63,9 @@ class Options:
             value, least = getattr(self, name), 0 if name == "spliced" else 1
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
                 raise bad_parameter("training", name, f"an int from {least} to {_MOST}", value)
-        for name in ("learning_rate", "clip", "radius"):
-            if not _SMALLEST <= positive("training", name, getattr(self, name)) <= _LARGEST:
-                raise bad_parameter(
-                    "training", name, f"a float from {_SMALLEST:g} to {_LARGEST:g}", getattr(self, name)
-                )
+        for name, most in (("learning_rate", _LARGEST), ("clip", _LARGEST), ("radius", _WIDEST)):
+            if not 1 / most <= positive("training", name, getattr(self, name)) <= most:
+                raise bad_parameter("training", name, f"a float from {1 / most:g} to {most:g}", getattr(self, name))
         for name in ("exchanged", "word_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise bad_parameter("training", name, "a float in [0, 1)", getattr(self, name))

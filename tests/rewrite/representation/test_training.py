@@ -103,7 +103,7 @@ def test_going_on(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "bad",
-    [{"variant": "laplace"}, {"invalid": "drop"}, {"epsilon": 0.0}, {"adversary": -1.0},
+    [{"variant": "laplace"}, {"invalid": "drop"}, {"epsilon": 0.0}, {"epsilon": 1e300}, {"adversary": -1.0},
      {"reconstruction": float("nan")},
      {"dimensions": 0}, {"epochs": 1.5}, {"batch_size": True}, {"learning_rate": -1.0}],
 )  # fmt: skip
@@ -122,3 +122,22 @@ def test_bad_records(texts, task, private):
     """Texts need one class of the task and one row of private attributes each."""
     with pytest.raises(InputError, match="text"):
         Records(texts, task.astype(np.int64), private.astype(np.int64))
+
+
+@pytest.mark.parametrize("kind", [bool, np.int32, np.uint8])
+def test_classes_of_other_kinds(kind):
+    """Booleans and shorter integers are classes like any others."""
+    given = np.array([0, 1], dtype=kind)
+    found = Records(["a", "b"], given, given[:, None])
+    assert found.task.dtype == found.private.dtype == np.int64
+    assert found.task.tolist() == found.private[:, 0].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("wrong", [np.array([0.0, 1.0]), np.array([0, -1]), np.array(["a", "b"])])
+@pytest.mark.parametrize("name", ["task", "private"])
+def test_no_classes(name, wrong):
+    """Classes that are no whole numbers from 0 are refused by the name of their array."""
+    codes = {"task": np.array([0, 1]), "private": np.array([[0], [1]])}
+    codes[name] = wrong if name == "task" else wrong[:, None]
+    with pytest.raises(InputError, match=f"'{name}' parameter of training must be an array of whole numbers"):
+        Records(["a", "b"], **codes)

@@ -49,10 +49,11 @@ def searched(
     """Return, for each release (k, n), a text nearest to it that a search from its start finds.
 
     Near is what makes a release likely: the l1 distance to the text's clipped vector under Laplace noise, the l2
-    distance under Gaussian. Each round looks at edits of one token or two: swaps and insertions of words that the
-    derivative of the distance by the tokens' vectors favours (HotFlip, Ebrahimi et al. 2018, section 3.2), deletions,
-    and exchanges of neighbours. The encoder then decides which of them is the nearest. Derivatives only propose: those
-    of a domain other than a ball or a box pass through its clip as if it did nothing.
+    distance under Gaussian (the published noise of DPText has no such measure). Each round looks at edits of one token
+    or two: swaps and insertions of words that the derivative of the distance by the tokens' vectors favours (HotFlip,
+    Ebrahimi et al. 2018, section 3.2), deletions, and exchanges of neighbours. The encoder then decides which of them
+    is the nearest. Derivatives only propose: those of a domain other than a ball or a box pass through its clip as if
+    it did nothing.
 
     Starts are guesses such as `VectorMethod.decode` or `deniable.rewrite.attacks.inversion` makes. What comes back is
     never farther than the start, which itself comes back where nothing nearer is found. Words of a start that the model
@@ -74,13 +75,16 @@ def searched(
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise bad_parameter("searched", name, "an int of at least 1", value)
     given = np.asarray(released, dtype=np.float64)
-    if given.shape != (len(starts), method.model.latent) or not np.isfinite(given).all():
-        raise InputError(
-            f"Releases must be finite, of shape ({len(starts)}, {method.model.latent}) for {len(starts)} starts. Got "
-            f"shape {given.shape}: give one start for each release of the method."
-        )
-    if not len(starts):
+    if not len(starts) and not given.size:
         return []
+    if given.shape != (len(starts), method.model.latent):
+        raise InputError(
+            f"Releases must be of shape ({len(starts)}, {method.model.latent}) for {len(starts)} starts. Got shape "
+            f"{given.shape}: give one start for each release of the method."
+        )
+    if not np.isfinite(given).all():
+        row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
+        raise InputError(f"Releases must be finite. Got {given[row].tolist()} in row {row + 1}: leave it out.")
     start_vectors = clipped_vectors(method, starts)  # raises
     aim = _Aim(method, cast("Any", method.mechanism).domain, order_of(method.mechanism))
     before = _distances(start_vectors, given, aim.order)

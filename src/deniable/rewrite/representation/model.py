@@ -50,16 +50,7 @@ class Representation:
         Args:
             seed: for tests and studies only, see `VectorMechanism`.
         """
-        if self.options.variant == "none":
-            return Copy(epsilon=self.epsilon, seed=seed)
-        return DPText(
-            epsilon=self.epsilon,
-            sampler="published" if self.options.variant == "published" else "corrected",
-            invalid=self.options.invalid,
-            lower=LOWER,
-            upper=UPPER,
-            seed=seed,
-        )
+        return _mechanism(self.options, self.epsilon, seed)
 
     @property
     def guarantee(self) -> PureDP | ApproxDP:
@@ -97,6 +88,19 @@ class Representation:
         return self.mechanism(seed).release(self.encode(texts))
 
 
+def _mechanism(options: Options, epsilon: float, seed: int | None) -> VectorMechanism:
+    if options.variant == "none":
+        return Copy(epsilon=epsilon, seed=seed)
+    return DPText(
+        epsilon=epsilon,
+        sampler="published" if options.variant == "published" else "corrected",
+        invalid=options.invalid,
+        lower=LOWER,
+        upper=UPPER,
+        seed=seed,
+    )
+
+
 def fit_representation(
     records: Records,
     vocabulary: Vocabulary,
@@ -119,9 +123,10 @@ def fit_representation(
         progress: told steps done, steps in all and the loss after every step.
 
     Raises:
-        InputError: a checkpoint of another run.
+        InputError: a checkpoint of another run, or an epsilon that no noise serves in so many dimensions.
         DeniableError: the loss is no number any more, or a checkpoint cannot be written.
     """
+    _mechanism(options, float(options.epsilon), None).release(np.zeros((1, options.dimensions)))  # raises
     key = fresh_key() if seed is None else key_from_seed(seed)
     if checkpoint is not None:
         key = checkpoint.key(key)

@@ -16,6 +16,7 @@ from deniable.rewrite.representation.noise import VARIANTS, Invalid, Variant
 from deniable.rewrite.tokens import PAD, Vocabulary
 
 _MOST = 100_000
+_LARGEST = 1e6
 _CLIP = 1.0
 """l2 norm to which a gradient is cut: noise of a large scale makes some very large."""
 
@@ -60,7 +61,10 @@ class Options:
         if self.invalid not in {"redraw", "zero"}:
             raise bad_parameter("training", "invalid", "'redraw' or 'zero'", self.invalid)
         for name in ("epsilon", "learning_rate"):
-            positive("training", name, getattr(self, name))
+            if not 1 / _LARGEST <= positive("training", name, getattr(self, name)) <= _LARGEST:
+                raise bad_parameter(
+                    "training", name, f"a float from {1 / _LARGEST:g} to {_LARGEST:g}", getattr(self, name)
+                )
         for name in ("adversary", "reconstruction"):
             if not 0 <= getattr(self, name) <= _MOST:
                 raise bad_parameter("training", name, f"a float from 0 to {_MOST}", getattr(self, name))
@@ -76,11 +80,11 @@ class Records:
 
     Attributes:
         texts: k of them.
-        task: (k,) class of the task.
-        private: (k, T) class of each private attribute.
+        task: (k,) class of the task, from 0.
+        private: (k, T) class of each private attribute, from 0.
 
     Raises:
-        InputError: there are no texts, or not as many classes as texts.
+        InputError: there are no texts, not as many classes as texts, or classes that are no whole numbers from 0.
     """
 
     texts: Sequence[str]
@@ -95,6 +99,11 @@ class Records:
                 f"{len(self.texts)} texts need as many classes of the task and rows of private attributes. Got arrays "
                 f"of shape {self.task.shape} and {self.private.shape}: give one of each per text."
             )
+        for name in ("task", "private"):
+            codes = getattr(self, name)
+            if codes.dtype.kind not in "bui" or (codes.size and codes.min() < 0):
+                raise bad_parameter("training", name, "an array of whole numbers from 0", codes.ravel()[:3].tolist())
+            object.__setattr__(self, name, codes.astype(np.int64))  # of booleans and shorter integers too
 
 
 def padded(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
