@@ -19,7 +19,7 @@ from deniable.studies.rewriting.plan import PUBLISHED, TITLES, TOKENS
 from deniable.studies.rewriting.series import cells, methods, top
 from tests.studies.sizes import ATIS as SIZES
 
-FEW = dataclasses.replace(SIZES, epsilons=(1.0,), methods=(PUBLISHED, TOKENS), inverted=(), tuned=())
+FEW = dataclasses.replace(SIZES, epsilons=(1.0,), methods=(PUBLISHED, TOKENS), inverted=())
 
 
 @pytest.fixture(scope="module")

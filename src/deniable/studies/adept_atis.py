@@ -101,6 +101,7 @@ def _plan(bench: "Bench") -> dict[str, list[Part]]:
             for name in (PUBLISHED, GAUSSIAN)
             if name in vectors
             for epsilon in sizes.tuned
+            if epsilon in sizes.epsilons
         ],
         "proposals": [
             (f"proposals, {name}", part(evidence.proposed, bench, name))

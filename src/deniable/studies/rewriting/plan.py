@@ -50,7 +50,7 @@ class Sizes:
         inverted: epsilons at which a decoder is trained on releases.
         inverting: epochs of it.
         searched: test texts that a search by gradients looks for, from what that decoder reads.
-        tuned: those among the epsilons at which the auto-encoder is trained on with the noise of a method.
+        tuned: among the epsilons, those at which the auto-encoder is trained on with the noise of a method.
         tuning: epochs of it, at most.
         audited: epsilon of the audits.
         samples: of an audit.
