@@ -1,10 +1,13 @@
 """Reading back what torch.save wrote, damage noticed."""
 
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from deniable.errors import InputError
 
@@ -59,6 +62,29 @@ def read_model(path: Path, form: str | None = None) -> dict[str, Any]:
         raise InputError(f"{str(path)!r} is no model of this version: name the file that training wrote.")
     kept: dict[str, Any] = held
     return kept
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """Turn whatever comes of a part of a model's file that is missing or wrong into one line.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        InputError: an error came up within the context.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"{str(path)!r} is a damaged model ({reason}): train it again.") from None
+
+
+def check_finite(network: nn.Module) -> None:
+    """Raise `InputError` for a network with weights that are no numbers."""
+    if not all(weights.isfinite().all() for weights in network.state_dict().values()):
+        raise InputError("weights that are no numbers")
 
 
 def _what(form: str) -> str:

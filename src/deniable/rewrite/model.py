@@ -13,7 +13,7 @@ import torch
 from deniable.errors import InputError, bad_parameter
 from deniable.learning.loop import Checkpoint, train
 from deniable.learning.setup import best_device, seeded
-from deniable.learning.stored import read_model
+from deniable.learning.stored import check_finite, damage_told, read_model
 from deniable.measure.estimate import Estimate, clustered_share, exact, share
 from deniable.randomness import fresh_key, key_from_seed
 from deniable.rewrite.autoencoder import Autoencoder, parameters_of
@@ -205,7 +205,7 @@ def load_rewriter(path: Path) -> Rewriter:
         InputError: no such file, it is no rewriter, or it is damaged.
     """
     held = read_model(path, FORMAT)
-    try:
+    with damage_told(path):
         vocabulary = Vocabulary(tuple(map(str, held["words"])))
         if min(held["shape"][name] for name in ("words", "latent", "hidden", "embedding")) < 1:
             raise InputError("a size below 1")
@@ -219,11 +219,7 @@ def load_rewriter(path: Path) -> Rewriter:
             raise InputError(f"{len(vocabulary)} words for a network of {network.words}")
         if not 1 <= limit <= LONGEST:
             raise InputError(f"a limit of {limit} tokens")
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{str(path)!r} is a damaged model ({reason}): train it again.") from None
-    if not all(weights.isfinite().all() for weights in network.state_dict().values()):
-        raise InputError(f"{str(path)!r} is a damaged model (weights that are no numbers): train it again.")
+        check_finite(network)
     return Rewriter(network.eval(), vocabulary, limit, facts)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deniable.errors import InputError
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.learning.stored import read_model
+from deniable.learning.stored import damage_told, read_model
 from deniable.measure.estimate import Estimate, share
 from deniable.robust.certificates import Certificate, Decides, certificate_from, certificate_to
 from deniable.robust.images.dataset import Images
@@ -123,11 +122,8 @@ def load(path: Path) -> Model:
         InputError: no such file, or it is no model.
     """
     held = read_model(path, FORMAT)
-    try:
+    with damage_told(path):
         return _model(held)
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{str(path)!r} is a damaged model ({reason}): train it again.") from None
 
 
 def _model(held: dict[str, Any]) -> Model:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from deniable.errors import InputError, positive
-from deniable.learning.stored import read_model
+from deniable.learning.stored import check_finite, damage_told, read_model
 from deniable.rewrite.representation.model import Representation
 from deniable.rewrite.representation.network import Architecture, Encoder
 from deniable.rewrite.representation.noise import Noise
@@ -53,14 +53,11 @@ def load_representation(path: Path) -> Representation:
         InputError: no such file, it is no representation, or it is damaged.
     """
     held = read_model(path, FORMAT)
-    try:
+    with damage_told(path):
         vocabulary = Vocabulary(tuple(map(str, held["words"])))
         options = _options(held["options"])
         encoder = _encoder(held["weights"], len(vocabulary), options)
         epsilon, facts = _epsilon(held["epsilon"], options), dict(held["facts"])
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{str(path)!r} is a damaged model ({reason}): train it again.") from None
     return Representation(encoder, vocabulary, options, epsilon, facts)
 
 
@@ -91,6 +88,5 @@ def _encoder(weights: dict[str, Any], words: int, options: Options) -> Encoder:
     for held in encoder.state_dict().values():
         if held.dtype != torch.float32 or not held.is_contiguous():
             raise InputError("weights that are stored as no network stores them")
-        if not bool(held.isfinite().all()):
-            raise InputError("weights that are no numbers")
+    check_finite(encoder)
     return encoder.eval()

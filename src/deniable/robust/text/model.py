@@ -12,7 +12,7 @@ import torch
 from deniable.errors import InputError
 from deniable.learning.loop import Checkpoint, train
 from deniable.learning.setup import best_device, seeded
-from deniable.learning.stored import read_model
+from deniable.learning.stored import check_finite, damage_told, read_model
 from deniable.measure.estimate import Estimate, share
 from deniable.randomness import fresh_key, key_from_seed
 from deniable.robust.text.copies import Source
@@ -175,13 +175,9 @@ def load_text(path: Path, space: Space) -> TextModel:
             f"The model {str(path)!r} was trained on the words of {held.get('source')} (fingerprint "
             f"{held.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
         )
-    try:
+    with damage_told(path):
         network = seeded(0, lambda: build(held["name"], space, len(held["classes"]), pairs=held["pairs"]))
         network.load_state_dict(held["weights"])
         about = held["source"], dict(held["facts"])
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{str(path)!r} is a damaged model ({reason}): train it again.") from None
-    if not all(weights.isfinite().all() for weights in network.state_dict().values()):
-        raise InputError(f"{str(path)!r} is a damaged model (weights that are no numbers): train it again.")
+        check_finite(network)
     return TextModel(held["name"], network.eval(), tuple(held["classes"]), held["pairs"], held["space"], *about)
