@@ -28,6 +28,7 @@ LIMIT = 64
 LONGEST = 1_000
 """Most tokens of a text that can be chosen."""
 _SETTLED = 10_000
+"""Most texts by which vectors are brought to fill the ball."""
 _TOGETHER = 256
 
 

@@ -17,6 +17,7 @@ from deniable.rewrite.tokens import PAD, Vocabulary
 
 _MOST = 100_000
 _LARGEST = 1e6
+"""Of epsilon and the learning rate; the least is its inverse."""
 _CLIP = 1.0
 """l2 norm to which a gradient is cut: noise of a large scale makes some very large."""
 
