@@ -1,11 +1,9 @@
 """What a mechanism claims: frozen records of a guarantee and of where it comes from."""
 
 import dataclasses
-from typing import Literal
 
 from deniable.errors import InputError
-
-Standing = Literal["proved", "claimed", "refuted"]
+from deniable.status import Status, weakest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,12 +13,12 @@ class PureDP:
     Attributes:
         epsilon: >= 0.
         source: what the guarantee rests on.
-        standing: ``proved`` by the source, only ``claimed`` by it, or ``refuted``.
+        standing: how far it is known to be true.
     """
 
     epsilon: float
     source: str
-    standing: Standing = "proved"
+    standing: Status = "proved"
 
     def compose(self, other: "PureDP") -> "PureDP":
         """Return the guarantee of releasing both outputs for the same input: epsilons add up."""
@@ -39,13 +37,13 @@ class ApproxDP:
         epsilon: >= 0.
         delta: in [0, 1).
         source: what the guarantee rests on.
-        standing: ``proved`` by the source, only ``claimed`` by it, or ``refuted``.
+        standing: how far it is known to be true.
     """
 
     epsilon: float
     delta: float
     source: str
-    standing: Standing = "proved"
+    standing: Status = "proved"
 
     def compose(self, other: "ApproxDP") -> "ApproxDP":
         """Return the guarantee of releasing both outputs for the same input: both numbers add up."""
@@ -68,13 +66,13 @@ class MetricDP:
         epsilon: privacy parameter per unit of distance, > 0.
         metric: name of the metric d.
         source: the theorem the guarantee rests on.
-        standing: ``proved`` by the source, only ``claimed`` by it, or ``refuted``.
+        standing: how far it is known to be true.
     """
 
     epsilon: float
     metric: str
     source: str
-    standing: Standing = "proved"
+    standing: Status = "proved"
 
     def loss(self, distance: float) -> float:
         """Return the largest privacy loss (log odds ratio, nats) between inputs this far apart."""
@@ -95,8 +93,7 @@ class MetricDP:
         return f"{self.epsilon:g}-metric-DP ({self.metric})"
 
 
-def _both(one: "PureDP | ApproxDP | MetricDP", other: "PureDP | ApproxDP | MetricDP") -> tuple[str, Standing]:
+def _both(one: "PureDP | ApproxDP | MetricDP", other: "PureDP | ApproxDP | MetricDP") -> tuple[str, Status]:
     """Return source and standing of the sequential composition of two guarantees."""
-    order: tuple[Standing, ...] = ("proved", "claimed", "refuted")
     source = f"sequential composition of ({one.source}) and ({other.source})"
-    return source, max(one.standing, other.standing, key=order.index)
+    return source, weakest(one.standing, other.standing)

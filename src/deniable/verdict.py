@@ -2,9 +2,10 @@
 
 import dataclasses
 import math
-from typing import Any, Literal
+from typing import Any
 
-Status = Literal["proved", "refuted", "not refuted", "undecided"]
+from deniable.status import Status
+
 _LARGE = math.log(1000)
 
 
@@ -48,9 +49,7 @@ class Verdict:
     """What evidence says of a claim of epsilon (per unit of distance for words).
 
     Attributes:
-        status: ``proved``: the claim holds, as computed or by a theorem; ``refuted``: it is false;
-            ``not refuted``: a search that could have refuted it did not; ``undecided``: the bounds
-            lie on both sides of the claim, or nothing could be computed.
+        status: how far the claim is known to be true, as computed or by a theorem.
         claim: the epsilon claimed.
         epsilon: upper bound on the true epsilon, all rounding in it; infinite where none is known.
         lower_bound: lower bound on the true epsilon, in itself a proof up to ``confidence``.

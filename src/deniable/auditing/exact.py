@@ -15,8 +15,9 @@ from deniable.errors import InputError, NotTractable, bad_parameter, positive
 from deniable.parallel import each
 from deniable.space import Space
 from deniable.space.metrics import Array
+from deniable.status import Status
 from deniable.vectors import VectorMechanism
-from deniable.verdict import Status, Verdict, Witness
+from deniable.verdict import Verdict, Witness
 from deniable.words import WordMechanism, law
 from deniable.words.exponential import Exponential, finding_name, prove
 from deniable.words.law import Finding, remember_finding

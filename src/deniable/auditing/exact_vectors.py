@@ -6,8 +6,9 @@ from numbers import Integral
 
 from deniable.auditing.outputs import short
 from deniable.errors import NotTractable, bad_parameter
+from deniable.status import Status
 from deniable.vectors import VectorMechanism
-from deniable.verdict import Status, Verdict, Witness
+from deniable.verdict import Verdict, Witness
 
 
 def verify_vectors(mechanism: VectorMechanism, dimension: object) -> Verdict:

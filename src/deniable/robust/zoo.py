@@ -17,7 +17,8 @@ from deniable.robust.audits.sensitivity import likelier
 from deniable.robust.audits.shared_noise import differences, recovery
 from deniable.robust.dpal.noise import Budget
 from deniable.robust.dpal.verdict import refuted
-from deniable.verdict import Status, Verdict, Witness
+from deniable.status import Status
+from deniable.verdict import Verdict, Witness
 
 _SOURCE = "Phan et al., DPAL, under review at ICLR 2020"
 _FULL = Budget(0.2)

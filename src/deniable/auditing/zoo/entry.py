@@ -8,7 +8,8 @@ import numpy.typing as npt
 
 from deniable.auditing.blackbox import audit
 from deniable.space import Space
-from deniable.verdict import Status, Verdict
+from deniable.status import Status
+from deniable.verdict import Verdict
 
 Array = npt.NDArray[np.float64]
 CONFIDENCE = 0.999

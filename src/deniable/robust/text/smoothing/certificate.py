@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from deniable import guarantees
 from deniable.errors import InputError
 from deniable.guarantees import MetricDP
 from deniable.measure.estimate import CONFIDENCE, Estimate
@@ -18,13 +17,14 @@ from deniable.robust.text.smoothing.bounds import changes_by_renyi, changes_by_r
 from deniable.robust.text.smoothing.costs import Costs, costs
 from deniable.robust.text.smoothing.sampling import votes
 from deniable.robust.text.substitutions import Substitutions
+from deniable.status import Status
 from deniable.words import WordMechanism, law
 
 SELECTION, ESTIMATION = 100, 10_000
 """Draws that choose the class of a text, and others that bound the probabilities of the classes."""
 ALPHA = 0.001
 _TWO = 2
-_STANDINGS: dict[guarantees.Standing, Standing] = {"proved": "proved", "claimed": "unproven", "refuted": "refuted"}
+_STANDINGS: dict[Status, Standing] = {"proved": "proved", "refuted": "refuted"}
 _LEAST = 2.0**-50
 """Chances nearer to 0 or 1 are taken for this: near 1 float64 cannot tell them from it."""
 _INWARD = 1 - 1e-12
@@ -208,4 +208,4 @@ def standing(mechanism: WordMechanism, claim: MetricDP) -> Standing:
     """Return the standing of a certificate that rests on a guarantee of a mechanism."""
     # Rows or draws of a subclass's own are not what the guarantee was proved for.
     known = mechanism.own or mechanism.closed_form is not None
-    return _STANDINGS[claim.standing if known or claim.standing == "refuted" else "claimed"]
+    return _STANDINGS.get(claim.standing, "unproven") if known or claim.standing == "refuted" else "unproven"
