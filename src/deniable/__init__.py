@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from deniable.errors import DeniableError, InputError, NotTractable
     from deniable.guarantees import ApproxDP, MetricDP, PureDP
     from deniable.space import Metric, Space
-    from deniable.text import Certificate, TextPrivatizer
+    from deniable.text import Certificate, Release, Released, Tally, TextPrivatizer
     from deniable.vectors import ADePT, Box, DPText, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
     from deniable.verdict import Verdict, Witness
     from deniable.words import (
@@ -45,8 +45,11 @@ _HOMES = {
     "MultivariateLaplace": "deniable.words",
     "NotTractable": "deniable.errors",
     "PureDP": "deniable.guarantees",
+    "Release": "deniable.text",
+    "Released": "deniable.text",
     "recovery": "deniable.words",
     "Space": "deniable.space",
+    "Tally": "deniable.text",
     "TEM": "deniable.words",
     "TextPrivatizer": "deniable.text",
     "TightExponential": "deniable.words",
@@ -77,7 +80,10 @@ __all__ = [
     "MultivariateLaplace",
     "NotTractable",
     "PureDP",
+    "Release",
+    "Released",
     "Space",
+    "Tally",
     "TextPrivatizer",
     "TightExponential",
     "TruncatedGumbel",

@@ -3,16 +3,16 @@
 No global random state is read or written anywhere in deniable. A run has one 32-byte key, fresh
 from the operating system unless its owner supplies one. From it come the key of one AES-128 in
 counter mode and, for every record, the counter where the record's stream starts: a keyed BLAKE2b of
-(mechanism and parameters, record id, column, text). So an output depends neither on chunks nor on
-workers, retries or the order of records, and two different texts never share noise: the starts are
-128 bits, and R streams of B blocks overlap with probability below R^2 B / 2^128.
+everything that the record's output is a function of (`deniable.text.release`). So an output depends
+neither on chunks nor on workers, retries or the order of records, and no two different inputs share
+noise: the starts are 128 bits, and R streams of B blocks overlap with probability below R^2 B / 2^128.
 """
 
 import dataclasses
 import functools
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -45,17 +45,33 @@ def check_key(key: bytes) -> bytes:
     return key
 
 
-def stream_start(key: bytes, *parts: str) -> bytes:
+def stream_start(key: bytes, *parts: str | bytes) -> bytes:
     """Return the 16-byte counter at which one record's stream starts: keyed BLAKE2b over the parts.
 
     Each part is preceded by its length, so that no two different lists of parts collide.
     """
     state = hashlib.blake2b(key=key, digest_size=16)
+    _absorb(state, parts)
+    return state.digest()
+
+
+def stream_starts(key: bytes, common: Sequence[str | bytes], names: Iterable[Sequence[str | bytes]]) -> list[bytes]:
+    """Return `stream_start` of the common parts and those of each name; the common ones are hashed once."""
+    prefix = hashlib.blake2b(key=key, digest_size=16)
+    _absorb(prefix, common)
+    starts = []
+    for name in names:
+        state = prefix.copy()
+        _absorb(state, name)
+        starts.append(state.digest())
+    return starts
+
+
+def _absorb(state: hashlib.blake2b, parts: Iterable[str | bytes]) -> None:
     for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
-    return state.digest()
 
 
 def generator(key: bytes, *parts: str) -> np.random.Generator:

@@ -263,14 +263,14 @@ def test_vector_files_that_cannot_be_used(privatize, refused, name, data, messag
     assert message in refused(privatize("--space", name))
 
 
-@pytest.mark.parametrize("target", ["certify", "FORMATS", "privatize_texts"])
+@pytest.mark.parametrize("target", ["certificate.Certificate.of", "table.FORMATS", "release.Release.draw"])
 def test_an_interruption(privatize, refused, monkeypatch, target):
     """Ctrl-C in the middle leaves nothing behind and is no success."""
 
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"deniable.text.table.{target}", {"csv": interrupt} if target == "FORMATS" else interrupt)
+    monkeypatch.setattr(f"deniable.text.{target}", {"csv": interrupt} if "FORMATS" in target else interrupt)
     assert refused(privatize()) == "interrupted: nothing was written."
 
 
@@ -281,7 +281,7 @@ def test_an_interruption_keeps_old_outputs(privatize, refused, monkeypatch):
         raise KeyboardInterrupt
 
     refused.given(out__csv="old", out__csv__certificate__json="old")
-    monkeypatch.setattr("deniable.text.table.certify", interrupt)
+    monkeypatch.setattr("deniable.text.certificate.Certificate.of", interrupt)
     assert "interrupted" in refused(privatize("--force"))
 
 
@@ -329,5 +329,5 @@ def test_memory_that_runs_out(privatize, refused, monkeypatch):
     def much(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("deniable.text.table.privatize_texts", much)
+    monkeypatch.setattr("deniable.text.release.Release.draw", much)
     assert refused(privatize()).startswith("out of memory: nothing was written.")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.randomness import Streams, key_from_seed
-from deniable.text.release import start_of
+from deniable.randomness import Streams, key_from_seed, stream_start
+from deniable.text.release import Cell
 from tests.contracts.statistics import DRAWS, THRESHOLD, agreement, fit, sample, streams
 
 PROBES = ("baran", "kutel", "supen")
@@ -123,35 +123,53 @@ class WordMechanismContract:
 
     # Keyed noise.
 
-    def keyed(self, subject, key=0, record="r1", text="some text", column="text", draws=20_000):
-        """Return the outputs for one long list of words under one stream."""
-        words = np.full(draws, subject.space.number(PROBES[0]), dtype=np.int32)
-        run = key_from_seed(key)
-        return subject.draw(words, Streams(run, [start_of(run, subject, record, column, text)], [draws]))
+    def keyed(self, subject, record="r1", more="", column="text", ordinal=0, draws=20_000, **options):
+        """Return the outputs for one word many times over, in one text that may go on."""
+        text = " ".join([PROBES[0]] * draws + [more])
+        drawn = dn.Release(subject, **{"key": "seed:0", **options}).draw([Cell(record, column, ordinal, text)])
+        return drawn.outputs[:draws]
 
-    def test_noise_is_a_function_of_key_mechanism_record_and_text(self, subject, small_space):
-        """Equal key, mechanism, record id and text give equal output, in an equal mechanism too."""
+    def test_noise_is_a_function_of_release_and_cell(self, subject, small_space):
+        """Equal key, mechanism, options, record id and text give equal output, in an equal mechanism too."""
         again = self.mechanism(small_space, epsilon=self.epsilon)
         np.testing.assert_array_equal(self.keyed(subject), self.keyed(again))
 
     @pytest.mark.parametrize(
         "change",
-        [{"key": 1}, {"record": "r2"}, {"text": "some test"}, {"column": "title"}],
-        ids=lambda one: next(iter(one)),
+        [
+            {"key": "seed:1"},
+            {"record": "r2"},
+            {"more": PROBES[1]},
+            {"column": "title"},
+            {"ordinal": 1},
+            {"unknown": "drop"},
+            {"unknown": "mask"},
+            {"case": "copy"},
+            {"keep": ["nothing"]},
+        ],
+        ids=lambda one: "-".join(map(str, next(iter(one.items())))),
     )
-    def test_noise_of_another_record_is_independent(self, subject, change):
-        """With another key, record id, text or column two outputs agree no more often than by chance."""
+    def test_noise_of_another_release_or_cell_is_independent(self, subject, change):
+        """With another key, option, record id, column, ordinal or text two outputs agree no more than by chance."""
         first, second = self.keyed(subject), self.keyed(subject, **change)
         chance = agreement(np.bincount(np.concatenate([first, second]), minlength=len(subject.space)))
         assert 0 < chance < 0.9
         error = np.sqrt(chance * (1 - chance) / len(first))
         assert abs(np.mean(first == second) - chance) < 6 * error
 
-    def test_noise_of_another_mechanism_has_another_stream(self, subject, small_space):
-        """The stream depends on epsilon, so that two releases at two levels share no noise."""
+    def test_a_release_of_another_mechanism_has_another_name(self, subject, small_space):
+        """Its fingerprint depends on epsilon, so that two releases at two levels share no noise."""
         other = self.mechanism(small_space, epsilon=1.01 * self.epsilon)
-        key = key_from_seed(0)
-        assert start_of(key, subject, "r", "text", "t") != start_of(key, other, "r", "text", "t")
+        names = {dn.Release(one).fingerprint for one in (subject, other)}
+        assert len(names) == 2 if subject.has_fingerprint else names == {None}
+
+    def test_a_mechanism_never_changes(self, subject):
+        """No parameter can be set again, no method replaced: what is proved of it stays true."""
+        for name in (*vars(subject), "rows", "draw", "guarantee"):
+            with pytest.raises(AttributeError, match="cannot change"):
+                setattr(subject, name, None)
+        with pytest.raises(AttributeError, match="cannot be deleted"):
+            del subject.epsilon
 
     def test_tokens_of_one_record_are_independent(self, subject):
         """Neighbouring tokens of one record agree no more often than by chance."""
@@ -176,7 +194,7 @@ class WordMechanismContract:
         chooser = np.random.default_rng(5)
         records = [chooser.integers(len(subject.space), size=length).astype(np.int32) for length in lengths]
         key = key_from_seed(3)
-        starts = [start_of(key, subject, str(number), "text", "t") for number in range(len(lengths))]
+        starts = [stream_start(key, subject.fingerprint, str(number)) for number in range(len(lengths))]
         alone = [
             subject.draw(words, Streams(key, [start], [len(words)])) if len(words) else words
             for words, start in zip(records, starts, strict=True)

@@ -60,7 +60,13 @@ def test_full_beam_is_exhaustive(small_space, weight):
     for start, guess in zip(range(0, 32, 4), expected, strict=True):
         # The same releases, with the expected guess in the place of the original: all of it is recovered.
         part = Drawn(
-            [""], np.array([0, 4]), guess.astype(np.int32), drawn.outputs[start : start + 4], np.zeros(4, bool), 0
+            [""],
+            np.array([0, 4]),
+            guess.astype(np.int32),
+            drawn.outputs[start : start + 4],
+            np.zeros(4, bool),
+            0,
+            drawn.kept[:1],
         )
         assert contextual(subject, part, model, weight=weight, beam=25, candidates=5).share.value == 1.0
 

@@ -80,7 +80,7 @@ def test_counts_by_hand(twin_space, monkeypatch):
     """Counts are those of the drawn words, one row of runs for each word."""
     mechanism = dn.TEM(twin_space, epsilon=1.0)
     table = np.array([[5, 5, 2, 5], [0, 1, 2, 3], [7, 7, 7, 7]], dtype=np.int32)
-    monkeypatch.setattr(mechanism, "draw", lambda *_: table.ravel().copy())
+    monkeypatch.setattr(dn.TEM, "draw", lambda *_: table.ravel().copy())
     words = [twin_space.words[number] for number in (5, 4, 7)]
     result = deniability(mechanism, words, runs=4)
     assert result.words == tuple(words)
@@ -108,10 +108,10 @@ def test_an_integral_out_of_reach(small_space, monkeypatch):
     gumbel, tem = (SUBJECTS[name](small_space) for name in ("truncated-gumbel", "tem"))
     assert deniability(gumbel, words, runs=3).expected_distinct is not None
 
-    def inaccurate(_):
+    def inaccurate(*_):
         raise dn.NotTractable("two grids differ")
 
-    monkeypatch.setattr(gumbel, "rows", inaccurate)
+    monkeypatch.setattr(dn.TruncatedGumbel, "rows", inaccurate)
     assert deniability(gumbel, words, runs=3).expected_distinct is None
     monkeypatch.undo()
     monkeypatch.setattr(module, "SLOW", 10)

@@ -25,7 +25,9 @@ def drawn_as(space, texts, outputs):
         np.array([space.index[word] for words in side for word in words], dtype=np.int32) for side in (read, written)
     ]
     offsets = np.cumsum([0, *map(len, read)])
-    return Drawn(list(outputs), offsets, *numbers, np.zeros(len(numbers[0]), dtype=np.bool_), 0)
+    return Drawn(
+        list(outputs), offsets, *numbers, np.zeros(len(numbers[0]), dtype=np.bool_), 0, np.zeros(len(outputs), int)
+    )
 
 
 def test_nothing_changed(small_space):

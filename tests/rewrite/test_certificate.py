@@ -10,6 +10,7 @@ import torch
 from deniable import __version__
 from deniable.rewrite.certificate import SCHEMA, certify, fingerprint, trained_on
 from deniable.rewrite.methods import METHODS, WITH_DELTA
+from deniable.text.tables.layout import Copied
 from tests.rewrite.untrained import FACTS, untrained
 
 MODEL = untrained()
@@ -137,8 +138,10 @@ def test_what_is_not_protected():
     assert "if they were private, that is a leak that the guarantee does not cover" in plain[1]
     assert "4,478 texts" in plain[1]
     assert plain[2].startswith("what the choice of epsilon, method and model shows")
-    assert certificate(copied=["id", "a, b"]).not_protected[1] == "the columns copied unchanged: 'id', 'a, b'"
-    assert certificate(copied=[f"c{i}" for i in range(1000)]).not_protected[1].endswith("'c19' and 980 more")
+    assert certificate(copied=Copied(("id", "a, b"))).not_protected[1] == "the columns copied unchanged: 'id', 'a, b'"
+    assert (
+        certificate(copied=Copied(tuple(f"c{i}" for i in range(1000)))).not_protected[1].endswith("'c19' and 980 more")
+    )
 
 
 def test_what_the_model_was_trained_on():
@@ -168,7 +171,9 @@ def test_models_are_told_apart():
 
 def test_summary_holds_everything():
     """The summary tells a person what the file tells a program."""
-    made = certificate("adept-gaussian", records=1000, texts=2000, columns=["a", "b"], copied=["id"], nulls=True)
+    made = certificate(
+        "adept-gaussian", records=1000, texts=2000, columns=["a", "b"], copied=Copied(("id",)), nulls=True
+    )
     summary = made.summary()
     assert summary.startswith("1,000 records, 2,000 texts, by adept-gaussian\n")
     assert "guarantee      epsilon 5 and delta 1e-05 for one text" in summary

@@ -21,9 +21,12 @@ ANY_PIECES = st.lists(PIECES, max_size=12).map("".join)
 
 
 def passes(letter):
-    """Say whether a character may pass through: white space, punctuation, or one of three kinds of symbols."""
+    """Say whether a character may pass through: white space, punctuation, or one of three kinds of symbols.
+
+    Of the control characters only those that lay out text are white space, whatever else Python takes for it.
+    """
     return (
-        letter.isspace()
+        letter in "\t\n\x0b\x0c\r\x85"
         or unicodedata.category(letter)[0] in "PZ"
         or unicodedata.category(letter) in {"Sm", "Sc", "Sk"}
     )
@@ -41,7 +44,7 @@ def check(text):
     assert len(parts) % 2 == 1
     assert all(parts[1::2])
     assert all(passes(letter) for gap in parts[0::2] for letter in gap)
-    assert not any(letter.isspace() for word in parts[1::2] for letter in word)
+    assert not any(passes(letter) and letter.isspace() for word in parts[1::2] for letter in word)
 
 
 @settings(max_examples=500)
@@ -193,11 +196,18 @@ def test_symbols_are_words(emoji):
 
 
 @pytest.mark.parametrize(
-    "gap", [" ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u2028", "\x85", "\x0b", "\x0c", "\x1c"]
+    "gap", [" ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u2028", "\x85", "\x0b", "\x0c"]
 )
 def test_white_space_passes(gap):
     """White space of any kind separates words and stays as it is."""
     assert split(f"one{gap}two") == ["", "one", gap, "two", ""]
+
+
+@pytest.mark.parametrize("control", ["\x1c", "\x1d", "\x1e", "\x1f", "\x00", "\x1b", "\x7f", "\x80", "\x9f"])
+def test_control_characters_are_words(control):
+    """No control character but those that lay out text passes, in ASCII and beside other scripts."""
+    assert split(f"one {control} two") == ["", "one", " ", control, " ", "two", ""]
+    assert split(f"é{control}é")[1::2] == ["é", control, "é"]
 
 
 @pytest.mark.parametrize(

@@ -55,4 +55,4 @@ def rewritten(kind, data, release=identity, chunk=decoding.CHUNK, window=layout.
     sink = io.BytesIO()
     with buffers(chunk, window):
         copied = FORMATS[kind](io.BytesIO(data), sink, Layout("the table", **options), release)
-    return sink.getvalue(), copied
+    return sink.getvalue(), list(copied.columns)

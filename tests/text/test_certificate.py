@@ -12,17 +12,19 @@ from hypothesis import strategies as st
 from deniable import (
     TEM,
     CalibratedExponential,
+    Certificate,
     MultivariateLaplace,
+    Release,
     Space,
-    TextPrivatizer,
+    Tally,
     TightExponential,
     TruncatedGumbel,
     __version__,
     recovery,
     verify,
 )
-from deniable.text.certificate import certify, example_words, odds
-from deniable.text.release import Tally
+from deniable.text.certificate import example_words, odds
+from deniable.text.tables.layout import Copied
 from deniable.words.exponential import Exponential
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 
@@ -37,6 +39,7 @@ FIELDS = {
     "documents": list,
     "attacker": str,
     "space": dict,
+    "release": dict,
     "noise": str,
     "arithmetic": str,
     "meaning": list,
@@ -45,11 +48,13 @@ FIELDS = {
     "expected_kept": str,
     "not_protected": list,
 }
-OPTIONS = {"unknown": "draw", "case": "lower", "kept_words": 0, "noise": "random"}
+NOTHING = Copied()
+KEYS = {"random": None, "keyed": bytes(range(32)), "public seed": "seed:1"}
 
 
-def certificate(mechanism=MECHANISM, tally=None, **options):
-    return certify(mechanism, tally or tally_of(3, 4), **{**OPTIONS, **options})
+def certificate(mechanism=MECHANISM, tally=None, *, copied=NOTHING, chosen_from_data=False, **options):
+    release = Release(mechanism, **options)
+    return Certificate.of(release, tally or tally_of(3, 4), chosen_from_data=chosen_from_data, copied=copied)
 
 
 def tally_of(*lengths, **counts):
@@ -91,7 +96,7 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert read["schema"] == "deniable-certificate/3"
+    assert read["schema"] == "deniable-certificate/4"
     assert read["deniable"] == __version__
     assert read["mechanism"]["name"] == mechanism.name
     assert read["mechanism"]["epsilon"] == mechanism.epsilon
@@ -103,6 +108,12 @@ def test_layout(mechanism):
         "dimensions": 3,
         "metric": "euclidean",
         "fingerprint": SPACE.fingerprint,
+    }
+    assert read["release"] == {
+        "unknown": "draw",
+        "case": "lower",
+        "kept_words": 0,
+        "fingerprint": Release(mechanism).fingerprint,
     }
     assert (read["records"], read["words"]) == (2, 7)
     assert read["private"] is True
@@ -125,7 +136,7 @@ def test_standing_is_told():
 @pytest.mark.parametrize("noise", ["random", "keyed", "public seed"])
 def test_noise(noise):
     """Only a public seed makes a release not private."""
-    made = certificate(noise=noise)
+    made = certificate(key=KEYS[noise])
     assert made.private == (noise != "public seed")
     assert ("not private: public seed" in made.noise) == (noise == "public seed")
     assert made.noise in made.summary()
@@ -153,15 +164,15 @@ def test_what_is_not_protected():
     assert any("capital letters" in line for line in certificate(case="copy").not_protected)
     assert any("[unknown]" in line for line in certificate(unknown="mask").not_protected)
     assert any("absent" in line for line in certificate(unknown="drop").not_protected)
-    assert any(line.startswith("7 public words") for line in certificate(kept_words=7).not_protected)
-    [named] = [line for line in certificate(copied_columns=["id", "a, b"]).not_protected if "columns" in line]
+    assert any(line.startswith("7 public words") for line in certificate(keep=WORDS[:7]).not_protected)
+    [named] = [line for line in certificate(copied=Copied(("id", "a, b"))).not_protected if "columns" in line]
     assert named == "the columns copied unchanged: 'id', 'a, b'"
 
 
 def test_many_columns_are_counted():
     """Of many copied columns some are named and the others counted."""
     [named] = [
-        line for line in certificate(copied_columns=[f"c{i}" for i in range(1000)]).not_protected if "c0" in line
+        line for line in certificate(copied=Copied(tuple(f"c{i}" for i in range(1000)))).not_protected if "c0" in line
     ]
     assert named.endswith("'c19' and 980 more")
 
@@ -252,16 +263,15 @@ def test_texts_of_one_shape_have_one_certificate(texts):
     """Private texts whose records have as many words have the same certificate, whatever they say."""
     made = []
     for batch in (texts, [["the"] * 3] * 2):
-        privatizer = TextPrivatizer(MECHANISM)
-        privatizer.transform([" ".join(text) for text in batch])
-        made.append(privatizer.certificate())
+        release = Release(MECHANISM)
+        made.append(Certificate.of(release, release.batch([" ".join(text) for text in batch]).tally))
     assert made[0] == made[1]
     assert made[0].to_json() == made[1].to_json()
 
 
 def test_summary_holds_everything():
     """The summary tells a person what the file tells a program."""
-    made = certificate(unknown="mask", copied_columns=["id"])
+    made = certificate(unknown="mask", copied=Copied(("id",)))
     summary = made.summary()
     held = (made.noise, made.expected_kept, made.attacker, made.guarantee["source"], made.verification["method"])
     for line in (*made.meaning, *made.not_protected, *held):

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from deniable import TEM, InputError, TextPrivatizer
+from deniable import TEM, CalibratedExponential, Certificate, InputError, Tally, TextPrivatizer
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 
 KEY = bytes(range(32))
@@ -40,11 +40,10 @@ def test_changed_parameters_are_used():
 
 
 def test_clone():
-    """A clone has the same parameters and space, none of the counts, and gives the same output."""
+    """A clone has the same parameters and space, and gives the same output."""
     privatizer = TextPrivatizer(MECHANISM, seed=7, case="copy")
     out = privatizer.privatize(LONG)
     copy = clone(privatizer)
-    assert copy.certificate().records == 0
     assert copy.mechanism.space is SPACE
     assert copy.privatize(LONG) == out
     assert {**copy.get_params(), "mechanism": None} == {**privatizer.get_params(), "mechanism": None}
@@ -147,7 +146,7 @@ def test_ids_may_be_numbers():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mechanism": "tem"}, "'mechanism' parameter of TextPrivatizer must be a word mechanism"),
+        ({"mechanism": "tem"}, "'mechanism' parameter of Release must be a word mechanism"),
         ({"unknown": "keep"}, "'unknown' parameter .* must be 'draw', 'mask' or 'drop'. Got 'keep'"),
         ({"case": "upper"}, "'case' parameter .* must be 'lower' or 'copy'"),
         ({"keep": "the"}, "'keep' parameter .* must be a collection of words"),
@@ -155,9 +154,10 @@ def test_ids_may_be_numbers():
         ({"keep": 5}, "keep"),
         ({"keep": [5]}, "5"),
         ({"key": b"short"}, "A key must be 32 bytes. Got 5 bytes"),
-        ({"key": "x" * 32}, "A key must be 32 bytes. Got str"),
-        ({"seed": 1.5}, "'seed' parameter must be an int"),
-        ({"seed": True}, "'seed' parameter must be an int"),
+        ({"key": "x" * 32}, "'key' parameter of Release must be None, 'env:NAME'.* Got a str of another form"),
+        ({"key": 5}, "'key' parameter of Release .* Got int"),
+        ({"seed": 1.5}, "'seed' parameter of TextPrivatizer must be an int"),
+        ({"seed": True}, "'seed' parameter of TextPrivatizer must be an int"),
         ({"seed": 1, "key": KEY}, "a key or a seed, not both"),
     ],
 )
@@ -219,25 +219,52 @@ def test_wrong_ids():
         privatizer.transform(["the", "food", "the"], record_ids=["a", "b", "b"])
 
 
-def test_certificate_counts_what_was_released():
-    """The certificate counts all texts of all calls, and knows the noise."""
-    privatizer = TextPrivatizer(MECHANISM, seed=1, keep=["the"])
-    assert privatizer.certificate().words == 0
-    privatizer.transform(["the food", None, "zork"])
-    privatizer.privatize("london")
-    made = privatizer.certificate()
-    assert (made.records, made.words, made.private) == (4, 3, False)
-    assert any("1 public words" in line for line in made.not_protected)
-    assert "secret key" in TextPrivatizer(MECHANISM, key=KEY).certificate().noise
-    assert "operating system" in TextPrivatizer(MECHANISM).certificate().noise
+def test_there_is_no_certificate_of_changing_parameters():
+    """A certificate describes a release and what it counted, never an object that may have changed since."""
+    assert not hasattr(TextPrivatizer(MECHANISM), "certificate")
+    privatizer = TextPrivatizer(MECHANISM, seed=1)
+    release = privatizer.release
+    privatizer.set_params(seed=None, mechanism=TEM(SPACE, epsilon=0.5))
+    assert Certificate.of(release, Tally()).private is False
+    assert Certificate.of(release, Tally()).guarantee["epsilon"] == MECHANISM.epsilon
+    assert privatizer.release.mechanism.epsilon == 0.5
 
 
-def test_a_failed_call_counts_nothing():
-    """Texts that were refused are not in the certificate."""
-    privatizer = TextPrivatizer(MECHANISM)
-    with pytest.raises(InputError):
-        privatizer.transform(["the", 5])
-    assert privatizer.certificate().records == 0
+def test_using_it_does_not_change_its_pickle():
+    """What hashes by its pickle, as caches do, knows an object again after it was used."""
+    fresh, used = (TextPrivatizer(CalibratedExponential(SPACE, epsilon=2.0), seed=1) for _ in range(2))
+    used.transform([LONG])
+    assert pickle.dumps(used) == pickle.dumps(fresh)
+
+
+def test_a_key_shows_nowhere():
+    """Neither the object's text, nor a pipeline's, nor its page, nor a pickle shows a key of bytes."""
+    for privatizer in (TextPrivatizer(MECHANISM, key=KEY), TextPrivatizer(MECHANISM).set_params(key=KEY)):
+        pipeline = make_pipeline(privatizer, CountVectorizer())
+        shown = [
+            repr(privatizer),
+            repr(pipeline),
+            pipeline._repr_html_(),
+            repr(vars(privatizer)),
+            repr(clone(pipeline)),
+        ]
+        assert not any(repr(KEY)[2:-1] in text or KEY.hex() in text for text in shown)
+        assert "secret key" in shown[0]
+        assert clone(privatizer).privatize(LONG, "a") == privatizer.privatize(LONG, "a")
+        with pytest.raises(InputError, match="cannot be pickled"):
+            pickle.dumps(pipeline)
+
+
+def test_data_frames_come_out_where_they_are_asked_for():
+    """set_output gives a data frame of one column with the input's index."""
+    pandas = pytest.importorskip("pandas")
+    privatizer = TextPrivatizer(MECHANISM, seed=1).set_output(transform="pandas")
+    texts = pandas.Series([LONG, "the food"], index=[7, 3], name="review")
+    for given in (texts, list(texts)):
+        frame = privatizer.transform(given)
+        assert list(frame.columns) == ["text"]
+        assert list(frame["text"]) == TextPrivatizer(MECHANISM, seed=1).transform(list(texts))
+    assert list(privatizer.transform(texts).index) == [7, 3]
 
 
 def test_many_threads_share_one_privatizer():

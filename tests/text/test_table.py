@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable import TEM, InputError, MultivariateLaplace, TextPrivatizer, TruncatedGumbel
-from deniable.randomness import fresh_key, key_from_seed
-from deniable.text.table import Job, privatize_table
+from deniable import TEM, InputError, MultivariateLaplace, Release, TextPrivatizer, TruncatedGumbel
+from deniable.text.table import Files, privatize_table
 from deniable.text.tables.layout import Layout
 from tests.text.helpers import MECHANISM, SPACE, WORDS, buffers
 
@@ -36,23 +35,25 @@ def table_of(rows, header=("id", "text", "note")):
     return out.getvalue().encode()
 
 
-def release(data, key=KEY, mechanism=MECHANISM, folder=None, kind="csv", noise="keyed", **options):
+def release(data, key=KEY, mechanism=MECHANISM, folder=None, kind="csv", workers=1, chosen_from_data=False, **options):
     """Return the private table, its certificate and the counts."""
     layout = {name: options.pop(name) for name in ("columns", "id_column", "delimiter", "encoding") if name in options}
     with tempfile.TemporaryDirectory() as own:
         place = Path(folder or own)
         (place / "in").write_bytes(data)
-        job = Job(
+        files = Files(
             source=str(place / "in"),
             target=str(place / "out"),
             certificate=str(place / "certificate.json"),
             format=kind,
             layout=Layout(name="the table", **layout),
-            key=key,
-            noise=noise,
-            **{"workers": 1, **options},
         )
-        _, tally = privatize_table(job, mechanism)
+        _, tally = privatize_table(
+            files,
+            Release(mechanism, key=key, **options),
+            chosen_from_data=chosen_from_data,
+            workers=workers,
+        )
         return (place / "out").read_bytes(), json.loads((place / "certificate.json").read_text("utf-8")), tally
 
 
@@ -116,12 +117,12 @@ def test_everything_that_noise_depends_on():
 def test_without_a_key_noise_is_fresh():
     """Two runs with fresh keys differ."""
     data = table_of([("a", LONG, "")])
-    assert release(data, key=fresh_key())[0] != release(data, key=fresh_key())[0]
+    assert release(data, key=None)[0] != release(data, key=None)[0]
 
 
 def test_row_numbers_stand_for_ids():
     """Without ids, equal texts in two rows have noise of their own."""
-    out, _, _ = release(b"text\n" + f"{LONG}\n".encode() * 2)
+    out, _, _ = release(b"text\n" + f"{LONG}\n".encode() * 2, key="seed:1")
     lines = out.splitlines()
     assert lines[1] != lines[2]
 
@@ -129,14 +130,14 @@ def test_row_numbers_stand_for_ids():
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "txt"])
 def test_formats_agree(kind):
     """One text under one id has one output, whatever the format of its table."""
-    private = TextPrivatizer(MECHANISM, key=KEY).privatize(LONG, "0")
+    private = TextPrivatizer(MECHANISM, seed=1).privatize(LONG, "0")
     data = {
         "csv": f"text\n{LONG}\n",
         "tsv": f"a\ttext\n1\t{LONG}\n",
         "jsonl": f'{{"text": "{LONG}"}}\n',
         "txt": f"{LONG}\n",
     }[kind]
-    out, _, _ = release(data.encode(), kind=kind, delimiter="\t" if kind == "tsv" else ",")
+    out, _, _ = release(data.encode(), key="seed:1", kind=kind, delimiter="\t" if kind == "tsv" else ",")
     assert out.decode() == data.replace(LONG, private)
 
 
@@ -175,10 +176,10 @@ def test_counts():
 def test_options_of_the_lexer_reach_the_table():
     """Unknown words, capitals and kept words are treated as the job says."""
     data = b"text\nZork the LONDON\n"
-    masked = release(data, unknown="mask", keep=["london"])[0].decode()
+    masked = release(data, key=None, unknown="mask", keep=["london"])[0].decode()
     assert masked.startswith("text\n[unknown] ")
     assert masked.endswith(" LONDON\n")
-    copied = release(data, case="copy")[0].decode().splitlines()[1]
+    copied = release(data, key=None, case="copy")[0].decode().splitlines()[1]
     assert copied.split()[0].istitle()
     assert copied.split()[2].isupper()
 
@@ -186,9 +187,9 @@ def test_options_of_the_lexer_reach_the_table():
 def test_seeds():
     """A public seed gives one output and a certificate that says so."""
     data = table_of([("a", LONG, "")])
-    first, certificate, _ = release(data, key=key_from_seed(3), noise="public seed")
-    assert first == release(data, key=key_from_seed(3), noise="public seed")[0]
-    assert first != release(data, key=key_from_seed(4), noise="public seed")[0]
+    first, certificate, _ = release(data, key="seed:3")
+    assert first == release(data, key="seed:3")[0]
+    assert first != release(data, key="seed:4")[0]
     assert certificate["private"] is False
     assert certificate["noise"].startswith("not private: public seed")
 
@@ -196,9 +197,9 @@ def test_seeds():
 def test_progress_is_reported(tmp_path):
     """The bytes of the input are reported as they are read."""
     (tmp_path / "in.csv").write_bytes(b"text\nthe\n")
-    job = Job(str(tmp_path / "in.csv"), str(tmp_path / "o"), str(tmp_path / "c"), "csv", Layout("in"), KEY, "keyed")
+    files = Files(str(tmp_path / "in.csv"), str(tmp_path / "o"), str(tmp_path / "c"), "csv", Layout("in"))
     counts = []
-    privatize_table(job, MECHANISM, counts.append)
+    privatize_table(files, Release(MECHANISM), report=counts.append)
     assert sum(counts) == 9
 
 

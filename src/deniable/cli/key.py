@@ -29,24 +29,3 @@ def key(
     with os.fdopen(handle, "wb") as out:
         out.write(fresh_key())
     typer.echo(f"Wrote {file}. Whoever has it can undo the noise: keep it secret.", err=True)
-
-
-def read_key(path: Path) -> bytes:
-    """Return the key in a file.
-
-    Raises:
-        InputError: the file cannot be read or does not hold a key.
-    """
-    from deniable.randomness import KEY_BYTES  # noqa: PLC0415
-
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"The key file {str(path)!r} cannot be read: {error.strerror}. Make one with: deniable key FILE"
-        ) from None
-    if len(data) != KEY_BYTES:
-        raise InputError(
-            f"The key file {str(path)!r} must hold {KEY_BYTES} bytes. Got {len(data)}. Make one with: deniable key FILE"
-        )
-    return data

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.key import read_key
 from deniable.cli.options import (
     Delimiter,
     Epsilon,
@@ -22,7 +21,6 @@ from deniable.cli.tables import PIPE, certificate_path, delimiter_of, format_bet
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.text.certificate import Noise
     from deniable.text.release import Tally
 
 
@@ -96,11 +94,12 @@ def privatize(
     what is not. Every other column is copied as it is.
     """
     from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
-    from deniable.text.table import Job, check_paths, privatize_table  # noqa: PLC0415 - keeps --help fast
+    from deniable.text.release import Release  # noqa: PLC0415
+    from deniable.text.table import Files, check_paths, privatize_table  # noqa: PLC0415
     from deniable.text.tables.layout import Layout  # noqa: PLC0415
 
     kind = format_between(source, output, format_)
-    key, noise = _key(key_file, seed, record_id)
+    key = _key(key_file, seed, record_id)
     if workers is not None and workers < 1:
         raise InputError(f"The 'workers' option must be an int of at least 1. Got {workers}.")
     layout = Layout(
@@ -110,26 +109,21 @@ def privatize(
         delimiter=delimiter_of(kind, delimiter),
         encoding=encoding,
     )
-    job = Job(
+    files = Files(
         source=source,
         target=output,
         certificate=certificate_path(output, certificate),
         format=kind,
         layout=layout,
-        key=key,
-        noise=noise,
-        unknown=unknown.value,
-        case=case.value,
-        keep=read_words(keep),
-        chosen_from_data=chosen_from_data,
         force=force,
-        workers=workers,
     )
     if source != PIPE and not Path(source).is_file():
         raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
-    check_paths(job)
+    check_paths(files)
+    kept = read_words(keep)
     with passes("calibrating and verifying"):
         built = build_mechanism(mechanism, space, metric, epsilon)
+        release = Release(built, unknown=unknown.value, case=case.value, keep=kept, key=key)
         # What the certificate will say; found before any text is read, and kept in the cache.
         verdict = verify(built)
         built.expected_kept()
@@ -138,27 +132,35 @@ def privatize(
     if verdict.status == "refuted":
         typer.echo(f"warning: the guarantee of {built.name} is refuted: {verdict.witness}", err=True)
     with bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
-        proof, tally = privatize_table(job, built, report)
+        proof, tally = privatize_table(
+            files, release, chosen_from_data=chosen_from_data, workers=workers, report=report
+        )
     typer.echo(proof.summary(), err=True)
     typer.echo(_private_lines(tally), err=True)
-    typer.echo(f"wrote {output} and {job.certificate}", err=True)
+    typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 
-def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> "tuple[bytes, Noise]":
-    from deniable.randomness import fresh_key, key_from_seed  # noqa: PLC0415
+def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> str | None:
+    """Return the reference of the key that options name, None for fresh noise.
+
+    Raises:
+        InputError: a key and a seed, a key without ids, or a file that holds none.
+    """
+    from deniable.keys import read_key_file  # noqa: PLC0415
 
     if key_file is not None and seed is not None:
         raise InputError("Give --key-file or --seed, not both.")
     if seed is not None:
-        return key_from_seed(seed), "public seed"
+        return f"seed:{seed}"
     if key_file is None:
-        return fresh_key(), "random"
+        return None
     if record_id is None:
         raise InputError(
             "--key-file needs --id COLUMN: under one key the noise follows the record's id, and row "
             "numbers change when rows do."
         )
-    return read_key(key_file), "keyed"
+    read_key_file(key_file)
+    return f"file:{key_file}"
 
 
 def _private_lines(tally: "Tally") -> str:

@@ -240,4 +240,5 @@ def _own(mechanism: WordMechanism, texts: Sequence[Words], seed: int, workers: i
     unknown = words == len(space)
     words = np.where(unknown, space.number(space.unknown), words).astype(np.int32)
     outputs = mechanism.draw(words, Streams(key, starts, lengths), workers)
-    return Drawn([], np.cumsum([0, *lengths]), words, outputs, unknown, int(unknown.sum()))
+    kept = np.zeros(len(lengths), dtype=np.int64)
+    return Drawn([], np.cumsum([0, *lengths]), words, outputs, unknown, int(unknown.sum()), kept)

@@ -14,14 +14,14 @@ from deniable import __version__
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.rewrite.methods import Method
 from deniable.rewrite.model import Rewriter
-from deniable.text.certificate import odds
+from deniable.text.certificate import list_copied, odds
+from deniable.text.tables.layout import Copied
 from deniable.verdict import Verdict, finite
 
 SCHEMA = "deniable-rewrite-certificate/1"
 _FRESH = "fresh noise from the operating system; not repeatable"
 _SEED = "not private: public seed; anyone who knows the seed can undo the noise"
-_SHOWN = 20
-"""Columns that are named."""
+_NOTHING = Copied()
 _STAGES = 20
 """Stages of a training that are told."""
 
@@ -95,7 +95,7 @@ def certify(
     texts: int,
     *,
     columns: Sequence[str] = ("text",),
-    copied: Sequence[str] = (),
+    copied: Copied = _NOTHING,
     nulls: bool = False,
 ) -> RewriteCertificate:
     """Return the certificate of a release.
@@ -105,7 +105,7 @@ def certify(
         records: of the table.
         texts: that were rewritten.
         columns: names of the columns of texts.
-        copied: names of the columns that were copied unchanged.
+        copied: what went with the texts unchanged.
         nulls: whether the table can hold nulls, which stay.
     """
     verdict, guarantee = method.verify(), method.guarantee
@@ -198,12 +198,9 @@ def _meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded: bool) ->
     ]
 
 
-def _not_protected(model: Rewriter, copied: Sequence[str], *, nulls: bool) -> list[str]:
+def _not_protected(model: Rewriter, copied: Copied, *, nulls: bool) -> list[str]:
     out = ["number and order of the records" + (", and which texts are null" if nulls else "")]
-    if copied:
-        names = ", ".join(repr(name) for name in copied[:_SHOWN])
-        more = f" and {len(copied) - _SHOWN} more" if len(copied) > _SHOWN else ""
-        out.append(f"the columns copied unchanged: {names}{more}")
+    out += list_copied(copied)
     leak = (
         f"what the model was trained on ({trained_on(model)}): it can repeat their words and whole sentences; if they "
         "were private, that is a leak that the guarantee does not cover"

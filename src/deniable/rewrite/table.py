@@ -6,7 +6,7 @@ from deniable.errors import InputError
 from deniable.parallel import reporter
 from deniable.rewrite.certificate import RewriteCertificate, certify
 from deniable.rewrite.methods import Method
-from deniable.text.table import Files, released
+from deniable.text.table import Files, write_released
 from deniable.text.tables.layout import Row
 
 WITH_NULLS = frozenset({"jsonl", "parquet"})
@@ -33,7 +33,7 @@ def rewrite_table(files: Files, method: Method, report: Callable[[int], None] = 
     if not files.layout.empty:
         raise InputError("A table to rewrite needs a layout with empty=True: an empty cell that stayed would show.")
     releaser = _Releaser(files, method)
-    return released(
+    return write_released(
         files,
         releaser,
         lambda copied: certify(

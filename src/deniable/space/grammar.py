@@ -54,8 +54,9 @@ _NOT = rf"[nN]'[tT]{_END}"
 _CLITIC = rf"'(?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL][lL]){_END}"
 # A run of letters gives its last n back where n't follows.
 _LETTERS = rf"[0-9A-Za-z\x02]+(?!'(?<=[nN]')[tT]{_END})"
-# \x01 and \x02 stand for symbols and joiners; the other ASCII controls are symbols themselves.
-_SYMBOLS = r"[\x00\x01\x03-\x08\x0e-\x1b\x7f][\x00-\x08\x0e-\x1b\x7f]*+"
+# \x01 and \x02 stand for symbols and joiners; the other ASCII controls are symbols themselves, those among them
+# that Python takes for white space (\x1c to \x1f) too.
+_SYMBOLS = r"[\x00\x01\x03-\x08\x0e-\x1f\x7f][\x00-\x08\x0e-\x1f\x7f]*+"
 # No group is possessive: Python before 3.11.5 goes on from where the body of such a group failed.
 _WORD = re.compile(
     rf"([0-9]++(?:[.,:][0-9]++)+"

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,8 +55,14 @@ class Metric:
 
     @property
     def builtin(self) -> bool:
-        """False for a function that the user vouches for."""
-        return self.error is not None
+        """Whether it is one of `METRICS`: any other is known to its user alone, and its name names nothing."""
+        return METRICS.get(self.name) is self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a metric of `METRICS` as its name, any other with its functions."""
+        if self.builtin:
+            return metric, (self.name,)
+        return Metric, (self.name, self.prepare, self.canonical, self.error)
 
     def __str__(self) -> str:
         """Return the name."""

@@ -5,13 +5,14 @@ import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.cache import remember
 from deniable.errors import InputError, NotTractable
+from deniable.frozen import WriteOnce
 from deniable.parallel import each
 from deniable.space.grammar import fold
 from deniable.space.metrics import BLOCK, TILE, Array, Fill, Metric, metric
@@ -22,13 +23,16 @@ SMALLEST, LARGEST = 1e-100, 1e100
 """Vectors are refused whose squares would leave the range of float64."""
 
 
-class Space:
+class Space(WriteOnce):
     """Words with vectors and a metric: the domain of a word mechanism.
 
     Words are folded to lower case; of several words with one folded form the first stands (lists
     of vectors are sorted by frequency) and `notes` says how many were left out. Words at distance
     zero from each other (equal vectors; parallel ones under the angular metric) are one *point*:
     mechanisms choose among points, then uniformly among the words of the point chosen.
+
+    A space that came with the package or from a file pickles as a reference to it: the other process reads it
+    when it is first used, once, and checks that it is the same.
 
     Args:
         words: n words, most frequent first.
@@ -78,7 +82,8 @@ class Space:
         from deniable.space.sources import read_glove  # noqa: PLC0415 - loads pyarrow
 
         words, vectors = read_glove(size)
-        return cls(words, vectors, metric=metric, source=f"GloVe 6B 50d, {len(words)} most frequent words")
+        space = cls(words, vectors, metric=metric, source=f"GloVe 6B 50d, {len(words)} most frequent words")
+        return space._refer_to("glove", size)
 
     @classmethod
     def load(
@@ -103,7 +108,8 @@ class Space:
         from deniable.space.sources import read_vectors  # noqa: PLC0415
 
         words, vectors, notes = read_vectors(Path(path), limit)
-        return cls(words, vectors, metric=metric, source=Path(path).name, notes=notes)
+        space = cls(words, vectors, metric=metric, source=Path(path).name, notes=notes)
+        return space._refer_to("load", str(Path(path).absolute()), limit)
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -241,8 +247,10 @@ class Space:
         return self.words[int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))]
 
     @functools.cached_property
-    def fingerprint(self) -> str:
-        """Hexadecimal BLAKE2b of words, vectors and metric; tells spaces apart."""
+    def fingerprint(self) -> str | None:
+        """Hexadecimal BLAKE2b of words, vectors and metric; None under a metric of the user's own."""
+        if not self.metric.builtin:
+            return None
         state = hashlib.blake2b(digest_size=16)
         state.update(str((self.metric.name, self.vectors.shape)).encode())
         state.update("\n".join(self.words).encode("utf-8", "surrogatepass"))
@@ -271,20 +279,81 @@ class Space:
             lows, highs = zip(*self.tiles(visit), strict=True)
             return {"diameter": max(highs), "separation": min(lows)}
 
-        # A function of the user's own has no fingerprint: its results are not kept.
-        if not self.metric.builtin:
+        if self.fingerprint is None:
             return compute()
         return remember(f"extent-{self.fingerprint}", ("diameter", "separation"), compute)
 
+    def _refer_to(self, *origin: str | int | None) -> "Space":
+        """Note how the space can be read again: the name of a class method, and its arguments but the metric."""
+        if self.metric.builtin and type(self) is Space:
+            self._origin = (*origin, self.metric.name)
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:  # noqa: ANN401 - object's own signature
+        """Pickle a reference where there is one, else words and vectors."""
+        origin = vars(self).get("_origin")
+        if origin is None:
+            return super().__reduce_ex__(protocol)
+        _keep_open(origin, self)
+        return _refer, (origin, self.fingerprint)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled space; its arrays are read-only again."""
-        self.__dict__.update(state)
+        vars(self).update(state)
         self.vectors.setflags(write=False)
         self.points.setflags(write=False)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what pickles: everything but the prepared metric."""
-        return {name: value for name, value in self.__dict__.items() if name != "_fill"}
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute
+            """Read a space that is a reference so far, when it is first looked into."""
+            if name.startswith("__") or "_origin" not in vars(self) or "points" in vars(self):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            with _READING:
+                if "points" not in vars(self):
+                    vars(self).update(_read(vars(self)["_origin"], vars(self)["fingerprint"]))
+            return getattr(self, name)
+
+
+_OPEN: dict[tuple[Any, ...], Space] = {}
+"""Spaces by their origin and fingerprint, so that a process reads each once; the last `_SPACES` of them."""
+_SPACES = 4
+_READING = threading.RLock()
+
+
+def _keep_open(origin: tuple[Any, ...], space: Space) -> Space:
+    """Return the space of an origin that this process has open already, else this one, open from now on."""
+    with _READING:
+        opened = _OPEN.setdefault((*origin, space.fingerprint), space)
+        while len(_OPEN) > _SPACES:
+            del _OPEN[next(iter(_OPEN))]
+        return opened
+
+
+def _refer(origin: tuple[Any, ...], fingerprint: str) -> Space:
+    """Return the space of an origin, not read yet unless this process has it open."""
+    space = Space.__new__(Space)
+    vars(space).update(_origin=origin, fingerprint=fingerprint)
+    return _keep_open(origin, space)
+
+
+def _read(origin: tuple[Any, ...], fingerprint: str) -> dict[str, Any]:
+    """Return the attributes of the space of an origin.
+
+    Raises:
+        InputError: what is there now is another space.
+    """
+    reader, *arguments, metric_name = origin
+    if reader == "glove":
+        space = Space.glove(*arguments, metric=metric_name)
+    else:
+        space = Space.load(arguments[0], limit=arguments[1], metric=metric_name)
+    if space.fingerprint != fingerprint:
+        raise InputError(
+            f"The space {space.source!r} is not the one that was pickled: its fingerprint is {space.fingerprint}, and "
+            f"{fingerprint} was expected. Restore the file, or make the release anew."
+        )
+    return vars(space)
 
 
 # `metric` is also the name of a parameter and of an attribute above.

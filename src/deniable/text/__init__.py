@@ -2,5 +2,6 @@
 
 from deniable.text.certificate import Certificate
 from deniable.text.privatizer import TextPrivatizer
+from deniable.text.release import Release, Released, Tally
 
-__all__ = ["Certificate", "TextPrivatizer"]
+__all__ = ["Certificate", "Release", "Released", "Tally", "TextPrivatizer"]

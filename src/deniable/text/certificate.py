@@ -7,30 +7,33 @@ or unknown words are statistics of the private text and never stand in it.
 import dataclasses
 import json
 import math
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from deniable import __version__
 from deniable.auditing import verify
+from deniable.keys import Noise
 from deniable.space import Space
-from deniable.text.release import Tally
+from deniable.text.release import Release, Tally
+from deniable.text.tables.layout import Copied
 from deniable.verdict import finite
 from deniable.words import WordMechanism
 from deniable.words.law import zipf
 
-SCHEMA = "deniable-certificate/3"
+SCHEMA = "deniable-certificate/4"
 DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
+
+_SHOWN = 20
+"""Columns that are named."""
+_NOTHING = Copied()
 
 _FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
 _BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
 _CHOICE_SHOWS = "what the choice of epsilon, made from the private texts, shows of them"
 
-Noise = Literal["random", "keyed", "public seed"]
-
-_NOISE = {
+_NOISE: dict[Noise, str] = {
     "random": "fresh noise from the operating system; not repeatable",
     "keyed": "noise from the owner's secret key; releasing a record id again shows whether its text changed",
     "public seed": "not private: public seed; anyone who knows the seed can undo the noise",
@@ -54,11 +57,13 @@ class Certificate:
             the mechanism is refuted.
         attacker: what the best guess from one output word recovers, under a public Zipf prior.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
+        release: the options, and the fingerprint of everything that an output is a function of beside text, id
+            and key.
         noise: where the noise came from.
         arithmetic: how draws were made.
         meaning: what one output word can tell, in plain words.
         records: number of records released.
-        words: number of words released in place of private ones.
+        words: number of words of the released texts.
         expected_kept: share of words that stay as they are if words follow a public Zipf prior.
         not_protected: what the released text shows of the private one.
     """
@@ -73,6 +78,7 @@ class Certificate:
     documents: list[dict[str, Any]]
     attacker: str
     space: dict[str, Any]
+    release: dict[str, Any]
     noise: str
     arithmetic: str
     meaning: list[str]
@@ -80,6 +86,64 @@ class Certificate:
     words: int
     expected_kept: str
     not_protected: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        release: Release,
+        tally: Tally,
+        *,
+        chosen_from_data: bool = False,
+        copied: Copied = _NOTHING,
+    ) -> "Certificate":
+        """Return the certificate of what a release gave.
+
+        The first one for a mechanism verifies it, which takes seconds in the default space.
+
+        Args:
+            release: how the texts were released.
+            tally: the sum of what its batches counted, of which only `records`, `words` and `lengths` are used.
+            chosen_from_data: whether epsilon was chosen by looking at the private texts.
+            copied: what went with the texts unchanged.
+        """
+        mechanism = release.mechanism
+        space = mechanism.space
+        verdict = verify(mechanism)
+        guarantee = mechanism.guarantee
+        if verdict.status == "refuted":
+            guarantee = dataclasses.replace(guarantee, standing="refuted")
+        numbers = {**mechanism.parameters, **mechanism.derived}
+        return cls(
+            schema=SCHEMA,
+            deniable=__version__,
+            private=release.noise != "public seed",
+            mechanism={"name": mechanism.name, **numbers},
+            guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
+            chosen=_FROM_DATA if chosen_from_data else _BY_OWNER,
+            verification=verdict.to_dict(),
+            documents=[] if verdict.status == "refuted" else _documents(mechanism, tally),
+            attacker=attacker(mechanism),
+            space={
+                "source": space.source,
+                "words": len(space),
+                "dimensions": space.vectors.shape[1],
+                "metric": space.metric.name,
+                "fingerprint": space.fingerprint,
+            },
+            release={
+                "unknown": release.unknown,
+                "case": release.case,
+                "kept_words": len(release.keep),
+                "fingerprint": release.fingerprint,
+            },
+            noise=_NOISE[release.noise],
+            arithmetic=_arithmetic(mechanism),
+            meaning=_meaning(mechanism),
+            records=tally.records,
+            words=tally.words,
+            expected_kept=str(mechanism.expected_kept()),
+            not_protected=[*([_CHOICE_SHOWS] if chosen_from_data else []), *_not_protected(release, copied)],
+        )
 
     def to_json(self) -> str:
         """Return the certificate as JSON text, ended by a line break."""
@@ -105,65 +169,6 @@ class Certificate:
         for title, entries in titled:
             lines += [f"{title if not i else '':<15}{entry}" for i, entry in enumerate(entries)]
         return "\n".join(lines)
-
-
-def certify(
-    mechanism: WordMechanism,
-    tally: Tally,
-    *,
-    unknown: str,
-    case: str,
-    kept_words: int,
-    noise: Noise,
-    chosen_from_data: bool = False,
-    copied_columns: Sequence[str] = (),
-) -> Certificate:
-    """Return the certificate of a release.
-
-    Args:
-        mechanism: what drew the words.
-        tally: of which only `records` and `words` are used.
-        unknown: how unknown words were treated.
-        case: how capitals were treated.
-        kept_words: size of the public list of words that pass through.
-        noise: where the key came from.
-        chosen_from_data: whether epsilon was chosen by looking at the private texts.
-        copied_columns: names of the columns that were copied unchanged.
-    """
-    space = mechanism.space
-    verdict = verify(mechanism)
-    guarantee = mechanism.guarantee
-    if verdict.status == "refuted":
-        guarantee = dataclasses.replace(guarantee, standing="refuted")
-    numbers = {**mechanism.parameters, **mechanism.derived}
-    return Certificate(
-        schema=SCHEMA,
-        deniable=__version__,
-        private=noise != "public seed",
-        mechanism={"name": mechanism.name, **numbers},
-        guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
-        chosen=_FROM_DATA if chosen_from_data else _BY_OWNER,
-        verification=verdict.to_dict(),
-        documents=[] if verdict.status == "refuted" else _documents(mechanism, tally),
-        attacker=attacker(mechanism),
-        space={
-            "source": space.source,
-            "words": len(space),
-            "dimensions": space.vectors.shape[1],
-            "metric": space.metric.name,
-            "fingerprint": space.fingerprint,
-        },
-        noise=_NOISE[noise],
-        arithmetic=_arithmetic(mechanism),
-        meaning=_meaning(mechanism),
-        records=tally.records,
-        words=tally.words,
-        expected_kept=str(mechanism.expected_kept()),
-        not_protected=[
-            *([_CHOICE_SHOWS] if chosen_from_data else []),
-            *_not_protected(unknown, case, kept_words, copied_columns),
-        ],
-    )
 
 
 def _spent(found: dict[str, Any]) -> str:
@@ -258,18 +263,29 @@ def _meaning(mechanism: WordMechanism) -> list[str]:
     return lines
 
 
-def _not_protected(unknown: str, case: str, kept_words: int, copied: Sequence[str]) -> list[str]:
-    out = ["number and order of words, white space, punctuation, mathematical and currency signs"]
-    if case == "copy":
+def _not_protected(release: Release, copied: Copied) -> list[str]:
+    passing = "mathematical and currency signs, and modifier signs such as ^ and `"
+    out = [f"number and order of words, white space, punctuation, {passing}"]
+    if release.case == "copy":
         out.append("capital letters, copied from the private text")
-    if unknown == "mask":
+    if release.unknown == "mask":
         out.append("which words the vocabulary does not know, shown as [unknown]")
-    if unknown == "drop":
+    if release.unknown == "drop":
         out.append("that words the vocabulary does not know are absent")
-    if kept_words:
-        out.append(f"{kept_words} public words that pass through wherever they stand")
-    if copied:
-        names = ", ".join(repr(name) for name in copied[:20])
-        more = f" and {len(copied) - 20} more" if len(copied) > 20 else ""  # noqa: PLR2004
-        out.append(f"the columns copied unchanged: {names}{more}")
+    if release.keep:
+        out.append(f"{len(release.keep)} public words that pass through wherever they stand, with their capitals")
+    return [*out, *list_copied(copied)]
+
+
+def list_copied(copied: Copied) -> list[str]:
+    """Return what a table has unchanged from the private one, in plain words."""
+    titles = (
+        ("the columns copied unchanged", [repr(name) for name in copied.columns]),
+        ("what the file says about itself, copied unchanged", list(copied.metadata)),
+    )
+    out = []
+    for title, names in titles:
+        if names:
+            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+            out.append(f"{title}: {', '.join(names[:_SHOWN])}{more}")
     return out

@@ -1,35 +1,30 @@
-"""Texts in, private texts out: the scikit-learn transformer."""
+"""Texts in, private texts out: a `Release` as a scikit-learn transformer."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from deniable.errors import InputError, bad_parameter
-from deniable.randomness import check_key, fresh_key, key_from_seed
-from deniable.text.certificate import Certificate, Noise, certify
-from deniable.text.release import Tally, privatize_texts, start_of
-from deniable.text.tokens import Case, Lexer, Unknown
+from deniable.keys import Key, SecretKey
+from deniable.text.release import COLUMN, Release
+from deniable.text.tokens import Case, Unknown
 from deniable.words import WordMechanism
-
-COLUMN = "text"
-"""Column name that stands in a text's stream where there is no table."""
 
 
 class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Privatizes texts word by word with a word mechanism, under the mechanism's guarantee.
+    """Privatizes texts word by word, under the mechanism's guarantee: `Release` as a transformer.
 
-    White space, punctuation and the number and places of words pass through and are not protected.
+    It keeps no counts: `Certificate.of` takes a `Release` and what its batches counted.
 
     Args:
         mechanism: a word mechanism, such as ``TEM(space, epsilon=3.0)``.
-        unknown: ``draw`` (an unknown word is read as the public word ``space.unknown``), ``mask``
-            ("[unknown]" in its place) or ``drop``; the last two show which words were unknown.
-        case: ``lower``, or ``copy`` the capitals of the original, which then are not protected.
-        keep: public words that pass through unchanged.
-        key: 32 secret bytes. The same key, record id and text then give the same output, so every
-            text needs a record id of its own. By default each call draws fresh noise.
+        unknown: see `Release`.
+        case: see `Release`.
+        keep: see `Release`.
+        key: see `Release`. By default each call draws fresh noise.
         seed: a public seed in place of a key, for tests: the output is then **not private**.
 
     Raises:
@@ -43,7 +38,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unknown: Unknown = "draw",
         case: Case = "lower",
         keep: Collection[str] = (),
-        key: bytes | None = None,
+        key: Key | str | bytes | None = None,
         seed: int | None = None,
     ) -> None:
         self.mechanism = mechanism
@@ -53,15 +48,52 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.key = key
         self.seed = seed
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a parameter; a key of bytes is wrapped, so that no representation of the object shows it."""
+        if name == "key" and isinstance(value, bytes | bytearray):
+            value = SecretKey(bytes(value))
+        super().__setattr__(name, value)
+
+    @property
+    def release(self) -> Release:
+        """The release that the parameters describe now.
+
+        Raises:
+            InputError: a parameter outside its domain.
+        """
+        if self.key is not None and self.seed is not None:
+            raise InputError("Give TextPrivatizer a key or a seed, not both.")
+        key = self.key
+        if self.seed is not None:
+            if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+                raise bad_parameter("TextPrivatizer", "seed", "an int", self.seed)
+            key = f"seed:{self.seed}"
+        if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
+            raise bad_parameter("TextPrivatizer", "keep", "a collection of words", self.keep)
+        made_for = (self.mechanism, self.unknown, self.case, tuple(self.keep), key)
+        held: tuple[object, Release] | None = vars(self).get("_release")
+        if held is None or held[0] != made_for:
+            release = Release(self.mechanism, unknown=self.unknown, case=self.case, keep=self.keep, key=key)
+            held = self._release = (made_for, release)
+        return held[1]
+
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ANN401, ARG002, N803 - scikit-learn's contract
         """Check the parameters; there is nothing to learn from the texts."""
-        self._lexer()
-        self._run_key()
+        self.release.read_key()
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return True: the transformer has no fitted state."""
         return True
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the parameters alone, so that using the object does not change how it pickles and hashes."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_release"}
+
+    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
+        """Return the name of the one column that comes out, for ``set_output``."""
+        return np.array([COLUMN], dtype=object)
 
     def transform(self, X: Iterable[str | None], record_ids: Sequence[str] | None = None) -> Any:  # noqa: ANN401, N803
         """Return the texts privatized, as a list, or as an array or series if X was one.
@@ -76,11 +108,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(X, str):
             raise InputError("transform takes a list of texts. Got one str: use privatize.")
-        texts = list(X)
-        for row, text in enumerate(texts):
-            if text is not None and not isinstance(text, str):
-                raise InputError(f"Texts must be str or None. Got {type(text).__name__} in row {row}.")
-        private = self._release(texts, self._ids(texts, record_ids))
+        private = self.release.batch(list(X), None if record_ids is None else list(record_ids)).texts
         if isinstance(X, np.ndarray):
             return np.array(private, dtype=object)
         if hasattr(X, "iloc"):  # a pandas series, without depending on pandas
@@ -100,79 +128,4 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if not isinstance(text, str):
             raise InputError(f"privatize takes one str. Got {type(text).__name__}.")
-        ids = self._ids([text], None if record_id is None else [record_id])
-        return cast("str", self._release([text], ids)[0])
-
-    def certificate(self) -> Certificate:
-        """Return the certificate of what this object has released so far.
-
-        The first one for a mechanism verifies it, which takes seconds in the default space.
-        """
-        noise: Noise = "public seed" if self.seed is not None else "keyed" if self.key is not None else "random"
-        return certify(
-            self.mechanism,
-            self._tally(),
-            unknown=self.unknown,
-            case=self.case,
-            kept_words=len(self._lexer().keep),
-            noise=noise,
-        )
-
-    def _release(self, texts: list[str | None], ids: Sequence[str]) -> list[str | None]:
-        key, lexer = self._run_key(), self._lexer()
-        rows = [row for row, text in enumerate(texts) if text]
-        held = [text for text in texts if text]
-        starts = [start_of(key, self.mechanism, ids[row], COLUMN, text) for row, text in zip(rows, held, strict=True)]
-        tally = self._tally()
-        drawn = privatize_texts(self.mechanism, lexer, held, key, starts)
-        tally.add(drawn)
-        tally.records += len(texts)
-        tally.lengths.update([*drawn.lengths, *[0] * (len(texts) - len(held))])
-        out = list(texts)
-        for row, text in zip(rows, drawn.texts, strict=True):
-            out[row] = text
-        return out
-
-    def _ids(self, texts: Sequence[str | None], record_ids: Sequence[str] | None) -> Sequence[str]:
-        if record_ids is None:
-            if self.key is not None:
-                raise InputError(
-                    "A keyed TextPrivatizer needs a record id for every text, so that no two texts "
-                    "share noise: pass record_id, or record_ids to transform."
-                )
-            return [str(row) for row in range(len(texts))]
-        ids = [str(record_id) for record_id in record_ids]
-        if len(ids) != len(texts):
-            raise InputError(f"There must be one record id per text. Got {len(ids)} for {len(texts)}.")
-        first: dict[str, int] = {}
-        for row, record_id in enumerate(ids):
-            if first.setdefault(record_id, row) != row:
-                raise InputError(f"Record ids must be unique. {record_id!r} is in rows {first[record_id]} and {row}.")
-        return ids
-
-    def _run_key(self) -> bytes:
-        if self.key is not None and self.seed is not None:
-            raise InputError("Give TextPrivatizer a key or a seed, not both.")
-        if self.key is not None:
-            return check_key(self.key)
-        return fresh_key() if self.seed is None else key_from_seed(self.seed)
-
-    def _lexer(self) -> Lexer:
-        if not isinstance(self.mechanism, WordMechanism):
-            raise bad_parameter("TextPrivatizer", "mechanism", "a word mechanism", self.mechanism)
-        if self.unknown not in ("draw", "mask", "drop"):
-            raise bad_parameter("TextPrivatizer", "unknown", "'draw', 'mask' or 'drop'", self.unknown)
-        if self.case not in ("lower", "copy"):
-            raise bad_parameter("TextPrivatizer", "case", "'lower' or 'copy'", self.case)
-        if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
-            raise bad_parameter("TextPrivatizer", "keep", "a collection of words", self.keep)
-        made_for = (self.mechanism, self.unknown, self.case, tuple(self.keep))
-        if getattr(self, "_made_for", None) != made_for:
-            self._cached_lexer = Lexer(self.mechanism.space, self.unknown, self.case, self.keep)
-            self._made_for = made_for
-        return self._cached_lexer
-
-    def _tally(self) -> Tally:
-        if not hasattr(self, "_released"):
-            self._released = Tally()
-        return self._released
+        return cast("str", self.release.batch([text], None if record_id is None else [record_id]).texts[0])

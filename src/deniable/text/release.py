@@ -1,15 +1,50 @@
-"""Privatizing many texts at once: every distinct word's row is computed once for all of them."""
+"""A release: one frozen object that says everything a private text is a function of, beside text, id and key.
+
+Noise is named by it. The stream of a cell is a keyed hash of (the release, record id, column, ordinal of
+the cell, the points that noise is drawn for): whatever changes an output changes the name, so
+that two different releases of a text never share noise, and equal ones are equal in every chunk, order,
+thread and process.
+"""
 
 import dataclasses
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.randomness import Streams, stream_start
-from deniable.text.tokens import Lexer
+from deniable.errors import InputError, bad_parameter
+from deniable.frozen import own_state
+from deniable.keys import Key, Noise, SecretKey, noise_of, parse_key, read_key
+from deniable.randomness import Streams, stream_start, stream_starts
+from deniable.text.tokens import Case, Lexer, Unknown, check_kept
 from deniable.words import WordMechanism
+
+COLUMN = "text"
+"""Column name that stands in a text's stream where there is no table."""
+_LAYOUT = "deniable release 1"
+"""Raised whenever the way from a stream to an output changes."""
+_LEXERS = 4
+"""Lexers that a process keeps, with the spellings that they have met."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cell:
+    """One text and its place: what noise is named by beside the release.
+
+    Attributes:
+        record_id: of its row.
+        column: its name.
+        ordinal: number of the cell among those of its row with this column; 0 where names are unique.
+        text: the private text.
+    """
+
+    record_id: str
+    column: str
+    ordinal: int
+    text: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +58,7 @@ class Drawn:
         outputs: (N,) numbers of the words that were drawn for them.
         stand_ins: (N,) True where the public word stands for an unknown one.
         unknown: words that the vocabulary lacks, those masked or dropped among them.
+        kept: (R,) words of each text that passed through as public ones.
     """
 
     texts: list[str]
@@ -31,11 +67,12 @@ class Drawn:
     outputs: npt.NDArray[np.int32]
     stand_ins: npt.NDArray[np.bool_]
     unknown: int
+    kept: npt.NDArray[np.int64]
 
     @property
     def lengths(self) -> list[int]:
-        """Number of words of each text."""
-        lengths: list[int] = np.diff(self.offsets).tolist()
+        """Number of words of each released text, kept ones among them: nothing tells those from drawn ones."""
+        lengths: list[int] = (np.diff(self.offsets) + self.kept).tolist()
         return lengths
 
     @property
@@ -45,17 +82,17 @@ class Drawn:
         return differs
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Tally:
-    """Counts over everything released.
+    """Counts over what was released. Tallies add up: ``sum(tallies, Tally())`` counts several batches.
 
     `records`, `words` and `lengths` show in the released text itself; `changed` and `unknown` are
     statistics of the private text, for its owner only.
 
     Attributes:
         records: number of records.
-        words: number of words drawn.
-        lengths: how many records have so many words drawn.
+        words: number of words of the released texts, but for "[unknown]".
+        lengths: how many records have so many of these words.
         changed: words that differ from the private ones.
         unknown: words that the vocabulary lacks.
     """
@@ -66,6 +103,26 @@ class Tally:
     changed: int = 0
     unknown: int = 0
 
+    @classmethod
+    def count(cls, lengths: Sequence[int], drawn: Drawn) -> "Tally":
+        """Return the counts of a batch.
+
+        Args:
+            lengths: words of each record, which may have several texts or none.
+            drawn: what became of the texts.
+        """
+        return cls(len(lengths), sum(lengths), Counter(lengths), int(drawn.changed.sum()), drawn.unknown)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Return the counts of both."""
+        return Tally(
+            self.records + other.records,
+            self.words + other.words,
+            self.lengths + other.lengths,
+            self.changed + other.changed,
+            self.unknown + other.unknown,
+        )
+
     def median(self) -> int:
         """Return the median number of words of a record (the lower one of two)."""
         half = (sum(self.lengths.values()) + 1) // 2
@@ -75,44 +132,225 @@ class Tally:
                 return length
         return 0
 
-    def add(self, drawn: Drawn) -> None:
-        """Count up the words of a batch."""
-        self.words += len(drawn.words)
-        self.changed += int(drawn.changed.sum())
-        self.unknown += drawn.unknown
+
+@dataclasses.dataclass(frozen=True)
+class Released:
+    """A batch as it may leave, and its counts.
+
+    Attributes:
+        texts: one private text for each text, None where there was none.
+        tally: counts, of which the certificate uses those that the texts show.
+    """
+
+    texts: list[str | None]
+    tally: Tally
 
 
-def start_of(key: bytes, mechanism: WordMechanism, record_id: str, column: str, text: str) -> bytes:
-    """Return where the stream of one text starts, a function of everything that its noise must depend on."""
-    return stream_start(key, mechanism.fingerprint, record_id, column, text)
+@dataclasses.dataclass(frozen=True, eq=False)
+class Release:
+    """How texts are released: the mechanism and every option that changes what comes out.
 
+    A release is small, never changes, and can be sent to other processes: its pickle holds references to a space
+    that came with the package or from a file, and to a key. Two releases are equal if they give the same output to
+    every text, id and key, and have the same key.
 
-def privatize_texts(
-    mechanism: WordMechanism,
-    lexer: Lexer,
-    texts: Sequence[str],
-    key: bytes,
-    starts: Sequence[bytes],
-    workers: int | None = None,
-) -> Drawn:
-    """Return each text privatized with noise from its own stream.
+    White space, punctuation and the number and places of words pass through and are not protected.
 
     Args:
-        mechanism: draws the words.
-        lexer: cuts and writes the texts.
-        texts: any texts.
-        key: the run's key.
-        starts: where the stream of each text starts.
-        workers: threads; the result does not depend on them.
+        mechanism: a word mechanism, such as ``TEM(space, epsilon=3.0)``.
+        unknown: ``draw`` (an unknown word is read as the public word ``space.unknown``), ``mask``
+            ("[unknown]" in its place) or ``drop``; the last two show which words were unknown.
+        case: ``lower``, or ``copy`` the capitals of the original, which then are not protected.
+        keep: public words that pass through unchanged.
+        key: where the secret key is kept, ``"env:NAME"`` or ``"file:PATH"``; or 32 bytes, which no pickle takes.
+            The same key, record id and text then give the same output, so every text needs a record id of its own.
+            None draws fresh noise for each batch. ``"seed:N"`` is public, for tests: the output is **not private**.
+
+    Raises:
+        InputError: a parameter outside its domain, or a key with a mechanism or metric that has no fingerprint.
     """
-    lexed = [lexer.lex(text) for text in texts]
-    lengths = [len(cut.words) for cut in lexed]
-    offsets = np.cumsum([0, *lengths])
-    words = np.concatenate([cut.words for cut in lexed]) if lexed else np.empty(0, dtype=np.int32)
-    outputs = mechanism.draw(words, Streams(key, starts, lengths), workers) if len(words) else words
-    stand_ins = np.zeros(len(words), dtype=np.bool_)
-    out = []
-    for cut, start, end in zip(lexed, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-        stand_ins[start + cut.stand_ins] = True
-        out.append(lexer.write(cut, outputs[start:end].tolist()))
-    return Drawn(out, offsets, words, outputs, stand_ins, sum(cut.unknown for cut in lexed))
+
+    mechanism: WordMechanism
+    _: dataclasses.KW_ONLY
+    unknown: Unknown = "draw"
+    case: Case = "lower"
+    keep: Collection[str] = ()
+    key: Key | str | bytes | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters, and bring those with several forms into one."""
+        if not isinstance(self.mechanism, WordMechanism):
+            raise bad_parameter("Release", "mechanism", "a word mechanism", self.mechanism)
+        if self.unknown not in ("draw", "mask", "drop"):
+            raise bad_parameter("Release", "unknown", "'draw', 'mask' or 'drop'", self.unknown)
+        if self.case not in ("lower", "copy"):
+            raise bad_parameter("Release", "case", "'lower' or 'copy'", self.case)
+        if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
+            raise bad_parameter("Release", "keep", "a collection of words", self.keep)
+        object.__setattr__(self, "keep", check_kept(self.keep))
+        object.__setattr__(self, "key", parse_key("Release", self.key))
+        if self.noise == "keyed" and not self.mechanism.has_fingerprint:
+            raise InputError(
+                f"A key needs a mechanism whose law can be named, so that no other shares its noise. "
+                f"{type(self.mechanism).__name__} over {self.mechanism.space.metric} has no fingerprint: leave out the "
+                "key, or use a metric and a mechanism of this package."
+            )
+
+    @property
+    def noise(self) -> Noise:
+        """Where the noise comes from."""
+        return noise_of(self._parsed_key)
+
+    @functools.cached_property
+    def fingerprint(self) -> str | None:
+        """Names everything that an output is a function of, beside text, id and key; None where it has no name."""
+        law = self.mechanism.law_fingerprint
+        if law is None:
+            return None
+        return stream_start(bytes(32), _LAYOUT, self.mechanism.fingerprint, law, *self._options).hex()
+
+    def batch(
+        self, texts: Sequence[str | None], ids: Sequence[str] | None = None, *, workers: int | None = None
+    ) -> Released:
+        """Return texts privatized, and their counts.
+
+        Args:
+            texts: any texts; None stays None.
+            ids: one public id for each text, unique; needed with a key. By default the row numbers 0, 1, ...
+            workers: threads; the result does not depend on them.
+
+        Raises:
+            InputError: an entry is no text; ids are missing, repeated or of another number; or the key cannot be read.
+        """
+        check_texts(texts)
+        names = self._check_ids(texts, ids)
+        cells = [Cell(name, COLUMN, 0, text) for name, text in zip(names, texts, strict=True) if text]
+        drawn = self.draw(cells, workers=workers)
+        new, words = iter(drawn.texts), iter(drawn.lengths)
+        lengths = [next(words) if text else 0 for text in texts]
+        return Released([next(new) if text else text for text in texts], Tally.count(lengths, drawn))
+
+    def read_key(self) -> bytes:
+        """Return the key that noise is drawn with, a fresh one where there is none.
+
+        Raises:
+            InputError: the key cannot be read.
+        """
+        return read_key(self._parsed_key)
+
+    def draw(self, cells: Sequence[Cell], *, key: bytes | None = None, workers: int | None = None) -> Drawn:
+        """Return each text privatized with noise of its own, and what became of its words, for their owner only.
+
+        Args:
+            cells: texts and their places; no two in one place.
+            key: what `read_key` returned, for several batches of one table; None reads it.
+            workers: threads; the result does not depend on them.
+
+        Raises:
+            InputError: the key cannot be read.
+        """
+        self._check_law()
+        key = self.read_key() if key is None else key
+        lexer = self.lexer
+        lexed = [lexer.lex(cell.text) for cell in cells]
+        lengths = [len(cut.words) for cut in lexed]
+        offsets = np.cumsum([0, *lengths])
+        words = np.concatenate([cut.words for cut in lexed]) if lexed else np.empty(0, dtype=np.int32)
+        outputs = words
+        if len(words):
+            starts = self._name_streams(key, cells, words, offsets)
+            outputs = self.mechanism.draw(words, Streams(key, starts, lengths), workers)
+        stand_ins = np.zeros(len(words), dtype=np.bool_)
+        out = []
+        for cut, start, end in zip(lexed, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            stand_ins[start + cut.stand_ins] = True
+            out.append(lexer.write(cut, outputs[start:end].tolist()))
+        kept = np.array([cut.kept for cut in lexed], dtype=np.int64)
+        return Drawn(out, offsets, words, outputs, stand_ins, sum(cut.unknown for cut in lexed), kept)
+
+    @property
+    def lexer(self) -> Lexer:
+        """What cuts and writes the texts; one for all equal releases of a process."""
+        return _lexer(self.mechanism.space, self.unknown, self.case, tuple(self.keep))
+
+    def _name_streams(
+        self, key: bytes, cells: Sequence[Cell], words: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]
+    ) -> list[bytes]:
+        """Return where the stream of each cell starts, from everything that its output is a function of."""
+        points = self.mechanism.space.point_of[words].astype("<i4").tobytes()
+        ends = (4 * offsets).tolist()
+        names = (
+            (cell.record_id, cell.column, cell.ordinal.to_bytes(8, "little"), points[start:end])
+            for cell, start, end in zip(cells, ends[:-1], ends[1:], strict=True)
+        )
+        # Without a fingerprint the key is fresh and serves this batch alone, or a public seed, which hides nothing.
+        return stream_starts(key, [self.fingerprint or ""], names)
+
+    def _check_ids(self, texts: Sequence[str | None], ids: Sequence[str] | None) -> Sequence[str]:
+        if ids is None:
+            if self.noise == "keyed":
+                raise InputError(
+                    "A release under a key needs a record id for every text, so that no two texts share noise: "
+                    "pass the ids."
+                )
+            return [str(row) for row in range(len(texts))]
+        if isinstance(ids, str) or len(ids) != len(texts):
+            got = "one str" if isinstance(ids, str) else f"{len(ids)}"
+            raise InputError(f"There must be one record id per text. Got {got} for {len(texts)}.")
+        names = [str(record_id) for record_id in ids]
+        first: dict[str, int] = {}
+        for row, name in enumerate(names):
+            if first.setdefault(name, row) != row:
+                raise InputError(f"Record ids must be unique. {name!r} is in rows {first[name]} and {row}.")
+        return names
+
+    def _check_law(self) -> None:
+        """Raise `InputError` where this process computes another law than the one that was pickled."""
+        pickled = vars(self).get("_pickled")
+        if pickled is not None and self.fingerprint != pickled:
+            raise InputError(
+                f"This process computes another law for {self.mechanism.name} than the one that made the release, so "
+                "that noise under its key would be drawn anew: use one version of deniable on processors of one kind."
+            )
+
+    @property
+    def _parsed_key(self) -> Key | None:
+        return cast("Key | None", self.key)  # __post_init__ has parsed it
+
+    @property
+    def _options(self) -> tuple[str, ...]:
+        return (self.unknown, self.case, *self.keep)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        """Everything that two equal releases share, found without computing a law."""
+        mechanism = self.mechanism
+        name = (type(mechanism), mechanism.fingerprint) if mechanism.own and mechanism.has_fingerprint else mechanism
+        return (name, *self._options, self.key)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare mechanism, options and key."""
+        return isinstance(other, Release) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        """Hash mechanism, options and key."""
+        return hash(self._identity)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickles; the law is named in it, so that another process cannot draw from another one."""
+        state = own_state(self)
+        if self.key is not None and not isinstance(self.key, SecretKey):
+            state["_pickled"] = vars(self).get("_pickled") or self.fingerprint
+        return state
+
+
+def check_texts(texts: Sequence[str | None]) -> None:
+    """Raise `InputError` unless texts are a sequence of str and None; the row that is not is named."""
+    if isinstance(texts, str):
+        raise InputError("A batch is a list of texts. Got one str: pass [text].")
+    for row, text in enumerate(texts):
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"Texts must be str or None. Got {type(text).__name__} in row {row}.")
+
+
+_lexer = functools.lru_cache(maxsize=_LEXERS)(Lexer)

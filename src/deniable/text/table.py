@@ -2,18 +2,17 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Collection
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from deniable.errors import InputError
-from deniable.text.certificate import Certificate, Noise, certify
-from deniable.text.release import Tally, privatize_texts, start_of
+from deniable.text.certificate import Certificate
+from deniable.text.release import Cell, Release, Tally
 from deniable.text.tables import FORMATS
 from deniable.text.tables.files import PIPE, check_target, reading, writing
-from deniable.text.tables.layout import Layout, Release, Row
-from deniable.text.tokens import Case, Lexer, Unknown
-from deniable.words import WordMechanism
+from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row
 
 
 class Written(Protocol):
@@ -47,33 +46,10 @@ class Files:
     force: bool = dataclasses.field(default=False, kw_only=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class Job(Files):
-    """What to privatize and how.
-
-    Attributes:
-        key: the run's key, 32 bytes.
-        noise: where the key came from.
-        unknown: see `Lexer`.
-        case: see `Lexer`.
-        keep: see `Lexer`.
-        chosen_from_data: whether epsilon was chosen by looking at the private texts.
-        workers: threads.
-    """
-
-    key: bytes
-    noise: Noise
-    unknown: Unknown = "draw"
-    case: Case = "lower"
-    keep: Collection[str] = ()
-    chosen_from_data: bool = False
-    workers: int | None = None
-
-
-def released(
+def write_released(
     files: Files,
-    release: Release,
-    certified: Callable[[list[str]], Made],
+    release: ReleaseRows,
+    certify: Callable[[Copied], Made],
     report: Callable[[int], None] = lambda _: None,
 ) -> Made:
     """Write a table with its texts released, and its certificate; both appear whole or not at all.
@@ -81,7 +57,7 @@ def released(
     Args:
         files: from where to where.
         release: gives the new texts of rows.
-        certified: makes the certificate from the names of the columns copied, when all texts are released.
+        certify: makes the certificate from what was copied, when all texts are released.
         report: called with the number of input bytes of every read.
 
     Raises:
@@ -93,19 +69,26 @@ def released(
         writing(files.certificate, files.target, force=files.force) as (certificate_file, sink),
         reading(files.source, report, seekable=files.format == "parquet") as stream,
     ):
-        made = certified(FORMATS[files.format](stream, sink, files.layout, release))
+        made = certify(FORMATS[files.format](stream, sink, files.layout, release))
         certificate_file.write(made.to_json().encode("utf-8", "backslashreplace"))
     return made
 
 
 def privatize_table(
-    job: Job, mechanism: WordMechanism, report: Callable[[int], None] = lambda _: None
+    files: Files,
+    release: Release,
+    *,
+    chosen_from_data: bool = False,
+    workers: int | None = None,
+    report: Callable[[int], None] = lambda _: None,
 ) -> tuple[Certificate, Tally]:
     """Write the private table and its certificate; both appear whole or not at all.
 
     Args:
-        job: what to do.
-        mechanism: draws the words.
+        files: from where to where.
+        release: how texts are released; under a key the layout must name a column of ids.
+        chosen_from_data: whether epsilon was chosen by looking at the private texts.
+        workers: threads.
         report: called with the number of input bytes of every read.
 
     Returns:
@@ -114,20 +97,16 @@ def privatize_table(
     Raises:
         InputError: the input, an option or an output cannot be used; nothing is written then.
     """
-    releaser = _Releaser(job, mechanism)
-    certificate = released(
-        job,
+    if release.noise == "keyed" and files.layout.id_column is None:
+        raise InputError(
+            "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
+            "change when rows do. Name the column, with --id on the command line."
+        )
+    releaser = _Releaser(files, release, workers)
+    certificate = write_released(
+        files,
         releaser,
-        lambda copied: certify(
-            mechanism,
-            releaser.tally,
-            unknown=job.unknown,
-            case=job.case,
-            kept_words=len(releaser.lexer.keep),
-            noise=job.noise,
-            chosen_from_data=job.chosen_from_data,
-            copied_columns=copied,
-        ),
+        lambda copied: Certificate.of(release, releaser.tally, chosen_from_data=chosen_from_data, copied=copied),
         report,
     )
     return certificate, releaser.tally
@@ -144,42 +123,42 @@ def check_paths(files: Files) -> None:
 
 
 class _Releaser:
-    """Gives every row of a table an id of its own and its texts to the mechanism."""
+    """Gives every row of a table an id of its own and its texts to the release."""
 
-    def __init__(self, job: Job, mechanism: WordMechanism) -> None:
+    def __init__(self, files: Files, release: Release, workers: int | None) -> None:
         self.tally = Tally()
-        self.lexer = Lexer(mechanism.space, job.unknown, job.case, job.keep)
-        self._job = job
-        self._mechanism = mechanism
+        self._files, self._release, self._workers = files, release, workers
+        self._key = release.read_key()
         # Digests of ids, to find a repeated one in bounded memory per row.
         self._seen: dict[bytes, int] = {}
+        self._rows = 0
 
     def __call__(self, rows: list[Row]) -> list[list[str | None]]:
-        texts: list[str] = []
-        starts: list[bytes] = []
+        cells: list[Cell] = []
         for row in rows:
             record_id = self._identify(row)
+            before: Counter[str] = Counter()
             for column, text in row.cells:
                 if text:
-                    texts.append(text)
-                    starts.append(start_of(self._job.key, self._mechanism, record_id, column, text))
-        drawn = privatize_texts(self._mechanism, self.lexer, texts, self._job.key, starts, self._job.workers)
-        self.tally.add(drawn)
-        released, counts = iter(drawn.texts), iter(drawn.lengths)
-        self.tally.lengths.update(sum(next(counts) for _, text in row.cells if text) for row in rows)
-        return [[next(released) if text else text for _, text in row.cells] for row in rows]
+                    cells.append(Cell(record_id, column, before[column], text))
+                before[column] += 1
+        drawn = self._release.draw(cells, key=self._key, workers=self._workers)
+        new, counts = iter(drawn.texts), iter(drawn.lengths)
+        lengths = [sum(next(counts) for _, text in row.cells if text) for row in rows]
+        self.tally += Tally.count(lengths, drawn)
+        return [[next(new) if text else text for _, text in row.cells] for row in rows]
 
     def _identify(self, row: Row) -> str:
         """Return the row's id, by default its number from 0 on; refuse one that was there before."""
-        number = self.tally.records
-        self.tally.records += 1
+        number = self._rows
+        self._rows += 1
         if row.record_id is None:
             return str(number)
         digest = hashlib.blake2b(row.record_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         first = self._seen.setdefault(digest, number)
         if first != number:
             raise InputError(
-                f"The record id {row.record_id!r} of {self._job.layout.name} is in rows {first + 1} and "
+                f"The record id {row.record_id!r} of {self._files.layout.name} is in rows {first + 1} and "
                 f"{number + 1}: ids must be unique, since equal ids share their noise."
             )
         return row.record_id

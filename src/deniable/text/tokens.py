@@ -1,7 +1,6 @@
 """From text to word numbers and back, losing nothing on the way but the words themselves."""
 
 import dataclasses
-import unicodedata
 from collections.abc import Collection, Iterable
 from typing import Literal
 
@@ -30,6 +29,7 @@ class Lexed:
         words: (L,) word numbers, unknown words already read as the public one.
         capitals: L capital patterns, or None where they are not copied.
         unknown: how many words of the text are not in the space.
+        kept: how many words of the text pass through as public ones.
         stand_ins: places in `words` where the public word stands for an unknown one.
     """
 
@@ -37,6 +37,7 @@ class Lexed:
     words: npt.NDArray[np.int32]
     capitals: list[int] | None
     unknown: int
+    kept: int
     stand_ins: npt.NDArray[np.intp]
 
 
@@ -49,19 +50,16 @@ class Lexer:
             in its place; ``drop`` leaves it out with the white space before it.
         case: ``lower`` writes words as the space has them, ``copy`` with the capitals of the
             original.
-        keep: public words that pass through as they are.
+        keep: public words that pass through as they are, see `check_kept`.
     """
 
     def __init__(self, space: Space, unknown: Unknown, case: Case, keep: Collection[str]) -> None:
         self.space = space
         self.unknown = unknown
         self.case = case
-        for word in keep:
-            if not isinstance(word, str) or not (is_clitic(word) or split(word) == ["", word, ""]):
-                raise InputError(
-                    f"The list of words to keep must hold single words. Got {word!r}: list its words apart."
-                )
-        self.keep = frozenset(_listed(word) for word in keep)
+        self.keep: dict[str, list[str]] = {}
+        for word in check_kept(keep):
+            self.keep.setdefault(word.lower(), []).append(word)
         self._stand_in = space.number(space.unknown)
         self._numbers: dict[str, int] = {}
 
@@ -76,6 +74,7 @@ class Lexer:
             ]
         numbers = np.array(found, dtype=np.int32)
         unknown = np.flatnonzero(numbers == _UNKNOWN)
+        kept = int(np.count_nonzero(numbers == _KEEP))
         stand_ins = unknown[:0]
         if self.unknown == "draw":
             numbers[unknown] = self._stand_in
@@ -84,14 +83,15 @@ class Lexer:
             stand_ins = stand_ins - np.cumsum(numbers < 0)[stand_ins]
             gaps, spellings, numbers = self._pass_through(gaps, spellings, numbers)
         capitals = [_capitals(word) for word in spellings] if self.case == "copy" else None
-        return Lexed(gaps, numbers, capitals, len(unknown), stand_ins)
+        return Lexed(gaps, numbers, capitals, len(unknown), kept, stand_ins)
 
     def _learn(self, spelling: str) -> int:
         """Find and remember the number of a spelling, `_UNKNOWN` or `_KEEP` where it has none."""
         if len(self._numbers) >= _REMEMBERED:
             self._numbers.clear()
         folded = fold(spelling)
-        number = _KEEP if _listed(spelling) in self.keep else self.space.index.get(folded, _UNKNOWN)
+        kept = any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ()))
+        number = _KEEP if kept else self.space.index.get(folded, _UNKNOWN)
         self._numbers[spelling] = number
         return number
 
@@ -150,12 +150,27 @@ class Lexer:
         return touching
 
 
-def _listed(word: str) -> str:
-    """Return the form in which kept words are compared: only capitals may differ from the list.
+def check_kept(words: Collection[str]) -> tuple[str, ...]:
+    """Return public words that pass through, sorted, each once.
 
-    Unlike `fold` it drops nothing: an invisible character can carry a payload.
+    Raises:
+        InputError: one of them is no single word.
     """
-    return unicodedata.normalize("NFC", word.lower())
+    for word in words:
+        if not isinstance(word, str) or not (is_clitic(word) or split(word) == ["", word, ""]):
+            raise InputError(f"The list of words to keep must hold single words. Got {word!r}: list its words apart.")
+    return tuple(sorted(set(words)))
+
+
+def _is_spelling_of(spelling: str, word: str) -> bool:
+    """Say whether a spelling is the listed word, its letters one by one the listed ones or their other case.
+
+    Nothing else is forgiven: a look-alike such as the Kelvin sign, another composition of an accent, or an
+    invisible character can carry a payload.
+    """
+    return len(spelling) == len(word) and all(
+        letter in (listed, listed.lower(), listed.upper()) for letter, listed in zip(spelling, word, strict=True)
+    )
 
 
 _LOWER, _TITLE, _UPPER = 0, 1, 2

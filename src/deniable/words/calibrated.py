@@ -43,6 +43,10 @@ class CalibratedExponential(WordMechanism):
         """s, per unit of distance."""
         return self.family.scale
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return what pickles: the calibrated law too, so that no other processor calibrates another one."""
+        return {**super().__getstate__(), "family": self.family}
+
     @property
     def guarantee(self) -> MetricDP:
         """The exact epsilon over all pairs of words."""

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.cache import remember_array
+from deniable.frozen import own_state
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 from deniable.space.space import Space
@@ -65,6 +66,10 @@ class Exponential:
         """Return Z (number of points,), by one pass over all pairs."""
         (sums,) = normalisers(space, [self], workers)
         return sums
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what pickles: nothing that was computed from the rest."""
+        return own_state(self)
 
     @functools.cached_property
     def fingerprint(self) -> str:

@@ -12,6 +12,7 @@ from randomgen import AESCounter
 
 from deniable.cache import remember
 from deniable.errors import InputError, NotTractable, positive
+from deniable.frozen import WriteOnce
 from deniable.guarantees import MetricDP
 from deniable.parallel import each
 from deniable.randomness import PIECE, Streams, fresh_key, stream_start
@@ -51,12 +52,13 @@ def _are_shares(found: dict[str, float]) -> bool:
     return all(0 <= value <= 1 + 1e-9 for value in found.values())
 
 
-class WordMechanism(abc.ABC):
+class WordMechanism(WriteOnce, abc.ABC):
     """A mechanism M: W -> W over a space, with epsilon per unit of the space's distance.
 
     A mechanism is one file: a subclass that gives `guarantee`, the law in `family` or `rows` if one
     is known, and `_draw_piece` unless draws come from tables of that law; and one row in the
-    registry `deniable.words.MECHANISMS`.
+    registry `deniable.words.MECHANISMS`. Its attributes are set once, by its constructor, so that
+    what is proved of it stays true.
 
     Args:
         space: the domain.
@@ -144,9 +146,16 @@ class WordMechanism(abc.ABC):
         return type(self).__module__.startswith("deniable.")
 
     @property
+    def has_fingerprint(self) -> bool:
+        """Whether `law_fingerprint` is a text, found without computing the law."""
+        kind = type(self)
+        closed = kind.rows is WordMechanism.rows and kind.family is not WordMechanism.family and self.draws_from_law
+        return self.space.fingerprint is not None and (closed or self.own)
+
+    @property
     def law_fingerprint(self) -> str | None:
         """A short text that differs between laws; None where no text can tell them apart."""
-        if not self.space.metric.builtin:
+        if not self.has_fingerprint:
             return None
         if self.closed_form is not None:
             return f"{self.space.fingerprint}-{self.closed_form.fingerprint}"

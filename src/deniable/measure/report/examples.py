@@ -89,4 +89,5 @@ def part(drawn: Drawn, rows: Rows) -> Drawn:
         drawn.outputs[places],
         stand_ins,
         int(stand_ins.sum()),
+        drawn.kept[rows],
     )

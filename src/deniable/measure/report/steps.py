@@ -15,8 +15,9 @@ from deniable.measure.report.findings import Promise
 from deniable.measure.report.inputs import Inputs, Plan, Rows
 from deniable.measure.roc import Membership
 from deniable.measure.utility import Utility, utilities
-from deniable.text.certificate import Certificate, certify
-from deniable.text.release import Drawn, Tally
+from deniable.text.certificate import Certificate
+from deniable.text.release import Drawn, Release, Tally
+from deniable.text.tables.layout import Copied
 from deniable.words import WordMechanism
 
 
@@ -24,9 +25,7 @@ def promised(
     mechanism: WordMechanism, tally: Tally, columns: Sequence[str], seed: int
 ) -> tuple[Certificate, Promise, Estimate, Recovered]:
     """Return the certificate that a release would have, and what is known without the texts."""
-    certificate = certify(
-        mechanism, tally, unknown="draw", case="lower", kept_words=0, noise="random", copied_columns=columns
-    )
+    certificate = Certificate.of(Release(mechanism), tally, copied=Copied(tuple(columns)))
     kept = mechanism.expected_kept()
     expected = share(round(kept.value * kept.draws), kept.draws) if kept.draws else exact(kept.value)
     return certificate, Promise.of(certificate), expected, simulated_recovery(mechanism, seed=seed)

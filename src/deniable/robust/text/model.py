@@ -83,9 +83,14 @@ def fit_text(
         progress: told steps done, steps in all and the loss after every step.
 
     Raises:
-        InputError: documents or options that do not fit, or a checkpoint of another run.
+        InputError: documents, options or a space that do not fit, or a checkpoint of another run.
         DeniableError: the loss is no number any more, or a checkpoint cannot be written.
     """
+    if space.fingerprint is None:
+        raise InputError(
+            f"A model of texts needs a space whose metric has a name, so that its file can name the space. Got "
+            f"{space.metric}: use 'euclidean'."
+        )
     key = fresh_key() if seed is None else key_from_seed(seed)
     if checkpoint is not None:
         key = checkpoint.key(key)

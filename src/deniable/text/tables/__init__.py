@@ -6,9 +6,9 @@ from typing import BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables import delimited, jsonl, lines, parquet
-from deniable.text.tables.layout import Layout, Release
+from deniable.text.tables.layout import Copied, Layout, ReleaseRows
 
-Rewrite = Callable[[BinaryIO, BinaryIO, Layout, Release], list[str]]
+Rewrite = Callable[[BinaryIO, BinaryIO, Layout, ReleaseRows], Copied]
 
 FORMATS: dict[str, Rewrite] = {
     "csv": delimited.rewrite,
@@ -19,7 +19,7 @@ FORMATS: dict[str, Rewrite] = {
 }
 """Format name -> function that copies a table from source to sink with its texts released anew.
 
-Each returns the names of the columns that it copied unchanged.
+Each returns what it copied unchanged.
 """
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables.decoding import Source
-from deniable.text.tables.layout import Layout, Release, Row, windows
+from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _CLOSED = re.compile(_QUOTED)
@@ -38,8 +38,8 @@ class _Line:
         return raw[1:-1].replace('""', '"') if raw.startswith('"') else raw
 
 
-def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) -> list[str]:
-    """Copy a csv or tsv with its texts released anew; return the columns copied unchanged.
+def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
+    """Copy a csv or tsv with its texts released anew; return what was copied unchanged.
 
     Raises:
         InputError: no header, a missing column, a malformed row (its line is named).
@@ -64,7 +64,7 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
         _released(window, columns, identity, names, source, layout, release)
         for window in windows(lines, lambda line: len(line.raw))
     )
-    return layout.others(names)
+    return Copied(layout.others(names))
 
 
 def _checked(line: _Line, width: int, layout: Layout) -> _Line:
@@ -83,7 +83,7 @@ def _released(
     names: list[str],
     source: Source,
     layout: Layout,
-    release: Release,
+    release: ReleaseRows,
 ) -> bytes:
     """Return the rows of a window with new texts."""
     rows = [

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables.decoding import Source
-from deniable.text.tables.layout import Layout, Release, Row, windows
+from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -24,8 +24,8 @@ class _Line:
     spans: list[tuple[int, int]]
 
 
-def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) -> list[str]:
-    """Copy JSON lines with their texts released anew; return the other keys met.
+def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
+    """Copy JSON lines with their texts released anew; return what was copied, the other keys met.
 
     Raises:
         InputError: a line that is no object, lacks a column, or has a text that is none.
@@ -35,7 +35,7 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
     names: dict[str, None] = {}
     lines = (_parse(raw, number, layout, names) for number, raw in enumerate(numbered_lines(source), 1))
     sink.writelines(_released(window, source, layout, release) for window in windows(lines, lambda line: len(line.raw)))
-    return layout.others(names)
+    return Copied(layout.others(names))
 
 
 def numbered_lines(source: Source) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _skip(raw: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _released(window: list[_Line], source: Source, layout: Layout, release: Release) -> bytes:
+def _released(window: list[_Line], source: Source, layout: Layout, release: ReleaseRows) -> bytes:
     texts = iter(release([line.row for line in window if line.row is not None]))
     parts: list[str] = []
     for line in window:

@@ -59,9 +59,9 @@ class Layout:
             if list(names).count(column) > 1:
                 raise InputError(f"{self.name} has several columns called {column!r}: rename them.")
 
-    def others(self, names: Iterable[str]) -> list[str]:
+    def others(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the columns that hold no text to release."""
-        return [name for name in names if name not in self.columns]
+        return tuple(name for name in names if name not in self.columns)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -72,5 +72,18 @@ class Row:
     cells: list[tuple[str, str | None]]
 
 
-Release = Callable[[list[Row]], list[list[str | None]]]
+ReleaseRows = Callable[[list[Row]], list[list[str | None]]]
 """Maps rows to their new texts, cell for cell; None stays None."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Copied:
+    """What a released table has unchanged from the private one.
+
+    Attributes:
+        columns: names of the other columns.
+        metadata: names of what the file says about itself beside its columns.
+    """
+
+    columns: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()

@@ -4,20 +4,20 @@ from typing import BinaryIO
 
 from deniable.text.tables.decoding import Source
 from deniable.text.tables.jsonl import numbered_lines
-from deniable.text.tables.layout import Layout, Release, Row, windows
+from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
 
 COLUMN = "text"
 
 
-def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) -> list[str]:
+def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
     """Copy a text file with every line released anew."""
     source = Source(stream, layout)
     sink.write(source.encode(source.mark))
     sink.writelines(_released(window, source, release) for window in windows(numbered_lines(source), len))
-    return []
+    return Copied()
 
 
-def _released(window: list[str], source: Source, release: Release) -> bytes:
+def _released(window: list[str], source: Source, release: ReleaseRows) -> bytes:
     bodies = [line.removesuffix("\n").removesuffix("\r") for line in window]
     texts = release([Row(None, [(COLUMN, body)]) for body in bodies])
     parts: list[str] = []

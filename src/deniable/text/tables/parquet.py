@@ -1,17 +1,27 @@
-"""Parquet, row group by row group; schema, metadata, row groups and compression are kept."""
+"""Parquet, row group by row group; schema, row groups and compression are kept.
 
+What a file says about a released column beside its type is dropped: pandas, for one, notes how many distinct
+texts a category had. What it says of the rest is kept, and named.
+"""
+
+import contextlib
 import itertools
+import json
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.errors import InputError
-from deniable.text.tables.layout import Layout, Release, Row, windows
+from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
+
+_PANDAS = b"pandas"
+_NUMBER = b"PARQUET:field_id"
 
 
-def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) -> list[str]:
-    """Copy a parquet file with its texts released anew; return the columns copied unchanged.
+def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
+    """Copy a parquet file with its texts released anew; return what was copied unchanged.
 
     Raises:
         InputError: not a parquet file, a missing column, or a column that holds no text.
@@ -27,6 +37,7 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
                     "not text: convert it to strings."
                 )
             schema = _with_room(schema, column)
+        schema = _without_metadata(schema, layout)
         groups = iter(range(file.num_row_groups))
         # The first group is read before its metadata: those of a damaged file can crash the reader.
         first = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
@@ -37,7 +48,7 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: Release) 
     except (pa.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
-    return layout.others(schema.names)
+    return Copied(layout.others(schema.names), tuple(_metadata_names(schema)))
 
 
 def _with_room(schema: pa.Schema, column: str) -> pa.Schema:
@@ -47,6 +58,42 @@ def _with_room(schema: pa.Schema, column: str) -> pa.Schema:
     if not pa.types.is_dictionary(field.type):
         return schema
     return schema.set(at, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered)))
+
+
+def _without_metadata(schema: pa.Schema, layout: Layout) -> pa.Schema:
+    """Return the schema without what it says of the released columns beside their types."""
+    for column in layout.columns:
+        at = schema.get_field_index(column)
+        field = schema.field(at)
+        number = {key: value for key, value in (field.metadata or {}).items() if key == _NUMBER}
+        schema = schema.set(at, field.with_metadata(number or None))
+    metadata = dict(schema.metadata or {})
+    described = metadata.pop(_PANDAS, None)
+    if described is not None:
+        # What cannot be read cannot be cleaned, and is left out.
+        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            metadata[_PANDAS] = json.dumps(_without_columns(json.loads(described), layout)).encode()
+    return schema.with_metadata(metadata or None)
+
+
+def _without_columns(described: dict[str, Any], layout: Layout) -> dict[str, Any]:
+    """Return pandas' description of a table that says of the released columns only that they are texts."""
+    columns = [
+        {"name": name, "field_name": name, "pandas_type": "unicode", "numpy_type": "object", "metadata": None}
+        if (name := column.get("field_name") or column["name"]) in layout.columns
+        else column
+        for column in described["columns"]
+    ]
+    return {**described, "columns": columns}
+
+
+def _metadata_names(schema: pa.Schema) -> Iterator[str]:
+    """Yield the names of what a schema says beside names and types."""
+    for key in sorted(schema.metadata or {}):
+        yield repr(key.decode("utf-8", "replace"))
+    for field in schema:
+        if set(field.metadata or {}) - {_NUMBER}:
+            yield f"of the column {field.name!r}"
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -65,7 +112,7 @@ def _codecs(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, or one pe
     return {path: "none" if codec == "uncompressed" else codec for path, codec in codecs.items()}
 
 
-def _released(table: pa.Table, schema: pa.Schema, layout: Layout, release: Release) -> pa.Table:
+def _released(table: pa.Table, schema: pa.Schema, layout: Layout, release: ReleaseRows) -> pa.Table:
     texts = [table.column(column).to_pylist() for column in layout.columns]
     ids: list[Any] = [None] * len(table)
     if layout.id_column is not None:
