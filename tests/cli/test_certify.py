@@ -159,8 +159,8 @@ def test_dpals_certificate_may_fail(certify, call):
         (["--law", "laplace"], "--law laplace is that of --noise"),
         ([*SMOOTHED, "-o", "in.csv"], "The output 'in.csv' exists"),
         ([*SMOOTHED, "-o", "none/c.json"], "The folder of the output 'none/c.json' does not exist"),
-        ([*SMOOTHED, "-o", "m.pt", "--force"], "The output 'm.pt' would overwrite what is read"),
-        ([*SMOOTHED, "-o", "images.npz", "--force"], "The output 'images.npz' would overwrite what is read"),
+        ([*SMOOTHED, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
+        ([*SMOOTHED, "-o", "images.npz", "--force"], "The output 'images.npz' is a file that is read"),
     ],
 )
 def test_options_that_cannot_be_used(certify, refused, options, message):

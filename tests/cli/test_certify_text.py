@@ -145,9 +145,9 @@ def test_limit(certify):
         ([*SETS, "--column", "note"], "has no column 'note'"),
         ([*SETS, "--space", "space.npz"], "was trained on the words of words.npz (fingerprint"),
         ([*SETS, "-o", "in.csv"], "The output 'in.csv' exists"),
-        ([*SETS, "-o", "sets.json", "--force"], "The output 'sets.json' would overwrite what is read"),
-        ([*SETS, "-o", "words.npz", "--force"], "The output 'words.npz' would overwrite what is read"),
-        ([*SETS, "-o", "m.pt", "--force"], "The output 'm.pt' would overwrite what is read"),
+        ([*SETS, "-o", "sets.json", "--force"], "The output 'sets.json' is a file that is read"),
+        ([*SETS, "-o", "words.npz", "--force"], "The output 'words.npz' is a file that is read"),
+        ([*SETS, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
         (["--substitutions", "in.csv"], "'in.csv' are no JSON"),
     ],
 )

@@ -16,6 +16,7 @@ from deniable.cli.options import (
     SpaceSource,
     build_mechanism,
     read_words,
+    vector_files,
 )
 from deniable.cli.progress import bytes_read, passes
 from deniable.cli.tables import PIPE, certificate_path, delimiter_of, format_between, text_columns
@@ -123,6 +124,7 @@ def privatize(
         keep=read_words(keep),
         chosen_from_data=chosen_from_data,
         force=force,
+        reads=[str(path) for path in (key_file, keep, vector_files(space)) if path is not None],
         workers=workers,
     )
     if source != PIPE and not Path(source).is_file():
