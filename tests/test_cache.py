@@ -241,6 +241,17 @@ def test_forged_files_are_not_believed(kept):
         assert path.read_bytes() == whole  # what was computed anew is kept in its place
 
 
+def test_every_byte_counts(kept):
+    """Whichever byte of a kept file is changed, lost or added, the file is not believed."""
+    path = kept / f"fact.v{FORMAT}.facts"
+    whole = path.read_bytes()
+    changes = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole))]
+    for data in [*changes, *(whole[:at] for at in range(len(whole))), whole + b" ", b" " + whole]:
+        path.write_bytes(data)
+        assert remember("fact", ("value",), Compute(2.5)) == {"value": 2.5}
+    assert len(changes) > CODE
+
+
 def test_a_file_under_another_name_is_not_believed(kept):
     """The name belongs to what is authenticated: a proof about one law says nothing of another."""
     (kept / f"other.v{FORMAT}.facts").write_bytes((kept / f"fact.v{FORMAT}.facts").read_bytes())

@@ -1,5 +1,6 @@
 """``deniable explain``, ``deniable key``, help and version, and the program as a process."""
 
+import errno
 import os
 import re
 import signal
@@ -90,6 +91,17 @@ def test_key(call, place):
     first, second = (place / "a").read_bytes(), (place / "b").read_bytes()
     assert len(first) == len(second) == 32
     assert first != second
+
+
+def test_a_key_that_cannot_be_written(call, refused, monkeypatch):
+    """Where the disk is full no empty file stays, which the next try would take for a key."""
+
+    def full():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("deniable.randomness.fresh_key", full)
+    refused.given()
+    assert refused(call("key", "new.key")) == "No space left on device: nothing was written."
 
 
 def test_keys_are_never_overwritten(call, refused, place):
