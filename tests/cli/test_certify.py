@@ -62,6 +62,7 @@ def test_what_is_printed(certify):
 def test_json(certify, place):
     """The record holds every image, and its shares are those of its radii."""
     assert certify(*SMOOTHED, "--radius", "0.1", "-o", "c.json").code == 0
+    assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each image
     record = json.loads((place / "c.json").read_text())
     assert (record["model"], record["norm"], record["standing"]) == ("plain", "l2", "proved")
     assert record["certificate"] == {"kind": "GaussianSmoothing", "sigma": 0.1, "runner_up": "complement"}

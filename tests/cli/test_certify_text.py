@@ -50,6 +50,7 @@ def test_intervals(certify, place):
     """The shares are those of the model, the record holds every text, and an attack finds nothing."""
     result = certify(*SETS, "--attack", "5", "-o", "c.json")
     assert (result.code, result.err) == (0, "")
+    assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each text
     first, clean, sure, attacked = result.text.splitlines()
     assert first.startswith("interval bounds: proved for all choices of substitutes in sets.json (")
     space = Space.load("words.npz")
