@@ -223,7 +223,9 @@ def test_standard_streams_are_files_too(files, redirected, output):
     done = subprocess.run(
         f'{sys.executable} -c "{code}" {redirected} {output}', shell=True, cwd=files, capture_output=True, check=False
     )
-    expected = "is a file that is read" if redirected == "<" else "The outputs 'other' and '-' are one file"
+    expected = "The output 'read' is a file that is read, as standard input: choose another name."
+    if redirected == ">>":
+        expected = "The outputs 'other' and standard output are one file: name another."
     assert expected in done.stderr.decode()
 
 

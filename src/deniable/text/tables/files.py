@@ -173,17 +173,18 @@ def check_outputs(
         if path != PIPE:
             _check_output(path, force=force)
         same = _identify(path, sys.stdout)
+        shown = "standard output" if path == PIPE else repr(path)
         for identity in same & written.keys():
-            raise InputError(f"The outputs {written[identity]!r} and {path!r} are one file: name another.")
-        written |= dict.fromkeys(same, path)
+            raise InputError(f"The outputs {written[identity]} and {shown} are one file: name another.")
+        written |= dict.fromkeys(same, shown)
     for path in map(str, kept):
-        written |= dict.fromkeys(_identify(path, None), path)
+        written |= dict.fromkeys(_identify(path, None), repr(path))
     for path in [str(path) for path in reads if path is not None]:
         same = _identify_all(path) if path != PIPE and Path(path).is_dir() else _identify(path, sys.stdin)
+        shown = "standard input" if path == PIPE else repr(path)
         for identity in same & written.keys():
-            output = written[identity]
-            which = "" if output == path else f", as {path!r}"
-            raise InputError(f"The output {output!r} is a file that is read{which}: choose another name.")
+            which = "" if written[identity] == shown else f", as {shown}"
+            raise InputError(f"The output {written[identity]} is a file that is read{which}: choose another name.")
 
 
 _Identity = Path | tuple[int, int]
