@@ -1,13 +1,19 @@
 """The cache of computed facts: read, written, and never in the way."""
 
+import hashlib
 import json
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from deniable.cache import FORMAT, bypassed, folder, remember, remember_array
+from deniable.cache import FORMAT, SECRET, bypassed, find_fault, folder, remember, remember_array
+from tests.cached import CODE, authentic, entries
+from tests.cached import content as content_of
 
 
 @pytest.fixture
@@ -35,8 +41,8 @@ def test_first_call_computes_and_writes(cache):
     compute = Compute()
     assert remember("fact", ("value",), compute) == {"value": 1.5}
     assert compute.calls == 1
-    assert [file.name for file in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
-    assert json.loads((cache / f"fact.v{FORMAT}.json").read_text()) == {"value": 1.5}
+    assert entries(cache) == [cache / f"fact.v{FORMAT}.facts"]
+    assert json.loads(content_of(cache / f"fact.v{FORMAT}.facts")) == {"value": 1.5}
 
 
 def test_second_call_reads(cache):
@@ -64,18 +70,21 @@ def test_floats_come_back_to_the_last_bit(cache, value):
 def test_unusable_file_is_computed_anew(cache, content):
     """A file that is cut off, no JSON, of another kind, or holds no facts is replaced."""
     remember("fact", ("value",), Compute())
-    (cache / f"fact.v{FORMAT}.json").write_bytes(content)
-    compute = Compute(2.5)
-    assert remember("fact", ("value",), compute) == {"value": 2.5}
-    assert compute.calls == 1
-    assert json.loads((cache / f"fact.v{FORMAT}.json").read_text()) == {"value": 2.5}
+    path = cache / f"fact.v{FORMAT}.facts"
+    for data in (content, path.read_bytes()[:CODE] + content, authentic(path, content)):
+        path.write_bytes(data)
+        compute = Compute(2.5)
+        assert remember("fact", ("value",), compute) == {"value": 2.5}
+        assert compute.calls == 1
+        assert json.loads(content_of(path)) == {"value": 2.5}
 
 
 def test_folder_in_place_of_the_file(cache):
     """A folder where the file should be is no matter, and leaves no litter behind."""
-    (cache / f"fact.v{FORMAT}.json").mkdir(parents=True)
+    (cache / f"fact.v{FORMAT}.facts").mkdir(parents=True)
+    cache.chmod(0o700)
     assert remember("fact", ("value",), Compute()) == {"value": 1.5}
-    assert [path.name for path in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
+    assert entries(cache) == [cache / f"fact.v{FORMAT}.facts"]
 
 
 def test_folder_that_cannot_be_made(tmp_path, monkeypatch):
@@ -110,7 +119,8 @@ def test_many_writers_at_once(cache):
     for thread in threads:
         thread.join()
     assert results == [{"value": 1.5}] * 16
-    assert [path.name for path in cache.iterdir()] == [f"fact.v{FORMAT}.json"]
+    assert entries(cache) == [cache / f"fact.v{FORMAT}.facts"]
+    assert remember("fact", ("value",), Compute(2.5)) == {"value": 1.5}
 
 
 class ComputeArray:
@@ -129,7 +139,7 @@ def test_array_is_written_and_read_to_the_last_bit(cache):
     """The first call computes an array and writes one file; the second reads it and computes nothing."""
     first, second = ComputeArray(), ComputeArray((1.0, 2.0, 3.0))
     np.testing.assert_array_equal(remember_array("fact", (3,), first), first.values)
-    assert [file.name for file in cache.iterdir()] == [f"fact.v{FORMAT}.f64"]
+    assert entries(cache) == [cache / f"fact.v{FORMAT}.f64"]
     read = remember_array("fact", (3,), second)
     assert read.tobytes() == first.values.tobytes()
     assert (first.calls, second.calls) == (1, 0)
@@ -143,11 +153,13 @@ def test_array_is_written_and_read_to_the_last_bit(cache):
 def test_unusable_array_is_computed_anew(cache, content):
     """A file of another size, or with a value that cannot be, is replaced."""
     remember_array("fact", (3,), ComputeArray((9.0, 9.0, 9.0)))
-    (cache / f"fact.v{FORMAT}.f64").write_bytes(content)
-    compute = ComputeArray((1.0, 2.0, 5e-324))
-    np.testing.assert_array_equal(remember_array("fact", (3,), compute), compute.values)
-    assert compute.calls == 1
-    assert (cache / f"fact.v{FORMAT}.f64").read_bytes() == compute.values.tobytes()
+    path = cache / f"fact.v{FORMAT}.f64"
+    for data in (content, path.read_bytes()[:CODE] + content, authentic(path, content)):
+        path.write_bytes(data)
+        compute = ComputeArray((1.0, 2.0, 5e-324))
+        np.testing.assert_array_equal(remember_array("fact", (3,), compute), compute.values)
+        assert compute.calls == 1
+        assert content_of(path) == compute.values.tobytes()
 
 
 def test_array_that_the_caller_cannot_use_is_computed_anew(cache):
@@ -158,7 +170,7 @@ def test_array_that_the_caller_cannot_use_is_computed_anew(cache):
     assert remember_array("fact", (1,), ComputeArray((2.0,)), lambda found: found[0] < 5) == 1.0
     remember("number", ("value",), lambda: {"value": 9.0})
     assert remember("number", ("value",), lambda: {"value": 1.0}, lambda found: found["value"] < 5) == {"value": 1.0}
-    assert len([*cache.iterdir()]) == 2
+    assert len(entries(cache)) == 2
 
 
 def test_bypassed_cache_is_neither_read_nor_written(cache):
@@ -198,3 +210,120 @@ def test_tests_use_a_cache_of_their_own(cache_folder):
     """No test touches the user's cache."""
     assert folder() == cache_folder
     assert Path.home() not in folder().parents or "pytest" in str(folder())
+
+
+@pytest.fixture
+def kept(cache):
+    """Return the cache folder with a fact and an array in it."""
+    remember("fact", ("value",), Compute())
+    remember_array("fact", (3,), ComputeArray())
+    return cache
+
+
+def believed():
+    """Return which of the fact and the array is taken from the cache."""
+    fact, array = Compute(), ComputeArray()
+    remember("fact", ("value",), fact)
+    remember_array("fact", (3,), array)
+    return fact.calls == 0, array.calls == 0
+
+
+def test_forged_files_are_not_believed(kept):
+    """A verdict that somebody else wrote, with no code, another secret's code or another content's, is found anew."""
+    fact, array = kept / f"fact.v{FORMAT}.facts", kept / f"fact.v{FORMAT}.f64"
+    for path, forged in ((fact, b'{"value": 0.5}'), (array, np.ones(3).tobytes())):
+        whole = path.read_bytes()
+        other = hashlib.blake2b(path.name.encode() + b"\0" + forged, key=bytes(32), digest_size=CODE).digest()
+        for code in (b"", whole[:CODE], other, bytes(CODE)):
+            path.write_bytes(code + forged)
+            assert sorted(believed()) == [False, True]
+            assert believed() == (True, True)
+        assert path.read_bytes() == whole  # what was computed anew is kept in its place
+
+
+def test_every_byte_counts(kept):
+    """Whichever byte of a kept file is changed, lost or added, the file is not believed."""
+    path = kept / f"fact.v{FORMAT}.facts"
+    whole = path.read_bytes()
+    changes = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole))]
+    for data in [*changes, *(whole[:at] for at in range(len(whole))), whole + b" ", b" " + whole]:
+        path.write_bytes(data)
+        assert remember("fact", ("value",), Compute(2.5)) == {"value": 2.5}
+    assert len(changes) > CODE
+
+
+def test_a_file_under_another_name_is_not_believed(kept):
+    """The name belongs to what is authenticated: a proof about one law says nothing of another."""
+    (kept / f"other.v{FORMAT}.facts").write_bytes((kept / f"fact.v{FORMAT}.facts").read_bytes())
+    assert remember("other", ("value",), Compute(9.0)) == {"value": 9.0}
+
+
+def test_files_of_another_secret_are_not_believed(kept, tmp_path, monkeypatch):
+    """What a friend computed is not believed; what is computed here then replaces it."""
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "mine"))
+    remember("other", ("value",), Compute())
+    for path in entries(kept):
+        (tmp_path / "mine" / path.name).write_bytes(path.read_bytes())
+    assert believed() == (False, False)
+    assert believed() == (True, True)
+
+
+def test_everything_is_for_its_owner_alone(kept):
+    """The folder, the secret and what is kept can be opened by nobody else."""
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert len((kept / SECRET).read_bytes()) == 32
+    assert {path.stat().st_mode & 0o777 for path in kept.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("wrong", ["short", "long", "gone", "seen by others", "link", "folder"])
+def test_a_secret_that_is_none(kept, tmp_path, wrong):
+    """Without a secret that only its owner can know nothing is believed, and a new one is made where one can be."""
+    secret = kept / SECRET
+    data = secret.read_bytes()
+    if wrong == "seen by others":
+        secret.chmod(0o644)
+    else:
+        secret.unlink()
+    if wrong == "link":
+        (tmp_path / "elsewhere").write_bytes(data)
+        (tmp_path / "elsewhere").chmod(0o600)
+        secret.symlink_to(tmp_path / "elsewhere")
+    if wrong in ("short", "long"):
+        secret.write_bytes(data[:31] if wrong == "short" else data + b"x")
+        secret.chmod(0o600)
+    if wrong == "folder":
+        secret.mkdir()
+    assert believed() == (False, False)
+    assert believed() == ((False, False) if wrong == "folder" else (True, True))
+    assert wrong == "folder" or secret.read_bytes() != data
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o720, 0o777, 0o1777])
+def test_a_folder_that_others_can_write_is_not_used(kept, mode):
+    """Nothing is read from it and nothing written, until it is its owner's alone again."""
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    kept.chmod(mode)
+    assert "others can write to the cache folder" in find_fault()
+    assert believed() == (False, False)
+    remember("new", ("value",), Compute())
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
+    kept.chmod(0o755)
+    assert find_fault() is None
+    assert believed() == (True, True)
+
+
+def test_a_folder_of_another_user_is_not_used(kept, monkeypatch):
+    """Whoever owns the folder could replace secret and facts together."""
+    monkeypatch.setattr(os, "geteuid", lambda: kept.stat().st_uid + 1)
+    assert "belongs to another user" in find_fault()
+    assert believed() == (False, False)
+
+
+def test_many_processes_at_once(cache):
+    """Processes that begin together in an empty folder share one secret: what each has kept is believed."""
+    code = "from deniable.cache import remember; import sys; remember(sys.argv[1], ('value',), lambda: {'value': 1.0})"
+    several = [subprocess.Popen([sys.executable, "-c", code, f"fact{number}"]) for number in range(4)]
+    assert [process.wait(60) for process in several] == [0] * 4
+    for number in range(4):
+        assert remember(f"fact{number}", ("value",), Compute(2.0)) == {"value": 1.0}
+    assert len(entries(cache)) == 4

@@ -403,3 +403,12 @@ def test_global_random_state_is_left_alone(small_space):
     np.testing.assert_array_equal(before[1], after[1])
     assert before[2:] == after[2:]
     assert len(outputs) > 1
+
+
+def test_the_key_is_in_no_repr():
+    """Streams can be printed and logged: their key is not shown."""
+    key = bytes(range(32))
+    shown = repr(Streams(key, [bytes(16)], [1]))
+    assert "key" not in shown
+    assert key.hex() not in shown
+    assert repr(key)[2:-1] not in shown

@@ -2,13 +2,21 @@
 
 The folder is ``$DENIABLE_CACHE``, else ``deniable`` in the user's cache folder. Where it cannot be
 read or written there is no cache, and nothing else changes.
+
+Facts from the cache are believed, and a certificate repeats them. So each file begins with a code, keyed by a secret
+that the folder holds for its user alone, of its name and content: a file that was changed, renamed or brought from
+elsewhere is computed anew. A folder that belongs to somebody else, or that others can write to, is not used
+(`find_fault`).
 """
 
 import contextlib
+import hashlib
+import hmac
 import json
 import math
 import os
 import secrets
+import stat
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from pathlib import Path
@@ -18,8 +26,14 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever a cached fact changes its meaning."""
+SECRET = "secret"  # noqa: S105 - the name of a file
+"""File that holds the user's secret, 32 random bytes."""
+_SECRET_BYTES = _CODE_BYTES = 32
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_BINARY = getattr(os, "O_BINARY", 0)
+"""Of systems that would write line ends of their own."""
 
 
 _BYPASSED: ContextVar[bool] = ContextVar("bypassed", default=False)
@@ -43,6 +57,22 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "deniable"
 
 
+def find_fault() -> str | None:
+    """Return why the cache folder must not be trusted, in one line with the remedy; None where it may be."""
+    path = folder()
+    try:
+        about = path.stat()
+    except OSError:
+        return None  # there is nothing to trust
+    if not hasattr(os, "geteuid"):  # a system without such owners and modes
+        return None
+    if about.st_uid != os.geteuid():
+        return f"the cache folder {str(path)!r} belongs to another user and is not used: name one with DENIABLE_CACHE"
+    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others can write to the cache folder {str(path)!r}, and it is not used: chmod go-w {str(path)!r}"
+    return None
+
+
 def remember(
     name: str,
     facts: Collection[str],
@@ -52,24 +82,22 @@ def remember(
     """Return the cached facts called ``name``, or compute and keep them.
 
     Args:
-        name: a file name made from the kind of fact and the fingerprints it depends on.
+        name: a file name made from the kind of fact and the fingerprints it depends on, none of them of private data.
         facts: the names that ``compute`` gives values to; a file with others is not used.
         compute: called when nothing usable is cached.
         usable: says of facts that were found whether they can be true.
     """
-    if _BYPASSED.get():
-        return compute()
-    path = folder() / f"{name}.v{FORMAT}.json"
+    file = f"{name}.v{FORMAT}.facts"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        found = json.loads(_read(file) or b"null")
+    except (ValueError, RecursionError):
         found = None
     if isinstance(found, dict) and {*found} == {*facts} and all(isinstance(v, float) for v in found.values()):
         facts_found: dict[str, float] = found
         if usable(facts_found):
             return facts_found
     computed = compute()
-    _keep(path, json.dumps(computed).encode())
+    _keep(file, json.dumps(computed).encode())
     return computed
 
 
@@ -80,27 +108,83 @@ def remember_array(
     usable: Callable[[Array], bool] = lambda found: bool(np.isfinite(found).all()),
 ) -> Array:
     """Return the cached float64 array called ``name``, or compute and keep it; see `remember`."""
-    if _BYPASSED.get():
-        return compute()
-    path = folder() / f"{name}.v{FORMAT}.f64"
-    with contextlib.suppress(OSError):
-        data = path.read_bytes()
-        if len(data) == 8 * math.prod(shape):
-            found = np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
-            if usable(found):
-                return found
+    file = f"{name}.v{FORMAT}.f64"
+    data = _read(file)
+    if data is not None and len(data) == 8 * math.prod(shape):
+        found = np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
+        if usable(found):
+            return found
     computed = compute()
-    _keep(path, computed.astype("<f8").tobytes())
+    _keep(file, computed.astype("<f8").tobytes())
     return computed
 
 
-def _keep(path: Path, data: bytes) -> None:
+def _read(file: str) -> bytes | None:
+    """Return what `_keep` was given for a file of that name; None where it was not, or not by this user."""
+    if _BYPASSED.get() or find_fault():
+        return None
+    try:
+        data = (folder() / file).read_bytes()
+        secret = _read_secret()
+    except OSError:
+        return None
+    content = data[_CODE_BYTES:]
+    genuine = secret is not None and hmac.compare_digest(data[:_CODE_BYTES], _authenticate(secret, file, content))
+    return content if genuine else None
+
+
+def _keep(file: str, content: bytes) -> None:
     """Write a file whole or not at all, where that is possible."""
+    if _BYPASSED.get():
+        return
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not find_fault():
+            secret = _read_secret() or _make_secret()
+            if secret is not None:
+                with _part(folder() / file, _authenticate(secret, file, content) + content) as part:
+                    part.replace(folder() / file)
+
+
+def _authenticate(secret: bytes, file: str, content: bytes) -> bytes:
+    """Return the code of a content under a name: keyed BLAKE2b. No name holds the zero byte that ends it here."""
+    return hashlib.blake2b(file.encode() + b"\0" + content, key=secret, digest_size=_CODE_BYTES).digest()
+
+
+def _read_secret() -> bytes | None:
+    """Return the secret; None where there is none that only this user can know."""
+    try:
+        descriptor = os.open(folder() / SECRET, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _BINARY)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor
+        about = os.fstat(descriptor)
+        shared = hasattr(os, "geteuid") and (about.st_uid != os.geteuid() or about.st_mode & _OTHERS)
+        secret = b"" if shared or not stat.S_ISREG(about.st_mode) else stream.read(_SECRET_BYTES + 1)
+    return secret if len(secret) == _SECRET_BYTES else None
+
+
+def _make_secret() -> bytes | None:
+    """Write a fresh secret, and return the one that is there then: another process may have been first."""
+    path = folder() / SECRET
+    with _part(path, secrets.token_bytes(_SECRET_BYTES)) as part:
         try:
-            part.write_bytes(data)
+            os.link(part, path)
+        except FileExistsError:
+            if _read_secret() is None:
+                part.replace(path)
+        except OSError:  # a file system without links
             part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+    return _read_secret()
+
+
+@contextlib.contextmanager
+def _part(path: Path, data: bytes) -> Iterator[Path]:
+    """Write a file that is its owner's alone, to be given the name of ``path``; it is removed if it was not."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600), "wb") as stream:  # noqa: PTH123 - a descriptor
+            stream.write(data)
+        yield part
+    finally:
+        part.unlink(missing_ok=True)

@@ -115,7 +115,7 @@ class Streams:
         lengths: tokens per record, same order.
     """
 
-    key: bytes
+    key: bytes = dataclasses.field(repr=False)
     starts: Sequence[bytes]
     lengths: Sequence[int]
 

@@ -194,10 +194,24 @@ def test_outputs_that_cannot_be_used(attack, refused, output, message):
     assert message in refused(attack(output=output))
 
 
-def test_nothing_that_is_read_is_overwritten(attack, refused):
-    """--force does not overwrite the table."""
+def test_nothing_that_is_read_is_overwritten(attack, refused, place):
+    """--force does not overwrite table, model, word sets or vectors, under whatever name."""
+    names = ("test.csv", "m.pt", "sets.json", "words.npz")
+    for number, name in enumerate(names):
+        (place / f"link{number}.csv").symlink_to(name)
+        (place / f"hard{number}.csv").hardlink_to(place / name)
     refused.given()
-    assert "would overwrite what is read" in refused(attack("--force", output="test.csv"))
+    for number, name in enumerate(names):
+        for output in (f"link{number}.csv", f"hard{number}.csv"):
+            line = refused(attack("--force", output=output))
+            assert line == f"The output {output!r} is a file that is read, as {name!r}: choose another name."
+    assert "The output 'test.csv' is a file that is read" in refused(attack("--force", output="test.csv"))
+
+
+def test_the_table_of_attacks_is_for_its_owner_alone(attack, place):
+    """It holds the texts as they were: nobody else can open it."""
+    assert attack().code == 0
+    assert (place / "a.csv").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_folder_that_cannot_be_written(attack, refused, monkeypatch):

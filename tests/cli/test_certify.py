@@ -62,6 +62,7 @@ def test_what_is_printed(certify):
 def test_json(certify, place):
     """The record holds every image, and its shares are those of its radii."""
     assert certify(*SMOOTHED, "--radius", "0.1", "-o", "c.json").code == 0
+    assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each image
     record = json.loads((place / "c.json").read_text())
     assert (record["model"], record["norm"], record["standing"]) == ("plain", "l2", "proved")
     assert record["certificate"] == {"kind": "GaussianSmoothing", "sigma": 0.1, "runner_up": "complement"}
@@ -159,8 +160,8 @@ def test_dpals_certificate_may_fail(certify, call):
         (["--law", "laplace"], "--law laplace is that of --noise"),
         ([*SMOOTHED, "-o", "in.csv"], "The output 'in.csv' exists"),
         ([*SMOOTHED, "-o", "none/c.json"], "The folder of the output 'none/c.json' does not exist"),
-        ([*SMOOTHED, "-o", "m.pt", "--force"], "The output 'm.pt' would overwrite what is read"),
-        ([*SMOOTHED, "-o", "images.npz", "--force"], "The output 'images.npz' would overwrite what is read"),
+        ([*SMOOTHED, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
+        ([*SMOOTHED, "-o", "images.npz", "--force"], "The output 'images.npz' is a file that is read"),
     ],
 )
 def test_options_that_cannot_be_used(certify, refused, options, message):

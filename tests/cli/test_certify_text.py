@@ -50,6 +50,7 @@ def test_intervals(certify, place):
     """The shares are those of the model, the record holds every text, and an attack finds nothing."""
     result = certify(*SETS, "--attack", "5", "-o", "c.json")
     assert (result.code, result.err) == (0, "")
+    assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each text
     first, clean, sure, attacked = result.text.splitlines()
     assert first.startswith("interval bounds: proved for all choices of substitutes in sets.json (")
     space = Space.load("words.npz")
@@ -145,9 +146,9 @@ def test_limit(certify):
         ([*SETS, "--column", "note"], "has no column 'note'"),
         ([*SETS, "--space", "space.npz"], "was trained on the words of words.npz (fingerprint"),
         ([*SETS, "-o", "in.csv"], "The output 'in.csv' exists"),
-        ([*SETS, "-o", "sets.json", "--force"], "The output 'sets.json' would overwrite what is read"),
-        ([*SETS, "-o", "words.npz", "--force"], "The output 'words.npz' would overwrite what is read"),
-        ([*SETS, "-o", "m.pt", "--force"], "The output 'm.pt' would overwrite what is read"),
+        ([*SETS, "-o", "sets.json", "--force"], "The output 'sets.json' is a file that is read"),
+        ([*SETS, "-o", "words.npz", "--force"], "The output 'words.npz' is a file that is read"),
+        ([*SETS, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
         (["--substitutions", "in.csv"], "'in.csv' are no JSON"),
     ],
 )

@@ -1,5 +1,6 @@
 """``deniable explain``, ``deniable key``, help and version, and the program as a process."""
 
+import errno
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from deniable import TEM, Space, TruncatedGumbel, __version__, verify
+from deniable.cli.main import app
 
 PROGRAM = str(Path(sys.executable).with_name("deniable"))
 
@@ -89,6 +91,17 @@ def test_key(call, place):
     first, second = (place / "a").read_bytes(), (place / "b").read_bytes()
     assert len(first) == len(second) == 32
     assert first != second
+
+
+def test_a_key_that_cannot_be_written(call, refused, monkeypatch):
+    """Where the disk is full no empty file stays, which the next try would take for a key."""
+
+    def full():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("deniable.randomness.fresh_key", full)
+    refused.given()
+    assert refused(call("key", "new.key")) == "No space left on device: nothing was written."
 
 
 def test_keys_are_never_overwritten(call, refused, place):
@@ -231,6 +244,50 @@ def test_a_full_standard_output(place):
         )
     assert (done.returncode, done.stderr) == (2, "deniable: No space left on device: nothing was written.\n")
     assert sorted(place.iterdir()) == before
+
+
+OF_A_TABLE = "privatize in.csv --space space.npz --epsilon 2 -o"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [f"{OF_A_TABLE} - --certificate c.json", "explain food --space space.npz --epsilon 2", "--version", "--help"],
+)
+def test_a_closed_standard_output(place, command):
+    """What would be lost is an error, in one line, and no certificate appears."""
+    before = sorted(place.iterdir())
+    done = subprocess.run(
+        f"{PROGRAM} {command} >&-", shell=True, cwd=place, stderr=subprocess.PIPE, text=True, check=False
+    )
+    message = "deniable: Standard output is closed, and what belongs there is lost: open it, or use /dev/null.\n"
+    assert (done.returncode, done.stderr) == (2, message)
+    assert sorted(place.iterdir()) == before
+
+
+def test_a_closed_standard_output_that_is_not_needed(place):
+    """Where the table goes to a file nothing is lost, and no file takes the descriptor's place."""
+    closed = subprocess.run(f"{PROGRAM} {OF_A_TABLE} out.csv <&- >&- 2>&-", shell=True, cwd=place, check=False)
+    assert closed.returncode == 0
+    assert (place / "out.csv").read_text().startswith("id,text,note")
+    assert (place / "out.csv.certificate.json").read_text().startswith("{\n")
+
+
+@pytest.mark.parametrize("epsilon", ["1e308", "1.7e308"])
+@pytest.mark.parametrize("mechanism", ["calibrated", "tight", "tem", "multivariate-laplace", "truncated-gumbel"])
+def test_an_epsilon_near_the_largest_float(place, mechanism, epsilon):
+    """Either it works or there is one line that says in which direction to go; never a warning of a library."""
+    command = [PROGRAM, "explain", "food", "--space", "space.npz", "--epsilon", epsilon, "--mechanism", mechanism]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    assert "Warning" not in done.stderr
+    if done.returncode:
+        assert re.fullmatch(r"deniable: The 'epsilon' parameter must be smaller .* Got 1\.?7?e\+308: .*\n", done.stderr)
+    else:
+        assert done.stderr == ""
+
+
+def test_no_traceback_shows_variables():
+    """An error that nobody expected shows no key and no private text, whoever calls the program."""
+    assert app.pretty_exceptions_enable is False
 
 
 def test_the_terminal_may_be_ascii(place):

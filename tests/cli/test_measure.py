@@ -73,6 +73,17 @@ def test_outputs_are_not_overwritten(measure, place, refused):
     assert json.loads((place / "r.json").read_text())["readings"][0]["epsilon"] == 3
 
 
+@pytest.mark.parametrize("old", [None, 0o644])
+def test_the_report_is_for_its_owner_alone(measure, place, old):
+    """The page and the figures hold private text: nobody else can open them, whatever files they replace."""
+    if old is not None:
+        for name in ("r.html", "r.json"):
+            (place / name).write_text("old")
+            (place / name).chmod(old)
+    assert measure("--force", epsilon="2").code == 0
+    assert [(place / name).stat().st_mode & 0o777 for name in ("r.html", "r.json")] == [0o600, 0o600]
+
+
 def test_pipes_lines_and_public_texts(measure, place):
     """Tables come by pipe too, and lines of text; public texts are lines or a table with the same column."""
     (place / "lines.txt").write_text("the food was good\n\nthe dog\n")
@@ -114,9 +125,11 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
         (["--classifier", "tfid"], "Unknown classifier 'tfid'. Did you mean 'tfidf'?"),
         (["--shadows", "5"], "an even int of at least 6. Got 5"),
         (["--limit", "0"], "at least 1. Got 0"),
-        (["--json", "r.html"], "are one file, 'r.html'"),
-        (["--json", "t.csv", "--force"], "'t.csv' is the input itself"),
-        (["--report", "t.csv", "--force"], "'t.csv' is the input itself"),
+        (["--json", "r.html"], "The outputs 'r.html' and 'r.html' are one file: name another."),
+        (["--json", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
+        (["--report", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
+        (["--json", "space.npz", "--force"], "The output 'space.npz' is a file that is read"),
+        (["--public", "blank.txt", "--json", "blank.txt", "--force"], "The output 'blank.txt' is a file that is read"),
         (["--report", "space"], "'space' is a folder"),
         (["--report", "no/r.html"], "create 'no' first"),
         (["--report", "-"], "must be a file. Got '-'"),

@@ -258,9 +258,39 @@ def test_a_cache_that_cannot_be_used(privatize, place, monkeypatch, bad):
     assert privatize().code == 0
 
 
+def test_a_cache_that_others_can_write(privatize, place, monkeypatch):
+    """One line says that the folder is not used, and how to mend that."""
+    (place / "cache").mkdir()
+    (place / "cache").chmod(0o777)
+    monkeypatch.setenv("DENIABLE_CACHE", str(place / "cache"))
+    result = privatize()
+    assert result.code == 0
+    folder = str(place / "cache")
+    assert result.err.splitlines()[0] == (
+        f"note: others can write to the cache folder {folder!r}, and it is not used: chmod go-w {folder!r}"
+    )
+    assert not list((place / "cache").iterdir())
+
+
+def test_a_forged_verdict(privatize, place, monkeypatch):
+    """A proof that is written into the cache is not believed, and does not reach the certificate."""
+    monkeypatch.setenv("DENIABLE_CACHE", str(place / "cache"))
+    assert privatize("--mechanism", "tem").code == 0
+    honest = json.loads((place / "out.csv.certificate.json").read_text("utf-8"))["verification"]
+    (path,) = (place / "cache").glob("exact-*")
+    data = path.read_bytes()
+    for name, forged in (("lower_bound", b"0.25"), ("epsilon", b"0.5")):
+        assert str(honest[name]).encode() in data
+        data = data.replace(str(honest[name]).encode(), forged)
+    path.write_bytes(data)
+    assert privatize("--mechanism", "tem", "--force").code == 0
+    again = json.loads((place / "out.csv.certificate.json").read_text("utf-8"))["verification"]
+    assert {**again, "seconds": None} == {**honest, "seconds": None}
+
+
 def settled(path):
     """Return what a cached file holds, but for the time that finding it took."""
-    return path.read_bytes() if path.suffix == ".f64" else {**json.loads(path.read_text()), "seconds": None}
+    return path.read_bytes() if path.suffix != ".facts" else {**json.loads(path.read_bytes()[32:]), "seconds": None}
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", "null", '{"value": "x"}', '{"other": 1.0}', "[" * 5000])
@@ -269,7 +299,7 @@ def test_a_cache_that_is_damaged(privatize, place, monkeypatch, content, mechani
     """Cached facts that make no sense are computed anew."""
     monkeypatch.setenv("DENIABLE_CACHE", str(place / "cache"))
     assert privatize("--mechanism", mechanism, epsilon="60").code == 0
-    facts = sorted((place / "cache").iterdir())
+    facts = sorted(path for path in (place / "cache").iterdir() if path.name != "secret")
     good = [settled(path) for path in facts]
     for path in facts:
         path.write_text(content)

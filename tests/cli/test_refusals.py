@@ -18,6 +18,13 @@ def parquet(**columns):
     return sink.getvalue()
 
 
+def twice():
+    """Return a parquet file with two columns of one name."""
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), sink)
+    return sink.getvalue()
+
+
 def npz(words, vectors):
     sink = io.BytesIO()
     np.savez(sink, words=np.array(words), vectors=np.array(vectors, dtype=float))
@@ -40,10 +47,12 @@ TABLES = [
     ("in.csv", b"text,text\n1,2\n", "several columns called 'text'"),
     ("in.jsonl", b'{"text": "the"}\n{"text": "the"\n', "in.jsonl line 2 is not a JSON object"),
     ("in.jsonl", b'{"txt": "the"}\n', "in.jsonl line 1 has no column 'text'. Its keys: 'txt'."),
+    ("in.jsonl", b'{"text": "the"}\n{"text": "a", "text": "a"}\n', "in.jsonl line 2 has the key 'text' 2 times"),
     ("in.jsonl", b'{"text": 5}\n', "in.jsonl line 1 has no text in 'text' but 5: it must be a string or null"),
     ("in.parquet", b"", "cannot be read as parquet"),
     ("in.parquet", parquet(text=["a"])[:-20], "cannot be read as parquet"),
     ("in.parquet", parquet(text=[1, 2]), "column 'text' of in.parquet holds int64, not text"),
+    ("in.parquet", twice(), "in.parquet has several columns called 'text': rename them"),
     ("in.parquet", parquet(body=["a"]), "no column 'text'. Its columns: 'body'."),
     ("in.csv.gz", b"text\nthe\n", "not whole gzip data"),
     ("in.csv.gz", gzip.compress(b"text\n" + b"the food\n" * 999)[:-9], "not whole gzip data"),
@@ -130,8 +139,8 @@ OPTIONS = [
     (["--keep", "latin"], "list 'latin' is not UTF-8"),
     (["--keep", "."], "list '.' cannot be read"),
     (["--certificate", "-"], "certificate must be a file"),
-    (["--certificate", "out.csv"], "output and the certificate are one file"),
-    (["--certificate", "in.csv", "--force"], "is the input itself"),
+    (["--certificate", "out.csv"], "The outputs 'out.csv' and 'out.csv' are one file: name another."),
+    (["--certificate", "in.csv", "--force"], "The output 'in.csv' is a file that is read: choose another name."),
     (["--certificate", "none/c.json"], "folder of the output 'none/c.json' does not exist"),
     (["--certificate", "."], "is a folder"),
     (["--epsilom", "3"], "No such option: --epsilom"),
@@ -204,12 +213,13 @@ def test_an_existing_certificate(privatize, refused):
     assert "'out.csv.certificate.json' exists" in refused(privatize())
 
 
-@pytest.mark.parametrize("output", ["in.csv", "./in.csv", "link.csv"])
+@pytest.mark.parametrize("output", ["in.csv", "./in.csv", "link.csv", "hard.csv"])
 def test_the_input_is_never_the_output(privatize, refused, place, output):
     """Not even --force overwrites the input, under whatever name."""
     (place / "link.csv").symlink_to("in.csv")
+    (place / "hard.csv").hardlink_to(place / "in.csv")
     refused.given()
-    assert "is the input itself" in refused(privatize("--force", output=output))
+    assert f"The output {output!r} is a file that is read" in refused(privatize("--force", output=output))
 
 
 def test_an_output_that_is_no_file(privatize, refused, place):
@@ -231,6 +241,23 @@ def test_repeated_ids(privatize, refused):
     refused.given(in__csv=b"id,text\na,the\nb,food\n\na,dog\n")
     line = refused(privatize("--id", "id"))
     assert "'a' of in.csv is in rows 1 and 3" in line
+
+
+@pytest.mark.parametrize("how", ["path", "symlink", "hard link"])
+@pytest.mark.parametrize("name", ["in.csv", "key", "list", "space.npz"])
+def test_nothing_that_is_read_is_overwritten(privatize, refused, place, name, how):
+    """--force replaces neither table, key, list of kept words nor vectors, by whatever name they are called."""
+    refused.given(key=bytes(32), list="the\n")
+    output = name
+    if how != "path":
+        output = "link"
+        (place / output).symlink_to(name) if how == "symlink" else (place / output).hardlink_to(place / name)
+        refused.given()
+    options = ["--force", "--id", "id", "--key-file", "key", "--keep", "list", "--format", "csv"]
+    known = "" if how == "path" else f", as {name!r}"
+    line = f"The output {output!r} is a file that is read{known}: choose another name."
+    assert refused(privatize(*options, output=output)) == line
+    assert refused(privatize(*options, "--certificate", output)) == line
 
 
 SPACES = [

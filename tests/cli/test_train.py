@@ -111,15 +111,18 @@ def test_a_private_card(train, place):
 
 def test_the_owners_file_is_never_open_to_others(train, place, monkeypatch):
     """The owner's file is for its owner alone before anything is in it."""
-    written, before = [], Path.chmod
+    created, before = {}, os.open
 
-    def noted(path, mode, **options):
-        written.append((path.read_bytes(), mode))
-        before(path, mode, **options)
+    def noted(path, flags, mode=0o777, **options):
+        descriptor = before(path, flags, mode, **options)
+        if ".owner.json." in str(path):
+            created[Path(path).suffix] = os.fstat(descriptor).st_mode & 0o777, os.fstat(descriptor).st_size
+        return descriptor
 
-    monkeypatch.setattr(Path, "chmod", noted)
+    monkeypatch.setattr("os.open", noted)
+    monkeypatch.setattr(Path, "chmod", lambda *_: pytest.fail("it was open to others before"))
     assert train().code == 0
-    assert written == [(b"", 0o600)]
+    assert created == {".part": (0o600, 0)}
     assert stat.S_IMODE((place / "m.pt.owner.json").stat().st_mode) == 0o600
 
 
@@ -277,7 +280,17 @@ def test_force(train, place, refused):
     assert train("--force").code == 0
     assert (place / "m.pt.owner.json").read_bytes() != before
     refused.given()
-    assert "would overwrite what is read" in refused(train("--force", output="images.npz"))
+    assert "The output 'images.npz' is a file that is read" in refused(train("--force", output="images.npz"))
+
+
+def test_what_is_for_the_owner_alone(train, place):
+    """With --force too nobody else can open the owner's file; the model keeps the mode that it had."""
+    for name, mode in (("m.pt", 0o640), ("m.pt.owner.json", 0o644)):
+        (place / name).write_text("old")
+        (place / name).chmod(mode)
+    assert train("--force").code == 0
+    assert (place / "m.pt").stat().st_mode & 0o777 == 0o640
+    assert (place / "m.pt.owner.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_folder_that_cannot_be_written(train, refused, monkeypatch):

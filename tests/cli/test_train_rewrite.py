@@ -205,13 +205,14 @@ def test_tables_that_cannot_be_used(train, refused, place, table, message):
     assert not (place / "m.pt.checkpoint").exists()
 
 
-@pytest.mark.parametrize("output", ["corpus.csv", "test.csv", "first.pt"])
+@pytest.mark.parametrize("output", ["corpus.csv", "test.csv", "first.pt", "twin.pt"])
 def test_nothing_that_is_read_is_overwritten(train, refused, place, first, output):
     """--force overwrites no file that the command reads."""
     (place / "first.pt").write_bytes(first)
+    (place / "twin.pt").hardlink_to(place / "first.pt")
     refused.given()
     options = ["--test", "test.csv", "--start", "first.pt", "--force"]
-    assert f"The output '{output}' would overwrite what is read" in refused(train(*options, output=output, quick=()))
+    assert f"The output '{output}' is a file that is read" in refused(train(*options, output=output, quick=()))
 
 
 def test_the_checkpoint_takes_no_place_of_what_is_read(train, refused, place):
@@ -219,7 +220,7 @@ def test_the_checkpoint_takes_no_place_of_what_is_read(train, refused, place):
     (place / "m.pt.checkpoint").write_bytes((place / "corpus.csv").read_bytes())
     refused.given()
     options = ("--force", "--format", "csv")
-    assert "The checkpoint of the output 'm.pt' would overwrite" in refused(train(*options, data="m.pt.checkpoint"))
+    assert "The output 'm.pt.checkpoint' is a file that is read" in refused(train(*options, data="m.pt.checkpoint"))
 
 
 def test_odd_texts(train, place):

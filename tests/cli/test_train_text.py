@@ -293,12 +293,13 @@ def test_damaged_substitutions(train, refused, place):
         assert f"The substitutions '{name}'" in refused(train("--method", "ibp", "--substitutions", name))
 
 
-@pytest.mark.parametrize("output", ["train.csv", "test.csv", "sets.json", "words.npz"])
-def test_nothing_that_is_read_is_overwritten(train, refused, output):
+@pytest.mark.parametrize("output", ["train.csv", "test.csv", "sets.json", "words.npz", "hard.npz"])
+def test_nothing_that_is_read_is_overwritten(train, refused, place, output):
     """--force overwrites no file that the command reads."""
+    (place / "hard.npz").hardlink_to(place / "words.npz")
     refused.given()
     options = ["--method", "ibp", *SETS, "--test", "test.csv", "--force"]
-    assert f"The output '{output}' would overwrite what is read" in refused(train(*options, output=output))
+    assert f"The output '{output}' is a file that is read" in refused(train(*options, output=output))
 
 
 @pytest.mark.parametrize(

@@ -139,9 +139,9 @@ def test_a_line_stays_a_line(tmp_path):
 
 
 def test_a_key_twice(tmp_path):
-    """A JSON object with two texts under one key would spend more than the certificate says: its row is refused."""
+    """A JSON object with two texts under one key would spend more than the certificate says: its line is refused."""
     data = b'{"text":"show"}\n{"text":"show","text":"me"}\n'
-    with pytest.raises(dn.InputError, match="Row 2 of the table has a text column twice"):
+    with pytest.raises(dn.InputError, match="the table line 2 has the key 'text' 2 times: give every key once"):
         rewritten(tmp_path, data, "jsonl")
     assert not (tmp_path / "out").exists()
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.space.grammar import fold, is_clitic, split
+from tests.cached import authentic, entries
+from tests.cached import content as content_of
 from tests.contracts import reference
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
@@ -343,9 +345,9 @@ class TestCache:
     def test_second_computation_reads_the_file(self, cache):
         """The file that the first computation wrote is what the second one returns."""
         assert (self.make().separation, self.make().diameter) == (1.0, 3.0)
-        (file,) = cache.iterdir()
-        assert json.loads(file.read_text()) == {"diameter": 3.0, "separation": 1.0}
-        file.write_text('{"diameter": 30.0, "separation": 10.0}')
+        (file,) = entries(cache)
+        assert json.loads(content_of(file)) == {"diameter": 3.0, "separation": 1.0}
+        file.write_bytes(authentic(file, b'{"diameter": 30.0, "separation": 10.0}'))
         assert (self.make().separation, self.make().diameter) == (10.0, 30.0)
 
     @pytest.mark.parametrize(
@@ -366,10 +368,11 @@ class TestCache:
     def test_corrupt_file_is_ignored(self, cache, content):
         """A file that cannot be used is computed anew and written over."""
         assert self.make().diameter == 3.0
-        (file,) = cache.iterdir()
-        file.write_bytes(content)
-        assert (self.make().separation, self.make().diameter) == (1.0, 3.0)
-        assert json.loads(file.read_text()) == {"diameter": 3.0, "separation": 1.0}
+        (file,) = entries(cache)
+        for damaged in (content, authentic(file, content)):
+            file.write_bytes(damaged)
+            assert (self.make().separation, self.make().diameter) == (1.0, 3.0)
+            assert json.loads(content_of(file)) == {"diameter": 3.0, "separation": 1.0}
 
     def test_folder_that_cannot_be_written_is_no_matter(self, tmp_path, monkeypatch):
         """Where the folder cannot be made there is no cache, and nothing else changes."""
@@ -390,7 +393,7 @@ class TestCache:
         """Each space and metric has a file of its own."""
         extents = {dn.Space(small_space.words, small_vectors, metric=metric).diameter for metric in METRICS}
         assert len(extents) == 4
-        assert len(list(cache.iterdir())) == 4
+        assert len(entries(cache)) == 4
 
     def test_extent_of_a_function_of_the_users_own_is_not_kept(self, cache):
         """A function has no fingerprint, so that nothing is remembered under its name."""

@@ -175,6 +175,20 @@ def test_other_data_are_another_run(tmp_path):
     assert again.computed == [2]
 
 
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_no_data_set_is_overwritten(tmp_path, link):
+    """With force too a study writes to no name of a file in its data folder."""
+    data, output = tmp_path / "data", tmp_path / "output"
+    data.mkdir()
+    output.mkdir()
+    (data / "a.parquet").write_text("mine")
+    getattr(output / f"{STUDY.name}.json", link)(data / "a.parquet")
+    with pytest.raises(InputError, match=r"is a file that is read, as '.*a\.parquet': choose another name"):
+        conduct(STUDY, output, Setting(0, data), force=True)
+    assert (data / "a.parquet").read_text() == "mine"
+    assert [path.name for path in output.iterdir()] == [f"{STUDY.name}.json"]
+
+
 def test_force_begins_anew(interrupted):
     """With force nothing that was kept counts, and the unfinished file is gone at the end."""
     anew = Parts()

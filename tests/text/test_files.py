@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import subprocess
 import sys
 
 import pytest
@@ -10,7 +11,7 @@ import zstandard
 
 from deniable import InputError
 from deniable.text.tables import FORMATS, format_of
-from deniable.text.tables.files import reading, writing
+from deniable.text.tables.files import check_outputs, reading, writing
 from deniable.text.tables.layout import Layout
 from tests.text.helpers import constant
 
@@ -139,6 +140,93 @@ def test_an_output_that_is_no_file_is_not_replaced(tmp_path):
     with pytest.raises(InputError), writing(str(path), force=True) as [stream]:
         stream.write(b"new")
     assert path.is_fifo()
+
+
+@pytest.fixture
+def usual():
+    """Set the usual umask."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("old", [None, 0o600, 0o640, 0o666, 0o444])
+@pytest.mark.usefixtures("usual")
+def test_modes(tmp_path, old):
+    """A new file has the usual mode and one that replaces another has that one's; the owner's is his alone always."""
+    paths = [tmp_path / name for name in ("out.csv", "out.csv.gz", "mine.json")]
+    for path in paths if old is not None else []:
+        path.write_bytes(b"old")
+        path.chmod(old)
+    with writing(*map(str, paths), force=True, owner_only=[str(paths[2])]) as streams:
+        parts = [path for path in tmp_path.iterdir() if path.suffix == ".part"]
+        # From the beginning: what is opened while it is wide can be read on.
+        assert {path.name.split(".")[1]: mode(path) for path in parts}["mine"] == 0o600
+        assert all(mode(path) == (0o644 if old is None else 0o600) for path in parts if "mine" not in path.name)
+        for stream in streams:
+            stream.write(b"new")
+    usual = 0o644 if old is None else old
+    assert [mode(path) for path in paths] == [usual, usual, 0o600]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Work in a folder with the file read, a link to it, another name of it, and a folder that holds it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("read", "other"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("read")
+    (tmp_path / "hard").hardlink_to(tmp_path / "read")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "deep" / "down").mkdir(parents=True)
+    (tmp_path / "deep" / "down" / "one").hardlink_to(tmp_path / "read")
+    (tmp_path / "folder" / "sub").symlink_to(tmp_path / "deep")
+    (tmp_path / "deep" / "down" / "round").symlink_to(tmp_path / "folder")
+    return tmp_path
+
+
+@pytest.mark.parametrize("read", ["read", "./read", "folder/../read", "link", "hard", "folder", "deep"])
+@pytest.mark.parametrize("output", ["read", "folder/../read", "link", "hard", "folder/sub/down/one"])
+@pytest.mark.usefixtures("files")
+def test_an_output_that_is_read(output, read):
+    """Whatever both are called, and in whatever folder that is read it stands: it is not written."""
+    with pytest.raises(InputError, match=f"The output {output!r} is a file that is read.*: choose another name"):
+        check_outputs(["new", output], [None, "other", read], force=True)
+    check_outputs(["new", "folder/new"], [read, "folder", None], force=True)
+
+
+@pytest.mark.parametrize(("one", "two"), [("new", "new"), ("new", "./new"), ("read", "link"), ("read", "hard")])
+@pytest.mark.usefixtures("files")
+def test_two_outputs_that_are_one(one, two):
+    """Two names of one file cannot both be written."""
+    with pytest.raises(InputError, match=f"The outputs {one!r} and {two!r} are one file: name another"):
+        check_outputs([one, two], force=True)
+
+
+@pytest.mark.usefixtures("files")
+def test_what_is_kept_may_exist_and_is_not_read():
+    """A checkpoint may exist without force, but not be what the run reads."""
+    check_outputs(["new"], ["read"], force=False, kept=["other"])
+    with pytest.raises(InputError, match="The output 'hard' is a file that is read, as 'read'"):
+        check_outputs(["new"], ["read"], force=False, kept=["hard"])
+
+
+@pytest.mark.parametrize(("redirected", "output"), [("<", "read"), (">>", "other")])
+def test_standard_streams_are_files_too(files, redirected, output):
+    """A file behind standard input is read; one behind standard output is an output."""
+    call = f"check_outputs([{output!r}, '-'], ['-', 'read'], force=True)"
+    code = f"from deniable.text.tables.files import check_outputs\n{call}"
+    done = subprocess.run(
+        f'{sys.executable} -c "{code}" {redirected} {output}', shell=True, cwd=files, capture_output=True, check=False
+    )
+    expected = "The output 'read' is a file that is read, as standard input: choose another name."
+    if redirected == ">>":
+        expected = "The outputs 'other' and standard output are one file: name another."
+    assert expected in done.stderr.decode()
 
 
 def test_standard_output_is_written_at_the_end(tmp_path, monkeypatch):

@@ -8,6 +8,8 @@ import pytest
 import deniable as dn
 from deniable.words.calibration import TOLERANCE, calibrate
 from deniable.words.exponential import Exponential, prove
+from tests.cached import authentic, entries
+from tests.cached import content as content_of
 from tests.contracts.word_mechanism import WordMechanismContract
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
@@ -167,7 +169,7 @@ class TestCache:
     def test_cached(self, law, tmp_path):
         """A law read from the cache is the one found cold, and was written there with its proof."""
         cold = law()
-        kinds = {file.name.split("-")[0] for file in (tmp_path / "cache").iterdir()}
+        kinds = {file.name.split("-")[0] for file in entries(tmp_path / "cache")}
         assert {"scale", "exact"} <= kinds
         assert law() == cold
 
@@ -187,10 +189,13 @@ class TestCache:
     def test_corrupted(self, law, tmp_path, content):
         """Files that are cut off or hold something else are computed anew."""
         cold = law()
-        for file in (tmp_path / "cache").iterdir():
-            file.write_bytes(content)
-        assert law() == cold
-        assert all(file.read_bytes() != content for file in (tmp_path / "cache").iterdir() if "exact" not in file.name)
+        for damaged in (lambda _: content, lambda file: authentic(file, content)):
+            for file in entries(tmp_path / "cache"):
+                file.write_bytes(damaged(file))
+            assert law() == cold
+            anew = [file for file in entries(tmp_path / "cache") if "exact" not in file.name]
+            assert anew
+            assert all(file.read_bytes() != damaged(file) for file in anew)
 
     def test_unwritable(self, law, tmp_path, monkeypatch):
         """Where the folder cannot be made the law is found every time, and is the same."""
@@ -205,12 +210,12 @@ def test_cached_scale_is_proved_before_it_is_used(small_space, tmp_path, monkeyp
     """A scale in the cache that does not suit, whoever wrote it, is found again."""
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
     true = dn.CalibratedExponential(small_space, epsilon=2.0).scale
-    (path,) = tmp_path.glob("scale-*.json")
-    path.write_text(json.dumps({"scale": scale}))
+    (path,) = tmp_path.glob("scale-*")
+    path.write_bytes(authentic(path, json.dumps({"scale": scale}).encode()))
     subject = dn.CalibratedExponential(small_space, epsilon=2.0)
     assert subject.scale == true
     assert dn.verify(subject).status == "proved"
-    assert json.loads(path.read_text()) == {"scale": true}
+    assert json.loads(content_of(path)) == {"scale": true}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e9, -5.0, 0.5])
@@ -219,7 +224,7 @@ def test_cached_finding_that_cannot_be_is_found_again(small_space, tmp_path, mon
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
     subject = dn.TEM(small_space, epsilon=2.0)
     verdict = dn.verify(subject)
-    (path,) = tmp_path.glob("exact-*.json")
-    path.write_text(json.dumps(dict.fromkeys(json.loads(path.read_text()), value)))
+    (path,) = tmp_path.glob("exact-*")
+    path.write_bytes(authentic(path, json.dumps(dict.fromkeys(json.loads(content_of(path)), value)).encode()))
     again = dn.verify(subject)
     assert (again.status, again.epsilon, again.witness) == (verdict.status, verdict.epsilon, verdict.witness)

@@ -127,6 +127,21 @@ def test_expected_kept_is_the_same_in_every_process(small_space, cache_folder):
     assert dn.MultivariateLaplace(small_space, epsilon=4.0).expected_kept() == first
 
 
+@pytest.mark.parametrize("mechanism", [dn.TEM, dn.TruncatedGumbel])
+def test_nothing_is_kept_under_a_prior_of_ones_own(small_space, tmp_path, monkeypatch, mechanism):
+    """Frequencies of words may be of a private text: what follows from them is in no file, and names none."""
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
+    subject = mechanism(small_space, epsilon=300.0)
+    public = subject.outcomes()
+    before = set(tmp_path.iterdir())
+    assert any(path.name.startswith("outcomes-") for path in before)
+    counts = np.arange(60.0)
+    assert subject.outcomes(counts / counts.sum()) != public
+    assert dn.recovery(subject, prior=counts) != public[1]
+    assert set(tmp_path.iterdir()) == before
+    assert subject.outcomes(laws.zipf(60)) == public
+
+
 def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vectors, small_space, cache_folder):
     """A metric without a fingerprint leaves nothing in the cache."""
 

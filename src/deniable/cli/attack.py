@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, unknown_name
+from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, unknown_name, vector_files
 from deniable.cli.progress import passes
 from deniable.cli.rows import kind_of, packed_rows
-from deniable.cli.runs import check_target, check_torch, memory_told
+from deniable.cli.runs import check_torch, memory_told
 from deniable.cli.tables import Form
 from deniable.cli.texts import table_of
 from deniable.errors import InputError
@@ -64,7 +64,7 @@ def attack(
     from deniable.robust.text.attacks import ATTACKS  # noqa: PLC0415
     from deniable.robust.text.model import described, load_text  # noqa: PLC0415
     from deniable.robust.text.training import check_fits  # noqa: PLC0415
-    from deniable.text.tables.files import writing  # noqa: PLC0415
+    from deniable.text.tables.files import check_outputs, writing  # noqa: PLC0415
 
     if search not in ATTACKS:
         raise unknown_name("search", search, list(ATTACKS))
@@ -73,7 +73,7 @@ def attack(
             raise InputError(f"{name} must be at least {least}. Got {value}.")
     kind = kind_of(output)
     table = table_of(label, column, premise, Form(format_, delimiter, encoding), space, metric)
-    check_target(output, model, source, substitutions, table.vectors, force=force)
+    check_outputs([output], [model, source, substitutions, vector_files(space)], force=force)
     domain = table.build_space()
     found = load_text(model, domain)
     words = table.source(domain, substitutions, mechanism, epsilon)
@@ -87,7 +87,7 @@ def attack(
         result = ATTACKS[search](scorer, documents, words, key_from_seed(seed))
         predicted = found.predict(documents)
     rows = _Rows(domain, documents, texts, result, predicted)
-    with writing(output, force=force) as (stream,):
+    with writing(output, force=force, owner_only=[output]) as (stream,):
         stream.write(packed_rows(rows.columns(), kind))
     asked = int(result.queries.sum())
     typer.echo(f"{search} search, words by {described(words)}; {len(documents):,} texts, {asked:,} queries")

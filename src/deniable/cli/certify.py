@@ -8,9 +8,9 @@ import typer
 
 from deniable.cli.certify_image import certify_image
 from deniable.cli.certify_text import certify_text
-from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, check_task, unless
-from deniable.cli.runs import Proof, check_target, check_torch
-from deniable.cli.tables import PIPE, Form
+from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, check_task, unless, vector_files
+from deniable.cli.runs import Proof, check_torch
+from deniable.cli.tables import Form
 from deniable.cli.texts import table_of
 from deniable.errors import InputError
 
@@ -96,14 +96,15 @@ def certify(
     check_torch()
     from deniable.errors import positive  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.stored import read_model  # noqa: PLC0415
+    from deniable.text.tables.files import check_outputs  # noqa: PLC0415
 
     positive("a certificate", "alpha", alpha, 1.0)
     least = {"--limit": (limit, 1), "--draws": (draws, 1), "--attack": (attack, 0), "--radius": (radius, 0)}
     for name, (value, at_least) in least.items():
         if value is not None and not value >= at_least:
             raise InputError(f"{name} must be at least {at_least}. Got {value}.")
-    if output is not None and str(output) != PIPE:
-        check_target(str(output), model, data, substitutions, unless("glove", space), force=force)
+    if output is not None:
+        check_outputs([output], [model, data, substitutions, vector_files(space)], force=force)
     task = "text" if read_model(model)["format"].startswith("deniable-text") else "image"
     image = {"radius": radius, "noise": noise, "law": law}
     text = {

@@ -55,7 +55,7 @@ def certify_image(
         )
     tried = _attacked(found, test, curve, proof.attack, source) if proof.attack else None
     if output is not None:
-        with writing(str(output), force=force) as (stream,):
+        with writing(str(output), force=force, owner_only=[str(output)]) as (stream,):
             stream.write(packed_json(_record(found, test, curve, tried)))
     for line in [*_lines(found, curve), *([] if tried is None else [f"attack: {tried}"])]:
         typer.echo(line, err=str(output) == PIPE)

@@ -78,7 +78,7 @@ def certify_text(
     with memory_told():
         result = prove(found, documents)
     if output is not None:
-        with writing(str(output), force=force) as (stream,):
+        with writing(str(output), force=force, owner_only=[str(output)]) as (stream,):
             stream.write(packed_json(result.record))
     for line in result.lines:
         typer.echo(line, err=str(output) == PIPE)

@@ -26,6 +26,10 @@ def key(
         ) from None
     except OSError as error:
         raise InputError(f"The key file {str(file)!r} cannot be written: {error.strerror}.") from None
-    with os.fdopen(handle, "wb") as out:
-        out.write(fresh_key())
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(fresh_key())
+    except OSError:
+        file.unlink(missing_ok=True)
+        raise
     typer.echo(f"Wrote {file}. Whoever has it can undo the noise: keep it secret.", err=True)

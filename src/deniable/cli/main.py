@@ -28,6 +28,8 @@ from deniable.errors import DeniableError
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
+_STANDARD_ERROR = 2
+"""Its descriptor, the largest of the three standard streams."""
 
 app = typer.Typer(
     help="Private text under metric differential privacy, with a guarantee that is checked.",
@@ -35,6 +37,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
+    pretty_exceptions_enable=False,  # a traceback with local variables would show keys and private texts
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command()(privatize)
@@ -95,10 +98,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return REFUTED if code == REFUTED else 0
 
 
+class _ClosedOutput(io.RawIOBase):
+    """In place of a standard output that is closed: what is written to it would be lost."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, _: object, /) -> int:
+        raise DeniableError("Standard output is closed, and what belongs there is lost: open it, or use /dev/null.")
+
+
+def _occupy_descriptors() -> None:
+    """Let no file that is opened later get the number of a standard stream, and what libraries print there."""
+    descriptor = os.open(os.devnull, os.O_RDWR)
+    while descriptor <= _STANDARD_ERROR:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+    os.close(descriptor)
+
+
 def _prepare_streams() -> None:
     """Make messages about any file name printable, and do without a stream that is closed."""
+    _occupy_descriptors()
     if sys.stdout is None:
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process
+        sys.stdout = io.TextIOWrapper(_ClosedOutput(), encoding="utf-8", write_through=True)
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process
     for stream in (sys.stdout, sys.stderr):

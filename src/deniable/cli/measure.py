@@ -4,7 +4,7 @@ import json
 import math
 import shlex
 import time
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,14 +17,13 @@ from deniable.cli.options import (
     SpaceSource,
     build_mechanism,
     unknown_name,
+    vector_files,
 )
 from deniable.cli.progress import passes
 from deniable.cli.tables import Form, read_public, read_table
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from deniable.measure.labels import Labels
     from deniable.measure.report.findings import Survey
     from deniable.text.tables.columns import Columns
@@ -78,7 +77,7 @@ def measure(
     from deniable.measure.report.inputs import Plan, check_plan, prepared  # noqa: PLC0415 - keeps --help fast
     from deniable.measure.report.page import render, template  # noqa: PLC0415
     from deniable.measure.report.survey import survey  # noqa: PLC0415
-    from deniable.text.tables.files import writing  # noqa: PLC0415
+    from deniable.text.tables.files import check_outputs, writing  # noqa: PLC0415
 
     epsilons = parse_epsilons(epsilon)
     plan = Plan(classifier, folds, shadows, examples, rows=limit, seed=seed)
@@ -86,7 +85,10 @@ def measure(
     check_plan(plan)
     template()
     figures = json_ or str(PurePath(report).with_suffix(".json"))
-    _check_targets(report, figures, [path for path in (source, public) if path], force=force)
+    for name, path in (("report", report), ("JSON", figures)):
+        if path == PIPE:
+            raise InputError(f"The {name} must be a file. Got '-': give a path.")
+    check_outputs([report, figures], [source, public, vector_files(space)], force=force)
     table = read_table(source, [column, label, author], Form(format_, delimiter, encoding))
     labelled, written = _classes(table, label), _authors(table, author)
     prepared(table[column], labelled, written, plan)  # before anything that takes long
@@ -104,7 +106,7 @@ def measure(
     )
     page = render(found, _command(context))
     numbers = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
-    with writing(report, figures, force=force) as streams:
+    with writing(report, figures, force=force, owner_only=[report, figures]) as streams:
         for stream, content in zip(streams, (page, numbers + "\n"), strict=True):
             stream.write(content.encode("utf-8", "backslashreplace"))
     for line in lines(found):
@@ -167,21 +169,6 @@ def _check_classifier(name: str) -> None:
 
     if name not in CLASSIFIERS:
         raise unknown_name("classifier", name, list(CLASSIFIERS))
-
-
-def _check_targets(report: str, figures: str, sources: "Sequence[str]", *, force: bool) -> None:
-    """Raise `InputError` where the outputs cannot be written, before any work is done."""
-    from deniable.text.tables.files import check_target  # noqa: PLC0415
-
-    for name, path in (("report", report), ("JSON", figures)):
-        if path == PIPE:
-            raise InputError(f"The {name} must be a file. Got '-': give a path.")
-    targets = [check_target(path, force=force).resolve() for path in (report, figures)]
-    if targets[0] == targets[1]:
-        raise InputError(f"The report and its JSON are one file, {report!r}: name another with --json.")
-    for source in sources:
-        if source != PIPE and Path(source).resolve() in targets:
-            raise InputError(f"The output {source!r} is the input itself: choose another name.")
 
 
 def _classes(table: "Columns", label: str | None) -> "Labels | None":

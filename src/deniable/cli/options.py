@@ -81,14 +81,25 @@ def unless(default: str, value: str) -> str | None:
     return None if value == default else value
 
 
+def vector_files(source: str) -> Path:
+    """Return the file, or the folder of files, that a space is read from."""
+    from deniable.space.sources import glove_folder  # noqa: PLC0415
+
+    return glove_folder() if source == "glove" else Path(source)
+
+
 def build_space(source: str, metric: str) -> "Space":
     """Return the space that the options describe.
 
     Raises:
         InputError: a file that cannot be read, or an unknown metric.
     """
+    from deniable.cache import find_fault  # noqa: PLC0415
     from deniable.space import Space  # noqa: PLC0415
 
+    fault = find_fault()
+    if fault:
+        typer.echo(f"note: {fault}", err=True)
     return Space.glove(metric=metric) if source == "glove" else Space.load(source, metric=metric)
 
 

@@ -15,6 +15,7 @@ from deniable.cli.options import (
     SpaceSource,
     build_mechanism,
     read_words,
+    vector_files,
 )
 from deniable.cli.progress import bytes_read, passes
 from deniable.cli.tables import PIPE, certificate_path, delimiter_of, format_between, text_columns
@@ -116,6 +117,7 @@ def privatize(
         format=kind,
         layout=layout,
         force=force,
+        reads=[str(path) for path in (key_file, keep, vector_files(space)) if path is not None],
     )
     if source != PIPE and not Path(source).is_file():
         raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")

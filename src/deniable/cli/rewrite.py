@@ -7,7 +7,7 @@ import typer
 
 from deniable.cli.options import Delimiter, FormatName, unknown_name
 from deniable.cli.progress import passes
-from deniable.cli.runs import check_target, check_torch, memory_told
+from deniable.cli.runs import check_torch, memory_told
 from deniable.cli.tables import PIPE, certificate_path, delimiter_of, format_between, text_columns
 from deniable.errors import InputError, positive
 
@@ -112,11 +112,9 @@ def _files(
             empty=True,
         ),
         force=force,
+        reads=[str(model)],
     )
     if source != PIPE and not Path(source).is_file():
         raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
     check_paths(files)
-    for path in (files.target, files.certificate):
-        if path != PIPE:
-            check_target(path, model, force=force)
     return files

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import importlib.util
 import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,27 +57,13 @@ def memory_told() -> Iterator[None]:
         raise
 
 
-def check_output(output: Path, *read: str | Path | None, force: bool) -> None:
+def check_model_outputs(output: Path, *reads: str | Path | None, force: bool) -> None:
     """Raise `InputError` now, not after hours, where a model cannot be written, or would overwrite what is read."""
-    from deniable.text.tables.files import PIPE  # noqa: PLC0415 - keeps --help fast
+    from deniable.text.tables.files import PIPE, check_outputs  # noqa: PLC0415 - keeps --help fast
 
     if str(output) == PIPE or output.suffix.lower() in {".gz", ".zst"}:
         raise InputError(f"The output {str(output)!r} must be a file, not compressed: name it, for example, model.pt.")
-    for ending in ("", *_BESIDE):
-        check_target(f"{output}{ending}", *read, force=force)
-    if Path(f"{output}.checkpoint").resolve() in {Path(path).resolve() for path in read if path is not None}:
-        raise InputError(f"The checkpoint of the output {str(output)!r} would overwrite what is read: name another.")
-
-
-def check_target(output: str, *read: str | Path | None, force: bool) -> None:
-    """Raise `InputError` now, not after hours, where a file cannot be written, or would overwrite what is read."""
-    from deniable.text.tables import files  # noqa: PLC0415 - keeps --help fast
-
-    target = files.check_target(output, force=force).resolve()
-    if target in {Path(path).resolve() for path in read if path is not None}:
-        raise InputError(f"The output {output!r} would overwrite what is read: choose another name.")
-    if not os.access(target.parent, os.W_OK):
-        raise InputError(f"The folder of the output {output!r} cannot be written: choose another one.")
+    check_outputs([f"{output}{ending}" for ending in ("", *_BESIDE)], reads, force=force, kept=[f"{output}.checkpoint"])
 
 
 def take_up(checkpoint: "Checkpoint", *, force: bool) -> None:
@@ -126,8 +111,8 @@ def write_model(output: Path, model: bytes, about: object, page: str, owner: obj
     from deniable.text.tables.files import writing  # noqa: PLC0415 - keeps --help fast
 
     contents = (model, packed_json(about), page.encode("utf-8", "backslashreplace"), packed_json(owner))
-    with writing(*(f"{output}{ending}" for ending in ("", *_BESIDE)), force=force) as streams:
-        Path(streams[-1].name).chmod(0o600)  # before there is anything in it
+    paths = [f"{output}{ending}" for ending in ("", *_BESIDE)]
+    with writing(*paths, force=force, owner_only=paths[-1:]) as streams:
         for stream, content in zip(streams, contents, strict=True):
             stream.write(content)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from deniable.cli.options import build_space, listed, mechanism_on, unless
+from deniable.cli.options import build_space, listed, mechanism_on
 from deniable.cli.tables import Form, read_table
 from deniable.errors import InputError
 
@@ -44,11 +44,6 @@ class Table:
     space: str
     metric: str
     remarks: list[str] = dataclasses.field(default_factory=list, init=False)
-
-    @property
-    def vectors(self) -> str | None:
-        """File of the space; None for the one that comes with the package."""
-        return unless("glove", self.space)
 
     def tell(self) -> None:
         """Print the remarks."""

@@ -9,7 +9,7 @@ import typer
 
 from deniable.cli.options import unknown_name
 from deniable.cli.progress import passes
-from deniable.cli.runs import check_output, memory_told, resumable, take_up, write_model
+from deniable.cli.runs import check_model_outputs, memory_told, resumable, take_up, write_model
 
 if TYPE_CHECKING:
     from deniable.robust.certify import Curve
@@ -50,7 +50,7 @@ def train_image(
     if model not in SYSTEMS:
         raise unknown_name("model", model, list(SYSTEMS))
     options = SYSTEMS[model].options(**given)
-    check_output(output, data, force=force)
+    check_model_outputs(output, data, force=force)
     images = read_images(data)
     parameters = {"model": model, "data": images.fingerprint, "seed": seed, **dataclasses.asdict(options)}
     checkpoint = Checkpoint(Path(f"{output}.checkpoint"), parameters, every)

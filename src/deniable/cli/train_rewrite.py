@@ -9,7 +9,7 @@ import typer
 
 from deniable.cli.corpus import Corpus, fingerprint_of, halves
 from deniable.cli.options import unknown_name
-from deniable.cli.runs import StepLines, check_output, memory_told, resumable, take_up, write_model
+from deniable.cli.runs import StepLines, check_model_outputs, memory_told, resumable, take_up, write_model
 from deniable.cli.tables import PIPE
 from deniable.errors import InputError
 
@@ -118,7 +118,7 @@ def train_rewrite(
         raise InputError(f"--limit must be from 1 to {LONGEST:,}. Got {limit}.")
     if PIPE in {str(corpus.data), str(corpus.test)}:
         raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
-    check_output(output, corpus.data, corpus.test, stage.start, force=force)
+    check_model_outputs(output, corpus.data, corpus.test, stage.start, force=force)
     start = stage.model()
     noise = stage.noise(start)
     options = _options(given, noise, start, quick=quick, limit=limit)

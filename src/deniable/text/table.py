@@ -3,15 +3,14 @@
 import dataclasses
 import hashlib
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import Protocol, TypeVar
 
 from deniable.errors import InputError
 from deniable.text.certificate import Certificate
 from deniable.text.release import Cell, Release, Tally
 from deniable.text.tables import FORMATS
-from deniable.text.tables.files import PIPE, check_target, reading, writing
+from deniable.text.tables.files import check_outputs, reading, writing
 from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row
 
 
@@ -36,6 +35,7 @@ class Files:
         format: a name from `FORMATS`.
         layout: where the texts stand.
         force: overwrite existing outputs.
+        reads: paths of what else the run reads: key, lists, vectors, models; no output may be one of them.
     """
 
     source: str
@@ -44,6 +44,7 @@ class Files:
     format: str
     layout: Layout
     force: bool = dataclasses.field(default=False, kw_only=True)
+    reads: Collection[str] = dataclasses.field(default=(), kw_only=True)
 
 
 def write_released(
@@ -113,13 +114,8 @@ def privatize_table(
 
 
 def check_paths(files: Files) -> None:
-    """Raise `InputError` where the outputs cannot be written, before any work is done."""
-    outputs = [path for path in (files.target, files.certificate) if path != PIPE]
-    targets = [check_target(path, force=files.force).resolve() for path in outputs]
-    if len(set(targets)) < len(targets):
-        raise InputError(f"The output and the certificate are one file, {files.target!r}: name another.")
-    if files.source != PIPE and Path(files.source).resolve() in targets:
-        raise InputError(f"The output {files.target!r} is the input itself: choose another name.")
+    """Raise `InputError` where the outputs cannot be written, or would destroy what is read; see `check_outputs`."""
+    check_outputs([files.target, files.certificate], [files.source, *files.reads], force=files.force)
 
 
 class _Releaser:

@@ -96,6 +96,11 @@ def calibrate(
             break
     if best is None:
         words = " and ".join(repr(space.word_at(point)) for point in (worst[0].input, worst[0].other))
+        if math.isinf(worst[0].epsilon):
+            raise InputError(
+                f"The 'epsilon' parameter must be smaller for this space: the loss between {words} is too large for a "
+                f"float. Got {epsilon!r}: lower it."
+            )
         raise InputError(
             f"The 'epsilon' parameter must be larger for this space: rounding alone may add {worst[0].epsilon:.2g} "
             f"between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."

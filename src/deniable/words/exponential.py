@@ -198,8 +198,9 @@ def pair_bounds(space: Space, law: Exponential, distances: Array, lifts: Array) 
     (At entries near the floor of a table a ratio of entries is a mediant of FLOOR / (FLOOR - 1) and
     the ratio of the law, and so no larger than both.)
     """
-    losses = law.scale * np.minimum(distances, law.cutoff) + lifts + rounding(space, law)
-    bounds: Array = _UP * np.maximum(losses, _LEAST_LOSS) / np.maximum(distances - space.distance_error, _TINY)
+    with np.errstate(over="ignore"):  # a loss beyond all floats is infinite, as in the compiled loop
+        losses = law.scale * np.minimum(distances, law.cutoff) + lifts + rounding(space, law)
+        bounds: Array = _UP * np.maximum(losses, _LEAST_LOSS) / np.maximum(distances - space.distance_error, _TINY)
     return bounds
 
 

@@ -1,6 +1,5 @@
 """Whole columns of a table in memory, for measuring: texts, labels, authors."""
 
-import json
 import math
 import os
 from pathlib import Path
@@ -13,7 +12,7 @@ from deniable.errors import InputError
 from deniable.text.tables import delimited, format_of, lines
 from deniable.text.tables.decoding import Source
 from deniable.text.tables.files import reading
-from deniable.text.tables.jsonl import numbered_lines
+from deniable.text.tables.jsonl import numbered_lines, parse_members
 from deniable.text.tables.layout import Layout, Row
 
 Columns = dict[str, list[str | None]]
@@ -75,16 +74,8 @@ def _jsonl(stream: BinaryIO, layout: Layout) -> Columns:
     for number, raw in enumerate(numbered_lines(Source(stream, layout)), 1):
         if not raw.strip(" \t\r\n"):
             continue
-        try:
-            members = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{layout.name} line {number} is not a JSON object: {error}.") from None
-        if not isinstance(members, dict):
-            raise InputError(f"{layout.name} line {number} is not a JSON object: each line must be one object.")
+        members = {key: value for key, value, *_ in parse_members(raw, layout, f"{layout.name} line {number}")}
         for column in columns:
-            if column not in members:
-                listed = ", ".join(repr(key) for key in list(members)[:30])
-                raise InputError(f"{layout.name} line {number} has no column {column!r}. Its keys: {listed or 'none'}.")
             columns[column].append(_plain(members[column], column, layout))
     return columns
 

@@ -6,12 +6,13 @@ import io
 import os
 import secrets
 import shutil
+import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TextIO, cast
 
 import pyarrow as pa
 
@@ -87,18 +88,20 @@ def reading(path: str, report: Callable[[int], None], *, seekable: bool = False)
 
 
 @contextlib.contextmanager
-def writing(*paths: str, force: bool) -> Iterator[list[BinaryIO]]:
+def writing(*paths: str, force: bool, owner_only: Collection[str] = ()) -> Iterator[list[BinaryIO]]:
     """Open outputs that appear together, whole, when the block ends well; otherwise nothing is left.
 
     Args:
         paths: files, compressed by their endings, or ``-`` for standard output, which is written
             only when all is known.
-        force: overwrite files that exist.
+        force: overwrite files that exist; a new file has the mode of the one that it replaces.
+        owner_only: those of the paths that tell of the private text. Nobody but their owner can ever open them,
+            whatever the mode of a file that they replace.
 
     Raises:
-        InputError: a file exists and ``force`` is not set, or its folder does not exist.
+        InputError: a file exists and ``force`` is not set, or its folder does not exist or cannot be written.
     """
-    targets = [None if path == PIPE else check_target(path, force=force) for path in paths]
+    targets = [None if path == PIPE else _check_output(path, force=force) for path in paths]
     parts = [target and target.with_name(f".{target.name}.{secrets.token_hex(4)}.part") for target in targets]
     with contextlib.ExitStack() as spools, contextlib.ExitStack() as cleanup:
         for part in parts:
@@ -106,10 +109,10 @@ def writing(*paths: str, force: bool) -> Iterator[list[BinaryIO]]:
                 cleanup.callback(part.unlink, missing_ok=True)
         with contextlib.ExitStack() as stack:
             streams = [
-                stack.enter_context(_compressed(part, target.suffix.lower()))
+                stack.enter_context(_create(part, target, owner_only=path in owner_only))
                 if part is not None and target is not None
                 else cast("BinaryIO", spools.enter_context(tempfile.TemporaryFile()))
-                for part, target in zip(parts, targets, strict=True)
+                for path, part, target in zip(paths, parts, targets, strict=True)
             ]
             yield streams
         for part, stream in zip(parts, streams, strict=True):
@@ -123,25 +126,105 @@ def writing(*paths: str, force: bool) -> Iterator[list[BinaryIO]]:
 
 
 @contextlib.contextmanager
-def _compressed(part: Path, suffix: str) -> Iterator[BinaryIO]:
+def _create(part: Path, target: Path, *, owner_only: bool) -> Iterator[BinaryIO]:
     """Open a new file for writing, compressed by the suffix of its final name, safe on disk at the end."""
+    mode = stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() and not owner_only else None
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    # Whoever opens a file while its mode is wide can read on when it no longer is.
+    narrow = owner_only or mode is not None
     with contextlib.ExitStack() as stack:
-        raw = stack.enter_context(part.open("xb"))
-        if suffix == ".gz":
+        raw = stack.enter_context(open(os.open(part, flags, 0o600 if narrow else 0o666), "wb"))  # noqa: PTH123
+        if target.suffix.lower() == ".gz":
             yield cast("BinaryIO", stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)))
-        elif suffix == ".zst":
+        elif target.suffix.lower() == ".zst":
             yield stack.enter_context(pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd"))
         else:
             yield raw
     with part.open("rb+") as written:
         os.fsync(written.fileno())
+    if mode is not None:
+        part.chmod(mode)
 
 
-def check_target(path: str, *, force: bool) -> Path:
-    """Return the path of an output that may be written, else raise `InputError`."""
+def check_outputs(
+    outputs: Iterable[str | Path],
+    reads: Iterable[str | Path | None] = (),
+    *,
+    force: bool,
+    kept: Iterable[str | Path] = (),
+) -> None:
+    """Raise `InputError` where outputs cannot be written or would destroy what is read, before any work is done.
+
+    Two paths are one file if they are the same behind all symbolic links, or have one device and inode (hard links).
+
+    Args:
+        outputs: paths; ``-`` is standard output.
+        reads: everything that the run reads: files, and folders with all that is in them; ``-`` is standard input,
+            None an option that was not given.
+        force: overwrite outputs that exist.
+        kept: files that the run keeps until it is done, which may exist.
+
+    Raises:
+        InputError: an output exists and ``force`` is not set, is no regular file, its folder is missing or cannot be
+            written, two outputs are one file, or an output is read.
+    """
+    written: dict[_Identity, str] = {}
+    for path in map(str, outputs):
+        if path != PIPE:
+            _check_output(path, force=force)
+        same = _identify(path, sys.stdout)
+        shown = "standard output" if path == PIPE else repr(path)
+        for identity in same & written.keys():
+            raise InputError(f"The outputs {written[identity]} and {shown} are one file: name another.")
+        written |= dict.fromkeys(same, shown)
+    for path in map(str, kept):
+        written |= dict.fromkeys(_identify(path, None), repr(path))
+    for path in [str(path) for path in reads if path is not None]:
+        same = _identify_all(path) if path != PIPE and Path(path).is_dir() else _identify(path, sys.stdin)
+        shown = "standard input" if path == PIPE else repr(path)
+        for identity in same & written.keys():
+            which = "" if written[identity] == shown else f", as {shown}"
+            raise InputError(f"The output {written[identity]} is a file that is read{which}: choose another name.")
+
+
+_Identity = Path | tuple[int, int]
+
+
+def _identify(path: str, standard: TextIO | None) -> set[_Identity]:
+    """Return what a file is known by: its path behind all links, and where it exists device and inode.
+
+    Args:
+        path: a path, or ``-`` for a standard stream.
+        standard: that stream; it may be a file too.
+    """
+    found: set[_Identity] = set() if path == PIPE else {Path(os.path.realpath(path))}
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # no such file, or a stream that is none
+        about = Path(path).stat() if path != PIPE else os.fstat(cast("TextIO", standard).fileno())
+        if stat.S_ISREG(about.st_mode):
+            found.add((about.st_dev, about.st_ino))
+    return found
+
+
+def _identify_all(folder: str) -> set[_Identity]:
+    """Return device and inode of every file in a folder and in those below it, behind links too."""
+    found: set[_Identity] = set()
+    seen: set[tuple[int, int]] = set()
+    for root, folders, names in os.walk(folder, followlinks=True):
+        about = Path(root).stat()
+        if (about.st_dev, about.st_ino) in seen:  # links may go in circles
+            folders.clear()
+            continue
+        seen.add((about.st_dev, about.st_ino))
+        for name in names:
+            found |= {identity for identity in _identify(str(Path(root, name)), None) if isinstance(identity, tuple)}
+    return found
+
+
+def _check_output(path: str, *, force: bool) -> Path:
+    """Return the path of an output that may be written, behind links, else raise `InputError`."""
     target = Path(path)
     if target.is_symlink():
-        target = target.resolve()
+        target = Path(os.path.realpath(target))
     if target.is_dir():
         raise InputError(f"The output {path!r} is a folder: give the path of a file.")
     if target.exists() and not target.is_file():
@@ -150,4 +233,6 @@ def check_target(path: str, *, force: bool) -> Path:
         raise InputError(f"The folder of the output {path!r} does not exist: create {str(target.parent)!r} first.")
     if target.exists() and not force:
         raise InputError(f"The output {path!r} exists: choose another name, or overwrite it with --force.")
+    if not os.access(target.parent, os.W_OK):
+        raise InputError(f"The folder of the output {path!r} cannot be written: choose another one.")
     return target

@@ -10,9 +10,14 @@ from deniable.errors import InputError
 from deniable.text.tables.decoding import Source
 from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
 
+Member = tuple[str, Any, int, int]
+"""Key, value, and where in the line the value begins and ends."""
+
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
+_LISTED = 30
+"""Keys that a message lists."""
 _NAMED = 1000
 """Distinct keys that are remembered for the list of copied columns."""
 
@@ -54,18 +59,9 @@ def _parse(raw: str, number: int, layout: Layout, names: dict[str, None]) -> _Li
     if not raw.strip(" \t\r\n"):
         return _Line(raw, None, [])
     where = f"{layout.name} line {number}"
-    try:
-        members = list(_members(raw))
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InputError(f"{where} is not a JSON object: {reason}. Each line must be one object.") from None
-    keys = [key for key, *_ in members]
+    members = parse_members(raw, layout, where)
     if len(names) < _NAMED:
-        names.update(dict.fromkeys(keys))
-    missing = [column for column in layout.columns if column not in keys]
-    if missing:
-        listed = ", ".join(repr(key) for key in keys[:30])
-        raise InputError(f"{where} has no column {missing[0]!r}. Its keys: {listed or 'none'}.")
+        names.update(dict.fromkeys(key for key, *_ in members))
     texts = [(key, value, (start, end)) for key, value, start, end in members if key in layout.columns]
     for key, value, _ in texts:
         if value is not None and not isinstance(value, str):
@@ -75,18 +71,47 @@ def _parse(raw: str, number: int, layout: Layout, names: dict[str, None]) -> _Li
     return _Line(raw, row, [span for *_, span in texts])
 
 
-def _record_id(members: list[tuple[str, Any, int, int]], layout: Layout, where: str) -> str | None:
+def parse_members(raw: str, layout: Layout, where: str) -> list[Member]:
+    """Return the members of a line's object, in their order.
+
+    A text that stands there twice would be released twice, with one noise or for twice the budget, and an id that does
+    would be another one for whoever reads the object from its other end: each column of the layout is there once.
+
+    Args:
+        raw: the line.
+        layout: names the columns that the object must have.
+        where: file and line, for messages.
+
+    Raises:
+        InputError: the line is no JSON object, or does not have every column of the layout once.
+    """
+    try:
+        members = list(_members(raw))
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InputError(f"{where} is not a JSON object: {reason}. Each line must be one object.") from None
+    keys = [key for key, *_ in members]
+    for column in [*layout.columns, *([] if layout.id_column is None else [layout.id_column])]:
+        count = keys.count(column)
+        if count == 0:
+            listed = ", ".join(map(repr, keys[:_LISTED]))
+            named = ", which --id names" if column == layout.id_column else ""
+            raise InputError(f"{where} has no column {column!r}{named}. Its keys: {listed or 'none'}.")
+        if count > 1:
+            raise InputError(f"{where} has the key {column!r} {count} times: give every key once.")
+    return members
+
+
+def _record_id(members: list[Member], layout: Layout, where: str) -> str | None:
     if layout.id_column is None:
         return None
-    ids = [value for key, value, *_ in members if key == layout.id_column]
-    if not ids:
-        raise InputError(f"{where} has no column {layout.id_column!r}, which --id names.")
-    if isinstance(ids[-1], bool) or not isinstance(ids[-1], str | int | float):
-        raise InputError(f"{where} has the record id {ids[-1]!r}: it must be a string or a number.")
-    return str(ids[-1])
+    (record_id,) = [value for key, value, *_ in members if key == layout.id_column]
+    if isinstance(record_id, bool) or not isinstance(record_id, str | int | float):
+        raise InputError(f"{where} has the record id {record_id!r}: it must be a string or a number.")
+    return str(record_id)
 
 
-def _members(raw: str) -> Iterator[tuple[str, Any, int, int]]:
+def _members(raw: str) -> Iterator[Member]:
     """Yield key, value and the span of the value of a JSON object's members."""
     at = _skip(raw, 0)
     if raw[at : at + 1] != "{":
