@@ -8,7 +8,7 @@ import torch
 from deniable import InputError
 from deniable.learning.loop import Checkpoint
 from deniable.randomness import key_from_seed
-from deniable.robust.fit import fit
+from deniable.robust.fit import describe_run, fit
 from deniable.robust.systems import SYSTEMS
 from tests.robust.toy import data
 
@@ -85,11 +85,36 @@ def test_the_key_is_the_checkpoints(tmp_path):
     for name in ("first", "second"):
         checkpoint = Checkpoint(tmp_path / name, {}, every=1)
         fitted.append(fit("dp-sgd", images, chosen, checkpoint=checkpoint))
+        described = describe_run("dp-sgd", images, chosen, None)
+        checkpoint = Checkpoint(checkpoint.path, described, every=1)
         key = checkpoint.key(b"fresh")
         assert len(key) == 32
         assert checkpoint.key(key_from_seed(1)) == key
         assert same(fitted[-1], fit("dp-sgd", images, chosen, checkpoint=checkpoint))
     assert not same(*fitted)
+
+
+@pytest.mark.parametrize("changed", ["data", "options", "seed", "name"])
+def test_one_key_never_serves_two_runs(tmp_path, changed):
+    """A checkpoint is refused to other data, options, seeds and systems, whatever parameters its caller gave it.
+
+    Two models of different data under one key would share their noise, and their difference would be free of it.
+    """
+    checkpoint = Checkpoint(tmp_path / "c", {}, every=1)
+    run = {"name": "dp-sgd", "data": small(), "options": options("dp-sgd"), "seed": None}
+    fit(**run, checkpoint=checkpoint)
+    other = small()
+    other.train.pixels[0] = 0.5
+    changes = {"data": other, "options": options("dp-sgd", clip=0.2), "seed": 1, "name": "dp-cert"}
+    with pytest.raises(InputError, match="is the checkpoint of a run with "):
+        fit(**{**run, changed: changes[changed]}, checkpoint=checkpoint)
+
+
+def test_the_fingerprint_is_of_what_is_trained_on():
+    """A part of a data set has another fingerprint than the whole, without anybody's doing."""
+    whole = small()
+    part = dataclasses.replace(whole, train=whole.test)
+    assert part.fingerprint != whole.fingerprint == small().fingerprint
 
 
 def test_what_is_spent():
@@ -137,6 +162,8 @@ def test_facts():
         "seed": 3,
         "records": 30,
         "classes": ["0", "1", "2"],
+        "classes declared": False,
+        "pixel range": None,
     }
     assert model.system == "plain"
     assert not model.network.training

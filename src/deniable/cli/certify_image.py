@@ -46,7 +46,9 @@ def certify_image(
     if law is not None and noise is None:
         raise InputError(f"--law {law} is that of --noise: give it, for example 0.25.")
     found = load(model) if noise is None else smoothed(load(model), noise, law or "gaussian")
-    test = _fitting(found, read_images(data), limit)
+    declared = found.declared
+    images = read_images(data, pixel_range=declared.pixel_range, classes=declared.classes)
+    test = _fitting(found, images, limit)
     source = torch.Generator().manual_seed(proof.seed % 2**63)
     with memory_told(), passes("certify"):
         radii = None if radius is None else (radius,)
