@@ -51,7 +51,9 @@ def test_intervals(certify, place):
     result = certify(*SETS, "--attack", "5", "-o", "c.json")
     assert (result.code, result.err) == (0, "")
     first, clean, sure, attacked = result.text.splitlines()
-    assert first.startswith("interval bounds: proved for all choices of substitutes in sets.json (")
+    assert first.startswith(
+        "interval bounds: proved for ideal arithmetic, for all choices of substitutes in sets.json ("
+    )
     space = Space.load("words.npz")
     model = load_text(place / "m.pt", space)
     rows = lines(20, seed=2)

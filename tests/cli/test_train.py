@@ -90,13 +90,14 @@ def test_a_private_card(train, place):
     assert train(*BUDGET, model="dp-cert").code == 0
     card, text = strict(place / "m.pt.card.json"), (place / "m.pt.card.txt").read_text()
     held, accounting = card["training records"], card["accounting"]
-    assert (held["standing"], held["adjacency"]) == ("proved", "add or remove one record")
-    assert held["verdict"]["status"] == "proved"
-    spent = accounting["epsilon, add or remove one record"]
+    ideal = "proved for ideal arithmetic"
+    assert held["standing"] == held["verdict"]["status"] == ideal
+    assert held["adjacency"] == "one record made empty: the number of records and the sampling rate are public"
+    spent = accounting["epsilon, one record made empty"]
     assert 1.9 < spent <= 2
     assert spent < accounting["epsilon, replace one record"]
     assert held["guarantee"] == f"({spent:.6g}, 0.01)-DP"
-    assert f"Training records: {held['guarantee']}, proved" in text
+    assert f"Training records: {held['guarantee']}, {ideal}\n" in text
     assert not any("training images:" in line for line in card["not protected"])
     owner = strict(place / "m.pt.owner.json")
     assert owner["fingerprint"] == read_images(place / "images.npz").fingerprint
@@ -106,7 +107,7 @@ def test_a_private_card(train, place):
     assert stat.S_IMODE((place / "m.pt.owner.json").stat().st_mode) == 0o600
     shares = [point["value"] for point in card["certificate"]["certified accuracy"]]
     assert shares == sorted(shares, reverse=True)
-    assert card["certificate"]["standing"] == "proved"
+    assert card["certificate"]["standing"] == ideal
 
 
 def test_the_owners_file_is_never_open_to_others(train, place, monkeypatch):
@@ -139,7 +140,7 @@ def test_cards_that_prove_nothing(train, place, name):
     """The card of a model without a proof says that its training images are not protected."""
     assert train(*budget(name), model=name).code == 0
     card = strict(place / "m.pt.card.json")
-    assert card["training records"]["standing"] != "proved"
+    assert not card["training records"]["standing"].startswith("proved")
     assert card["not protected"][0] == "the training images: no guarantee about them holds by proof"
 
 
@@ -206,7 +207,7 @@ def test_a_delta_out_of_reach(train, refused):
     [
         ({"y_train": None}, "it has no array 'y_train'"),
         ({"y_test": np.zeros(5, int)}, "x_test has 12 images but y_test has 5 labels"),
-        ({"x_train": np.full((24, 16, 16), 2.0), "x_test": np.zeros((12, 16, 16))}, "x_train[0, 0, 0] is 2.0: floats"),
+        ({"x_train": np.full((24, 16, 16), 2.0), "x_test": np.zeros((12, 16, 16))}, "x_train[0, 0, 0] is 2.0: pixels"),
         ({"x_train": np.zeros((24, 256), np.uint8)}, "x_train has the shape (24, 256), flat images"),
         ({"x_test": np.zeros((12, 16, 20), np.uint8)}, "make them of one size"),
         ({"y_train": np.zeros(24, int)}, "holds the one class 0"),

@@ -8,7 +8,7 @@ import torch
 from deniable import InputError
 from deniable.learning.loop import Checkpoint
 from deniable.randomness import key_from_seed
-from deniable.robust.fit import describe_run, fit
+from deniable.robust.fit import fit
 from deniable.robust.systems import SYSTEMS
 from tests.robust.toy import data
 
@@ -85,8 +85,6 @@ def test_the_key_is_the_checkpoints(tmp_path):
     for name in ("first", "second"):
         checkpoint = Checkpoint(tmp_path / name, {}, every=1)
         fitted.append(fit("dp-sgd", images, chosen, checkpoint=checkpoint))
-        described = describe_run("dp-sgd", images, chosen, None)
-        checkpoint = Checkpoint(checkpoint.path, described, every=1)
         key = checkpoint.key(b"fresh")
         assert len(key) == 32
         assert checkpoint.key(key_from_seed(1)) == key

@@ -10,6 +10,7 @@ from deniable.cli.options import listed
 from deniable.cli.progress import passes
 from deniable.cli.runs import Proof, memory_told, packed_json
 from deniable.errors import InputError
+from deniable.status import is_proved
 
 if TYPE_CHECKING:
     from deniable.robust.certificates import Attacked, Refutation
@@ -61,7 +62,7 @@ def certify_image(
             stream.write(packed_json(_record(found, test, curve, tried)))
     for line in [*_lines(found, curve), *([] if tried is None else [f"attack: {tried}"])]:
         typer.echo(line, err=str(output) == PIPE)
-    return bool(tried is not None and tried.found and found.certificate and found.certificate.standing == "proved")
+    return bool(tried is not None and tried.found and found.certificate and is_proved(found.certificate.standing))
 
 
 def _fitting(model: "Model", data: "Dataset", limit: int | None) -> "Images":

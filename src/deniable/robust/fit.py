@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deniable import __version__
 from deniable.learning.loop import Checkpoint, train
 from deniable.learning.setup import best_device
 from deniable.randomness import fresh_key, key_from_seed
@@ -44,7 +43,6 @@ class Status:
 def describe_run(name: str, data: Dataset, options: Options, seed: int | None) -> dict[str, Any]:
     """Return everything that a run is a function of beside its key, as JSON holds it: see `fit`."""
     return {
-        "deniable": __version__,
         "model": name,
         "data": data.fingerprint,
         "seed": seed,
@@ -69,8 +67,8 @@ def fit(
         data: whose training images are protected, where the system protects any; the test images are not used.
         options: from the system's own `System.options`.
         seed: public, for tests and studies; the noise then hides nothing. None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. To its
-            parameters come those of `describe_run`, whatever it has: one key never serves two different runs.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
+            bound to `describe_run`, whatever its parameters: one key never serves two different runs.
         device: None for a GPU where there is one.
         progress: told after every step.
 
@@ -80,8 +78,7 @@ def fit(
     """
     key = fresh_key() if seed is None else key_from_seed(seed)
     if checkpoint is not None:
-        described = {**checkpoint.parameters, **describe_run(name, data, options, seed)}
-        checkpoint = dataclasses.replace(checkpoint, parameters=described)
+        checkpoint = checkpoint.bind(describe_run(name, data, options, seed))
         key = checkpoint.key(key)
     device = device or best_device()
     prepared = SYSTEMS[name].prepare(Task(name, data.train, len(data.classes), options, key, device))

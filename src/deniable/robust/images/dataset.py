@@ -1,6 +1,5 @@
 """A data set of labelled images in memory, as every reader gives it."""
 
-import functools
 import hashlib
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,8 @@ from deniable.robust.images.declared import UNDECLARED, Declared
 from deniable.robust.images.labels import number_labels
 
 Array = npt.NDArray[Any]
+EMPTY = -1
+"""Label of an empty record: whatever its pixels are, its gradient is 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,8 @@ class Images:
 
     Attributes:
         pixels: float32 (n, channels, height, width) in [0, 1].
-        labels: int64 (n,), numbers of classes.
+        labels: int64 (n,), numbers of classes; `EMPTY` for an empty record, which no file holds: the neighbours of a
+            data set, in the guarantee of DP-SGD, have one in the place of a record.
     """
 
     pixels: Tensor
@@ -53,7 +55,7 @@ class Dataset:
     note: str
     declared: Declared = UNDECLARED
 
-    @functools.cached_property
+    @property
     def fingerprint(self) -> str:
         """BLAKE2b of pixels, labels and names, 32 hexadecimal digits.
 

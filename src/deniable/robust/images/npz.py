@@ -37,9 +37,8 @@ def read_npz(path: Path, declared: Declared) -> Dataset:
                 arrays[name] = archive[name]
                 if not isinstance(arrays[name], np.ndarray):  # numpy gives the bytes of what is no .npy
                     raise InputError(f"{name} is no array of numpy: save {wanted} by np.savez.")
-    x_train, x_test, note = scale_pixels(
-        *((name, arrays[name]) for name in ("x_train", "x_test")), declared.pixel_range
-    )
+    halves = ("x_train", arrays["x_train"]), ("x_test", arrays["x_test"])
+    x_train, x_test, note = scale_pixels(*halves, declared.pixel_range)
     return assemble(
         path.name,
         Part("x_train", "y_train", channels_first("x_train", x_train), arrays["y_train"]),

@@ -77,7 +77,9 @@ def scale(name: str, x: Array, pixel_range: Range | None) -> Array:
         return x.astype(np.float32)
     wide = x.astype(np.result_type(x.dtype, np.float32))
     low, high = wide.dtype.type(low), wide.dtype.type(high)
-    return ((wide - low) / (high - low)).astype(np.float32)
+    wide -= low
+    wide /= high - low
+    return wide.astype(np.float32)
 
 
 def told_range(kind: str, pixel_range: Range | None) -> str:
