@@ -223,6 +223,60 @@ def test_data_that_cannot_be_used(train, place, refused, changes, message):
     assert message in line
 
 
+def test_a_declared_range_rules(train, call, place):
+    """A pixel outside [0, 1] is refused by row, value and option; a declared range takes it, and the model keeps it."""
+    with np.load(images(place / "images.npz")) as held:
+        floats = {name: held[name] / 127.5 - 1 for name in ("x_train", "x_test")}
+    images(place / "floats.npz", **floats)
+    result = train(data="floats.npz")
+    assert (result.code, result.out) == (2, b"")
+    assert re.search(r"x_train\[0, .*\] is -0\.\d+: pixels must lie in \[0, 1\], .* --range=-1,1\.\n", result.err)
+    for number, given in enumerate((["--range", "-1,1"], ["--range=-2,2"])):
+        assert train(*given, "--seed", "1", data="floats.npz", output=f"{number}.pt").code == 0
+    assert load(place / "0.pt").declared.pixel_range == (-1.0, 1.0)
+    assert not same(place / "0.pt", place / "1.pt")
+    smoothed = ("--draws", "20", "--limit", "3", "--noise", "0.1")
+    assert call("certify", "0.pt", "--data", "floats.npz", *smoothed).code == 0
+    images(place / "beyond.npz", x_train=floats["x_train"], x_test=2 * floats["x_test"])
+    beyond = call("certify", "0.pt", "--data", "beyond.npz", *smoothed)
+    assert beyond.code == 2
+    assert "pixels must lie in [-1, 1], as declared" in beyond.err
+
+
+def test_declared_classes_rule(train, call, place):
+    """With declared classes a model has an output for each, one without a record too, and the card says so."""
+    assert train("--classes", "0,1,2,3", *BUDGET, model="dp-sgd").code == 0
+    model, card = load(place / "m.pt"), strict(place / "m.pt.card.json")
+    assert model.architecture.classes == 4
+    assert (card["data"]["classes"], card["data"]["classes declared"]) == (["0", "1", "2", "3"], True)
+    assert not [line for line in card["not protected"] if "classes" in line]
+    assert call("certify", "m.pt", "--data", "images.npz", "--draws", "20", "--limit", "3", "--noise", "0.1").code == 0
+    assert train(*BUDGET, model="dp-sgd", output="n.pt").code == 0
+    found = strict(place / "n.pt.card.json")
+    assert "the classes, which were found in the training images and not declared" in found["not protected"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--range", "0"], "--range must be two numbers with a comma between them, such as -1,1. Got '0'."),
+        (["--range", "0,1,2"], "--range must be two numbers"),
+        (["--range", "a,b"], "--range must be two numbers"),
+        (["--range", "1,0"], "The range of pixels must be two finite numbers"),
+        (["--range", "0,nan"], "The range of pixels must be two finite numbers"),
+        (["--range", "0,100"], "x_train["),
+        (["--classes", "0,1"], "y_train[2] is 2, which is none of the declared classes 0, 1: declare it too"),
+        (["--classes", "0"], "What is declared holds the one class 0"),
+        (["--classes", "0,1,2,0"], "The declared classes hold '0' twice"),
+        (["--classes", "0,1", "--task", "text"], "--classes is for models of images"),
+    ],
+)
+def test_what_cannot_be_declared(train, refused, given, message):
+    """A range or list of classes that is none, or that the data do not fit, is one line."""
+    refused.given()
+    assert message in refused(train(*given, width=None))
+
+
 @pytest.mark.parametrize("shape", [(4, 4), (1, 1)])
 def test_images_too_small_for_a_network(train, place, refused, shape):
     """Images that a network shrinks to nothing are refused with their size."""

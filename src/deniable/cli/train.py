@@ -204,7 +204,7 @@ def train(
     declared = {"range": pixel_range, "classes": classes}
     check_task(
         task,
-        {"image": {**image, **declared}, "text": {**text, **table, **named}, "rewrite": {**rewrite, **stage, **table}},
+        {"image": {**declared, **image}, "text": {**text, **table, **named}, "rewrite": {**rewrite, **stage, **table}},
     )
     form = Form(format_, delimiter, encoding)
     if task == "rewrite":
