@@ -20,9 +20,7 @@ _NOT_PROTECTED = (
     "the choice of the options, if it was made by looking at the training images",
 )
 _CLASSES = "the classes, which were found in the training images and not declared"
-_LAST_BITS = (
-    "the last bits of the weights: the guarantee is for ideal arithmetic, the noise was drawn in floating point"
-)
+_LAST_BITS = "what last bits of the weights may show: the noise is drawn and added in floating point"
 _ELSEWHERE = {"options", "seed", "classes", "classes declared", "pixel range"}
 """Facts of a model that are no part of the accounting."""
 
