@@ -2,7 +2,7 @@
 
     python benchmarks/private_images.py --data DIR
 
-DIR holds ``mnist.npz``. Delta is 1e-5, add or remove one record. Certified accuracy is that of the first test images,
+DIR holds ``mnist.npz``. Delta is 1e-5, one record made empty. Certified accuracy is that of the first test images,
 at l2 radii in pixels of [0, 1], from 1,000 draws each at alpha 0.001.
 """
 

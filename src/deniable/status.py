@@ -14,7 +14,13 @@ Status = Literal["proved", "proved for ideal arithmetic", "claimed", "not refute
 - ``refuted``: false, with a witness.
 """
 
+IDEAL: Status = "proved for ideal arithmetic"
 _ORDER: tuple[Status, ...] = get_args(Status)
+
+
+def is_proved(status: Status) -> bool:
+    """Return whether a claim is proved, by arithmetic that is the program's or by ideal arithmetic."""
+    return status in {"proved", IDEAL}
 
 
 def weakest(*statuses: Status) -> Status:

@@ -51,7 +51,8 @@ def test_what_is_printed(certify):
     result = certify(*SMOOTHED)
     assert (result.code, result.err) == (0, "")
     first, *_ = result.text.splitlines()
-    assert first == ("GaussianSmoothing: proved (Cohen et al. 2019, Theorem 1); 12 images, 100 draws, alpha 0.001")
+    source = "GaussianSmoothing: proved for ideal arithmetic (Cohen et al. 2019, Theorem 1)"
+    assert first == f"{source}; 12 images, 100 draws, alpha 0.001"
     found = shares(result)
     assert list(found) == sorted(found)
     assert list(found.values()) == sorted(found.values(), reverse=True)
@@ -64,7 +65,7 @@ def test_json(certify, place):
     assert certify(*SMOOTHED, "--radius", "0.1", "-o", "c.json").code == 0
     assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each image
     record = json.loads((place / "c.json").read_text())
-    assert (record["model"], record["norm"], record["standing"]) == ("plain", "l2", "proved")
+    assert (record["model"], record["norm"], record["standing"]) == ("plain", "l2", "proved for ideal arithmetic")
     assert record["certificate"] == {"kind": "GaussianSmoothing", "sigma": 0.1, "runner_up": "complement"}
     labels = np.load(place / "images.npz")["y_test"].tolist()
     assert [image["label"] for image in record["images"]] == labels
@@ -100,7 +101,7 @@ def test_limit(certify):
 def test_laplace(certify):
     """Laplace noise certifies in l1."""
     result = certify(*SMOOTHED, "--law", "laplace")
-    assert result.text.startswith("LaplaceSmoothing: proved")
+    assert result.text.startswith("LaplaceSmoothing: proved for ideal arithmetic (")
     assert "l1 radius above 0: " in result.text
 
 

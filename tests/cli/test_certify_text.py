@@ -52,7 +52,9 @@ def test_intervals(certify, place):
     assert (result.code, result.err) == (0, "")
     assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each text
     first, clean, sure, attacked = result.text.splitlines()
-    assert first.startswith("interval bounds: proved for all choices of substitutes in sets.json (")
+    assert first.startswith(
+        "interval bounds: proved for ideal arithmetic, for all choices of substitutes in sets.json ("
+    )
     space = Space.load("words.npz")
     model = load_text(place / "m.pt", space)
     rows = lines(20, seed=2)

@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import json
+import math
 import os
 import re
 import resource
@@ -90,13 +91,14 @@ def test_a_private_card(train, place):
     assert train(*BUDGET, model="dp-cert").code == 0
     card, text = strict(place / "m.pt.card.json"), (place / "m.pt.card.txt").read_text()
     held, accounting = card["training records"], card["accounting"]
-    assert (held["standing"], held["adjacency"]) == ("proved", "add or remove one record")
-    assert held["verdict"]["status"] == "proved"
-    spent = accounting["epsilon, add or remove one record"]
+    ideal = "proved for ideal arithmetic"
+    assert held["standing"] == held["verdict"]["status"] == ideal
+    assert held["adjacency"] == "one record made empty: the number of records and the sampling rate are public"
+    spent = accounting["epsilon, one record made empty"]
     assert 1.9 < spent <= 2
     assert spent < accounting["epsilon, replace one record"]
     assert held["guarantee"] == f"({spent:.6g}, 0.01)-DP"
-    assert f"Training records: {held['guarantee']}, proved" in text
+    assert f"Training records: {held['guarantee']}, {ideal}\n" in text
     assert not any("training images:" in line for line in card["not protected"])
     owner = strict(place / "m.pt.owner.json")
     assert owner["fingerprint"] == read_images(place / "images.npz").fingerprint
@@ -106,7 +108,7 @@ def test_a_private_card(train, place):
     assert stat.S_IMODE((place / "m.pt.owner.json").stat().st_mode) == 0o600
     shares = [point["value"] for point in card["certificate"]["certified accuracy"]]
     assert shares == sorted(shares, reverse=True)
-    assert card["certificate"]["standing"] == "proved"
+    assert card["certificate"]["standing"] == ideal
 
 
 def test_the_owners_file_is_never_open_to_others(train, place, monkeypatch):
@@ -142,7 +144,7 @@ def test_cards_that_prove_nothing(train, place, name):
     """The card of a model without a proof says that its training images are not protected."""
     assert train(*budget(name), model=name).code == 0
     card = strict(place / "m.pt.card.json")
-    assert card["training records"]["standing"] != "proved"
+    assert not card["training records"]["standing"].startswith("proved")
     assert card["not protected"][0] == "the training images: no guarantee about them holds by proof"
 
 
@@ -209,7 +211,7 @@ def test_a_delta_out_of_reach(train, refused):
     [
         ({"y_train": None}, "it has no array 'y_train'"),
         ({"y_test": np.zeros(5, int)}, "x_test has 12 images but y_test has 5 labels"),
-        ({"x_train": np.full((24, 16, 16), 2.0), "x_test": np.zeros((12, 16, 16))}, "x_train[0, 0, 0] is 2.0: floats"),
+        ({"x_train": np.full((24, 16, 16), 2.0), "x_test": np.zeros((12, 16, 16))}, "x_train[0, 0, 0] is 2.0: pixels"),
         ({"x_train": np.zeros((24, 256), np.uint8)}, "x_train has the shape (24, 256), flat images"),
         ({"x_test": np.zeros((12, 16, 20), np.uint8)}, "make them of one size"),
         ({"y_train": np.zeros(24, int)}, "holds the one class 0"),
@@ -223,6 +225,60 @@ def test_data_that_cannot_be_used(train, place, refused, changes, message):
     line = refused(train(data="bad.npz"))
     assert line.startswith("'bad.npz': ")
     assert message in line
+
+
+def test_a_declared_range_rules(train, call, place):
+    """A pixel outside [0, 1] is refused by row, value and option; a declared range takes it, and the model keeps it."""
+    with np.load(images(place / "images.npz")) as held:
+        floats = {name: held[name] / 127.5 - 1 for name in ("x_train", "x_test")}
+    images(place / "floats.npz", **floats)
+    result = train(data="floats.npz")
+    assert (result.code, result.out) == (2, b"")
+    assert re.search(r"x_train\[0, .*\] is -0\.\d+: pixels must lie in \[0, 1\], .* --range=-1,1\.\n", result.err)
+    for number, given in enumerate((["--range", "-1,1"], ["--range=-2,2"])):
+        assert train(*given, "--seed", "1", data="floats.npz", output=f"{number}.pt").code == 0
+    assert load(place / "0.pt").declared.pixel_range == (-1.0, 1.0)
+    assert not same(place / "0.pt", place / "1.pt")
+    smoothed = ("--draws", "20", "--limit", "3", "--noise", "0.1")
+    assert call("certify", "0.pt", "--data", "floats.npz", *smoothed).code == 0
+    images(place / "beyond.npz", x_train=floats["x_train"], x_test=2 * floats["x_test"])
+    beyond = call("certify", "0.pt", "--data", "beyond.npz", *smoothed)
+    assert beyond.code == 2
+    assert "pixels must lie in [-1, 1], as declared" in beyond.err
+
+
+def test_declared_classes_rule(train, call, place):
+    """With declared classes a model has an output for each, one without a record too, and the card says so."""
+    assert train("--classes", "0,1,2,3", *BUDGET, model="dp-sgd").code == 0
+    model, card = load(place / "m.pt"), strict(place / "m.pt.card.json")
+    assert model.architecture.classes == 4
+    assert (card["data"]["classes"], card["data"]["classes declared"]) == (["0", "1", "2", "3"], True)
+    assert not [line for line in card["not protected"] if "classes" in line]
+    assert call("certify", "m.pt", "--data", "images.npz", "--draws", "20", "--limit", "3", "--noise", "0.1").code == 0
+    assert train(*BUDGET, model="dp-sgd", output="n.pt").code == 0
+    found = strict(place / "n.pt.card.json")
+    assert "the classes, which were found in the training images and not declared" in found["not protected"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--range", "0"], "--range must be two numbers with a comma between them, such as -1,1. Got '0'."),
+        (["--range", "0,1,2"], "--range must be two numbers"),
+        (["--range", "a,b"], "--range must be two numbers"),
+        (["--range", "1,0"], "The range of pixels must be two finite numbers"),
+        (["--range", "0,nan"], "The range of pixels must be two finite numbers"),
+        (["--range", "0,100"], "x_train["),
+        (["--classes", "0,1"], "y_train[2] is 2, which is none of the declared classes 0, 1: declare it too"),
+        (["--classes", "0"], "What is declared holds the one class 0"),
+        (["--classes", "0,1,2,0"], "The declared classes hold '0' twice"),
+        (["--classes", "0,1", "--task", "text"], "--classes is for models of images"),
+    ],
+)
+def test_what_cannot_be_declared(train, refused, given, message):
+    """A range or list of classes that is none, or that the data do not fit, is one line."""
+    refused.given()
+    assert message in refused(train(*given, width=None))
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (1, 1)])
@@ -354,6 +410,7 @@ def stop(monkeypatch, at, error=KeyboardInterrupt):
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_an_interrupted_run_goes_on(train, place, monkeypatch, seed, force):
     """The same command goes on, with the key of before, and gives what a run without interruption gives."""
+    monkeypatch.setattr("deniable.cli.train_image._SECONDS", math.inf)  # no lines of progress on a slow machine
     options = [*BUDGET, *seed, *force, "--checkpoint-every", "2"]
     mend = stop(monkeypatch, 3)
     result = train(*options, model="dp-sgd", steps=5)

@@ -11,7 +11,7 @@ import torch
 from deniable import DeniableError, InputError
 from deniable.learning.loop import Checkpoint, train
 from deniable.randomness import key_from_seed
-from deniable.robust.fit import fit
+from deniable.robust.fit import describe_run, fit
 from deniable.robust.systems import SYSTEMS, Task
 from tests.robust.toy import data
 
@@ -200,6 +200,16 @@ def test_a_folder_that_is_not_there(tmp_path):
     assert "kept" not in said
 
 
+def test_a_checkpoint_serves_one_run(kept):
+    """A bound checkpoint is refused to a run that differs in anything, and its key can be looked at unbound."""
+    one = kept.bind({"data": "a", "rate": 1.0})
+    one.write(Walk(), KEY, 3)
+    assert one.restore(Walk()) == kept.restore(Walk()) == 3
+    for other in ({"data": "b", "rate": 1.0}, {"data": "a", "rate": 1.5}, {"data": "a"}, {}):
+        assert "of a run with other data, options or version" in message(InputError, kept.bind(other).key, b"")
+    assert one.key(b"fresh") == KEY
+
+
 @pytest.mark.parametrize(
     ("system", "options"),
     [("dp-sgd", {"epsilon": 90.0, "delta": 1e-5, "noise_multiplier": 2.0}), ("plain", {}), ("dpal", {"epsilon": 0.2})],
@@ -217,7 +227,8 @@ def test_training_that_is_cut_off_gives_the_same_model(system, options, tmp_path
     with pytest.raises(KeyboardInterrupt):
         fit(system, toy, chosen, checkpoint=kept, progress=cut_off)
     untouched, seen = Checkpoint(tmp_path / "whole.checkpoint", {}, 1_000), []
-    untouched.write(SYSTEMS[system].prepare(task(toy, chosen, kept.key(b""))).run, kept.key(b""), 0)
+    bound = untouched.bind(describe_run(system, toy, chosen, None))
+    bound.write(SYSTEMS[system].prepare(task(toy, chosen, kept.key(b""))).run, kept.key(b""), 0)
     resumed = fit(system, toy, chosen, checkpoint=kept, progress=lambda status: seen.append(status.done))
     assert seen == [3, 4, 5]
     whole = fit(system, toy, chosen, checkpoint=untouched, progress=lambda status: seen.append(status.done))

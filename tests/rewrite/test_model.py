@@ -190,8 +190,10 @@ class TestFit:
         with pytest.raises(KeyboardInterrupt):
             fit_rewriter(texts[5:], texts[:5], options, seed=1, checkpoint=checkpoint, progress=interrupt)
         seen = []
+        with pytest.raises(InputError, match="is the checkpoint of a run with other data, options or version"):
+            fit_rewriter(texts[6:], texts[:5], options, seed=1, checkpoint=checkpoint)
         found = fit_rewriter(
-            texts[5:], texts[:5], options, checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)
+            texts[5:], texts[:5], options, seed=1, checkpoint=checkpoint, progress=lambda done, *_: seen.append(done)
         )
         assert seen[0] == 10
         assert same(found, small)

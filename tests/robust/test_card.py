@@ -12,14 +12,17 @@ from deniable.measure.estimate import share
 from deniable.robust.card import NOT_PRIVATE, card, text
 from deniable.robust.certificates import Certified, GaussianSmoothing
 from deniable.robust.certify import Curve
+from deniable.robust.images import Declared
 from deniable.robust.model import Model
 from deniable.robust.networks import Architecture
 from deniable.robust.noise import Noise
 from deniable.verdict import Verdict
 from tests.robust.toy import data
 
-PROVED = ApproxDP(1.5, 1e-5, "a theorem")
-VERDICT = Verdict("proved", 1.5, 1.5, 0.0, 1.0, 0, None, "by theorem", 0.0, delta=1e-5)
+IDEAL = "proved for ideal arithmetic"
+PROVED = ApproxDP(1.5, 1e-5, "a theorem", IDEAL)
+EMPTY = "one record made empty: the number of records and the sampling rate are public"
+VERDICT = Verdict(IDEAL, 1.5, 1.5, 0.0, 1.0, 0, None, "by theorem", 0.0, delta=1e-5)
 DATA = data()
 
 
@@ -45,12 +48,13 @@ def test_a_private_model():
     about = made(model(classes=["0", "1"]))
     held = about["training records"]
     assert held["guarantee"] == "(1.5, 1e-05)-DP"
-    assert (held["adjacency"], held["standing"], held["source"]) == ("add or remove one record", "proved", "a theorem")
+    assert (held["adjacency"], held["standing"], held["source"]) == (EMPTY, IDEAL, "a theorem")
     assert held["verdict"] == VERDICT.to_dict()
     assert about["accounting"] == {"steps": 7, "epsilon, replace one record": 2.5, "records": 60}
     assert about["options"] == {"clip": 0.1}
     assert about["certificate"] is None
     assert not [line for line in about["not protected"] if line.startswith("the training images")]
+    assert about["not protected"][0].startswith("what last bits of the weights may show: the noise is drawn")
 
 
 def test_the_data():
@@ -62,6 +66,22 @@ def test_the_data():
     assert about["data"]["shape"] == [1, 28, 28]
     assert about["data"]["classes"] == list(DATA.classes)
     assert DATA.fingerprint not in json.dumps(about)
+
+
+def test_declared_classes():
+    """Classes that were found in the training images are named as not protected, and declared ones are not."""
+    found, declared = (
+        "the classes, which were found in the training images and not declared",
+        Declared(None, DATA.classes),
+    )
+    data_of = dataclasses.replace(DATA, declared=declared)
+    cards = [card(model(), of, "c" * 32, share(15, 20), None) for of in (DATA, data_of)]
+    assert [about["data"]["classes declared"] for about in cards] == [False, True]
+    assert [found in about["not protected"] for about in cards] == [True, False]
+    assert "10 classes, found in the images; " in text(cards[0])
+    assert "10 classes, declared; " in text(cards[1])
+    names = "the number of training images, their shape and the name of their file, which count as public"
+    assert all(names in about["not protected"] for about in cards)
 
 
 def test_a_public_seed():
@@ -95,7 +115,7 @@ def test_no_claim():
 def test_the_certificate():
     """The curve of certified accuracy is there with its norm, unit, level and theorem."""
     held = made(model(certificate=GaussianSmoothing(0.25)), curve())["certificate"]
-    assert (held["kind"], held["norm"], held["standing"]) == ("GaussianSmoothing", "l2", "proved")
+    assert (held["kind"], held["norm"], held["standing"]) == ("GaussianSmoothing", "l2", IDEAL)
     assert (held["unit"], held["images"], held["draws"]) == ("pixels in [0, 1]", 20, 1_000)
     assert held["alpha of each image"] == 0.001
     assert [(point["radius"], point["value"]) for point in held["certified accuracy"]] == [(0.0, 0.7), (0.25, 0.45)]
@@ -106,12 +126,12 @@ def test_the_text():
     page = text(made(model(certificate=GaussianSmoothing(0.25)), curve()))
     assert page.startswith("Model card: toy, trained by deniable ")
     for line in (
-        "Training records: (1.5, 1e-05)-DP, proved",
-        "  between data sets: add or remove one record",
+        f"Training records: (1.5, 1e-05)-DP, {IDEAL}",
+        f"  between data sets: {EMPTY}",
         "  epsilon, replace one record: 2.5",
         "Data: toy, 60 training and 20 test images",
         "Clean accuracy: 75.0 % (50.9 to 91.3) on the test images",
-        "Certificate: GaussianSmoothing, proved (Cohen et al. 2019, Theorem 1)",
+        f"Certificate: GaussianSmoothing, {IDEAL} (Cohen et al. 2019, Theorem 1)",
         "  l2 radius above 0.25: 45.0 % (23.1 to 68.5)",
     ):
         assert f"{line}\n" in page

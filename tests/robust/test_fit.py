@@ -92,6 +92,29 @@ def test_the_key_is_the_checkpoints(tmp_path):
     assert not same(*fitted)
 
 
+@pytest.mark.parametrize("changed", ["data", "options", "seed", "name"])
+def test_one_key_never_serves_two_runs(tmp_path, changed):
+    """A checkpoint is refused to other data, options, seeds and systems, whatever parameters its caller gave it.
+
+    Two models of different data under one key would share their noise, and their difference would be free of it.
+    """
+    checkpoint = Checkpoint(tmp_path / "c", {}, every=1)
+    run = {"name": "dp-sgd", "data": small(), "options": options("dp-sgd"), "seed": None}
+    fit(**run, checkpoint=checkpoint)
+    other = small()
+    other.train.pixels[0] = 0.5
+    changes = {"data": other, "options": options("dp-sgd", clip=0.2), "seed": 1, "name": "dp-cert"}
+    with pytest.raises(InputError, match="is the checkpoint of a run with "):
+        fit(**{**run, changed: changes[changed]}, checkpoint=checkpoint)
+
+
+def test_the_fingerprint_is_of_what_is_trained_on():
+    """A part of a data set has another fingerprint than the whole, without anybody's doing."""
+    whole = small()
+    part = dataclasses.replace(whole, train=whole.test)
+    assert part.fingerprint != whole.fingerprint == small().fingerprint
+
+
 def test_what_is_spent():
     """Epsilon grows from step to step, and ends at what the model guarantees, within the budget."""
     spent = []
@@ -137,6 +160,8 @@ def test_facts():
         "seed": 3,
         "records": 30,
         "classes": ["0", "1", "2"],
+        "classes declared": False,
+        "pixel range": None,
     }
     assert model.system == "plain"
     assert not model.network.training

@@ -1,6 +1,8 @@
 """Systems: each trains on a small data set, and gives a model with the claims that it should have."""
 
+import copy
 import math
+import pickle
 
 import pytest
 import torch
@@ -9,8 +11,8 @@ from deniable import InputError
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.robust.certificates import DPALCertificate, GaussianSmoothing, PixelDP, pixeldp_sigma
 from deniable.robust.fit import fit
-from deniable.robust.model import load, save
-from deniable.robust.systems import SYSTEMS, adlm, dp_adversarial
+from deniable.robust.model import load, packed, save
+from deniable.robust.systems import SYSTEMS, Task, adlm, dp_adversarial
 from tests.robust.toy import data
 
 TINY = {"steps": 2, "batch_size": 30, "width": 0.25}
@@ -90,17 +92,34 @@ def test_training_follows_the_seed(name, trained):
     assert any(not torch.equal(value, other[key]) for key, value in expected.items())
 
 
+def test_a_task_keeps_its_key():
+    """The key of a run is in no repr of its task, in no pickle and in no copy, and neither in the model."""
+    key, images = bytes(range(7, 39)), data()
+    options = options_of("dp-sgd")
+    task = Task("dp-sgd", images.train, 10, options, key, torch.device("cpu"))
+    shown = f"{task!r} {task}"
+    assert not any(form in shown for form in (repr(key), repr(key)[2:-1], key.hex()))
+    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(InputError, match="holds its secret key and cannot be pickled"):
+            leave(task)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("deniable.robust.fit.fresh_key", lambda: key)
+        content = packed(fit("dp-sgd", images, options))
+    assert key not in content
+    assert key.hex().encode() not in content
+
+
 @pytest.mark.parametrize("name", ["dp-sgd", "dp-cert", "dp-adversarial", "securesgd", "securesgd-agm"])
 def test_dp_sgd_is_proved_private(name, trained):
-    """What trains by DP-SGD has a proved guarantee, which is what was spent, and says both meanings of neighbours."""
+    """What trains by DP-SGD is proved private for ideal arithmetic, as spent, and says both meanings of neighbours."""
     model, told = trained(name)
     assert isinstance(model.guarantee, ApproxDP)
-    assert model.guarantee.standing == "proved"
+    assert model.guarantee.standing == "proved for ideal arithmetic"
     assert model.guarantee.delta == 1e-5
     assert model.guarantee.epsilon == told[-1].spent() == model.verdict.epsilon
     assert 0 < told[0].spent() < told[1].spent() < 90
-    assert model.verdict.status == "proved"
-    assert model.facts["epsilon, replace one record"] > model.facts["epsilon, add or remove one record"]
+    assert model.verdict.status == "proved for ideal arithmetic"
+    assert model.facts["epsilon, replace one record"] > model.facts["epsilon, one record made empty"]
     assert model.facts["sampling rate"] == 0.5
 
 
@@ -147,10 +166,10 @@ def test_batches_clipped_as_one_are_refuted():
 @pytest.mark.parametrize(
     ("name", "certificate", "standing", "place"),
     [
-        ("dp-cert", GaussianSmoothing, "proved", "input"),
-        ("pixeldp", PixelDP, "proved", "first layer"),
+        ("dp-cert", GaussianSmoothing, "proved for ideal arithmetic", "input"),
+        ("pixeldp", PixelDP, "proved for ideal arithmetic", "first layer"),
         ("securesgd", PixelDP, "refuted", "first layer"),  # its noise is less in places than it says
-        ("securesgd-agm", PixelDP, "proved", "first layer"),
+        ("securesgd-agm", PixelDP, "proved for ideal arithmetic", "first layer"),
     ],
 )
 def test_certificates_come_with_their_noise(name, certificate, standing, place, trained):

@@ -15,4 +15,4 @@ def images(count, shape=(1, 28, 28), classes=10, seed=0):
 def data(count=60, shape=(1, 28, 28), classes=10):
     """Return a data set of random images."""
     names = tuple(map(str, range(classes)))
-    return Dataset(images(count, shape, classes), images(20, shape, classes, 1), names, "toy", "0" * 32, "random")
+    return Dataset(images(count, shape, classes), images(20, shape, classes, 1), names, "toy", "random")

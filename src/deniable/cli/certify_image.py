@@ -10,6 +10,7 @@ from deniable.cli.options import listed
 from deniable.cli.progress import passes
 from deniable.cli.runs import Proof, memory_told, packed_json
 from deniable.errors import InputError
+from deniable.status import is_proved
 
 if TYPE_CHECKING:
     from deniable.robust.certificates import Attacked, Refutation
@@ -46,7 +47,9 @@ def certify_image(
     if law is not None and noise is None:
         raise InputError(f"--law {law} is that of --noise: give it, for example 0.25.")
     found = load(model) if noise is None else smoothed(load(model), noise, law or "gaussian")
-    test = _fitting(found, read_images(data), limit)
+    declared = found.declared
+    images = read_images(data, pixel_range=declared.pixel_range, classes=declared.classes)
+    test = _fitting(found, images, limit)
     source = torch.Generator().manual_seed(proof.seed % 2**63)
     with memory_told(), passes("certify"):
         radii = None if radius is None else (radius,)
@@ -59,7 +62,7 @@ def certify_image(
             stream.write(packed_json(_record(found, test, curve, tried)))
     for line in [*_lines(found, curve), *([] if tried is None else [f"attack: {tried}"])]:
         typer.echo(line, err=str(output) == PIPE)
-    return bool(tried is not None and tried.found and found.certificate and found.certificate.standing == "proved")
+    return bool(tried is not None and tried.found and found.certificate and is_proved(found.certificate.standing))
 
 
 def _fitting(model: "Model", data: "Dataset", limit: int | None) -> "Images":

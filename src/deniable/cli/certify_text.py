@@ -11,6 +11,7 @@ from deniable.cli.progress import passes
 from deniable.cli.runs import Proof, memory_told, packed_json
 from deniable.cli.texts import Table
 from deniable.errors import InputError
+from deniable.status import IDEAL, is_proved
 
 if TYPE_CHECKING:
     from deniable.robust.text.documents import Documents
@@ -97,13 +98,13 @@ def _by_intervals(model: "TextModel", documents: "Documents", sets: "Substitutio
     held = certified(model, documents, sets)
     clean, sure = accuracy(model, documents), share(int(held.sum()), len(held))
     lines = [
-        f"interval bounds: proved for all choices of substitutes in {sets.name}, and for no other change",
+        f"interval bounds: {IDEAL}, for all choices of substitutes in {sets.name} and no other change",
         f"clean accuracy     {clean.percent()}",
         f"certified accuracy {sure.percent()}",
     ]
     record = {
         "certificate": "interval bounds",
-        "standing": "proved",
+        "standing": IDEAL,
         "substitutions": sets.name,
         "clean accuracy": dataclasses.asdict(clean),
         "certified accuracy": dataclasses.asdict(sure),
@@ -184,7 +185,7 @@ def _by_smoothing(
     if tried:
         record["attack"] = {within: told for within, (told, _) in tried.items()}
     refuted = any(failed for _, failed in tried.values())
-    return _Finding(lines, record, refuted and found.standing == "proved")
+    return _Finding(lines, record, refuted and is_proved(found.standing))
 
 
 def _attacked(

@@ -81,6 +81,26 @@ def train(
     attack_steps: Annotated[
         int | None, typer.Option(help="Of the attacks in training.", rich_help_panel=_IMAGE)
     ] = None,
+    pixel_range: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="LOW,HIGH",
+            help="Values of black and white, which are never inferred from the images.  [default: 0,255 of uint8, 0,1 "
+            "of floats]",
+            show_default=False,
+            rich_help_panel=_IMAGE,
+        ),
+    ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Names of all classes.  [default: those of the training images, which the model then shows]",
+            show_default=False,
+            rich_help_panel=_IMAGE,
+        ),
+    ] = None,
     column: Annotated[str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT)] = "text",
     label: Annotated[
         str | None, typer.Option(help="Column with classes.", show_default=False, rich_help_panel=_TEXT)
@@ -181,7 +201,11 @@ def train(
     }
     rewrite = {"epochs": epochs, "latent": latent}
     stage = {"method": method, "delta": delta, "quick": quick or None, "limit": limit, "start": start}
-    check_task(task, {"image": image, "text": {**text, **table, **named}, "rewrite": {**rewrite, **stage, **table}})
+    declared = {"range": pixel_range, "classes": classes}
+    check_task(
+        task,
+        {"image": {**declared, **image}, "text": {**text, **table, **named}, "rewrite": {**rewrite, **stage, **table}},
+    )
     form = Form(format_, delimiter, encoding)
     if task == "rewrite":
         train_rewrite(
@@ -201,7 +225,17 @@ def train(
         raise InputError("Missing option '--model': name the kind of model.")
     if task == "image":
         chosen = given({"epsilon": epsilon, **shared, **image})
-        train_image(model, data, output, chosen, every=checkpoint_every, seed=seed, force=force)
+        train_image(
+            model,
+            data,
+            output,
+            chosen,
+            pixel_range=pixel_range,
+            classes=classes,
+            every=checkpoint_every,
+            seed=seed,
+            force=force,
+        )
         return
     train_text(
         model,

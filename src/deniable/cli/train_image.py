@@ -1,6 +1,5 @@
 """``deniable train --task image``: a private, certified or robust model of images, with its card."""
 
-import dataclasses
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ import typer
 from deniable.cli.options import unknown_name
 from deniable.cli.progress import passes
 from deniable.cli.runs import check_model_outputs, memory_told, resumable, take_up, write_model
+from deniable.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.robust.certify import Curve
@@ -26,7 +26,16 @@ _CERTIFIED = 200
 
 
 def train_image(
-    model: str, data: Path, output: Path, given: dict[str, Any], *, every: int, seed: int | None, force: bool
+    model: str,
+    data: Path,
+    output: Path,
+    given: dict[str, Any],
+    *,
+    pixel_range: str | None,
+    classes: str | None,
+    every: int,
+    seed: int | None,
+    force: bool,
 ) -> None:
     """Train a model of images, and write it with its card.
 
@@ -35,6 +44,8 @@ def train_image(
         data: images.
         output: where the model goes.
         given: options of the system.
+        pixel_range: declared values of black and white, with a comma between them.
+        classes: declared names of the classes, with commas between them.
         every: steps between checkpoints.
         seed: public; None for a fresh key.
         force: overwrite what exists.
@@ -42,7 +53,7 @@ def train_image(
     from deniable.learning.commitment import commit  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
     from deniable.robust.card import card, text  # noqa: PLC0415
-    from deniable.robust.fit import fit  # noqa: PLC0415
+    from deniable.robust.fit import describe_run, fit  # noqa: PLC0415
     from deniable.robust.images import read_images  # noqa: PLC0415
     from deniable.robust.model import accuracy, packed  # noqa: PLC0415
     from deniable.robust.systems import SYSTEMS  # noqa: PLC0415
@@ -51,9 +62,8 @@ def train_image(
         raise unknown_name("model", model, list(SYSTEMS))
     options = SYSTEMS[model].options(**given)
     check_model_outputs(output, data, force=force)
-    images = read_images(data)
-    parameters = {"model": model, "data": images.fingerprint, "seed": seed, **dataclasses.asdict(options)}
-    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), parameters, every)
+    images = read_images(data, pixel_range=_parse_range(pixel_range), classes=_parse_classes(classes))
+    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), describe_run(model, images, options, seed), every)
     take_up(checkpoint, force=force)
     with memory_told(), resumable(checkpoint):
         found = fit(model, images, options, seed=seed, checkpoint=checkpoint, progress=_Progress(images))
@@ -66,6 +76,28 @@ def train_image(
     checkpoint.remove()
     typer.echo(text(about), err=True)
     typer.echo(f"clean accuracy {clean.value:.3f}")
+
+
+def _parse_range(text: str | None) -> tuple[float, float] | None:
+    """Return two numbers with a comma between them; None for None.
+
+    Raises:
+        InputError: anything else.
+    """
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise InputError(
+            f"--range must be two numbers with a comma between them, such as -1,1. Got {text!r}."
+        ) from None
+    return low, high
+
+
+def _parse_classes(text: str | None) -> list[str] | None:
+    """Return names with commas between them; None for None."""
+    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 class _Progress:

@@ -1,21 +1,23 @@
 """The loop around the steps: checkpoints, progress, and an end when something is wrong."""
 
 import dataclasses
+import hashlib
 import io
 import math
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor
 
+from deniable import __version__
 from deniable.errors import DeniableError, InputError
 from deniable.learning.stored import read_stored
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Run(Protocol):
@@ -54,11 +56,25 @@ class Checkpoint:
         path: of the file.
         parameters: everything that the run depends on, as JSON holds it.
         every: steps from one to the next.
+        run: fingerprint of the one run that it serves, see `bind`; None to look at the file, whatever its run.
     """
 
     path: Path
     parameters: dict[str, Any]
     every: int
+    run: str | None = None
+
+    def bind(self, described: Mapping[str, Any]) -> Self:
+        """Return the checkpoint of one run: its key then serves no other, whatever ``parameters`` leave out.
+
+        Two models of different data under one key would share their noise, and their difference would be free of it.
+
+        Args:
+            described: everything that the run is a function of beside its key, with values whose `repr` tells them
+                apart.
+        """
+        held = repr((__version__, sorted(described.items())))
+        return dataclasses.replace(self, run=hashlib.blake2b(held.encode(), digest_size=16).hexdigest())
 
     def key(self, fresh: bytes) -> bytes:
         """Return the key of the run that is kept, or ``fresh`` where there is none.
@@ -84,7 +100,7 @@ class Checkpoint:
             DeniableError: it cannot be written.
         """
         held = io.BytesIO()
-        content = {"format": _FORMAT, "parameters": self.parameters, "key": key, "next": following}
+        content = {"format": _FORMAT, "parameters": self.parameters, "run": self.run, "key": key, "next": following}
         torch.save({**content, "state": run.state()}, held)
         part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
         try:
@@ -111,7 +127,7 @@ class Checkpoint:
             return None
         try:
             found = read_stored(self.path)
-            intact = found["format"] == _FORMAT and {"parameters", "key", "next", "state"} <= {*found}
+            intact = found["format"] == _FORMAT and {"parameters", "run", "key", "next", "state"} <= {*found}
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
             reason = " ".join(str(error).split())[:100]
             raise InputError(
@@ -126,6 +142,11 @@ class Checkpoint:
                     f"{str(self.path)!r} is the checkpoint of a run with {name} {old.get(name)}. "
                     f"Got {self.parameters.get(name)}: finish that run, or begin anew with --force."
                 )
+        if self.run not in {None, found["run"]}:
+            raise InputError(
+                f"{str(self.path)!r} is the checkpoint of a run with other data, options or version: finish that run, "
+                "or begin anew with --force."
+            )
         kept: dict[str, Any] = found
         return kept
 

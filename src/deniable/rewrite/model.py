@@ -1,6 +1,7 @@
 """A trained auto-encoder with its vocabulary: the encoder and decoder that rewriting methods stand between."""
 
 import dataclasses
+import hashlib
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -117,7 +118,8 @@ def fit_rewriter(
         options: see `Options`.
         limit: most tokens of a text, up to `LONGEST`; that of ``start`` where there is one.
         seed: public; None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
+            bound to what the run is a function of, whatever its parameters.
         progress: told steps done, steps in all and the loss after every step.
         start: model to go on from, with its vocabulary and sizes; with ``options.noise`` this is the second stage of
             ADePT (Krishna et al. 2021).
@@ -136,6 +138,9 @@ def fit_rewriter(
         raise bad_parameter("training", "limit", f"an int from 1 to {LONGEST:,}", limit)
     key = fresh_key() if seed is None else key_from_seed(seed)
     if checkpoint is not None:
+        described = {"texts": list(texts), "held out": list(held_out), "limit": limit, "seed": seed, "options": options}
+        start_digest = None if start is None else hashlib.blake2b(packed(start), digest_size=16).hexdigest()
+        checkpoint = checkpoint.bind({**described, "start": start_digest})
         key = checkpoint.key(key)
     vocabulary = Vocabulary.built(texts) if start is None else start.vocabulary
     limit = limit if start is None else start.limit

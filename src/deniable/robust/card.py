@@ -9,15 +9,19 @@ from deniable.measure.estimate import Estimate
 from deniable.robust.certify import Curve
 from deniable.robust.images import Dataset
 from deniable.robust.model import Model
+from deniable.robust.training.accounting import NEIGHBOURS
+from deniable.status import IDEAL, is_proved
 
 SCHEMA = "deniable-model-card/1"
 NOT_PRIVATE = "not private: the seed of the noise is public"
 _NOT_PROTECTED = (
     "the test images, and the accuracy on them",
-    "the number of training images, their shape and the classes, which count as public",
+    "the number of training images, their shape and the name of their file, which count as public",
     "the choice of the options, if it was made by looking at the training images",
 )
-_ELSEWHERE = {"options", "seed", "classes"}
+_CLASSES = "the classes, which were found in the training images and not declared"
+_LAST_BITS = "what last bits of the weights may show: the noise is drawn and added in floating point"
+_ELSEWHERE = {"options", "seed", "classes", "classes declared", "pixel range"}
 """Facts of a model that are no part of the accounting."""
 
 
@@ -46,19 +50,25 @@ def card(model: Model, data: Dataset, commitment: str, accuracy: Estimate, curve
             "test images": len(data.test),
             "shape": list(data.train.pixels.shape[1:]),
             "classes": list(data.classes),
+            "classes declared": data.declared.classes is not None,
             "commitment": commitment,
         },
         "clean accuracy": dataclasses.asdict(accuracy),
         "certificate": None if curve is None else _certificate(model, curve),
-        "not protected": [*_unproven(model, public_seed=public_seed), *_NOT_PROTECTED],
+        "not protected": [*_unproven(model, public_seed=public_seed), *_NOT_PROTECTED, *_found(data)],
     }
 
 
 def _unproven(model: Model, *, public_seed: bool) -> list[str]:
-    """Return the line about training records that nothing proved protects."""
-    if model.guarantee is not None and model.guarantee.standing == "proved" and not public_seed:
-        return []
-    return ["the training images: no guarantee about them holds by proof"]
+    """Return the line about what no proof protects of the training records."""
+    if model.guarantee is None or not is_proved(model.guarantee.standing) or public_seed:
+        return ["the training images: no guarantee about them holds by proof"]
+    return [_LAST_BITS] if model.guarantee.standing == IDEAL else []
+
+
+def _found(data: Dataset) -> list[str]:
+    """Return the line about classes that nobody declared."""
+    return [] if data.declared.classes is not None else [_CLASSES]
 
 
 def _protection(model: Model, *, public_seed: bool) -> dict[str, Any]:
@@ -66,11 +76,11 @@ def _protection(model: Model, *, public_seed: bool) -> dict[str, Any]:
     guarantee, verdict = model.guarantee, model.verdict
     if guarantee is None or verdict is None:
         return {"guarantee": "none", "standing": "no privacy is claimed"}
-    if public_seed and guarantee.standing == "proved":
+    if public_seed and is_proved(guarantee.standing):
         return {"guarantee": "none", "standing": NOT_PRIVATE}
     return {
         "guarantee": str(guarantee),
-        "adjacency": "add or remove one record" if isinstance(guarantee, ApproxDP) else "replace one record",
+        "adjacency": NEIGHBOURS if isinstance(guarantee, ApproxDP) else "replace one record",
         "standing": guarantee.standing,
         "source": guarantee.source,
         "verdict": verdict.to_dict(),
@@ -100,6 +110,7 @@ def _certificate(model: Model, curve: Curve) -> dict[str, Any]:
 def text(about: dict[str, Any]) -> str:
     """Return a card as a page of plain text."""
     held, data = about["training records"], about["data"]
+    classes = f"{len(data['classes'])} classes, {'declared' if data['classes declared'] else 'found in the images'}"
     lines = [
         f"Model card: {about['system']}, trained by deniable {about['deniable']}",
         "",
@@ -112,7 +123,7 @@ def text(about: dict[str, Any]) -> str:
     lines += [
         "",
         f"Data: {data['name']}, {data['training images']:,} training and {data['test images']:,} test images",
-        f"  {' x '.join(map(str, data['shape']))} pixels, {len(data['classes'])} classes; {data['read as']}",
+        f"  {' x '.join(map(str, data['shape']))} pixels, {classes}; {data['read as']}",
         f"  commitment to the data: {data['commitment']} (the owner has the opening)",
         "",
         f"Clean accuracy: {_percent(about['clean accuracy'])} on the test images",

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,6 +40,16 @@ class Status:
         return float((predict(self.scores, images, draws=1).cpu() == labels).float().mean())
 
 
+def describe_run(name: str, data: Dataset, options: Options, seed: int | None) -> dict[str, Any]:
+    """Return everything that a run is a function of beside its key, as JSON holds it: see `fit`."""
+    return {
+        "model": name,
+        "data": data.fingerprint,
+        "seed": seed,
+        **dataclasses.asdict(options),
+    }
+
+
 def fit(
     name: str,
     data: Dataset,
@@ -56,7 +67,8 @@ def fit(
         data: whose training images are protected, where the system protects any; the test images are not used.
         options: from the system's own `System.options`.
         seed: public, for tests and studies; the noise then hides nothing. None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
+            bound to `describe_run`, whatever its parameters: one key never serves two different runs.
         device: None for a GPU where there is one.
         progress: told after every step.
 
@@ -66,6 +78,7 @@ def fit(
     """
     key = fresh_key() if seed is None else key_from_seed(seed)
     if checkpoint is not None:
+        checkpoint = checkpoint.bind(describe_run(name, data, options, seed))
         key = checkpoint.key(key)
     device = device or best_device()
     prepared = SYSTEMS[name].prepare(Task(name, data.train, len(data.classes), options, key, device))
@@ -83,5 +96,7 @@ def fit(
         "seed": seed,
         "records": len(data.train),
         "classes": list(data.classes),
+        "classes declared": data.declared.classes is not None,
+        "pixel range": None if data.declared.pixel_range is None else list(data.declared.pixel_range),
     }
     return dataclasses.replace(model, facts={**model.facts, **about})

@@ -13,6 +13,7 @@ from deniable.learning.stored import damage_told, read_model
 from deniable.measure.estimate import Estimate, share
 from deniable.robust.certificates import Certificate, Decides, certificate_from, certificate_to
 from deniable.robust.images.dataset import Images
+from deniable.robust.images.declared import Declared
 from deniable.robust.networks import Architecture, Network
 from deniable.robust.noise import Noise, noisy
 from deniable.robust.types import Scores
@@ -46,6 +47,15 @@ class Model:
     verdict: Verdict | None
     certificate: Certificate | None
     facts: dict[str, Any]
+
+    @property
+    def declared(self) -> Declared:
+        """What was declared of its training images, which holds for all images that it is given."""
+        limits, classes = self.facts.get("pixel range"), self.facts.get("classes")
+        return Declared(
+            None if limits is None else (float(limits[0]), float(limits[1])),
+            tuple(classes) if classes is not None and self.facts.get("classes declared") else None,
+        )
 
     def scores(self, source: torch.Generator) -> Scores:
         """Return the model as attacks and certificates see it, with noise from a generator."""
@@ -123,7 +133,9 @@ def load(path: Path) -> Model:
     """
     held = read_model(path, FORMAT)
     with damage_told(path):
-        return _model(held)
+        model = _model(held)
+        _ = model.declared  # readable, or the model is damaged
+    return model
 
 
 def _model(held: dict[str, Any]) -> Model:

@@ -51,7 +51,22 @@ def test_classes_are_the_sorted_names_of_folders(tmp_path, kind):
     assert read.test.labels.tolist() == [1]
     assert read.train.pixels.shape == (3, 3, 6, 5)
     assert (read.train.pixels * 255 - 200).abs().max() <= 2
-    assert read.note == "images of the mode RGB of 5 x 6 pixels, divided by 255"
+    assert read.note == "images of the mode RGB of 5 x 6 pixels, uint8, divided by 255"
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_declared_classes_and_range(tmp_path, kind):
+    """Declared classes need not occur, an undeclared one is named, and a pixel outside the range by its file."""
+    place = WRITERS[kind](tmp_path, {**files(), "train/ant/dark.png": GREY})
+    read = read_images(place, classes=("dog", "cat", "bee", "ant"), pixel_range=(-255, 255))
+    assert read.classes == ("dog", "cat", "bee", "ant")
+    assert set(read.train.labels.tolist()) == {1, 2, 3}
+    assert 0.5 == read.train.pixels.min() < read.train.pixels.max() <= 1
+    assert read.note.endswith("uint8 in [-255, 255], as declared")
+    with pytest.raises(InputError, match="train/ holds the class 'bee', which is not declared"):
+        read_images(place, classes=("ant", "cat"))
+    with pytest.raises(InputError, match=r"train/ant/000.png\[0, 0, 0\] is \d+: pixels must lie in \[0, 1\]"):
+        read_images(place, pixel_range=(0, 1))
 
 
 @pytest.mark.parametrize("kind", WRITERS)

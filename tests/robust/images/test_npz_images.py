@@ -40,17 +40,96 @@ def test_channels_are_found(tmp_path, shape, channels):
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, ">f4"])
-def test_floats_are_read_in_both_ranges(tmp_path, kind):
-    """Floats in [0, 1] are pixels, and with any negative value, even in one array, x is read as (x + 1) / 2."""
+def test_floats_are_read_in_the_declared_range(tmp_path, kind):
+    """Floats are pixels in [0, 1], or shares of the declared range, whatever values occur."""
     plain = read_images(npz(tmp_path / "a.npz", **_floats(kind=kind)))
     assert plain.note == "x_train and x_test are floats in [0, 1]"
     np.testing.assert_array_equal(plain.train.pixels[:, 0].numpy(), _floats(kind=kind)["x_train"].astype(np.float32))
-    signed = _floats(-1.0, kind)
-    signed["x_test"] = np.abs(signed["x_test"])
-    read = read_images(npz(tmp_path / "b.npz", **signed))
-    assert read.note == "x_train and x_test are floats in [-1, 1], read as (x + 1) / 2"
-    np.testing.assert_array_equal(read.test.pixels[:, 0].numpy(), (signed["x_test"].astype(np.float32) + 1) / 2)
+    signed = {name: np.abs(held) for name, held in _floats(-1.0, kind).items()}
+    read = read_images(npz(tmp_path / "b.npz", **signed), pixel_range=(-1, 1))
+    assert read.note == "x_train and x_test are floats in [-1, 1], as declared"
+    np.testing.assert_allclose(
+        read.test.pixels[:, 0].numpy(), (signed["x_test"].astype(np.float32) + 1) / 2, rtol=2e-7, atol=0
+    )
     assert read.test.pixels.min() >= 0.5
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("limits", [(0.1, 0.3), (-0.7, 1e4), (0.0, 1.0)])
+def test_the_ends_of_a_range_are_black_and_white(tmp_path, kind, limits):
+    """The ends of a range, as the type rounds them, become 0 and 1 exactly, and nothing lies beyond."""
+    x = {name: np.resize(np.array(limits, dtype=kind), arrays()[name].shape) for name in BOTH}
+    pixels = read_images(npz(tmp_path / "a.npz", **x), pixel_range=limits).train.pixels
+    assert set(pixels.flatten().tolist()) == {0.0, 1.0}
+
+
+def test_one_pixel_changes_no_other_image(tmp_path):
+    """A pixel below 0 rescales nobody: it is refused by row and value, and in a declared range moves itself alone."""
+    floats = _floats()
+    path = npz(tmp_path / "a.npz", **{**floats, **_with("x_train", (2, 3, 1), -0.004, floats)})
+    with pytest.raises(InputError, match=r"x_train\[2, 3, 1\] is -0.004: pixels must lie in \[0, 1\], .*--range=-1,1"):
+        read_images(path)
+    with pytest.raises(InputError, match=r"x_train\[2, 3, 1\] is -0.004: .* \[-0.001, 1\], as declared by --range"):
+        read_images(path, pixel_range=(-0.001, 1))
+    one = read_images(path, pixel_range=(-1, 1)).train.pixels
+    other = read_images(npz(tmp_path / "b.npz", **floats), pixel_range=(-1, 1)).train.pixels
+    assert np.argwhere((one != other).numpy()).tolist() == [[2, 0, 3, 1]]
+
+
+def test_a_declared_range_of_bytes(tmp_path):
+    """Bytes of 0 and 1 are black and white where that is declared, and 0 to 255 declared is the default."""
+    bits = {name: arrays()[name] % 2 for name in BOTH}
+    read = read_images(npz(tmp_path / "a.npz", **bits), pixel_range=(0, 1))
+    np.testing.assert_array_equal(read.train.pixels[:, 0].numpy(), bits["x_train"])
+    usual, declared = (
+        read_images(npz(tmp_path / "b.npz"), pixel_range=given).train.pixels for given in (None, (0, 255))
+    )
+    assert torch.equal(usual, declared)
+
+
+def test_declared_classes_need_not_occur(tmp_path):
+    """Declared classes keep their order, with records or without, and a label outside is named by its row."""
+    path = npz(tmp_path / "a.npz")
+    read = read_images(path, classes=("2", "1", "0", "9"))
+    assert read.classes == ("2", "1", "0", "9")
+    assert read.train.labels.tolist() == (2 - arrays()["y_train"]).tolist()
+    with pytest.raises(InputError, match=r"y_train\[2\] is 2, which is none of the declared classes 0, 1: declare"):
+        read_images(path, classes=("0", "1"))
+
+
+def test_what_one_record_decides_is_declared(tmp_path):
+    """With declared classes, the only record of a class may be any other without a change to the list of classes."""
+    labels = np.array([0, 1, 0, 1, 0, 1, 0, 1, 2])
+    tested = {"y_test": np.zeros(TEST, int)}
+    with_it, without = (
+        read_images(npz(tmp_path / "a.npz", y_train=given, **tested), classes=("0", "1", "2"))
+        for given in (labels, np.where(labels == 2, 0, labels))
+    )
+    assert with_it.classes == without.classes == ("0", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"pixel_range": (1, 0)}, "must be two finite numbers, black and white, .* Got 1 and 0"),
+        ({"pixel_range": (0, np.inf)}, "must be two finite numbers"),
+        ({"pixel_range": (np.nan, 1)}, "must be two finite numbers"),
+        ({"classes": ("a",)}, "What is declared holds the one class a"),
+        ({"classes": ()}, "What is declared holds no class"),
+        ({"classes": ("a", "b", "a")}, "hold 'a' twice"),
+    ],
+)
+def test_what_cannot_be_declared(tmp_path, declared, message):
+    """An empty or infinite range, and fewer than two different classes, are refused with what was given."""
+    with pytest.raises(InputError, match=message):
+        read_images(npz(tmp_path / "a.npz"), **declared)
+
+
+def test_a_range_beyond_the_type(tmp_path):
+    """A range that the type of the pixels cannot hold is refused."""
+    path = npz(tmp_path / "a.npz", **_floats(kind=np.float32))
+    with pytest.raises(InputError, match="float32, which cannot hold the declared range"):
+        read_images(path, pixel_range=(0, 1e300))
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64, np.uint64])
@@ -89,8 +168,14 @@ def test_fewer_classes_may_be_tested_than_trained(tmp_path):
         ({**_floats(), **_with("x_test", (1, 2, 3), np.nan, _floats())}, r"x_test\[1, 2, 3\] is nan.*replace it"),
         ({**_floats(), **_with("x_train", (8, 5, 4), -np.inf, _floats())}, r"x_train\[8, 5, 4\] is -inf"),
         ({**_floats(), **_with("x_train", (0, 0, 1), 1.001, _floats())}, r"x_train\[0, 0, 1\] is 1.001.*\[0, 1\]"),
-        ({**_floats(-1.0), **_with("x_test", (0, 0, 0), -1.5, _floats())}, r"x_test\[0, 0, 0\] is -1.5.*\[-1, 1\] as"),
-        ({name: arrays()[name].astype(np.float32) for name in BOTH}, "divide by the greatest possible value"),
+        (
+            {**_floats(-1.0), **_with("x_test", (0, 0, 0), -1.5, _floats())},
+            r"x_train\[.*\] is -.*pixels must lie in \[0, 1\], as no other",
+        ),
+        (
+            {name: arrays()[name].astype(np.float32) for name in BOTH},
+            "declare the range of all pixels when training, for example",
+        ),
         ({name: arrays()[name].astype(np.int64) for name in BOTH}, "x_train is of type int64: save pixels as uint8"),
         ({name: arrays()[name] % 2 for name in BOTH}, "0 and 1 only, where 255 is white"),
         ({"x_test": _floats()["x_test"]}, "x_train is of type uint8 and x_test of float64"),

@@ -10,13 +10,15 @@ from scipy import stats
 from torch import nn
 
 from deniable.randomness import key_from_seed
-from deniable.robust.images.dataset import Images
+from deniable.robust.fit import fit
+from deniable.robust.images.dataset import EMPTY, Images
 from deniable.robust.networks import Network
-from deniable.robust.training import private
+from deniable.robust.systems import SYSTEMS
+from deniable.robust.training import accounting, private
 from deniable.robust.training.accounting import Schedule
 from deniable.robust.training.gradients import clipped_sum
 from deniable.robust.training.private import PrivateRun, Recipe
-from tests.robust.toy import images
+from tests.robust.toy import data, images
 
 KEY = key_from_seed(7)
 RECIPE = Recipe(Schedule(0.25, 40), multiplier=2.0, clip=0.1, learning_rate=1.0)
@@ -126,6 +128,56 @@ def test_the_step_is_divided_by_a_public_number():
     sums, _ = clipped_sum(fresh, fresh, records.pixels[drawn[0]][:, None], records.labels[drawn[0]], 0.1)
     whole = torch.cat([sums[name].flatten() for name, _ in fresh.named_parameters()])
     torch.testing.assert_close(found, -whole / 0.1 / 10, atol=1e-6, rtol=1e-4)
+
+
+PRIVATE = [name for name, system in SYSTEMS.items() if "noise_multiplier" in system.uses]
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("row", [0, 7, 59])
+def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
+    """Making one record empty moves the clipped sum by at most C, and nothing else of the release changes.
+
+    These are the neighbours that the guarantee names: coins, noise, divisor, budget and facts are the same, so that the
+    noise on a sum of this sensitivity is all that the proof needs.
+    """
+    options = SYSTEMS[name].options(
+        epsilon=90.0, delta=1e-5, noise_multiplier=2.0, steps=1, batch_size=60, width=0.25, clip=0.5, average=0.0
+    )
+    whole, other = data(), data()
+    other.train.labels[row] = EMPTY
+    sums = []
+
+    def watched(*given):
+        found = clipped_sum(*given)
+        sums.append(found[0])
+        return found
+
+    monkeypatch.setattr(private, "clipped_sum", watched)
+    one, two = (fit(name, given, options, seed=3) for given in (whole, other))
+    assert len(sums) == 2
+    moved = torch.cat([(sums[0][part] - sums[1][part]).flatten() for part in sums[0]]).norm()
+    assert 0.1 < moved <= 0.5
+    assert (one.guarantee, one.verdict, one.facts, one.architecture) == (
+        two.guarantee,
+        two.verdict,
+        two.facts,
+        two.architecture,
+    )
+    assert accounting.NEIGHBOURS in one.guarantee.source
+    step = options.learning_rate / (options.clip * one.facts["sampling rate"] * one.facts["records"])
+    if not name.startswith("securesgd"):  # which scales the first layer after the step, by what the step released
+        for part, held in one.network.named_parameters():
+            released = (held - dict(two.network.named_parameters())[part]) / step
+            torch.testing.assert_close(released, sums[1][part] - sums[0][part], atol=2e-4, rtol=1e-3)
+
+
+def test_a_removed_record_is_no_neighbour():
+    """Removing a record changes sampling rate and divisor, which stand on the card: nothing is claimed of that."""
+    options = SYSTEMS["dp-sgd"].options(epsilon=90.0, delta=1e-5, noise_multiplier=2.0, steps=1, batch_size=6)
+    models = [fit("dp-sgd", data(count), options, seed=3) for count in (60, 59)]
+    assert models[0].facts["sampling rate"] != models[1].facts["sampling rate"]
+    assert all("add" not in model.guarantee.source for model in models)
 
 
 @pytest.mark.parametrize("scale", [1, 1e4])

@@ -4,7 +4,7 @@ Radii are in the unit of pixels in [0, 1], but for DPAL's, which is in the paper
 """
 
 from deniable.robust.certificates.accuracy import certified_accuracy, conventional_accuracy
-from deniable.robust.certificates.certificate import Certificate, Certified, Decides, Norm, Standing, converted
+from deniable.robust.certificates.certificate import Certificate, Certified, Decides, Norm, converted
 from deniable.robust.certificates.dpal import DPALCertificate
 from deniable.robust.certificates.gaussian import GaussianSmoothing
 from deniable.robust.certificates.laplace import LaplaceSmoothing
@@ -27,7 +27,6 @@ __all__ = [
     "Norm",
     "PixelDP",
     "Refutation",
-    "Standing",
     "Tally",
     "certificate_from",
     "certificate_to",

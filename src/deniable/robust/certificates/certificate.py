@@ -6,10 +6,10 @@ from typing import Literal, Protocol
 
 from deniable.errors import bad_parameter
 from deniable.robust.certificates.tally import Tally
+from deniable.status import Status
 
 Norm = Literal["l1", "l2", "linf"]
 Decides = Literal["votes", "softmax"]
-Standing = Literal["proved", "unproven", "refuted"]
 _INVERSE = {"l1": 1.0, "l2": 0.5, "linf": 0.0}
 """1 / p of an l_p norm."""
 
@@ -35,7 +35,7 @@ class Certificate(Protocol):
 
     Attributes:
         norm: of the radius.
-        standing: ``proved`` by the source, ``unproven`` by it, or ``refuted`` by a counterexample.
+        standing: how far it is known to be true.
         source: the theorem.
         decides: which class is certified: that with most ``votes``, or with the largest mean ``softmax`` score.
     """
@@ -49,7 +49,7 @@ class Certificate(Protocol):
         ...
 
     @property
-    def standing(self) -> Standing:  # noqa: D102 - see the class
+    def standing(self) -> Status:  # noqa: D102 - see the class
         ...
 
     @property

@@ -29,9 +29,10 @@ import math
 import numpy as np
 
 from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm, Standing
+from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm
 from deniable.robust.certificates.intervals import chosen, hoeffding
 from deniable.robust.certificates.tally import Tally
+from deniable.status import Status
 
 PIXELS_PER_UNIT = 0.5
 """The paper's pixels lie in [-1, 1]: a size there is half as large on pixels in [0, 1]."""
@@ -71,7 +72,7 @@ class DPALCertificate:
     theta1: float
     psi: float = 1.0
     norm: Norm = dataclasses.field(default="linf", init=False)
-    standing: Standing = dataclasses.field(default="refuted", init=False)
+    standing: Status = dataclasses.field(default="refuted", init=False)
     source: str = dataclasses.field(default="claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15", init=False)
     decides: Decides = dataclasses.field(default="softmax", init=False)
 

@@ -7,9 +7,10 @@ from typing import Literal
 from scipy.special import ndtri
 
 from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm, Standing
+from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm
 from deniable.robust.certificates.intervals import both, chosen, complement
 from deniable.robust.certificates.tally import Tally
+from deniable.status import IDEAL, Status
 
 RunnerUp = Literal["complement", "estimated"]
 BOUNDS = {"complement": complement, "estimated": both}
@@ -39,7 +40,7 @@ class GaussianSmoothing:
         runner_up: ``complement``: p_B = 1 - p_A, one bound at alpha; ``estimated``: p_A and p_B are bounded at
             alpha / 2 each, p_B by a union over the other K - 1 classes.
         norm: l2.
-        standing: proved.
+        standing: proved for ideal arithmetic: noise and scores are floating-point numbers.
         source: the theorem.
         decides: votes.
 
@@ -50,7 +51,7 @@ class GaussianSmoothing:
     sigma: float
     runner_up: RunnerUp = "complement"
     norm: Norm = dataclasses.field(default="l2", init=False)
-    standing: Standing = dataclasses.field(default="proved", init=False)
+    standing: Status = dataclasses.field(default=IDEAL, init=False)
     source: str = dataclasses.field(default="Cohen et al. 2019, Theorem 1", init=False)
     decides: Decides = dataclasses.field(default="votes", init=False)
 

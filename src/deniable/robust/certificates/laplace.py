@@ -4,10 +4,11 @@ import dataclasses
 import math
 
 from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm, Standing
+from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm
 from deniable.robust.certificates.gaussian import BOUNDS, RunnerUp
 from deniable.robust.certificates.intervals import chosen
 from deniable.robust.certificates.tally import Tally
+from deniable.status import IDEAL, Status
 
 
 def laplace_radius(p_a: float, p_b: float, scale: float) -> float:
@@ -34,7 +35,7 @@ class LaplaceSmoothing:
             one of `deniable.robust.certificates.linear_noise.laplace_scale`.
         runner_up: as of `GaussianSmoothing`.
         norm: l1.
-        standing: proved.
+        standing: proved for ideal arithmetic: noise and scores are floating-point numbers.
         source: the theorems.
 
     Raises:
@@ -44,7 +45,7 @@ class LaplaceSmoothing:
     scale: float
     runner_up: RunnerUp = "complement"
     norm: Norm = dataclasses.field(default="l1", init=False)
-    standing: Standing = dataclasses.field(default="proved", init=False)
+    standing: Status = dataclasses.field(default=IDEAL, init=False)
     source: str = dataclasses.field(default="Teng et al. 2019; Yang et al. 2020", init=False)
     decides: Decides = dataclasses.field(default="votes", init=False)
 

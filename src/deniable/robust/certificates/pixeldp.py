@@ -18,12 +18,13 @@ import numpy as np
 from scipy import optimize
 
 from deniable.errors import InputError, bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm, Standing
+from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm
 from deniable.robust.certificates.intervals import chosen, hoeffding, lower, upper
 from deniable.robust.certificates.linear_noise import FirstLayer, Shape, gaussian_scale
 from deniable.robust.certificates.tally import Tally
 from deniable.robust.networks import Network
 from deniable.robust.noise import Noise
+from deniable.status import IDEAL, Status
 from deniable.vectors.analytic import log_delta, noise_ratio
 
 Mechanism = Literal["gaussian", "analytic", "heterogeneous"]
@@ -147,9 +148,9 @@ class PixelDP:
         return cls(math.sqrt(mean), sensitivity, mechanism, least_share=1.0 if share > 1 - _EQUAL else share)
 
     @property
-    def standing(self) -> Standing:
-        """Proved for even noise; refuted for uneven noise, see `true_delta`."""
-        return "refuted" if self.least_share < 1 else "proved"
+    def standing(self) -> Status:
+        """Proved for even noise and ideal arithmetic; refuted for uneven noise, see `true_delta`."""
+        return "refuted" if self.least_share < 1 else IDEAL
 
     @property
     def decides(self) -> Decides:

@@ -2,7 +2,7 @@
 
 import io
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,19 @@ import numpy.typing as npt
 from deniable.errors import InputError
 from deniable.robust.images.damage import decoding
 from deniable.robust.images.dataset import Dataset, Part, assemble
+from deniable.robust.images.declared import Declared, Range, check_classes
 from deniable.robust.images.members import PARTS, Member
+from deniable.robust.images.pixels import scale, told_range
 
 Picture = npt.NDArray[np.uint8]
 _MODES = {"L": 1, "RGB": 3}
 
 
-def read_members(members: Iterable[Member], name: str) -> Dataset:
+def read_members(members: Iterable[Member], name: str, declared: Declared) -> Dataset:
     """Return the images of train/<class>/ and test/<class>/, in the order of class and file name.
 
-    The classes are the folders' names, sorted. Images are decoded as they come, so that the memory needed is
-    that of the pixels.
+    The classes are the declared ones, or the folders' names, sorted. Images are decoded as they come, so that the
+    memory needed is that of the pixels.
 
     Raises:
         InputError: an image is damaged, or of another size or mode than the first; a part or class is missing.
@@ -42,18 +44,33 @@ def read_members(members: Iterable[Member], name: str) -> Dataset:
         for one, other in itertools.pairwise(found[part]):
             if one[:2] == other[:2]:
                 raise InputError(f"it holds two files {part}/{one[0]}/{one[1]}: remove one.")
-    classes = tuple(sorted({label for label, _, _ in found["train"]}))
-    unknown = sorted({label for label, _, _ in found["test"]}.difference(classes))
-    if unknown:
-        raise InputError(f"test/ holds the class {unknown[0]!r}, which train/ does not: test on classes of train/.")
-    train, test = (_part(part, found.pop(part), classes) for part in PARTS)
-    return assemble(name, train, test, f"images of the mode {first and first[1]}, divided by 255", classes)
+    classes = _classes(found, declared.classes)
+    train, test = (_part(part, found.pop(part), classes, declared.pixel_range) for part in PARTS)
+    read = told_range("uint8", declared.pixel_range)
+    return assemble(name, train, test, f"images of the mode {first and first[1]}, {read}", declared, classes)
 
 
-def _part(part: str, found: list[tuple[str, str, Picture]], classes: tuple[str, ...]) -> Part:
+def _classes(found: Mapping[str, list[tuple[str, str, Picture]]], declared: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the names of the classes."""
+    trained, tested = ({label for label, _, _ in found[part]} for part in PARTS)
+    if declared is not None:
+        for part, labels in zip(PARTS, (trained, tested), strict=True):
+            for label in sorted(labels.difference(declared)):
+                raise InputError(f"{part}/ holds the class {label!r}, which is not declared: declare it, or remove it.")
+        return declared
+    classes = tuple(sorted(trained))
+    check_classes("train/", classes)
+    for label in sorted(tested.difference(classes)):
+        raise InputError(f"test/ holds the class {label!r}, which train/ does not: test on classes of train/.")
+    return classes
+
+
+def _part(
+    part: str, found: list[tuple[str, str, Picture]], classes: tuple[str, ...], pixel_range: Range | None
+) -> Part:
     numbers = {label: number for number, label in enumerate(classes)}
     labels = np.array([numbers[label] for label, _, _ in found], dtype=np.int64)
-    pictures = np.stack([picture for _, _, picture in found])
+    pictures = np.stack([scale(f"{part}/{label}/{file}", x, pixel_range) for label, file, x in found])
     return Part(f"{part}/", f"{part}/", np.ascontiguousarray(np.moveaxis(pictures, 3, 1)), labels)
 
 

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from deniable.errors import InputError
 from deniable.robust.images.damage import decoding
 from deniable.robust.images.dataset import Dataset, Part, assemble
+from deniable.robust.images.declared import Declared
+from deniable.robust.images.pixels import scale, told_range
 
 Bytes = npt.NDArray[np.uint8]
 _PARTS = ("train", "t10k")
@@ -24,19 +26,21 @@ def is_idx(prefix: str) -> bool:
     return _find(prefix, "train", "images", 3) is not None
 
 
-def read_idx(prefix: str, name: str) -> Dataset:
+def read_idx(prefix: str, name: str, declared: Declared) -> Dataset:
     """Return the images of train-images-idx3-ubyte and the three files beside it.
 
     Raises:
-        InputError: a file is missing, damaged, of another type, or shorter or longer than its header says.
+        InputError: a file is missing, damaged, of another type, shorter or longer than its header says, or holds what
+            is not as declared.
     """
-    train, test = (_part(prefix, part) for part in _PARTS)
-    return assemble(name, train, test, "the IDX files are uint8, divided by 255")
+    train, test = (_part(prefix, part, declared) for part in _PARTS)
+    return assemble(name, train, test, f"the IDX files are {told_range('uint8', declared.pixel_range)}", declared)
 
 
-def _part(prefix: str, part: str) -> Part:
+def _part(prefix: str, part: str, declared: Declared) -> Part:
     images, labels = (_file(prefix, part, *kind) for kind in (("images", 3), ("labels", 1)))
-    return Part(images.name, labels.name, _array(images, 3)[:, None], _array(labels, 1))
+    pixels = scale(images.name, _array(images, 3), declared.pixel_range)
+    return Part(images.name, labels.name, pixels[:, None], _array(labels, 1))
 
 
 def _find(prefix: str, part: str, what: str, axes: int) -> Path | None:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
+from deniable.robust.images.declared import check_classes
 
 Labels = npt.NDArray[np.int64]
 Array = npt.NDArray[Any]
@@ -14,29 +15,48 @@ _SHOWN = 8
 """Labels that a message lists."""
 
 
-def classes_of(train: Named, test: Named) -> tuple[Labels, Labels, tuple[str, ...]]:
+def number_labels(
+    train: Named, test: Named, declared: tuple[str, ...] | None
+) -> tuple[Labels, Labels, tuple[str, ...]]:
     """Return both parts' labels as 0 to K - 1, and the name of each class: its label in the file.
-
-    Labels with gaps, such as 1 to 10, are numbered in their order.
 
     Args:
         train: name and labels (n,) or (n, 1), which must be integers of at least 0.
         test: the same of the other part.
+        declared: names of the classes in their order, which need not all occur; None for the labels of ``train``,
+            numbered in their order, with gaps or without.
 
     Raises:
-        InputError: labels of another form, one class only, or classes to test on that are not trained on.
+        InputError: labels of another form, one class only, a label that is not declared, or classes to test on that are
+            not trained on.
     """
     y_train, y_test = _integers(*train), _integers(*test)
+    if declared is not None:
+        return _numbered(train[0], y_train, declared), _numbered(test[0], y_test, declared), declared
     known = np.unique(y_train)
-    if len(known) == 1:
-        raise InputError(f"{train[0]} holds the one class {known[0]}: a classifier needs two or more.")
+    names = tuple(str(label) for label in known)
+    check_classes(train[0], names)
     unknown = np.setdiff1d(y_test, known)
     if len(unknown):
         raise InputError(
             f"{test[0]} holds the class {unknown[0]}, which {train[0]} does not: "
-            f"it has {_listed(known)}. Test on classes that are trained on."
+            f"it has {_listed(names)}. Test on classes that are trained on."
         )
-    return np.searchsorted(known, y_train), np.searchsorted(known, y_test), tuple(str(label) for label in known)
+    return np.searchsorted(known, y_train), np.searchsorted(known, y_test), names
+
+
+def _numbered(name: str, y: Labels, declared: tuple[str, ...]) -> Labels:
+    """Return the places of labels among the declared classes."""
+    numbers = {label: number for number, label in enumerate(declared)}
+    different, inverse = np.unique(y, return_inverse=True)
+    codes = np.array([numbers.get(str(label), -1) for label in different], dtype=np.int64)[inverse]
+    wrong = np.flatnonzero(codes < 0)
+    if len(wrong):
+        raise InputError(
+            f"{name}[{wrong[0]}] is {y[wrong[0]]}, which is none of the declared classes {_listed(declared)}: "
+            "declare it too, or leave the image out."
+        )
+    return codes
 
 
 def _integers(name: str, y: Array) -> Labels:
@@ -53,6 +73,6 @@ def _integers(name: str, y: Array) -> Labels:
     return y.astype(np.int64)
 
 
-def _listed(known: Labels) -> str:
-    shown = ", ".join(map(str, known[:_SHOWN]))
+def _listed(known: tuple[str, ...]) -> str:
+    shown = ", ".join(known[:_SHOWN])
     return shown if len(known) <= _SHOWN else f"{shown} and {len(known) - _SHOWN} more"

@@ -7,15 +7,16 @@ import numpy as np
 from deniable.errors import InputError
 from deniable.robust.images.damage import decoding
 from deniable.robust.images.dataset import Dataset, Part, assemble
-from deniable.robust.images.pixels import channels_first, scaled
+from deniable.robust.images.declared import Declared
+from deniable.robust.images.pixels import channels_first, scale_pixels
 
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
-def read_npz(path: Path) -> Dataset:
+def read_npz(path: Path, declared: Declared) -> Dataset:
     """Return the images of an archive with the arrays x_train, y_train, x_test and y_test.
 
-    Pixels are uint8, or floats in [0, 1] or [-1, 1]; see `deniable.robust.images.pixels` for their shapes and
+    Pixels are uint8 or floats in the declared range; see `deniable.robust.images.pixels` for their shapes and
     `deniable.robust.images.labels` for the labels. Nothing in the file is unpickled.
 
     Raises:
@@ -36,10 +37,12 @@ def read_npz(path: Path) -> Dataset:
                 arrays[name] = archive[name]
                 if not isinstance(arrays[name], np.ndarray):  # numpy gives the bytes of what is no .npy
                     raise InputError(f"{name} is no array of numpy: save {wanted} by np.savez.")
-    x_train, x_test, note = scaled(("x_train", arrays["x_train"]), ("x_test", arrays["x_test"]))
+    halves = ("x_train", arrays["x_train"]), ("x_test", arrays["x_test"])
+    x_train, x_test, note = scale_pixels(*halves, declared.pixel_range)
     return assemble(
         path.name,
         Part("x_train", "y_train", channels_first("x_train", x_train), arrays["y_train"]),
         Part("x_test", "y_test", channels_first("x_test", x_test), arrays["y_test"]),
         note,
+        declared,
     )

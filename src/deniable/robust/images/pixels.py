@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
+from deniable.robust.images.declared import Range
 
 Array = npt.NDArray[Any]
 Named = tuple[str, Array]
@@ -33,30 +34,59 @@ def channels_first(name: str, x: Array) -> Array:
     return x if first else np.moveaxis(x, 3, 1)
 
 
-def scaled(train: Named, test: Named) -> tuple[Array, Array, str]:
-    """Return both arrays as uint8, or as float32 in [0, 1], and how they were read.
-
-    Floats lie in [0, 1], or in [-1, 1] where either array holds a negative value: x is then read as (x + 1) / 2.
-    Nothing is clamped.
+def scale_pixels(train: Named, test: Named, pixel_range: Range | None) -> tuple[Array, Array, str]:
+    """Return both arrays as `scale` does, and how they were read.
 
     Raises:
-        InputError: another type, two types, a value outside the range, or uint8 of 0 and 1 only.
+        InputError: another type than uint8 or floats, two types, a pixel outside the range, or uint8 of 0 and 1 only
+            without a declared range.
     """
     names = f"{train[0]} and {test[0]}"
     kinds = [_kind(*named) for named in (train, test)]
     if kinds[0] != kinds[1]:
         raise InputError(f"{train[0]} is of type {train[1].dtype} and {test[0]} of {test[1].dtype}: save both alike.")
-    if kinds[0] == "uint8":
-        if max(x.max(initial=0) for _, x in (train, test)) == 1:
-            raise InputError(f"{names} are uint8 of 0 and 1 only, where 255 is white: multiply them by 255.")
-        return train[1], test[1], f"{names} are uint8, divided by 255"
-    low = -1.0 if any((x < 0).any() for _, x in (train, test)) else 0.0
-    for name, x in (train, test):
-        _check(name, x, low)
-    floats = (train[1].astype(np.float32), test[1].astype(np.float32))
-    if low == 0:
-        return *floats, f"{names} are floats in [0, 1]"
-    return (floats[0] + 1) / 2, (floats[1] + 1) / 2, f"{names} are floats in [-1, 1], read as (x + 1) / 2"
+    if pixel_range is None and kinds[0] == "uint8" and max(x.max(initial=0) for _, x in (train, test)) == 1:
+        raise InputError(f"{names} are uint8 of 0 and 1 only, where 255 is white: declare it by --range=0,1.")
+    scaled = scale(*train, pixel_range), scale(*test, pixel_range)
+    return *scaled, f"{names} are {told_range(kinds[0], pixel_range)}"
+
+
+def scale(name: str, x: Array, pixel_range: Range | None) -> Array:
+    """Return pixels as they are for uint8 without a declared range, else as float32 (x - low) / (high - low).
+
+    The range is never inferred from the pixels: one private pixel would then change all other images. Nothing is
+    clamped.
+
+    Args:
+        name: of the array, for messages.
+        x: uint8 or floats of any shape.
+        pixel_range: as declared; None for [0, 1] of floats.
+
+    Raises:
+        InputError: a pixel outside the range, or a range that the type of the pixels does not hold.
+    """
+    if pixel_range is None and x.dtype == np.uint8:
+        return x
+    low, high = pixel_range or (0.0, 1.0)
+    if x.dtype.kind == "f":  # the range as the type holds it, as the largest pixel is
+        low, high = x.dtype.type(low), x.dtype.type(high)
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise InputError(f"{name} is of type {x.dtype}, which cannot hold the declared range: declare another.")
+    _check(name, x, low, high, declared=pixel_range is not None)
+    if (low, high) == (0, 1):
+        return x.astype(np.float32)
+    wide = x.astype(np.result_type(x.dtype, np.float32))
+    low, high = wide.dtype.type(low), wide.dtype.type(high)
+    wide -= low
+    wide /= high - low
+    return wide.astype(np.float32)
+
+
+def told_range(kind: str, pixel_range: Range | None) -> str:
+    """Return in words how numbers became pixels."""
+    if pixel_range is not None:
+        return f"{kind} in [{pixel_range[0]:g}, {pixel_range[1]:g}], as declared"
+    return "uint8, divided by 255" if kind == "uint8" else f"{kind} in [0, 1]"
 
 
 def _kind(name: str, x: Array) -> str:
@@ -64,15 +94,20 @@ def _kind(name: str, x: Array) -> str:
         return "uint8"
     if x.dtype.kind != "f":
         raise InputError(f"{name} is of type {x.dtype}: save pixels as uint8 (0 to 255) or as floats in [0, 1].")
-    return "float"
+    return "floats"
 
 
-def _check(name: str, x: Array, low: float) -> None:
-    """Raise `InputError` that names the first value outside [low, 1]."""
-    wrong = ~((x >= low) & (x <= 1))
+def _check(name: str, x: Array, low: float, high: float, *, declared: bool) -> None:
+    """Raise `InputError` that names the first value outside [low, high]."""
+    wrong = ~((x >= low) & (x <= high))
     if wrong.any():
         at = np.unravel_index(int(wrong.argmax()), x.shape)
         where, value = ", ".join(map(str, at)), x[at]
-        mend = "replace it" if not np.isfinite(value) else "divide by the greatest possible value, or save uint8"
-        reason = " as another value is negative" if low < 0 else ""
-        raise InputError(f"{name}[{where}] is {value}: floats must lie in [{low:g}, 1]{reason}. To mend it, {mend}.")
+        reason = "as declared by --range" if declared else "as no other range is declared"
+        if np.isfinite(value):
+            mend = "declare the range of all pixels when training, for example --range=-1,1"
+        else:
+            mend = "replace it"
+        raise InputError(
+            f"{name}[{where}] is {value}: pixels must lie in [{low:g}, {high:g}], {reason}. To mend it, {mend}."
+        )

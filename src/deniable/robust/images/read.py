@@ -2,10 +2,12 @@
 
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from deniable.errors import InputError
 from deniable.robust.images.dataset import Dataset
+from deniable.robust.images.declared import Declared, Range
 from deniable.robust.images.folder import read_members
 from deniable.robust.images.idx import is_idx, read_idx
 from deniable.robust.images.members import PARTS, in_folder, in_tar, in_zip
@@ -18,20 +20,27 @@ _KINDS = (
 )
 
 
-def read_images(path: str | os.PathLike[str]) -> Dataset:
+def read_images(
+    path: str | os.PathLike[str], *, pixel_range: Range | None = None, classes: Sequence[str] | None = None
+) -> Dataset:
     """Return the data set of a .npz, of a folder or archive of image files, or of four IDX files.
 
     Args:
         path: a file or folder, or what the names of four IDX files start with.
+        pixel_range: values of black and white, never inferred from pixels; None for (0, 255) of uint8 and (0, 1) of
+            floats.
+        classes: names of the classes, which need not all occur; None for those of the training images. A model's
+            outputs are its classes, so that those found in private images are not protected.
 
     Raises:
         InputError: the file cannot be read or holds no fit images and labels; the text starts with its path and
             names the array or file within, the value, and the mend.
     """
+    declared = Declared(pixel_range, None if classes is None else tuple(classes))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of decoders, about bytes that they read nevertheless or then refuse
-            return _read(Path(path), os.fspath(path))
+            return _read(Path(path), os.fspath(path), declared)
     except InputError as error:
         raise InputError(f"{os.fspath(path)!r}: {error}") from None
     except MemoryError:
@@ -41,25 +50,25 @@ def read_images(path: str | os.PathLike[str]) -> Dataset:
         raise InputError(f"{os.fspath(path)!r}: {what or 'it'} cannot be read: {reason or error}.") from None
 
 
-def _read(path: Path, given: str) -> Dataset:
+def _read(path: Path, given: str, declared: Declared) -> Dataset:
     if path.is_dir():
         prefix = os.path.join(given, "")  # noqa: PTH118 - a Path drops the slash that makes it a prefix
         if is_idx(prefix):
-            return read_idx(prefix, path.resolve().name)
+            return read_idx(prefix, path.resolve().name, declared)
         if any((path / part).is_dir() for part in PARTS):
-            return read_members(in_folder(path), path.resolve().name)
+            return read_members(in_folder(path), path.resolve().name, declared)
         raise InputError(f"the folder holds no data set that is known. Give {_KINDS}.")
     if not path.exists():
         if is_idx(given):
-            return read_idx(given, path.name)
+            return read_idx(given, path.name, declared)
         raise InputError("there is no such file or folder: check the path.")
     name = path.name.lower()
     if not path.is_file():
         raise InputError(f"it is neither a file nor a folder. Give {_KINDS}.")
     if name.endswith(".npz"):
-        return read_npz(path)
+        return read_npz(path, declared)
     if name.endswith(".zip"):
-        return read_members(in_zip(path), path.name)
+        return read_members(in_zip(path), path.name, declared)
     if name.endswith(_TARS):
-        return read_members(in_tar(path), path.name)
+        return read_members(in_tar(path), path.name, declared)
     raise InputError(f"its ending is of no kind that is known. Give {_KINDS}.")

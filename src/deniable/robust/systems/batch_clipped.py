@@ -105,15 +105,15 @@ def _largest_gradient(task: Task, network: nn.Module) -> float:
 def _verdict(options: Options, rate: float, multiplier: float, gradient: float) -> Verdict:
     """Return what one step gives away of that record, when the mean is too short to be clipped.
 
-    With the record the noisy mean moves by its gradient over B, and the noise has the deviation C sigma / B: a
-    Gaussian against its mixture with a shift of G / (C sigma), G the norm of the gradient.
+    With the record in place of an empty one the noisy mean moves by its gradient over B, and the noise has the
+    deviation C sigma / B: a Gaussian against its mixture with a shift of G / (C sigma), G the norm of the gradient.
     """
     epsilon, delta = options.epsilon or 0.0, options.delta or 0.0
     shift = gradient / (multiplier * options.clip)
     least = _one_step(rate, shift, delta)
     witness = Witness(
         input="a data set with the record of the largest gradient",
-        other="the same without it",
+        other="the same with that record made empty",
         output="first step's noisy mean",
         distance=1.0,
         loss=least,

@@ -20,7 +20,8 @@ def _prepare(task: Task) -> Prepared:
     options = task.options
 
     def views(images: Tensor, labels: Tensor, source: torch.Generator) -> Tensor:
-        attacked = pgd(network, images, labels, options.attack_size, generator=source, steps=options.attack_steps)
+        shown = labels.clamp(min=0)  # an empty record's views do not matter
+        attacked = pgd(network, images, shown, options.attack_size, generator=source, steps=options.attack_steps)
         found = shifted(images, options.views, source)  # (b, v, c, h, w)
         return torch.cat([found[:, :-1], attacked[:, None]], dim=1)
 

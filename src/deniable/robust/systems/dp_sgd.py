@@ -17,6 +17,7 @@ from deniable.robust.training.accounting import (
     steps_within,
 )
 from deniable.robust.training.private import NoisyForward, PrivateRun, Recipe, Views
+from deniable.status import IDEAL
 from deniable.verdict import Verdict
 
 USES = frozenset(
@@ -90,14 +91,14 @@ def private(
             network=network.eval(),
             noises=noises(),
             guarantee=claim,
-            verdict=_proved(claim.epsilon, delta),
+            verdict=_by_theorem(claim.epsilon, delta),
             certificate=certificate(),
             facts={
                 "sampling rate": rate,
                 "steps": schedule.steps,
                 "noise multiplier": multiplier,
                 "clipping norm": options.clip,
-                "epsilon, add or remove one record": claim.epsilon,
+                "epsilon, one record made empty": claim.epsilon,
                 "epsilon, replace one record": epsilon_spent(schedule, multiplier, delta, "replace one"),
                 "delta": delta,
             },
@@ -111,9 +112,9 @@ def private(
     )
 
 
-def _proved(epsilon: float, delta: float) -> Verdict:
+def _by_theorem(epsilon: float, delta: float) -> Verdict:
     return Verdict(
-        status="proved",
+        status=IDEAL,
         claim=epsilon,
         epsilon=epsilon,
         lower_bound=0.0,
@@ -121,7 +122,7 @@ def _proved(epsilon: float, delta: float) -> Verdict:
         samples=0,
         witness=None,
         method="by theorem: Poisson sampling, gradients clipped example by example, Gaussian noise on their sum; "
-        "losses composed by dp-accounting, rounded up",
+        "losses composed by dp-accounting, rounded up; true of real numbers, and drawn and added in floating point",
         seconds=0.0,
         delta=delta,
     )

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from typing import NoReturn
 
 import torch
 from torch import Tensor
@@ -92,8 +93,12 @@ class Task:
     images: Images
     classes: int
     options: Options
-    key: bytes
+    key: bytes = dataclasses.field(repr=False)
     device: torch.device
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: the key would go along."""
+        raise InputError("A task of training holds its secret key and cannot be pickled: make it where it is used.")
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -1,6 +1,7 @@
 """Texts as the numbers of their words: what classifiers, attacks and certificates work on."""
 
 import dataclasses
+import hashlib
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -76,6 +77,15 @@ class Documents:
     def __len__(self) -> int:
         """Return the number of documents."""
         return len(self.texts)
+
+    @property
+    def fingerprint(self) -> str:
+        """BLAKE2b of the numbers of words, of labels and of names of classes, 32 hexadecimal digits."""
+        digest = hashlib.blake2b(repr((self.classes, len(self), self.premises is None)).encode(), digest_size=16)
+        parts = [self.texts] if self.premises is None else [self.texts, self.premises]
+        for array in [self.labels, *(part for held in parts for part in (held.offsets, held.words))]:
+            digest.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
 
     def take(self, rows: Rows) -> "Documents":
         """Return the documents of some rows, in their order."""

@@ -78,7 +78,8 @@ def fit_text(
         options: see `Options`.
         source: of word boxes or stand-ins, see `deniable.robust.text.training.prepared`.
         seed: public; None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
+            bound to what the run is a function of, whatever its parameters.
         device: None for a GPU where there is one.
         progress: told steps done, steps in all and the loss after every step.
 
@@ -92,9 +93,19 @@ def fit_text(
             f"{space.metric}: use 'euclidean'."
         )
     key = fresh_key() if seed is None else key_from_seed(seed)
-    if checkpoint is not None:
-        key = checkpoint.key(key)
     options = options.resolved(len(documents))
+    if checkpoint is not None:
+        checkpoint = checkpoint.bind(
+            {
+                "model": name,
+                "data": documents.fingerprint,
+                "space": space.fingerprint,
+                "drawn from": None if source is None else described(source),
+                "seed": seed,
+                **dataclasses.asdict(options),
+            }
+        )
+        key = checkpoint.key(key)
     pairs = documents.premises is not None
     network = seeded(0, lambda: build(name, space, len(documents.classes), pairs=pairs)).to(device or best_device())
     run = prepared(network, documents, options, source, key)

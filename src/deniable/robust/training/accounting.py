@@ -9,8 +9,15 @@ from scipy import optimize
 
 from deniable.errors import InputError, bad_parameter, positive
 from deniable.guarantees import ApproxDP
+from deniable.status import IDEAL
 
-Adjacency = Literal["add or remove one", "replace one"]
+Adjacency = Literal["make one empty", "replace one"]
+NEIGHBOURS = "one record made empty: the number of records and the sampling rate are public"
+"""Which data sets the guarantee of DP-SGD compares, the zero-out relation of Ponomareva et al. 2023.
+
+An empty record keeps its place and has the gradient 0. Rate and divisor follow from the number of records, which stands
+on the card: a record that is added or removed would change both.
+"""
 _LEAST_MULTIPLIER = 0.3
 _MOST_MULTIPLIER = 1e4
 _LEAST_EPSILON, _MOST_EPSILON = 1e-6, 100.0
@@ -39,7 +46,7 @@ class Schedule:
 
 @functools.lru_cache(maxsize=256)
 def epsilon_spent(
-    schedule: Schedule, multiplier: float, delta: float, adjacency: Adjacency = "add or remove one"
+    schedule: Schedule, multiplier: float, delta: float, adjacency: Adjacency = "make one empty"
 ) -> float:
     """Return an upper bound on epsilon at this delta after all steps of a schedule.
 
@@ -51,13 +58,14 @@ def epsilon_spent(
         schedule: sampling rate and steps.
         multiplier: noise per unit of the clipping norm, > 0.
         delta: in (0, 1).
-        adjacency: of two data sets. Replacing one record is removing one and adding another, and costs more.
+        adjacency: of two data sets with as many records, see `NEIGHBOURS`. One term of a batch's sum is missing, as
+            where a record is removed while rate and divisor stay; or it is another one, which costs more.
     """
     import dp_accounting  # noqa: PLC0415 - a second to import
     from dp_accounting.pld import PLDAccountant  # noqa: PLC0415
 
     relations = {
-        "add or remove one": dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "make one empty": dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
         "replace one": dp_accounting.NeighboringRelation.REPLACE_ONE,
     }
     accountant = PLDAccountant(relations[adjacency])
@@ -67,7 +75,7 @@ def epsilon_spent(
 
 
 def noise_multiplier(schedule: Schedule, epsilon: float, delta: float) -> float:
-    """Return about the least noise per unit of the clipping norm that spends at most epsilon (add or remove one).
+    """Return about the least noise per unit of the clipping norm that spends at most epsilon (one record made empty).
 
     Raises:
         InputError: no noise within reach spends as little, or no noise is as small; the nearest epsilon is named.
@@ -147,12 +155,16 @@ def steps_within(rate: float, multiplier: float, epsilon: float, delta: float, m
 
 
 def guarantee(schedule: Schedule, multiplier: float, delta: float) -> ApproxDP:
-    """Return what a run with this schedule and noise guarantees its training records."""
+    """Return what a run with this schedule and noise guarantees its training records.
+
+    For ideal arithmetic: the noise and the sum that it hides are floating-point numbers.
+    """
     spent = epsilon_spent(schedule, multiplier, delta)
     return ApproxDP(
         spent,
         delta,
-        "DP-SGD (Abadi et al. 2016), add or remove one record, composed by privacy loss distributions (dp-accounting)",
+        f"DP-SGD (Abadi et al. 2016), {NEIGHBOURS}; composed by privacy loss distributions (dp-accounting)",
+        IDEAL,
     )
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from deniable.errors import InputError
+from deniable.robust.images.dataset import EMPTY
 
 _SLACK = 1e-3
 """Norms are float32: clipping to so much less than the norm that the noise is made for covers their rounding."""
@@ -34,7 +35,7 @@ def clipped_sum(
         network: of linear layers and convolutions; nothing else in it has parameters.
         forward: from images to logits through the network, with whatever noise it draws.
         views: (b, v, channels, height, width), pixels in [0, 1].
-        labels: (b,).
+        labels: (b,), of which an empty record's is `EMPTY`: it adds nothing to the sum.
         clip: C > 0.
 
     Returns:
@@ -95,7 +96,8 @@ def _pass(
     finally:
         for hook in hooks:
             hook.remove()
-    losses = functional.cross_entropy(logits, labels.repeat_interleave(copies), reduction="none") / copies
+    repeated = labels.repeat_interleave(copies)
+    losses = functional.cross_entropy(logits, repeated, reduction="none", ignore_index=EMPTY) / copies
     derivatives = torch.autograd.grad(losses.sum(), [sent[name] for name in layers])
     columns = {
         name: _columns(layer, seen[name], derivative, (batch, copies))

@@ -49,6 +49,9 @@ class Recipe:
 class PrivateRun:
     """One private training run.
 
+    The number of records is public. An empty record in the place of one changes nothing but one term of the clipped
+    sums: coins, noise and divisor are those of its place.
+
     Step number t draws its batch, its noise and its views from streams of the key that are named by t. So a step
     that is taken again after an interruption gives the same parameters, and nothing is spent twice.
 
@@ -89,7 +92,7 @@ class PrivateRun:
         drawn = np.flatnonzero(generator(self._key, "batch", str(number)).random(count) < recipe.schedule.rate)
         sums, loss = self._gradient(torch.from_numpy(drawn), number)
         noise = generator(self._key, "noise", str(number))
-        # A public constant, not the number of records that were drawn, which the noise does not cover.
+        # Of public numbers (see `NEIGHBOURS` of the accounting), not the number of records that were drawn.
         expected = recipe.schedule.rate * count
         with torch.no_grad():
             for name, held in self._network.named_parameters():

@@ -37,7 +37,7 @@ def _tight(plan: Plan, data: Data) -> tuple[str, ...]:
     converted = f", {other:.3g} for replacing one" if other is not None else ""
     first = (
         f"{plan.name}, attack of size {plan.attacked_at:g}, mean of four: ours {ours.percent} at epsilon "
-        f"{run['epsilon']:.3g}, {run['privacy']} (add or remove one record{converted})"
+        f"{run['epsilon']:.3g}, {run['privacy']} (one record made empty{converted})"
     )
     second = (
         f"DPAL at a claim of {plan.tight:g}, {claim['privacy']}: {theirs.percent} by its verified inference, "

@@ -49,7 +49,7 @@ CURVES: dict[str, Curve] = {
     "adlm": Curve("adlm", "AdLM", _ACCURACY),
 }
 REPLACE_ONE = frozenset({"dpal", "adlm"})
-"""Systems that claim their epsilon for data sets that differ in one record; the others' is add or remove one."""
+"""Systems that claim their epsilon for data sets that differ in one record; the others' is for one made empty."""
 
 
 @dataclasses.dataclass(frozen=True)

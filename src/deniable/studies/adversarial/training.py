@@ -99,11 +99,11 @@ def options(bench: Bench, system: str, budget: float | None) -> dict[str, Any]:
 def about(model: Model) -> Data:
     """Return what is claimed and proved of a model."""
     verdict, certificate = model.verdict, model.certificate
-    known = {"proved": "proved", "refuted": "refuted"}
+    unproved = {"claimed", "not refuted", "undecided"}
     return {
-        "privacy": "no privacy" if verdict is None else known.get(verdict.status, "no proof"),
+        "privacy": "no privacy" if verdict is None else "no proof" if verdict.status in unproved else verdict.status,
         "why": None if verdict is None else verdict.method,
-        "adjacency": None if verdict is None else "replace one" if model.system in REPLACE_ONE else "add or remove one",
+        "adjacency": None if verdict is None else "replace one" if model.system in REPLACE_ONE else "make one empty",
         "epsilon": None if verdict is None else verdict.claim,
         "epsilon at least": None if verdict is None else verdict.lower_bound,
         "epsilon, replace one": model.facts.get("epsilon, replace one record"),

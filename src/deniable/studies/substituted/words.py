@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 
+from deniable.status import is_proved
 from deniable.studies.study import Comparison, Data, Outcome
 from deniable.studies.substituted.plan import (
     GUMBEL,
@@ -159,7 +160,7 @@ def _theorem(plan: Plan, data: Data) -> Comparison | None:
         for facts in claims
     )
     standings = {facts["claim"] for facts in claims}
-    agrees: Outcome = "agrees" if standings == {"proved"} else "agrees in part"
+    agrees: Outcome = "agrees" if all(map(is_proved, standings)) else "agrees in part"
     return Comparison(
         f"{plan.name}, truncated Gumbel is epsilon-metric-DP for every epsilon that it is defined for (Theorem 1).",
         f"{shown}.",

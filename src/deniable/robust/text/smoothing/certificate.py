@@ -8,7 +8,6 @@ from deniable.errors import InputError
 from deniable.guarantees import MetricDP
 from deniable.measure.estimate import CONFIDENCE, Estimate
 from deniable.robust.certificates.accuracy import certified_accuracy
-from deniable.robust.certificates.certificate import Standing
 from deniable.robust.certificates.intervals import both, chosen, complement
 from deniable.robust.certificates.tally import Tally
 from deniable.robust.text.documents import Texts, Words
@@ -17,14 +16,13 @@ from deniable.robust.text.smoothing.bounds import changes_by_renyi, changes_by_r
 from deniable.robust.text.smoothing.costs import Costs, costs
 from deniable.robust.text.smoothing.sampling import votes
 from deniable.robust.text.substitutions import Substitutions
-from deniable.status import Status
+from deniable.status import Status, weakest
 from deniable.words import WordMechanism, law
 
 SELECTION, ESTIMATION = 100, 10_000
 """Draws that choose the class of a text, and others that bound the probabilities of the classes."""
 ALPHA = 0.001
 _TWO = 2
-_STANDINGS: dict[Status, Standing] = {"proved": "proved", "refuted": "refuted"}
 _LEAST = 2.0**-50
 """Chances nearer to 0 or 1 are taken for this: near 1 float64 cannot tell them from it."""
 _INWARD = 1 - 1e-12
@@ -62,8 +60,7 @@ class Certificates:
         texts: (n,) one for each.
         alpha: all that is said of one text is wrong with at most this probability.
         guarantee: what ``distance`` rests on.
-        standing: of the guarantee: ``proved`` by its source, ``unproven`` by it, or ``refuted``. Only what is proved is
-            a certificate.
+        standing: of the guarantee. Only what is proved is a certificate.
         replacements: what may replace a word within ``changes``.
         source: what ``changes`` rests on.
     """
@@ -71,7 +68,7 @@ class Certificates:
     texts: tuple[Certified, ...]
     alpha: float
     guarantee: MetricDP
-    standing: Standing
+    standing: Status
     replacements: str
     source: str
 
@@ -204,8 +201,8 @@ def exactly(
     return Certified(label, loss / epsilon * _INWARD, changes, len(text), own, rival)
 
 
-def standing(mechanism: WordMechanism, claim: MetricDP) -> Standing:
+def standing(mechanism: WordMechanism, claim: MetricDP) -> Status:
     """Return the standing of a certificate that rests on a guarantee of a mechanism."""
     # Rows or draws of a subclass's own are not what the guarantee was proved for.
     known = mechanism.own or mechanism.closed_form is not None
-    return _STANDINGS.get(claim.standing, "unproven") if known or claim.standing == "refuted" else "unproven"
+    return claim.standing if known else weakest(claim.standing, "claimed")
