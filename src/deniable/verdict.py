@@ -51,7 +51,8 @@ class Verdict:
     Attributes:
         status: how far the claim is known to be true, as computed or by a theorem.
         claim: the epsilon claimed.
-        epsilon: upper bound on the true epsilon, all rounding in it; infinite where none is known.
+        epsilon: upper bound on the true epsilon, all rounding in it; where the status is ``proved for ideal
+            arithmetic``, on that of the ideal law. Infinite where none is known.
         lower_bound: lower bound on the true epsilon, in itself a proof up to ``confidence``.
         confidence: of the lower bound; 1 where nothing is sampled.
         samples: number of draws behind it; 0 where it is computed from the law.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable import __version__
+from deniable.auditing import limit_standing
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.rewrite.methods import Method
 from deniable.rewrite.model import Rewriter
@@ -108,11 +109,10 @@ def certify(
         copied: names of the columns that were copied unchanged.
         nulls: whether the table can hold nulls, which stay.
     """
-    verdict, guarantee = method.verify(), method.guarantee
-    if verdict.status == "refuted":
-        guarantee = dataclasses.replace(guarantee, standing="refuted")
+    verdict = method.verify()
+    guarantee = limit_standing(method.guarantee, verdict)
     seeded = method.seed is not None
-    private = verdict.status == "proved" and guarantee.standing == "proved"
+    private = guarantee.standing == "proved"
     of = f"one text of up to {method.model.limit:,} tokens, whatever it says (local differential privacy)"
     return RewriteCertificate(
         schema=SCHEMA,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from deniable import __version__
-from deniable.auditing import verify
+from deniable.auditing import limit_standing, verify
 from deniable.space import Space
 from deniable.text.release import Tally
 from deniable.verdict import finite
@@ -132,9 +132,7 @@ def certify(
     """
     space = mechanism.space
     verdict = verify(mechanism)
-    guarantee = mechanism.guarantee
-    if verdict.status == "refuted":
-        guarantee = dataclasses.replace(guarantee, standing="refuted")
+    guarantee = limit_standing(mechanism.guarantee, verdict)
     numbers = {**mechanism.parameters, **mechanism.derived}
     return Certificate(
         schema=SCHEMA,
