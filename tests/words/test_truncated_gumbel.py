@@ -160,10 +160,14 @@ def test_number_of_candidates_follows_the_truncated_poisson_law(request, monkeyp
 def test_number_beyond_the_listed_masses_is_that_of_all_words(many, monkeypatch):
     """The largest uniform draw makes all n words candidates, not as many as there are masses in a list."""
     seen = []
-    monkeypatch.setattr(module, "_uniform", lambda generator, count: np.full(count, 1 - 2.0**-53))
-    monkeypatch.setattr(
-        module, "_choose", lambda points, near, distances, ends, *rest: seen.append(ends) or np.zeros(len(points), int)
-    )
+
+    def spy(points, near, distances, ends, *rest):
+        del near, distances, rest
+        seen.append(ends)
+        return np.zeros(len(points), dtype=np.int32)
+
+    monkeypatch.setattr(module, "_uniform", lambda _, count: np.full(count, 1 - 2.0**-53))
+    monkeypatch.setattr(module, "_choose", spy)
     subject = dn.TruncatedGumbel(many, epsilon=300.0)
     assert len(subject._poisson) < 300
     subject.draw(np.zeros(5, dtype=np.int32), streams(5, "largest"))

@@ -73,7 +73,7 @@ class RewriteCertificate:
         guarantee, found = self.guarantee, self.verification
         delta = f" and delta {guarantee['delta']:g}" if "delta" in guarantee else ""
         least = found["lower_bound"]  # a text where it is infinite
-        truth = "" if self.private else f"in truth {least if isinstance(least, str) else f'{least:.6g}'} or more; "
+        truth = "" if self.private else f"true epsilon >= {least if isinstance(least, str) else f'{least:.6g}'}; "
         lines = [
             f"{self.records:,} records, {self.texts:,} texts, by {self.method['name']}",
             f"guarantee      epsilon {guarantee['epsilon']:g}{delta} for {guarantee['of']}",
