@@ -297,7 +297,7 @@ class WordMechanism(abc.ABC):
         Exact where draws come from the law, else simulated with `SIMULATED` draws from a fixed
         public stream. It tells nothing about any private text.
         """
-        if self.tabulated:
+        if self.draws_from_law:
             return Share(self.outcomes(workers=workers)[0])
 
         def compute() -> dict[str, float]:
