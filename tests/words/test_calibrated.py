@@ -168,7 +168,7 @@ class TestCache:
         """A law read from the cache is the one found cold, and was written there with its proof."""
         cold = law()
         kinds = {file.name.split("-")[0] for file in (tmp_path / "cache").iterdir()}
-        assert {"scale", "exact"} <= kinds
+        assert {"scale", "worst"} <= kinds
         assert law() == cold
 
     def test_cached_law_is_not_searched_again(self, law, monkeypatch):
@@ -219,7 +219,7 @@ def test_cached_finding_that_cannot_be_is_found_again(small_space, tmp_path, mon
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
     subject = dn.TEM(small_space, epsilon=2.0)
     verdict = dn.verify(subject)
-    (path,) = tmp_path.glob("exact-*.json")
+    (path,) = tmp_path.glob("worst-*.json")
     path.write_text(json.dumps(dict.fromkeys(json.loads(path.read_text()), value)))
     again = dn.verify(subject)
     assert (again.status, again.epsilon, again.witness) == (verdict.status, verdict.epsilon, verdict.witness)

@@ -128,10 +128,9 @@ def _family(mechanism: WordMechanism, family: Exponential, workers: int | None) 
 
 def _all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> Verdict:
     """Compare the laws of the given input points with each other at every output."""
-    space = mechanism.space
+    space, start = mechanism.space, time.perf_counter()
 
     def compute() -> Finding:
-        start = time.perf_counter()
         upper, lower = _laws(mechanism, inputs, workers)
         return _compare(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers, _LOGARITHMS)
 

@@ -200,7 +200,7 @@ def finding(space: Space, law: Exponential, worst: Sequence[Extreme], start: flo
 
 def finding_name(space: Space, law: Exponential) -> str:
     """Return the name under which the finding about a law is cached."""
-    return f"exact-{space.fingerprint}-{law.fingerprint}"
+    return f"worst-{space.fingerprint}-{law.fingerprint}"
 
 
 def pair_bounds(space: Space, law: Exponential, distances: Array, lifts: Array) -> Array:
