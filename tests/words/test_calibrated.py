@@ -190,7 +190,7 @@ class TestCache:
         for file in (tmp_path / "cache").iterdir():
             file.write_bytes(content)
         assert law() == cold
-        assert all(file.read_bytes() != content for file in (tmp_path / "cache").iterdir() if "exact" not in file.name)
+        assert all(file.read_bytes() != content for file in (tmp_path / "cache").iterdir() if "worst" not in file.name)
 
     def test_unwritable(self, law, tmp_path, monkeypatch):
         """Where the folder cannot be made the law is found every time, and is the same."""
