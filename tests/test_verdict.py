@@ -50,17 +50,17 @@ def test_a_witness_in_words(loss, text):
         ({"epsilon": 2.0}, "proved: claimed epsilon 2, exact 2, 0 % of it unused"),
         (
             {"status": "refuted", "epsilon": 4.0, "lower_bound": 3.9999995},
-            "refuted: claimed epsilon 2, in truth at least 4",
+            "refuted: claimed epsilon 2, true epsilon >= 4",
         ),
         (
             {"status": "refuted", "epsilon": math.inf, "lower_bound": math.inf},
-            "refuted: claimed epsilon 2, in truth infinite",
+            "refuted: claimed epsilon 2, true epsilon infinite",
         ),
         (
             {"status": "not refuted", "epsilon": math.inf},
-            "not refuted: claimed epsilon 2, in truth at least 1.4, no upper bound known",
+            "not refuted: claimed epsilon 2, true epsilon >= 1.4, no upper bound known",
         ),
-        ({"status": "undecided", "epsilon": 2.5}, "undecided: claimed epsilon 2, in truth between 1.4 and 2.5"),
+        ({"status": "undecided", "epsilon": 2.5}, "undecided: claimed epsilon 2, true epsilon from 1.4 to 2.5"),
         ({"epsilon": 2.0, "lower_bound": 0.0, "witness": None}, "proved: claimed epsilon 2, nothing computed"),
     ],
 )
@@ -102,12 +102,24 @@ def test_fields_as_json():
     assert verdict(witness=None).to_dict()["witness"] is None
 
 
+def test_a_verdict_on_rounded_outputs():
+    """What was found on rounded outputs is a verdict in the verdict, for JSON and, set in, for a person."""
+    both = verdict(status="refuted", rounded=verdict(witness=None))
+    assert both.to_dict() == {**verdict(status="refuted").to_dict(), "rounded": verdict(witness=None).to_dict()}
+    assert str(both).splitlines() == [
+        *str(verdict(status="refuted")).splitlines(),
+        "with rounded outputs:",
+        "  proved: claimed epsilon 2, nothing computed",
+        "  method: by hand; 0.2 s",
+    ]
+
+
 def test_a_sampled_verdict():
     """Sampled evidence names the guesses behind it, its confidence, and the violation that it would have seen."""
     event = dataclasses.replace(WITNESS, output="attacker 'nearest' names the input", right=40, guesses=1000)
     sampled = verdict(status="not refuted", lower_bound=0.5, samples=3000, confidence=0.95, witness=event)
     first, second, third, last = str(dataclasses.replace(sampled, detectable=2.5)).splitlines()
-    assert first == "not refuted: claimed epsilon 2, in truth at least 0.5 with 95 % confidence"
+    assert first == "not refuted: claimed epsilon 2, true epsilon >= 0.5 with 95 % confidence"
     assert "40 of 1,000 guesses are right; nearest inputs paris and london" in second
     assert third == "power: a true epsilon of 2.5 would have been refuted nine times in ten, by the best attacker"
     assert last == "method: by hand; 3,000 samples, 0.2 s"

@@ -51,7 +51,8 @@ class Verdict:
     Attributes:
         status: how far the claim is known to be true, as computed or by a theorem.
         claim: the epsilon claimed.
-        epsilon: upper bound on the true epsilon, all rounding in it; infinite where none is known.
+        epsilon: upper bound on the true epsilon, all rounding in it; where the status is ``proved for ideal
+            arithmetic``, on that of the ideal law. Infinite where none is known.
         lower_bound: lower bound on the true epsilon, in itself a proof up to ``confidence``.
         confidence: of the lower bound; 1 where nothing is sampled.
         samples: number of draws behind it; 0 where it is computed from the law.
@@ -62,6 +63,8 @@ class Verdict:
             probability 90 %, by the best attacker there is; infinite where none was within its reach;
             None where nothing is sampled.
         delta: of an (epsilon, delta) claim, else 0.
+        rounded: where it is the last bits of floats that refute: the verdict on the same mechanism when its outputs
+            are rounded to the grid that the verdict's method names. Else None.
     """
 
     status: Status
@@ -75,6 +78,7 @@ class Verdict:
     seconds: float
     detectable: float | None = None
     delta: float = 0.0
+    rounded: "Verdict | None" = None
 
     @property
     def unused(self) -> float:
@@ -82,8 +86,10 @@ class Verdict:
         return 1 - self.epsilon / self.claim if self.claim else -math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON can hold them; it has no infinity."""
-        return {name: finite(value) for name, value in dataclasses.asdict(self).items()}
+        """Return the fields as JSON can hold them; it has no infinity. ``rounded`` is left out where it is None."""
+        fields = {name: finite(value) for name, value in dataclasses.asdict(self).items()}
+        del fields["rounded"]
+        return fields if self.rounded is None else {**fields, "rounded": self.rounded.to_dict()}
 
     def __str__(self) -> str:
         """Return the verdict as a few lines for a person."""
@@ -95,6 +101,9 @@ class Verdict:
             lines.append(f"power: {self._power(self.detectable)}")
         sampled = f"{self.samples:,} samples, " if self.samples else ""
         lines.append(f"method: {self.method}; {sampled}{self.seconds:.1f} s")
+        if self.rounded is not None:
+            lines.append("with rounded outputs:")
+            lines += [f"  {line}" for line in str(self.rounded).splitlines()]
         return "\n".join(lines)
 
     def _power(self, detectable: float) -> str:
@@ -104,9 +113,9 @@ class Verdict:
 
     def _found(self) -> str:
         sampled = f" with {100 * self.confidence:g} % confidence" if self.samples else ""
-        least = f"in truth at least {self.lower_bound:.6g}{sampled}"
+        least = f"true epsilon >= {self.lower_bound:.6g}{sampled}"
         if math.isinf(self.lower_bound):
-            return "in truth infinite"
+            return "true epsilon infinite"
         if self.samples or self.status == "refuted":
             return least
         if math.isinf(self.epsilon):
@@ -114,7 +123,7 @@ class Verdict:
         if self.witness is None:
             return "nothing computed"
         if self.status != "proved":
-            return f"in truth between {self.lower_bound:.6g} and {self.epsilon:.6g}"
+            return f"true epsilon from {self.lower_bound:.6g} to {self.epsilon:.6g}"
         unused = f", {max(100 * self.unused, 0):.3g} % of it unused" if self.claim else ""
         return f"exact {self.epsilon:.6g}{unused}"
 

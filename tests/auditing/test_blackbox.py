@@ -183,7 +183,9 @@ def test_the_last_bits_of_numpys_laplace():
         verdict = dn.audit(textbook, samples=20_000, method=method, **ends)
         assert verdict.status == "refuted"
         assert verdict.lower_bound > 5
-        assert "reads the last bits of floats: release numbers on a grid" in verdict.method
+        assert "reads the last bits of floats" in verdict.method
+        assert "release numbers on a grid" in verdict.method
+        assert "by the last bits of its floats and not by their values (the float-precision" in verdict.witness.output
     for method in ("precision", "auto"):
         ours = dn.audit(Laplace(epsilon=1.0, domain=UNIT).release, samples=20_000, method=method, **ends)
         assert ours.lower_bound < 1.1
@@ -214,6 +216,61 @@ def test_an_anytime_audit_stops_early():
     assert "budget of samples spent" in none.method
 
 
+def last_bits(scale, number):
+    """Return a batched sampler of numpy's Laplace noise as it is, for one number."""
+    random = stream(number)
+    return lambda x: x + random.laplace(scale=scale, size=x.shape)
+
+
+@pytest.mark.parametrize(
+    ("method", "samples", "scale", "status"),
+    [("auto", 20_000, 1.0, "not refuted"), ("auto", 20_000, 0.25, "refuted"), ("anytime", 4_000, 1.0, "not refuted")],
+)
+def test_a_refutation_by_last_bits_says_what_rounded_outputs_show(method, samples, scale, status):
+    """Beside the float-precision event stands the verdict on rounded outputs: right of right noise, wrong of less."""
+    verdict = dn.audit(
+        last_bits(scale, 0), np.zeros(1), np.ones(1), claim=1.0, samples=samples, method=method, batched=True, seed=0
+    )
+    assert verdict.status == "refuted"
+    assert verdict.lower_bound > (1.0 if method == "anytime" else 4.5)
+    assert "float-precision event" in verdict.witness.output
+    rounded = verdict.rounded
+    assert rounded.status == status
+    assert rounded.lower_bound <= 1 / scale < verdict.lower_bound
+    assert rounded.lower_bound > 0.5 / scale
+    assert rounded.samples == samples
+    assert rounded.rounded is None
+    assert "outputs rounded to multiples of 2^-21" in rounded.method
+    assert "precision" not in rounded.method
+    lines = str(verdict).splitlines()
+    at = lines.index("with rounded outputs:")
+    assert lines[at + 1].startswith(f"  {status}: claimed epsilon 1, true epsilon >= ")
+    held = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
+    assert held["rounded"]["status"] == status
+
+
+@pytest.mark.parametrize("method", ["auto", "anytime"])
+def test_no_rounded_outputs_where_values_decide(method):
+    """A verdict by values, for or against, has none beside it; nor has one of last bits that the user asked for."""
+    ends = {"x": np.zeros(1), "x_prime": np.ones(1), "claim": 1.0, "samples": 2_000, "batched": True, "seed": 0}
+    for scale in (1.0, 0.1):
+        assert dn.audit(Laplace(epsilon=1 / scale, domain=UNIT).release, method=method, **ends).rounded is None
+    assert dn.audit(last_bits(1.0, 0), method="precision", **ends).rounded is None
+
+
+def test_both_bounds_hold_together(quick):
+    """Of a mechanism that is as private as claimed the pair of bounds is wrong in at most 5 % of audits."""
+    quick("precision")
+    wrong = 0
+    for number in range(400):
+        verdict = dn.audit(
+            grid_laplace(1.0, number), np.zeros(1), np.ones(1), claim=0.0, samples=240, batched=True, seed=number
+        )
+        found = [verdict.lower_bound] + ([verdict.rounded.lower_bound] if verdict.rounded else [])
+        wrong += max(found) > 1.0
+    assert wrong <= stats.binom.isf(1e-3, 400, ALPHA)
+
+
 # What a verdict says.
 
 
@@ -235,7 +292,7 @@ def test_the_fields_of_a_verdict():
     tally = np.array([[witness.guesses, 0]])
     assert verdict.detectable == pytest.approx(bounds.detectable(games.coin((0, 1), 2.0), tally, 0.5, 0.05), rel=1e-9)
     text = str(verdict)
-    assert text.startswith("refuted: claimed epsilon 0.5, in truth at least")
+    assert text.startswith("refuted: claimed epsilon 0.5, true epsilon >=")
     assert f"{witness.right:,} of {witness.guesses:,} guesses are right" in text
     assert "power:" not in text
     assert "900 samples" in text

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.auditing import limit_standing
 from deniable.vectors import ADePT, Box, Copy, DPText, Gaussian, L2Ball, Laplace, Random
 
 
@@ -88,3 +89,53 @@ def test_parameters_of_other_subjects():
     with pytest.raises(dn.InputError, match="with a vector mechanism only"):
         dn.verify([[1.0]], space=None, epsilon=1.0, dimension=3)
     assert dn.verify(Laplace(epsilon=1.0, domain=Box(0.0, 1.0)), dimension=np.int64(3)).status == "proved"
+
+
+class TextbookNoise(Laplace):
+    """Laplace noise with draws of its own, in floating point."""
+
+    def _release(self, rows, generator):
+        return rows + np.random.Generator(generator).laplace(scale=self.scale(rows.shape[1]), size=rows.shape)
+
+
+class TextbookGaussian(Gaussian):
+    """Gaussian noise with draws of its own, in floating point."""
+
+    def _release(self, rows, generator):
+        return rows + np.random.Generator(generator).normal(scale=self.scale(rows.shape[1]), size=rows.shape)
+
+
+class Renamed(Laplace):
+    """Laplace noise as it is, under another name and claim."""
+
+    name = "renamed"
+
+    @property
+    def claim(self):
+        return dn.PureDP(self.epsilon / 2, "wishful thinking")
+
+
+class WiderBox(Box):
+    """A box that does not clip as its sensitivity says."""
+
+    def clip(self, x):
+        return x
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "status"),
+    [
+        (TextbookNoise(epsilon=1.0, domain=Box(0.0, 1.0)), "undecided"),
+        (TextbookGaussian(epsilon=1.0, delta=1e-5, domain=Box(0.0, 1.0)), "undecided"),
+        (Laplace(epsilon=1.0, domain=WiderBox(0.0, 1.0)), "undecided"),
+        (Renamed(epsilon=1.0, domain=Box(0.0, 1.0)), "refuted"),
+        (TextbookNoise(epsilon=1.0, domain=Box(0.0, 1.0), seed=1), "refuted"),
+    ],
+)
+def test_draws_of_another_are_not_proved(mechanism, status):
+    """A proof about the package's draws says nothing of draws, or of a clip, that a subclass brings along."""
+    verdict = dn.verify(mechanism, dimension=3)
+    assert verdict.status == status
+    assert (verdict.witness is None) == (status == "undecided")
+    assert math.isinf(verdict.epsilon) or status == "refuted"
+    assert limit_standing(mechanism.guarantee, verdict).standing == status

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.auditing.precision import fractional_bits
+from deniable.auditing.precision import choose_grid, fractional_bits, round_to_grid
 
 
 def bits(value):
@@ -50,3 +50,22 @@ def test_shape_is_kept():
     found = fractional_bits(np.array([[0.5, 1.0, 0.25], [3.0, 0.125, 0.0]]))
     assert found.tolist() == [[1, 0, 2], [0, 3, 0]]
     assert found.dtype == np.int64
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20), st.integers(-300, 300))
+def test_rounding_is_to_the_nearest_multiple(values, exponent):
+    """Rounded numbers have no bit below the grid, and lie within half a step of what they were."""
+    given_values = np.array(values)
+    rounded = round_to_grid(given_values, exponent)
+    assert (fractional_bits(rounded)[rounded != 0] <= -exponent).all()
+    for one, other in zip(values, rounded.tolist(), strict=True):
+        assert abs(Fraction(one) - Fraction(other)) <= Fraction(2) ** (exponent - 1)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 7.0, 1e200])
+def test_grid_is_a_millionth_of_the_spread(scale):
+    """The step is from 2^-22 to 2^-20 of the least spread of a number that varies, whatever its place and size."""
+    noise = np.random.default_rng(0).laplace(scale=scale, size=(2_000, 3)) * [1, 5, 0] + [0, 0, 3 * scale]
+    spread = np.median(np.abs(noise[:, 0] - np.median(noise[:, 0])))
+    assert 2.0**-22 < math.ldexp(1.0, choose_grid(noise)) / spread <= 2.0**-20
+    assert choose_grid(np.full((10, 2), scale)) == -20

@@ -119,7 +119,7 @@ def test_a_callable_that_loses_more_than_it_claims(call, mechanisms):
     assert (result.code, result.err) == (1, "")
     first, second, witness, method = result.text.splitlines()
     assert first == f"{mechanisms}:lost, by its outputs alone"
-    assert second.startswith("refuted: claimed epsilon 1, in truth at least ")
+    assert second.startswith("refuted: claimed epsilon 1, true epsilon >= ")
     assert second.endswith(" with 95 % confidence")
     assert "guesses are right; nearest inputs " in witness
     assert "coin-flip game" in method

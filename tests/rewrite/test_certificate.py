@@ -95,7 +95,7 @@ def test_a_refuted_method_is_told(name):
     assert ("without bound" in made.meaning[0]) == (name == "dptext")
     assert "treat them as not private" in made.meaning[1]
     least = "inf" if name == "dptext" else f"{5 * math.sqrt(8):.6g}"
-    assert f"verification   refuted: in truth {least} or more; " in made.summary()
+    assert f"verification   refuted: true epsilon >= {least}; " in made.summary()
     assert "at most" not in "".join(made.meaning)
 
 

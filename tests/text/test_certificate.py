@@ -23,6 +23,7 @@ from deniable import (
     recovery,
     verify,
 )
+from deniable.auditing import limit_standing
 from deniable.text.certificate import example_words, odds
 from deniable.text.tables.layout import Copied
 from deniable.words.exponential import Exponential
@@ -101,7 +102,8 @@ def test_layout(mechanism):
     assert read["mechanism"]["name"] == mechanism.name
     assert read["mechanism"]["epsilon"] == mechanism.epsilon
     assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived}
-    assert read["guarantee"] == {"kind": "MetricDP", **dataclasses.asdict(mechanism.guarantee)}
+    shown = limit_standing(mechanism.guarantee, verify(mechanism))
+    assert read["guarantee"] == {"kind": "MetricDP", **dataclasses.asdict(shown)}
     assert read["space"] == {
         "source": "given in memory",
         "words": len(WORDS),
@@ -131,6 +133,15 @@ def test_standing_is_told():
     assert claimed.guarantee["standing"] == "claimed"
     assert "claimed: " in claimed.summary()
     assert "proved: " in certificate().summary()
+
+
+def test_standing_is_no_higher_than_the_verdict():
+    """A theorem about real numbers, and tables whose verification is undecided, are not shown as proofs."""
+    simulated = certificate(MultivariateLaplace(SPACE, epsilon=1.0))
+    assert simulated.guarantee["standing"] == simulated.verification["status"] == "proved for ideal arithmetic"
+    rounded = certificate(TEM(SPACE, epsilon=1e-310))
+    assert rounded.guarantee["standing"] == rounded.verification["status"] == "undecided"
+    assert "undecided: TEM paper" in rounded.summary()
 
 
 @pytest.mark.parametrize("noise", ["random", "keyed", "public seed"])

@@ -170,7 +170,7 @@ class TestCache:
         """A law read from the cache is the one found cold, and was written there with its proof."""
         cold = law()
         kinds = {file.name.split("-")[0] for file in entries(tmp_path / "cache")}
-        assert {"scale", "exact"} <= kinds
+        assert {"scale", "worst"} <= kinds
         assert law() == cold
 
     def test_cached_law_is_not_searched_again(self, law, monkeypatch):
@@ -193,7 +193,7 @@ class TestCache:
             for file in entries(tmp_path / "cache"):
                 file.write_bytes(damaged(file))
             assert law() == cold
-            anew = [file for file in entries(tmp_path / "cache") if "exact" not in file.name]
+            anew = [file for file in entries(tmp_path / "cache") if "worst" not in file.name]
             assert anew
             assert all(file.read_bytes() != damaged(file) for file in anew)
 
@@ -224,7 +224,7 @@ def test_cached_finding_that_cannot_be_is_found_again(small_space, tmp_path, mon
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
     subject = dn.TEM(small_space, epsilon=2.0)
     verdict = dn.verify(subject)
-    (path,) = tmp_path.glob("exact-*")
+    (path,) = tmp_path.glob("worst-*")
     path.write_bytes(authentic(path, json.dumps(dict.fromkeys(json.loads(content_of(path)), value)).encode()))
     again = dn.verify(subject)
     assert (again.status, again.epsilon, again.witness) == (verdict.status, verdict.epsilon, verdict.witness)

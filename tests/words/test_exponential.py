@@ -118,7 +118,10 @@ def test_worst_pair_is_found(metric, cutoff, weighted):
     found = prove(space, family)
     worst = np.unravel_index(np.argmax(ratios), ratios.shape)
     assert (found.input, found.other) == worst
-    assert found.output == found.input
+    rows = law.entries(family.rows(space.distances([found.input, found.other]))).astype(float)
+    gains = np.log(rows[0]) - np.log(rows[1])
+    assert found.loss == pytest.approx(gains[found.output], rel=1e-12)
+    assert gains.max() - 1e-12 <= found.loss <= gains[found.input] + 1e-6  # beyond that of y = w it is rounding
     assert found.distance == pytest.approx(distances[worst], rel=1e-9)
     assert found.epsilon == pytest.approx(ratios[worst], rel=1e-4 if metric == "angular" else 1e-6)
     assert found.loss == pytest.approx(losses[worst], rel=1e-4)

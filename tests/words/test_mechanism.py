@@ -116,6 +116,17 @@ def test_expected_kept_of_a_law_is_exact(small_space):
     assert share == Share(pytest.approx(float(laws.zipf(60) @ diagonal), abs=1e-12), 0)
 
 
+def test_expected_kept_of_draws_of_another_is_simulated(small_space):
+    """Where a subclass draws otherwise than from the tables, the share is of its draws, and no table's."""
+
+    class Leak(dn.TEM):
+        def draw(self, words, streams, workers=None):
+            del streams, workers
+            return words
+
+    assert Leak(small_space, epsilon=0.1).expected_kept() == Share(1.0, SIMULATED)
+
+
 def test_expected_kept_is_the_same_in_every_process(small_space, cache_folder):
     """A simulated share comes from a fixed public stream, cached or not."""
     subject = dn.MultivariateLaplace(small_space, epsilon=4.0)

@@ -37,7 +37,9 @@ class TestMultivariateLaplace(WordMechanismContract):
     twin_epsilon = 2.0
     glove_epsilon = 12.0
     tolerance = None
-    theorem = ("TEM paper", "Theorem 1")
+    theorem = ("TEM paper", "Theorem 1", "floating point")
+    standing = "proved for ideal arithmetic"
+    verified = "proved for ideal arithmetic"
 
     def p_value(self, subject, word, counts, *, off=False):
         """Return the two-sample p-value against the simulation, or against one at 1.3 epsilon."""

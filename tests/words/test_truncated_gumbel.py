@@ -8,6 +8,8 @@ import pytest
 from scipy import stats
 
 import deniable as dn
+from deniable.auditing import exact
+from deniable.words import law as laws
 from deniable.words import truncated_gumbel as module
 from deniable.words.truncated_gumbel import least_epsilon, noise_scale, truncated_gumbel
 from deniable.words.truncated_gumbel_law import exact_row
@@ -96,17 +98,36 @@ def test_algorithms_have_the_exact_law(request, name, epsilon):
     assert fit(counts, law_at_scale(subject, word, 0.7)) < THRESHOLD
 
 
+@pytest.fixture
+def simulated(monkeypatch):
+    """Make the mechanism draw as it does in large spaces."""
+    monkeypatch.setattr(module, "TABULATED", 0)
+
+
+@pytest.mark.usefixtures("simulated")
 @pytest.mark.parametrize(("name", "epsilon"), [("few", 50.0), ("many", 300.0)])
-def test_sampler_fits_the_law_where_the_poisson_tail_matters(request, name, epsilon):
-    """Draws fit the law with 5 words, and with 300, where k = n takes the path beside the neighbour lists."""
-    space = request.getfixturevalue(name)
+def test_simulation_fits_the_law_where_the_poisson_tail_matters(request, name, epsilon):
+    """Simulated draws fit the law with 5 words, and with 300, where k = n takes the path beside neighbour lists."""
+    check_fit(request.getfixturevalue(name), epsilon, tabulated=False)
+
+
+@pytest.mark.parametrize(("name", "epsilon"), [("few", 50.0), ("many", 300.0)])
+def test_tables_fit_the_law(request, name, epsilon):
+    """Draws from tables fit the law with 5 words, and with 300."""
+    check_fit(request.getfixturevalue(name), epsilon, tabulated=True)
+
+
+def check_fit(space, epsilon, *, tabulated):
+    """Compare draws with the law, which they must fit, and with one of 0.7 the scale, which they must not."""
     subject = dn.TruncatedGumbel(space, epsilon=epsilon)
+    assert subject.tabulated is tabulated
     word = space.words[3]
     counts = sample(subject, word)
     assert fit(counts, subject.probabilities(word)) > THRESHOLD
     assert fit(counts, law_at_scale(subject, word, 0.7)) < THRESHOLD
 
 
+@pytest.mark.usefixtures("simulated")
 @pytest.mark.parametrize("name", ["few", "small_space", "many"])
 def test_number_of_candidates_follows_the_truncated_poisson_law(request, monkeypatch, name):
     """k follows TruncatedPoisson(ln n; 1, n), which the test tells from one of 1.3 times the mean."""
@@ -133,6 +154,64 @@ def test_number_of_candidates_follows_the_truncated_poisson_law(request, monkeyp
     assert fit(counts, off) < THRESHOLD
     if name == "many":
         assert (ks == count).sum() > 50
+
+
+@pytest.mark.usefixtures("simulated")
+def test_number_beyond_the_listed_masses_is_that_of_all_words(many, monkeypatch):
+    """The largest uniform draw makes all n words candidates, not as many as there are masses in a list."""
+    seen = []
+
+    def spy(points, near, distances, ends, *rest):
+        del near, distances, rest
+        seen.append(ends)
+        return np.zeros(len(points), dtype=np.int32)
+
+    monkeypatch.setattr(module, "_uniform", lambda _, count: np.full(count, 1 - 2.0**-53))
+    monkeypatch.setattr(module, "_choose", spy)
+    subject = dn.TruncatedGumbel(many, epsilon=300.0)
+    assert len(subject._poisson) < 300
+    subject.draw(np.zeros(5, dtype=np.int32), streams(5, "largest"))
+    np.testing.assert_array_equal(np.diff(seen[0], prepend=0), np.full(5, 300))
+
+
+@pytest.mark.parametrize(("size", "epsilon", "tabulated"), [
+    (3000, 100.0, True), (3001, 100.0, False), (3000, math.exp(50), True), (3000, math.exp(60), False),
+])  # fmt: skip
+def test_where_draws_come_from_tables(size, epsilon, tabulated):
+    """Up to 3,000 words and the largest epsilon of the paper draws come from tables; beyond they are simulated."""
+    vectors = np.random.default_rng(1).uniform(size=(size, 4)).round(2) + np.arange(size)[:, None]
+    subject = dn.TruncatedGumbel(dn.Space([f"w{i}" for i in range(size)], vectors), epsilon=epsilon)
+    assert subject.tabulated is subject.draws_from_law is tabulated
+
+
+def test_draws_come_from_the_tables_that_are_verified(small_space):
+    """Every draw is the entry of the integer table under its 62 bits, and verification reads that very table."""
+    subject = dn.TruncatedGumbel(small_space, epsilon=250.0)
+    words = np.arange(60, dtype=np.int32).repeat(50)
+    record = streams(len(words), "tables")
+    tables = laws.integer_tables(subject.rows(small_space.distances(range(60))))
+    bits = (record.bits() >> np.uint64(2)).astype(np.int64)
+    expected = [np.searchsorted(tables[word], one, side="right") for word, one in zip(words, bits, strict=True)]
+    np.testing.assert_array_equal(subject.draw(words, streams(len(words), "tables")), expected)
+    upper, lower = exact._laws(subject, np.arange(60), None)
+    np.testing.assert_array_equal(upper, np.diff(tables, prepend=0))
+    np.testing.assert_array_equal(lower, upper)
+
+
+def test_rows_are_the_same_from_the_cache_and_one_by_one(small_space, monkeypatch, tmp_path):
+    """A law that was kept, computed row by row or computed at once is the same to the last bit."""
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
+    everything = small_space.distances(range(60))
+    single = dn.TruncatedGumbel(small_space, epsilon=250.0)
+    alone = np.concatenate([single.rows(small_space.distances([point])) for point in (0, 59, 7)])
+    whole = dn.TruncatedGumbel(small_space, epsilon=250.0)
+    fingerprint = whole.law_fingerprint
+    assert [path.name[:4] for path in tmp_path.iterdir() if path.suffix == ".f64"] == ["law-"]
+    np.testing.assert_array_equal(whole.rows(everything)[[0, 59, 7]], alone)
+    monkeypatch.setattr(module, "exact_row", lambda *_: pytest.fail("computed again"))
+    again = dn.TruncatedGumbel(small_space, epsilon=250.0)
+    assert again.law_fingerprint == fingerprint
+    np.testing.assert_array_equal(again.rows(everything), whole.rows(everything))
 
 
 @pytest.mark.parametrize(("scale", "limit"), [(1.0, 4.0), (5.0, 4.0), (0.3, 2.0), (1e4, 3.0), (0.05, 10.0)])

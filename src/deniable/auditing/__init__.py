@@ -2,5 +2,6 @@
 
 from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
+from deniable.auditing.standing import limit_standing
 
-__all__ = ["audit", "verify"]
+__all__ = ["audit", "limit_standing", "verify"]

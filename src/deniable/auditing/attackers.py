@@ -131,7 +131,7 @@ HOW = {
     "support": "rules out inputs by the range of the noise",
     "linear": "logistic regression",
     "frequency": "counts outputs",
-    "precision": "reads the last bits of floats: release numbers on a grid",
+    "precision": "reads the last bits of floats, which rounding makes depend on the input: release numbers on a grid",
     "tree": "decision tree",
     "forest": "random forest",
     "none": "never played",

@@ -1,5 +1,7 @@
 """Black-box audits: what a mechanism's outputs, and nothing else, say against its claim."""
 
+import contextlib
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -12,8 +14,9 @@ from deniable.auditing import bounds
 from deniable.auditing.attackers import ATTACKERS, HOW
 from deniable.auditing.games import Claim, Game, Score
 from deniable.auditing.inputs import Method, check_method, claim_of, game_of
-from deniable.auditing.outputs import short
-from deniable.auditing.players import choose, play
+from deniable.auditing.outputs import Outputs, short
+from deniable.auditing.players import Player, choose, play
+from deniable.auditing.precision import choose_grid, round_to_grid
 from deniable.auditing.samplers import OutOfTimeError, Runs, Sampler
 from deniable.errors import bad_parameter, positive
 from deniable.verdict import Verdict, Witness
@@ -29,6 +32,9 @@ _FITTED = 1 / 3
 """Share of the samples that the attacker is fitted on."""
 _FIRST = 32
 """Trials before the first guess of an anytime audit; each later round is as large as all before it."""
+_ASIDE = 0.1
+"""Share of alpha for a second bound, on rounded outputs, where last bits are read: both bounds hold at level alpha."""
+_EVENT = " by the last bits of its floats and not by their values (the float-precision event, Mironov 2012)"
 _COINS = tuple(b"coins of an audit")
 
 
@@ -76,7 +82,9 @@ def audit(
         method: ``auto`` plays the game that the inputs make, with every attacker; ``coin``,
             ``pooled`` or ``candidates`` name that game, and look at values only; ``precision``
             looks at the last bits of floats only; ``anytime`` is ``auto`` that stops as soon as the
-            claim is refuted, or at ``samples`` or ``seconds``.
+            claim is refuted, or at ``samples`` or ``seconds``. Where last bits are what refutes, ``auto``
+            and ``anytime`` say besides what is found when outputs are rounded to a grid: by the same
+            samples, or by those that are left.
         batched: the sampler takes m inputs (a list, or an array with numbers stacked in its first
             axis) and returns m outputs, each with randomness of its own.
         seconds: budget of time, looked at between calls. It ends an anytime audit with a verdict, and
@@ -85,7 +93,8 @@ def audit(
 
     Returns:
         A `Verdict`: ``lower_bound`` on epsilon per unit of distance at the given confidence,
-        ``samples`` used, the ``witness`` event, ``detectable``.
+        ``samples`` used, the ``witness`` event, ``detectable``, and ``rounded`` where the event is that of
+        float precision (Mironov 2012). Both bounds together hold at the given confidence.
 
     Raises:
         InputError: a parameter out of its domain; a sampler that raises, prints, returns NaN, or
@@ -121,21 +130,63 @@ def _attackers(method: Method) -> Sequence[str]:
     return [name for name in ATTACKERS if name != "precision" or method in {"auto", "anytime"}]
 
 
+@dataclasses.dataclass(frozen=True)
+class _Trials:
+    """Trials of a game: outputs, the set of each, and the place of its input in the set."""
+
+    outputs: Outputs
+    sets: Numbers
+    places: Numbers
+
+    def then(self, later: "_Trials") -> "_Trials":
+        return _Trials(
+            self.outputs.then(later.outputs), np.append(self.sets, later.sets), np.append(self.places, later.places)
+        )
+
+    def rounded(self, exponent: int) -> "_Trials":
+        values = round_to_grid(self.outputs.values, exponent)
+        return dataclasses.replace(self, outputs=dataclasses.replace(self.outputs, values=values))
+
+
 def _fixed(
     game: Game, claim: Claim, runs: Runs, samples: int, coins: np.random.Generator, allowed: Sequence[str]
 ) -> Verdict:
     """Fit on a third of the samples, guess on the others, and bound the loss once."""
     held = max(int(samples * _FITTED), LEAST // 2)
-    sets, places = _balanced(game, held, coins)
-    outputs = runs.draw(game.sets[sets, places])
-    player = choose(game, claim, outputs, sets, places, samples - held, allowed)
-    trials, truths = _tossed(game, samples - held, coins)
-    seen = runs.draw(game.sets[trials, truths])
-    outputs.then(seen)
-    score = play(game, claim, player, seen, trials, truths)
-    bound = bounds.lower_bound(game, score, claim.alpha, claim.delta)
-    power = bounds.detectable(game, score.guesses, claim.epsilon, claim.alpha, claim.delta, score.trials)
-    return _verdict(game, claim, runs, score, bound, power, player.name, "fixed number of samples")
+    known = _run(game, runs, *_balanced(game, held, coins))
+    player = _choose(game, claim, known, samples - held, allowed)
+    fresh = _run(game, runs, *_tossed(game, samples - held, coins))
+    known.outputs.then(fresh.outputs)
+    bits = player.name == "precision" and len(allowed) > 1
+    found = _decide(game, claim, runs, player, fresh, "fixed number of samples", share=1 - _ASIDE if bits else 1.0)
+    return _beside(found, game, claim, runs, known, fresh, allowed) if bits else found
+
+
+def _decide(
+    game: Game, claim: Claim, runs: Runs, player: Player, fresh: _Trials, how: str, *, share: float = 1.0
+) -> Verdict:
+    """Return the verdict of a player's guesses on fresh trials, at a share of alpha."""
+    score = play(game, claim, player, fresh.outputs, fresh.sets, fresh.places)
+    alpha = share * claim.alpha
+    bound = bounds.lower_bound(game, score, alpha, claim.delta)
+    power = bounds.detectable(game, score.guesses, claim.epsilon, alpha, claim.delta, score.trials)
+    return _verdict(game, claim, runs, score, bound, power, player.name, how)
+
+
+def _beside(
+    found: Verdict, game: Game, claim: Claim, runs: Runs, known: _Trials, fresh: _Trials, allowed: Sequence[str]
+) -> Verdict:
+    """Return a verdict of last bits and, where it refutes, beside it the verdict of the same game on rounded outputs.
+
+    The grid and the attacker are chosen on the known trials alone, the fresh ones decide.
+    """
+    if found.status != "refuted":
+        return found
+    exponent = choose_grid(known.outputs.values)
+    known, fresh = known.rounded(exponent), fresh.rounded(exponent)
+    player = _choose(game, claim, known, len(fresh.outputs), allowed)
+    how = f"outputs rounded to multiples of 2^{exponent}, fixed number of samples"
+    return dataclasses.replace(found, rounded=_decide(game, claim, runs, player, fresh, how, share=_ASIDE))
 
 
 def _anytime(
@@ -143,26 +194,41 @@ def _anytime(
 ) -> Verdict:
     """Play in rounds, each with an attacker fitted on all before it, until convinced or out of budget."""
     score = Score(np.zeros_like(game.sets), np.zeros_like(game.sets), 0)
-    bound, name, ended = 0.0, "none", "budget of samples spent"
+    bound, name, ended, alpha = 0.0, "none", "budget of samples spent", claim.alpha
     sets, places = _balanced(game, min(max(_FIRST, 4 * len(game.inputs)), samples // 2), coins)
+    known = None
     try:
-        outputs = runs.draw(game.sets[sets, places])
+        known = _run(game, runs, sets, places)
+        alpha *= 1.0 if known.outputs.textual or len(allowed) == 1 else 1 - _ASIDE
         while runs.calls < samples:
-            count = min(len(outputs), samples - runs.calls)
-            player = choose(game, claim, outputs, sets, places, samples - len(sets), allowed)
-            trials, truths = _tossed(game, count, coins)
-            seen = runs.draw(game.sets[trials, truths])
-            score += play(game, claim, player, seen, trials, truths)
-            bound, name = max(bound, bounds.anytime_bound(game, score, claim.alpha)), player.name
-            if bounds.evidence(game, score, claim.epsilon) >= math.log(1 / claim.alpha):
+            player = _choose(game, claim, known, samples - len(sets), allowed)
+            fresh = _run(game, runs, *_tossed(game, min(len(known.outputs), samples - runs.calls), coins))
+            score += play(game, claim, player, fresh.outputs, fresh.sets, fresh.places)
+            bound, name = max(bound, bounds.anytime_bound(game, score, alpha)), player.name
+            known = known.then(fresh)
+            if bounds.evidence(game, score, claim.epsilon) >= math.log(1 / alpha):
                 ended = "stopped when convinced"
                 break
-            outputs = outputs.then(seen)
-            sets, places = np.append(sets, trials), np.append(places, truths)
     except OutOfTimeError:
         ended = "budget of time spent"
-    power = bounds.detectable_anytime(game, score.guesses, claim.epsilon, claim.alpha)
-    return _verdict(game, claim, runs, score, bound, power, name, f"anytime-valid, {ended}")
+    power = bounds.detectable_anytime(game, score.guesses, claim.epsilon, alpha)
+    found = _verdict(game, claim, runs, score, bound, power, name, f"anytime-valid, {ended}")
+    left = samples - runs.calls
+    if known is None or name != "precision" or len(allowed) == 1 or left < LEAST:
+        return found
+    with contextlib.suppress(OutOfTimeError):
+        fresh = _run(game, runs, *_tossed(game, left, coins))
+        known.outputs.then(fresh.outputs)
+        return _beside(found, game, claim, runs, known, fresh, allowed)
+    return found
+
+
+def _run(game: Game, runs: Runs, sets: Numbers, places: Numbers) -> _Trials:
+    return _Trials(runs.draw(game.sets[sets, places]), sets, places)
+
+
+def _choose(game: Game, claim: Claim, known: _Trials, ahead: int, allowed: Sequence[str]) -> Player:
+    return choose(game, claim, known.outputs, known.sets, known.places, ahead, allowed)
 
 
 def _balanced(game: Game, count: int, coins: np.random.Generator) -> tuple[Numbers, Numbers]:
@@ -187,7 +253,7 @@ def _verdict(
     witness = Witness(
         input=short(game.inputs[members[place[1]]]),
         other=short(game.inputs[members[other]]),
-        output=f"attacker {attacker!r} names the input",
+        output=f"attacker {attacker!r} names the input{_EVENT if attacker == 'precision' else ''}",
         distance=apart,
         loss=bound * apart,
         right=right,

@@ -1,9 +1,12 @@
 """Exact verification: the epsilon that a mechanism spends in truth, over pairs of words and outputs."""
 
 import contextlib
+import heapq
+import itertools
 import math
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +31,8 @@ _ROUNDING = 1e-12
 """Relative error allowed for in the probabilities of a matrix."""
 _LOGARITHMS = 2.0**-44
 """Nats that logarithms of table entries, and their difference, may err by."""
+_WITNESSES = 8
+"""Worst pairs, and as many nearest ones, that are compared at all outputs where others are at one alone."""
 _STOCHASTIC = 1e-9
 _PER_SECOND = 2e9
 _TINY = 1e-300
@@ -49,6 +54,9 @@ def verify(
       that a mechanism's verdict says which inputs and outputs were compared; a matrix is refused.
     - A vector mechanism: all inputs and outputs of a dimension, from the law of its noise.
     - No known law: the theorem that the mechanism's guarantee cites.
+
+    The status is never above the arithmetic of the draws: where they are simulated in floating point, and the law
+    or the theorem is about real numbers, it is at best ``proved for ideal arithmetic``.
 
     Args:
         subject: a word or a vector mechanism; or P (n, n), P[w, y] the probability that word w of the space
@@ -96,9 +104,9 @@ def _mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
 
 def _theorem(mechanism: WordMechanism) -> Verdict:
     guarantee = mechanism.guarantee
-    proved = guarantee.standing == "proved" and mechanism.own
+    proved = guarantee.standing in {"proved", "proved for ideal arithmetic"} and mechanism.own
     return Verdict(
-        status="proved" if proved else "undecided",
+        status=guarantee.standing if proved else "undecided",
         claim=guarantee.epsilon,
         epsilon=guarantee.epsilon if proved else math.inf,
         lower_bound=0.0,
@@ -120,10 +128,9 @@ def _family(mechanism: WordMechanism, family: Exponential, workers: int | None) 
 
 def _all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> Verdict:
     """Compare the laws of the given input points with each other at every output."""
-    space = mechanism.space
+    space, start = mechanism.space, time.perf_counter()
 
     def compute() -> Finding:
-        start = time.perf_counter()
         upper, lower = _laws(mechanism, inputs, workers)
         return _compare(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers, _LOGARITHMS)
 
@@ -133,8 +140,11 @@ def _all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], worker
     how = "of the integer tables" if mechanism.tabulated else "of the ideal law, its estimated error in the bounds"
     if len(inputs) == count:
         how = f"exact over all {count * (count - 1):,} pairs and all outputs {how}"
-        if mechanism.tabulated or mechanism.own:
+        if mechanism.tabulated:
             return _verdict(mechanism.guarantee.epsilon, found, space, how)
+        if mechanism.own:
+            how += "; the draws are simulated in floating point"
+            return _verdict(mechanism.guarantee.epsilon, found, space, how, proof="proved for ideal arithmetic")
         how += "; the draws are another's simulation, and were not compared with it"
         return _verdict(mechanism.guarantee.epsilon, found, space, how, whole=False)
     how = (
@@ -186,8 +196,17 @@ def _compare(
     )
 
 
+class _Pair(NamedTuple):
+    """Two inputs, and what they spend at the output y = w by the tables."""
+
+    spent: float
+    distance: float
+    input: int
+    other: int
+
+
 def _own_output(mechanism: WordMechanism, workers: int | None) -> Verdict:
-    """Compare all pairs of inputs at the output y = w alone, where most laws lose most."""
+    """Compare all pairs of inputs at the output y = w, where most laws lose most, and the worst at all outputs."""
     start = time.perf_counter()
     space = mechanism.space
     everything = range(len(space.points))
@@ -199,18 +218,34 @@ def _own_output(mechanism: WordMechanism, workers: int | None) -> Verdict:
     kept = np.log(np.concatenate(space.sweep(own, everything, workers)))
     blur = space.distance_error if space.metric.builtin else 0.0
 
-    def visit(first: int, distances: Array) -> tuple[float, int, int, float, float]:
+    def visit(first: int, distances: Array) -> list[_Pair]:
         apart = distances.copy()
         apart[np.arange(len(apart)), first + np.arange(len(apart))] = np.inf
         losses = kept - np.log(law.entries(mechanism.rows(distances)).astype(float)) - _LOGARITHMS
         ratios = losses / (apart + blur)
-        i, w = np.unravel_index(np.argmax(ratios), ratios.shape)
-        return float(ratios[i, w]), int(w), first + int(i), float(apart[i, w]), float(losses[i, w])
+        pairs = []
+        for i, candidates in enumerate(zip(ratios.argmax(axis=1).tolist(), apart.argmin(axis=1).tolist(), strict=True)):
+            pairs += [_Pair(float(ratios[i, w]), float(apart[i, w]), w, first + i) for w in candidates]
+        return pairs
 
-    bound, w, other, apart, loss = max(space.sweep(visit, everything, workers))
-    found = Finding(math.inf, max(bound, 0.0), w, other, w, apart, loss, time.perf_counter() - start)
+    def spent(pair: _Pair) -> Finding:
+        apart = pair.distance
+        loss = law.worst_output(space, mechanism.rows, pair.input, pair.other)
+        least = max(loss.nats - _LOGARITHMS, 0.0) / (apart + blur)
+        return Finding(
+            math.inf, least, loss.input, loss.other, loss.output, apart, loss.nats, time.perf_counter() - start
+        )
+
+    pairs = list(itertools.chain.from_iterable(space.sweep(visit, everything, workers)))
+    # Where rounding is most of a loss, near pairs lose most, and not at y = w.
+    worst = heapq.nlargest(_WITNESSES, pairs, key=lambda pair: pair.spent)
+    near = heapq.nsmallest(_WITNESSES, pairs, key=lambda pair: pair.distance)
+    found = max(map(spent, worst + near), key=lambda one: one.lower_bound)
     count = len(space.points)
-    how = f"all {count * (count - 1):,} pairs, at the output y = w alone, by integer tables"
+    how = (
+        f"all {count * (count - 1):,} pairs at the output y = w, and the worst and the nearest of them at all outputs, "
+        "by integer tables"
+    )
     return _verdict(mechanism.guarantee.epsilon, found, space, how, whole=False)
 
 
@@ -247,7 +282,14 @@ def _matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers: int | 
 
 
 def _verdict(
-    claim: float, found: Finding, space: Space, how: str, *, whole: bool = True, words: Sequence[str] = ()
+    claim: float,
+    found: Finding,
+    space: Space,
+    how: str,
+    *,
+    whole: bool = True,
+    proof: Status = "proved",
+    words: Sequence[str] = (),
 ) -> Verdict:
     """Return what a finding says of a claim.
 
@@ -257,13 +299,14 @@ def _verdict(
         space: the domain.
         how: the method.
         whole: whether the finding is about all inputs and outputs.
+        proof: the status of a claim that the finding bears out.
         words: what the finding numbers.
     """
     status: Status = "undecided" if whole else "not refuted"
     if found.lower_bound > claim:
         status = "refuted"
     elif whole and found.epsilon <= claim:
-        status = "proved"
+        status = proof
     word, other, output = (words[i] if words else space.word_at(i) for i in (found.input, found.other, found.output))
     return Verdict(
         status=status,

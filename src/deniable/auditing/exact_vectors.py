@@ -14,6 +14,8 @@ from deniable.verdict import Verdict, Witness
 def verify_vectors(mechanism: VectorMechanism, dimension: object) -> Verdict:
     """Return the exact loss of a mechanism for vectors (n,), or its theorem where its guarantee is approximate.
 
+    Draws of a subclass from elsewhere are compared with nothing, so that no loss stated of them is a proof.
+
     Args:
         mechanism: any.
         dimension: n.
@@ -31,10 +33,11 @@ def verify_vectors(mechanism: VectorMechanism, dimension: object) -> Verdict:
     try:
         loss = mechanism.exact(dimension)
     except NotTractable:
-        proved = guarantee.standing == "proved"
-        upper, lower, witness = guarantee.epsilon if proved else math.inf, 0.0, None
-        status: Status = "proved" if proved else "undecided"
-        how = f"by theorem, nothing computed: {guarantee.source}"
+        proved = guarantee.standing in {"proved", "proved for ideal arithmetic"} and mechanism.own
+        upper, lower = guarantee.epsilon if proved else math.inf, 0.0
+        witness: Witness | None = None
+        status: Status = guarantee.standing if proved else "undecided"
+        how = f"{'by theorem, nothing computed' if proved else 'nothing computed'}: {guarantee.source}"
     else:
         upper, lower = loss.upper, loss.lower
         x, x_prime = loss.pair
@@ -43,6 +46,9 @@ def verify_vectors(mechanism: VectorMechanism, dimension: object) -> Verdict:
         output = "the most telling" if math.isfinite(lower) else "what only the first gives"
         witness = Witness(short(x), short(x_prime), output, apart, lower)
         how = f"exact over all inputs ({dimension},) and outputs, the law of its noise"
+        if mechanism.seed is None and not mechanism.releases_as_known:
+            status, upper, lower, witness = "undecided", math.inf, 0.0, None
+            how = f"nothing computed: the draws of {type(mechanism).__name__} are not this package's"
     return Verdict(
         status=status,
         claim=guarantee.epsilon,

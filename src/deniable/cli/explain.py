@@ -27,7 +27,7 @@ def explain(
     metric: MetricName = "euclidean",
 ) -> None:
     """Show what becomes of a word: its likeliest outputs, and how many words share the rest."""
-    from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing import limit_standing, verify  # noqa: PLC0415 - keeps --help fast
     from deniable.text.certificate import attacker  # noqa: PLC0415
 
     with passes("calibrating and verifying"):
@@ -42,7 +42,8 @@ def explain(
     number = domain.number(shown)
     order = (-law).argsort(kind="stable")
     reach = int((law[order].cumsum() < MOST).sum()) + 1
-    typer.echo(f"{built.name}, {built.guarantee}: {built.guarantee.standing} by {built.guarantee.source}")
+    guarantee = limit_standing(built.guarantee, verdict)
+    typer.echo(f"{built.name}, {guarantee}: {guarantee.standing} by {guarantee.source}")
     typer.echo(f"verified: {verdict.status}, {verdict.method}")
     typer.echo(f"attacker: {guesses}")
     typer.echo(f"{how} over {len(domain):,} words of {domain.source}")

@@ -139,14 +139,14 @@ def parse_epsilons(given: str) -> list[float]:
 
 def lines(found: "Survey") -> list[str]:
     """Return the survey as a short table, one line an epsilon."""
-    heads = [f"{'epsilon':>8}", f"{'verdict':<20}", f"{'attacker names':>15}", f"{'words kept':>11}"]
+    heads = [f"{'epsilon':>8}", f"{'verdict':<26}", f"{'attacker names':>15}", f"{'words kept':>11}"]
     labelled, written = bool(found.table.classes), found.readings[0].authorship is not None
     heads += [f"{'accuracy':>9}", f"{'membership':>11}"] * labelled + [f"{'authors':>8}"] * written
     out = [" ".join(heads)]
     for reading in found.readings:
         cells = [
             f"{reading.epsilon:>8g}",
-            f"{reading.promise.standing:<20}",
+            f"{reading.promise.standing:<26}",
             f"{100 * reading.strongest.value:>13.1f} %",
             f"{100 * reading.similarity.unchanged.value:>9.1f} %",
         ]
@@ -158,7 +158,7 @@ def lines(found: "Survey") -> list[str]:
         out.append(" ".join(cells))
     first = found.readings[0].utility
     if first is not None and found.originals is not None:
-        cells = [f"{'original':>8}", " " * 20, " " * 15, " " * 11]
+        cells = [f"{'original':>8}", " " * 26, " " * 15, " " * 11]
         cells += [f"{100 * first.original.value:>7.1f} %", f"{found.originals.auc.value:>11.3f}"]
         out.append(" ".join(cells))
     return out

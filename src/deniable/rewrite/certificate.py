@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable import __version__
+from deniable.auditing import limit_standing
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.rewrite.methods import Method
 from deniable.rewrite.model import Rewriter
@@ -72,7 +73,7 @@ class RewriteCertificate:
         guarantee, found = self.guarantee, self.verification
         delta = f" and delta {guarantee['delta']:g}" if "delta" in guarantee else ""
         least = found["lower_bound"]  # a text where it is infinite
-        truth = "" if self.private else f"in truth {least if isinstance(least, str) else f'{least:.6g}'} or more; "
+        truth = "" if self.private else f"true epsilon >= {least if isinstance(least, str) else f'{least:.6g}'}; "
         lines = [
             f"{self.records:,} records, {self.texts:,} texts, by {self.method['name']}",
             f"guarantee      epsilon {guarantee['epsilon']:g}{delta} for {guarantee['of']}",
@@ -108,11 +109,10 @@ def certify(
         copied: what went with the texts unchanged.
         nulls: whether the table can hold nulls, which stay.
     """
-    verdict, guarantee = method.verify(), method.guarantee
-    if verdict.status == "refuted":
-        guarantee = dataclasses.replace(guarantee, standing="refuted")
+    verdict = method.verify()
+    guarantee = limit_standing(method.guarantee, verdict)
     seeded = method.seed is not None
-    private = verdict.status == "proved" and guarantee.standing == "proved"
+    private = guarantee.standing == "proved"
     of = f"one text of up to {method.model.limit:,} tokens, whatever it says (local differential privacy)"
     return RewriteCertificate(
         schema=SCHEMA,

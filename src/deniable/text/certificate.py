@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from deniable import __version__
-from deniable.auditing import verify
+from deniable.auditing import limit_standing, verify
 from deniable.keys import Noise
 from deniable.space import Space
 from deniable.text.release import Release, Tally
@@ -47,7 +47,7 @@ class Certificate:
     Attributes:
         schema: version of this layout.
         deniable: version of the software.
-        private: False where the noise came from a public seed.
+        private: False where the noise came from a public seed, or the guarantee is refuted.
         mechanism: name and parameters.
         guarantee: kind, epsilon per unit of distance, metric, source, and whether the source
             proves it or only claims it.
@@ -109,14 +109,12 @@ class Certificate:
         mechanism = release.mechanism
         space = mechanism.space
         verdict = verify(mechanism)
-        guarantee = mechanism.guarantee
-        if verdict.status == "refuted":
-            guarantee = dataclasses.replace(guarantee, standing="refuted")
+        guarantee = limit_standing(mechanism.guarantee, verdict)
         numbers = {**mechanism.parameters, **mechanism.derived}
         return cls(
             schema=SCHEMA,
             deniable=__version__,
-            private=release.noise != "public seed",
+            private=release.noise != "public seed" and verdict.status != "refuted",
             mechanism={"name": mechanism.name, **numbers},
             guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
             chosen=_FROM_DATA if chosen_from_data else _BY_OWNER,

@@ -65,6 +65,22 @@ class VectorMechanism(abc.ABC):
             return self.claim
         return dataclasses.replace(self.claim, source="not private: public seed", standing="refuted")
 
+    @property
+    def releases_as_known(self) -> bool:
+        """Whether draws, their loss and the domain are this package's code, so that one is known of the other.
+
+        A subclass from elsewhere may change the claim or the scale, which the loss follows from, and not the draws.
+        """
+        steps = ("release", "__call__", "_release", "_generator", "exact", "_exact")
+        homes = [next(home for home in type(self).__mro__ if step in vars(home)) for step in steps]
+        homes += [type(given) for given in (getattr(self, "domain", None),) if given is not None]
+        return all(home.__module__.startswith("deniable.") for home in homes)
+
+    @property
+    def own(self) -> bool:
+        """Whether the class is this package's: another's may claim anything under the same theorem."""
+        return type(self).__module__.startswith("deniable.") and self.releases_as_known
+
     @abc.abstractmethod
     def sensitivity(self, n: int) -> float:
         """Return the sensitivity that the noise for vectors (n,) is calibrated to, in units of the input."""

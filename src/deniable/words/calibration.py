@@ -87,7 +87,7 @@ def calibrate(
         if worst[0].epsilon > epsilon:
             high = scale
         else:
-            low, best = scale, (law, finding(space, law, worst[0], start))
+            low, best = scale, (law, finding(space, law, worst, start))
             if worst[0].epsilon >= (1 - TOLERANCE) * epsilon or scale == high:
                 break
         binding.add(worst[:_PAIRS])

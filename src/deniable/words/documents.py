@@ -32,6 +32,7 @@ from deniable.guarantees import ApproxDP, PureDP
 from deniable.parallel import each
 from deniable.space.metrics import Array
 from deniable.space.space import Space
+from deniable.status import Status, weakest
 from deniable.words import law
 from deniable.words.exponential import Exponential, log_normalisers, rounding
 
@@ -78,13 +79,20 @@ def document_guarantee(
     delta = positive("document_guarantee", "delta", delta, upper=1.0)
     loss = worst_loss(mechanism, workers)
     total = int(words) * loss
-    # Rows or draws of a subclass's own are not what the guarantee was proved for.
-    standing = mechanism.guarantee.standing if mechanism.own or mechanism.closed_form else "claimed"
+    standing = weakest(mechanism.guarantee.standing, _ground(mechanism))
     composed, how = _compose(mechanism, int(words), delta, loss, workers)
     if composed >= total:
         composed, how = total, "the pure bound, on which composition does not improve"
     pure = PureDP(total, f"{words:,} times the largest loss of a word, {loss:.6g}", standing)
     return DocumentGuarantee(int(words), pure, ApproxDP(float(composed), delta, how, standing))
+
+
+def _ground(mechanism: "WordMechanism") -> Status:
+    """Return how far the largest loss of a word is known to be true if the mechanism's guarantee is."""
+    if mechanism.closed_form is not None and mechanism.space.metric.builtin:
+        return "proved"  # computed, all rounding in it
+    # By the claim, whose theorem is not about floats, nor about rows or draws of a subclass's own.
+    return "proved for ideal arithmetic" if mechanism.own else "undecided"
 
 
 def worst_loss(mechanism: "WordMechanism", workers: int | None = None) -> float:

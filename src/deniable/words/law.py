@@ -11,7 +11,6 @@ probability zero, so a pure guarantee survives the arithmetic.
 
 import dataclasses
 import functools
-import math
 import threading
 from collections.abc import Callable
 
@@ -101,10 +100,33 @@ def remember_finding(name: str, count: int, compute: Callable[[], Finding]) -> F
     return Finding(**{**found, **{place: int(found[place]) for place in places}})  # type: ignore[arg-type]
 
 
-def table_loss(space: Space, rows: Rows, point: int, other: int, output: int) -> float:
-    """Return ln of the ratio of two entries of the integer tables: P(output|point) / P(output|other)."""
-    entry, against = entries(rows(space.distances([point, other])))[:, output].tolist()
-    return math.log(entry) - math.log(against)
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """What an output tells of two inputs, by the integer tables.
+
+    Attributes:
+        input: the point w.
+        other: the point w'.
+        output: the point y.
+        nats: ln P(y|w) - ln P(y|w'), within 2^-50 of itself.
+    """
+
+    input: int
+    other: int
+    output: int
+    nats: float
+
+
+def worst_output(space: Space, rows: Rows, point: int, other: int) -> Loss:
+    """Return the largest loss between two points, over all outputs of the integer tables and both directions."""
+    table, against = entries(rows(space.distances([point, other])))
+    difference = table - against
+    gains = np.log1p(np.maximum(difference, 0) / against)
+    falls = np.log1p(np.maximum(-difference, 0) / table)
+    gain, fall = int(gains.argmax()), int(falls.argmax())
+    if gains[gain] >= falls[fall]:
+        return Loss(point, other, gain, float(gains[gain]))
+    return Loss(other, point, fall, float(falls[fall]))
 
 
 def entries(probabilities: Array) -> Table:

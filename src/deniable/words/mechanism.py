@@ -69,7 +69,7 @@ class WordMechanism(WriteOnce, abc.ABC):
 
     name: ClassVar[str]
     """Name on the command line and in certificates."""
-    tabulated: ClassVar[bool]
+    tabulated: bool
     """True where draws come from the integer tables of `rows`; False where they are simulated."""
     euclidean_only: ClassVar[bool] = False
     """True where the theorem is about the Euclidean metric alone."""
@@ -182,6 +182,10 @@ class WordMechanism(WriteOnce, abc.ABC):
         law_rows = self.rows(distances)
         return law_rows, np.zeros_like(law_rows)
 
+    def _prepare_points(self, points: Points, workers: int | None) -> None:
+        """Compute once for all records what `_draw_piece` needs of these input points (N,)."""
+        del points, workers
+
     def _draw_piece(self, points: Points, generator: AESCounter) -> npt.NDArray[Any]:
         """Return (k, ...) what is drawn for each input point; needed where not `tabulated`.
 
@@ -201,6 +205,7 @@ class WordMechanism(WriteOnce, abc.ABC):
         """Return one output point for each input point (N,)."""
         if self.tabulated:
             return law.draw(self.space, self.rows, points, streams.bits(), workers)
+        self._prepare_points(points, workers)
         out = np.empty(len(points), dtype=np.int32)
         offsets = np.concatenate([[0], np.cumsum(streams.lengths)])
         batches = list(streams.batches(PIECE))
@@ -301,7 +306,7 @@ class WordMechanism(WriteOnce, abc.ABC):
         Exact where draws come from the law, else simulated with `SIMULATED` draws from a fixed
         public stream. It tells nothing about any private text.
         """
-        if self.tabulated:
+        if self.draws_from_law:
             return Share(self.outcomes(workers=workers)[0])
 
         def compute() -> dict[str, float]:

@@ -43,8 +43,13 @@ class MultivariateLaplace(WordMechanism):
 
     @property
     def guarantee(self) -> MetricDP:
-        """Theorem 1 of the TEM paper; the nearest-word step is post-processing."""
-        return MetricDP(self.epsilon, "euclidean", "TEM paper (Carvalho et al. 2021), Theorem 1")
+        """Theorem 1 of the TEM paper; the nearest-word step is post-processing.
+
+        It is about real numbers. The noise drawn here has the precision of float64, and its radius an end: at shape 1
+        numpy's gamma draws never exceed 44.4, so that words farther apart than 44.4 / epsilon lose without bound.
+        """
+        source = "TEM paper (Carvalho et al. 2021), Theorem 1; the noise is drawn in floating point"
+        return MetricDP(self.epsilon, "euclidean", source, standing="proved for ideal arithmetic")
 
     def _draw_piece(self, points: Points, generator: AESCounter) -> Array:
         vectors = self.space.points[points]

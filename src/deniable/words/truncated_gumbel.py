@@ -1,7 +1,9 @@
 """The truncated Gumbel mechanism (Xu, Feyisetan, Aggarwal, Xu, Teissier 2021, Algorithms 1 and 2)."""
 
 import functools
+import hashlib
 import math
+import threading
 
 import numpy as np
 import numpy.typing as npt
@@ -9,17 +11,23 @@ from randomgen import AESCounter
 from scipy.special import lambertw
 from scipy.stats import poisson
 
+from deniable.cache import remember_array
 from deniable.errors import InputError
 from deniable.guarantees import MetricDP
-from deniable.parallel import compiled
-from deniable.randomness import Streams
+from deniable.parallel import compiled, each
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
 from deniable.words.mechanism import WordMechanism
 from deniable.words.truncated_gumbel_law import TOLERANCE, bounded_row, exact_row
 
+TABULATED = 3_000
+"""Points up to which the law is computed for every input, some two minutes at 3,000, and drawn from as tables."""
+_STEEP = 25.0
+"""Delta / b, up to which the law is computed to 1e-9; beyond 30 the last bits of the noise's law are those of 1."""
 _WIDTH = 64
 """Neighbours kept per word. K is Poisson(ln n), so that more are almost never asked for."""
+_ONE_AT_A_TIME = threading.Lock()
+"""Held where a law is computed on all cores, so that threads that need it at once do not compute it once each."""
 _TINY = 1e-300
 _ROUNDING = 1e-11
 
@@ -38,7 +46,9 @@ class TruncatedGumbel(WordMechanism):
 
     b is positive only for epsilon > (5 + 2 ln n) / Delta0, a bound above the paper's. The paper's
     proof has gaps, so that the guarantee is only *claimed*. The output law is an integral over the
-    winning noisy distance, computed by `probabilities`; draws are simulated as above.
+    winning noisy distance, computed by `probabilities`. Up to 3,000 points (and Delta <= 25 b, which
+    is epsilon up to about e^50 / Delta0) draws come from integer tables of that law as computed; else
+    they are simulated as above, in floating point.
 
     Args:
         space: a Euclidean space; Delta and Delta0 are taken exactly, over all pairs.
@@ -46,7 +56,6 @@ class TruncatedGumbel(WordMechanism):
     """
 
     name = "truncated-gumbel"
-    tabulated = False
     euclidean_only = True
 
     def __init__(self, space: Space, *, epsilon: float) -> None:
@@ -65,6 +74,7 @@ class TruncatedGumbel(WordMechanism):
                 f"Got {epsilon!r}: raise it, or use TEM, which takes any epsilon."
             )
         self.scale = noise_scale(self.epsilon, count, space.diameter, space.separation)
+        self.tabulated = count <= TABULATED and space.diameter <= _STEEP * self.scale
 
     @property
     def guarantee(self) -> MetricDP:
@@ -82,7 +92,60 @@ class TruncatedGumbel(WordMechanism):
         Raises:
             NotTractable: two quadrature grids disagree by more than 1e-9.
         """
+        if not self.tabulated:
+            return self._integrate(distances)
+        points = distances.argmin(axis=1)  # a point's distance from itself alone is 0
+        found: Array = self._computed(points)[points]
+        return found
+
+    def _integrate(self, distances: Array) -> Array:
         return np.stack([exact_row(row, self._poisson, self.scale, self.space.diameter) for row in distances])
+
+    @functools.cached_property
+    def _matrix(self) -> tuple[npt.NDArray[np.bool_], Array]:
+        """Which points have their row computed; the law (n, n) that is verified and drawn from, row by row."""
+        count = len(self.space.points)
+        return np.zeros(count, dtype=bool), np.empty((count, count))
+
+    def _computed(self, points: npt.NDArray[np.int64]) -> Array:
+        """Return the law (n, n), the rows of these points filled in.
+
+        Raises:
+            NotTractable: two quadrature grids disagree by more than 1e-9.
+        """
+        known, matrix = self._matrix
+
+        def fill(point: int) -> None:
+            matrix[point] = self._integrate(self.space.distances([point]))[0]
+
+        with _ONE_AT_A_TIME:
+            missing = np.unique(points[~known[points]])
+            each(fill, missing.tolist())
+            known[missing] = True
+        return matrix
+
+    def _whole(self) -> Array:
+        """Return the law (n, n), all of its rows filled in, from the cache if it is there."""
+        known, matrix = self._matrix
+
+        def usable(rows: Array) -> bool:
+            stochastic = (rows >= 0).all() and (np.abs(rows.sum(axis=1) - 1) <= TOLERANCE).all()
+            return bool(stochastic and (rows[known] == matrix[known]).all())
+
+        if not known.all():
+            everything = np.arange(len(known))
+            name = f"law-{super().law_fingerprint}"
+            matrix[:] = remember_array(name, matrix.shape, lambda: self._computed(everything), usable)
+            known[:] = True
+        return matrix
+
+    @property
+    def law_fingerprint(self) -> str | None:
+        """A short text that differs between laws: of the computed law itself where that is what is drawn from."""
+        name = super().law_fingerprint
+        if name is None or not self.tabulated:
+            return name
+        return f"{name}-{hashlib.blake2b(self._whole().tobytes(), digest_size=16).hexdigest()}"
 
     def bounded_rows(self, distances: Array) -> tuple[Array, Array]:
         """Return the law by quadrature, and an estimate of its error.
@@ -109,7 +172,7 @@ class TruncatedGumbel(WordMechanism):
         shape = (count, min(count, _WIDTH))
         return np.zeros(count, dtype=bool), np.empty(shape, dtype=np.int32), np.empty(shape)
 
-    def _list_neighbours(self, points: Points, workers: int | None) -> None:
+    def _prepare_points(self, points: Points, workers: int | None) -> None:
         """List the nearest points, the point itself first, for those not listed yet."""
         listed, near, distances = self._near
         missing = np.unique(points[~listed[points]])
@@ -121,16 +184,12 @@ class TruncatedGumbel(WordMechanism):
         self.space.sweep(visit, missing, workers)
         listed[missing] = True
 
-    def _draw_points(self, points: Points, streams: Streams, workers: int | None) -> Points:
-        self._list_neighbours(points, workers)
-        return super()._draw_points(points, streams, workers)
-
     def _draw_piece(self, points: Points, generator: AESCounter) -> Points:
         """Algorithm 2 for consecutive tokens of one record."""
         count = len(self.space.points)
         _, near, distances = self._near
         ks = np.searchsorted(np.cumsum(self._poisson), _uniform(generator, len(points)), side="right")
-        ks[(ks == 0) | (ks > count)] = count
+        ks[(ks == 0) | (ks >= len(self._poisson))] = count  # what lies beyond the listed masses is n or more
         ends = np.cumsum(ks)
         uniforms = _uniform(generator, int(ends[-1]))
         out = _choose(points, near, distances, ends, uniforms, self.scale, self.space.diameter)

@@ -124,8 +124,9 @@ def test_a_page_of_texts_alone(small_space):
     found = survey(table()[0], [MultivariateLaplace(small_space, epsilon=3.0)], plan=plan)
     page = render(found)
     checked(page)
-    assert found.readings[0].promise.standing == "claimed by theorem"
-    assert "claimed by theorem" in page
+    assert found.readings[0].promise.standing == "proved for ideal arithmetic"
+    assert found.readings[0].promise.proven is None
+    assert "<b>none</b> <i>proved for ideal arithmetic</i>" in page
     assert "What a classifier learns" not in page
     assert "Who wrote it" not in page
     assert "name a column of labels" in answers(found)[1][1]

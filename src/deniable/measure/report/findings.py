@@ -12,6 +12,7 @@ from deniable.measure.report.examples import Example
 from deniable.measure.roc import Membership
 from deniable.measure.similarity import Similarity
 from deniable.measure.utility import Utility
+from deniable.status import Status
 from deniable.text.certificate import Certificate
 from deniable.verdict import finite
 
@@ -25,9 +26,9 @@ class Promise:
 
     Attributes:
         asked: epsilon per unit of distance, as the mechanism claims it.
-        proven: upper bound on the true one; None where none is known.
+        proven: upper bound on the true one; None where none is known for the arithmetic of the draws.
         least: lower bound on the true one.
-        standing: ``proved`` (computed), ``claimed by theorem``, ``refuted``, ``not refuted`` or ``undecided``.
+        standing: how far the claim is known to be true, see `deniable.status.Status`.
         method: how that was found.
         record: for the record of median length the guarantee of all of its words: ``words``, ``epsilon``,
             ``approximate_epsilon``, ``delta`` and ``by``; None where nothing is guaranteed, or it has no words.
@@ -37,7 +38,7 @@ class Promise:
     asked: float
     proven: float | None
     least: float
-    standing: str
+    standing: Status
     method: str
     record: dict[str, Any] | None
     meaning: tuple[str, ...]
@@ -46,13 +47,12 @@ class Promise:
     def of(cls, certificate: Certificate) -> Self:
         """Return what a certificate says."""
         found = certificate.verification
-        by_theorem = found["status"] == "proved" and found["witness"] is None
-        upper = found["epsilon"]
+        upper, bounded = found["epsilon"], found["status"] in {"proved", "undecided"}
         return cls(
             asked=certificate.guarantee["epsilon"],
-            proven=None if isinstance(upper, str) or found["status"] == "refuted" else upper,
+            proven=upper if bounded and not isinstance(upper, str) else None,
             least=found["lower_bound"],
-            standing="claimed by theorem" if by_theorem else found["status"],
+            standing=found["status"],
             method=found["method"],
             record=certificate.documents[0] if certificate.documents else None,
             meaning=tuple(certificate.meaning),

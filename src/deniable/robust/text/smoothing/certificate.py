@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
+from deniable.auditing import limit_standing, verify
 from deniable.errors import InputError
 from deniable.guarantees import MetricDP
 from deniable.measure.estimate import CONFIDENCE, Estimate
@@ -60,7 +61,7 @@ class Certificates:
         texts: (n,) one for each.
         alpha: all that is said of one text is wrong with at most this probability.
         guarantee: what ``distance`` rests on.
-        standing: of the guarantee. Only what is proved is a certificate.
+        standing: of the guarantee, for what the mechanism draws. Only what is proved is a certificate.
         replacements: what may replace a word within ``changes``.
         source: what ``changes`` rests on.
     """
@@ -112,7 +113,8 @@ def certify(
         held: n texts.
         key: 32 bytes, from which all draws come.
         replacements: what may replace a word within ``changes``; None for any word of the space.
-        guarantee: one that was verified for this mechanism and is sharper than its own, which is the default.
+        guarantee: one that was verified for this mechanism and is sharper than its own, which is verified here and
+            is the default.
         alpha: in (0, 1), of one text.
         selection: draws that choose the class.
         estimation: draws that bound the probabilities.
@@ -121,7 +123,7 @@ def certify(
     Raises:
         InputError: alpha or draws outside their domains, a guarantee about another metric, or what `votes` refuses.
     """
-    claim = mechanism.guarantee if guarantee is None else guarantee
+    claim = limit_standing(mechanism.guarantee, verify(mechanism, workers=workers)) if guarantee is None else guarantee
     if claim.metric != mechanism.space.metric.name:
         raise InputError(
             f"The guarantee is about the {claim.metric} metric and the space has the {mechanism.space.metric} metric: "
@@ -203,6 +205,6 @@ def exactly(
 
 def standing(mechanism: WordMechanism, claim: MetricDP) -> Status:
     """Return the standing of a certificate that rests on a guarantee of a mechanism."""
-    # Rows or draws of a subclass's own are not what the guarantee was proved for.
-    known = mechanism.own or mechanism.closed_form is not None
+    # Draws of a subclass's own are not what a guarantee is proved for.
+    known = mechanism.own or mechanism.draws_from_law
     return claim.standing if known else weakest(claim.standing, "claimed")

@@ -1,0 +1,21 @@
+"""How high a guarantee stands once its mechanism is verified."""
+
+import dataclasses
+from typing import TypeVar
+
+from deniable.guarantees import ApproxDP, MetricDP, PureDP
+from deniable.status import weakest
+from deniable.verdict import Verdict
+
+Guarantee = TypeVar("Guarantee", PureDP, ApproxDP, MetricDP, PureDP | ApproxDP)
+
+
+def limit_standing(guarantee: Guarantee, verdict: Verdict) -> Guarantee:
+    """Return a guarantee as it may be shown: its standing is never higher than what `verify` says of its mechanism.
+
+    Args:
+        guarantee: of a mechanism.
+        verdict: of `deniable.verify` on the same mechanism. It judges the arithmetic of the draws: where they come
+            from integer tables, those tables.
+    """
+    return dataclasses.replace(guarantee, standing=weakest(guarantee.standing, verdict.status))
