@@ -18,9 +18,11 @@ if TYPE_CHECKING:
         TEM,
         CalibratedExponential,
         MultivariateLaplace,
+        Prior,
         TightExponential,
         TruncatedGumbel,
         WordMechanism,
+        read_prior,
         recovery,
     )
 
@@ -44,7 +46,9 @@ _HOMES = {
     "MetricDP": "deniable.guarantees",
     "MultivariateLaplace": "deniable.words",
     "NotTractable": "deniable.errors",
+    "Prior": "deniable.words",
     "PureDP": "deniable.guarantees",
+    "read_prior": "deniable.words",
     "recovery": "deniable.words",
     "Space": "deniable.space",
     "TEM": "deniable.words",
@@ -76,6 +80,7 @@ __all__ = [
     "MetricDP",
     "MultivariateLaplace",
     "NotTractable",
+    "Prior",
     "PureDP",
     "Space",
     "TextPrivatizer",
@@ -86,6 +91,7 @@ __all__ = [
     "Witness",
     "WordMechanism",
     "audit",
+    "read_prior",
     "recovery",
     "verify",
 ]

@@ -1,11 +1,15 @@
 """``deniable measure``: a report from end to end, and what is refused."""
 
 import builtins
+import html
 import json
 import re
 import sys
 
 import pytest
+
+from deniable import Space, recovery
+from deniable.words import auto
 
 SPOKEN = ("the dog and cat", "the food was good")
 TABLE = "text,kind,who\n" + "".join(
@@ -83,6 +87,29 @@ def test_pipes_lines_and_public_texts(measure, place):
     piped = measure("--format", "csv", "--public", "t.csv", source="-", report="b.html", stdin=TABLE.encode())
     assert piped.code == 0
     assert json.loads((place / "b.json").read_text())["about"]["public"] == 20
+
+
+def test_public_counts(measure, place):
+    """Attackers who read one word at a time know the counts of a public file, which page and figures name."""
+    (place / "counts.txt").write_text("food 3\ndog 1\nzork 9\n")
+    result = measure("--prior", "counts.txt", epsilon="2")
+    assert result.code == 0
+    assert "counts.txt: zork not in the vocabulary, left out\n" in result.err
+    figures = json.loads((place / "r.json").read_text())
+    assert figures["prior"] == "the counts of 'counts.txt'"
+    assert figures["blind"] == 0.75
+    mechanism = auto(Space.load("space.npz"), 2.0)
+    known = {"food": 3, "dog": 1}
+    assert figures["readings"][0]["public"]["share"]["value"] == recovery(mechanism, known)
+    assert figures["readings"][0]["expected"]["value"] == mechanism.expected_kept(known).value
+    assert measure(epsilon="2", report="z.html").code == 0
+    zipf = json.loads((place / "z.json").read_text())
+    assert zipf["prior"] == "Zipf's law by the space's ranks"
+    assert zipf["readings"][0]["alone"] != figures["readings"][0]["alone"]
+    for name, found in (("r.html", figures), ("z.html", zipf)):
+        page = html.unescape((place / name).read_text("utf-8"))
+        assert f"guesses words that follow {found['prior']};" in page
+        assert f"If words follow {found['prior']}, an attacker" in page or "at epsilon 2." in page
 
 
 def test_a_sample(measure, place):

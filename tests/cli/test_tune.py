@@ -68,8 +68,8 @@ def test_recovery(tune, run, mechanism):
     if made["name"] != "multivariate-laplace":
         found = recovery(MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]))
         assert 0.4 < found <= 0.5
-        assert f"names {100 * found:.1f} % of words under a public Zipf prior" in lines["attacker"]
-        assert f"names {100 * found:.1f} % of words right" in certificate["attacker"]
+        for line in (lines["attacker"], certificate["attacker"]):
+            assert f"names {100 * found:.1f} % of words, if words follow Zipf's law by the space's ranks (" in line
     assert "without the output: 30.8 %" in lines["attacker"]
     assert lines["verification"].startswith("proved")
     assert "chosen" not in lines
@@ -83,7 +83,8 @@ def test_kept(tune, run):
     certificate = run(result)
     share = float(certificate["expected_kept"].split()[0])
     assert 60 <= share < 65
-    assert printed(result)["kept"] == f"{share:.1f} % of words under a public Zipf prior"
+    assert printed(result)["kept"] == f"{share:.1f} % of words, if words follow Zipf's law by the space's ranks"
+    assert certificate["expected_kept"] == printed(result)["kept"]
 
 
 def test_whole_records(tune, run):
@@ -101,12 +102,13 @@ def test_whole_records(tune, run):
 @pytest.mark.parametrize("goal", [("--recovery", "0.6"), ("--kept", "0.4")])
 def test_the_words_of_the_input(tune, run, goal):
     """With the input as prior the certificate of the printed command says that epsilon came from the data."""
-    result = tune(*goal, "--prior", "input", "--mechanism", "calibrated")
+    result = tune(*goal, "--input-prior", "--mechanism", "calibrated")
     lines = printed(result)
     assert "--chosen-from-data" in shlex.split(lines["run"])
     assert "from the private texts" in lines["chosen"]
-    assert "under the words of this input" in lines["attacker"]
+    assert "if words follow the frequencies of this input" in lines["attacker"]
     certificate = run(result)
+    assert "this input" not in json.dumps(certificate)
     assert certificate["chosen"].startswith("from the private texts themselves")
     assert any("choice of epsilon" in line for line in certificate["not_protected"])
 
@@ -115,13 +117,29 @@ def test_the_prior_is_that_of_the_input(tune, place):
     """The success that is told is that of who knows how often each word of the input occurs."""
     texts = ["the " * 6 + "food " * 3, "dog"]
     (place / "in.csv").write_text("text\n" + "".join(f"{text}\n" for text in texts))
-    lines = printed(tune("--recovery", "0.7", "--prior", "input", "--mechanism", "tem"))
+    lines = printed(tune("--recovery", "0.7", "--input-prior", "--mechanism", "tem"))
     epsilon = float(lines["choice"].split()[-1])
     mechanism = MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon)
     found = recovery(mechanism, {"the": 6, "food": 3, "dog": 1})
     assert 0.65 < found <= 0.7
     assert f"names {100 * found:.1f} % of words" in lines["attacker"]
     assert "without the output: 60.0 %" in lines["attacker"]
+
+
+def test_public_counts(tune, place):
+    """A file of public counts is the prior, what of it is left out is told, and the printed command names it."""
+    (place / "counts.txt").write_text("the 6\nfood 3\ndog 1\nzork 5\n")
+    result = tune("--recovery", "0.7", "--prior", "counts.txt", "--mechanism", "tem")
+    assert result.code == 0
+    assert result.err == "counts.txt: zork not in the vocabulary, left out\n"
+    lines = printed(result)
+    epsilon = float(lines["choice"].split()[-1])
+    found = recovery(MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon), {"the": 6, "food": 3, "dog": 1})
+    assert f"names {100 * found:.1f} % of words, if words follow the counts of 'counts.txt' (" in lines["attacker"]
+    assert "without the output: 60.0 %" in lines["attacker"]
+    command = shlex.split(lines["run"])
+    assert command[command.index("--prior") + 1] == "counts.txt"
+    assert "--chosen-from-data" not in command
 
 
 def test_utility(tune, run, place):
@@ -182,7 +200,8 @@ def test_texts_that_are_missing(tune, run, place):
         (["--kept", "0.5", "--format", "xls"], "Unknown format 'xls'"),
         (["--kept", "0.5", "--delimiter", "ab"], "one character"),
         (["--kept", "0.5", "--format", "jsonl", "--delimiter", ";"], "--delimiter is for csv and tsv"),
-        (["--kept", "0.5", "--prior", "mine"], "--prior"),
+        (["--kept", "0.5", "--prior", "mine"], "The file of counts 'mine' cannot be read"),
+        (["--kept", "0.5", "--prior", "in.csv", "--input-prior"], "--prior FILE and --input-prior exclude each other"),
         (["--utility", "0.5", "--label", "text"], "cannot be texts and labels or authors at once"),
         (["--utility", "0.5", "--label", "none"], "none"),
         (["--kept", "0.5", "--metric", "manhattan", "--mechanism", "multivariate-laplace"], "Euclidean metric"),
@@ -227,6 +246,5 @@ def test_inputs_that_are_none(tune, refused, source):
 def test_help(call):
     """The help names the options."""
     text = call("tune", "--help").text
-    assert [
-        o for o in ("--recovery", "--kept", "--utility", "--label", "--prior", "--mechanism") if o not in text
-    ] == []
+    options = ("--recovery", "--kept", "--utility", "--label", "--prior", "--input-prior", "--mechanism")
+    assert [option for option in options if option not in text] == []

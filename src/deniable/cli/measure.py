@@ -14,8 +14,12 @@ from deniable.cli.options import (
     FormatName,
     Mechanism,
     MetricName,
+    PriorFile,
     SpaceSource,
-    build_mechanism,
+    build_space,
+    check_mechanism,
+    load_prior,
+    mechanism_on,
     unknown_name,
 )
 from deniable.cli.progress import passes
@@ -27,8 +31,10 @@ if TYPE_CHECKING:
 
     from deniable.measure.labels import Labels
     from deniable.measure.report.findings import Survey
+    from deniable.space import Space
     from deniable.text.tables.columns import Columns
     from deniable.words import WordMechanism
+    from deniable.words.prior import Prior
 
 PIPE = "-"
 EPSILONS = "0.5,1,2,3,4,6,8"
@@ -59,6 +65,7 @@ def measure(
         str | None,
         typer.Option(metavar="FILE", help="Texts that an attacker has: one a line, or a table with the same column."),
     ] = None,
+    prior: PriorFile = None,
     classifier: Annotated[str, typer.Option(help="tfidf, or fasttext, which needs torch.")] = "tfidf",
     folds: Annotated[int, typer.Option(help="Of the cross-validations.")] = 5,
     shadows: Annotated[int, typer.Option(help="Models trained for a membership attack, an even number.")] = 16,
@@ -86,18 +93,22 @@ def measure(
     check_plan(plan)
     template()
     figures = json_ or str(PurePath(report).with_suffix(".json"))
-    _check_targets(report, figures, [path for path in (source, public) if path], force=force)
+    _check_targets(report, figures, [str(path) for path in (source, public, prior) if path], force=force)
     table = read_table(source, [column, label, author], Form(format_, delimiter, encoding))
     labelled, written = _classes(table, label), _authors(table, author)
     prepared(table[column], labelled, written, plan)  # before anything that takes long
     known = None if public is None else read_public(public, column, Form(None, delimiter, encoding))
-    mechanisms = _built(mechanism, space, metric, epsilons)
+    check_mechanism(mechanism, epsilons[0])
+    domain = build_space(space, metric)
+    frequencies = load_prior(prior, domain)
+    mechanisms = _built(domain, mechanism, epsilons, frequencies)
     found = survey(
         table[column],
         mechanisms,
         labels=labelled,
         authors=written,
         public=known,
+        prior=frequencies,
         columns=[name for name in (label, author) if name],
         plan=plan,
         stage=passes,
@@ -199,22 +210,19 @@ def _authors(table: "Columns", author: str | None) -> "list[str | None] | None":
     return table[author]
 
 
-def _built(name: str, space: str, metric: str, epsilons: list[float]) -> "list[WordMechanism]":
+def _built(space: "Space", name: str, epsilons: list[float], prior: "Prior") -> "list[WordMechanism]":
     """Return one mechanism for each epsilon over one space, calibrated and verified."""
     from deniable.auditing import verify  # noqa: PLC0415
-    from deniable.words import MECHANISMS, auto  # noqa: PLC0415
 
-    with passes("calibrating"):
-        first = build_mechanism(name, space, metric, epsilons[0])
-    for note in first.space.notes:
+    for note in space.notes:
         typer.echo(f"note: {note}", err=True)
     built = []
     for done, epsilon in enumerate(epsilons, 1):
         start = time.perf_counter()
         with passes(f"calibrating and verifying epsilon {epsilon:g}"):
-            made = auto(first.space, epsilon) if name == "auto" else MECHANISMS[name](first.space, epsilon=epsilon)
+            made = mechanism_on(space, name, epsilon)
             verify(made)
-            made.expected_kept()
+            made.expected_kept(prior)
         built.append(made)
         seconds = time.perf_counter() - start
         if seconds > _LONG:
