@@ -89,6 +89,23 @@ def test_pipes_lines_and_public_texts(measure, place):
     assert json.loads((place / "b.json").read_text())["about"]["public"] == 20
 
 
+def test_gaps(measure, place):
+    """Rows without a text, a label or an author are named, and have no part in what needs one."""
+    rows = [dict(zip(("text", "kind", "who"), line.split(","), strict=True)) for line in TABLE.splitlines()[1:]]
+    rows[3]["kind"], rows[4]["kind"], rows[5]["who"], rows[6]["text"] = None, " ", None, None
+    (place / "gaps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "no JSON\n")
+    result = measure("--label", "kind", "--author", "who", epsilon="2", source="gaps.jsonl")
+    assert result.code == 0
+    assert [line for line in result.err.splitlines() if line.startswith("gaps")] == [
+        "gaps.jsonl: 2 rows without a text, read as empty: rows 7 and 21",
+        "gaps.jsonl: 3 rows without a label in 'kind', no part of classifiers: rows 4, 5 and 21",
+        "gaps.jsonl: 2 rows without a label in 'who', no part of attacks on authorship: rows 6 and 21",
+    ]
+    found = json.loads((place / "r.json").read_text())
+    assert (found["table"]["rows"], found["table"]["learned"], found["table"]["alone"]) == (21, 18, 3)
+    assert found["readings"][0]["authorship"]["texts"] == 19
+
+
 def test_public_counts(measure, place):
     """Attackers who read one word at a time know the counts of a public file, which page and figures name."""
     (place / "counts.txt").write_text("food 3\ndog 1\nzork 9\n")
@@ -129,8 +146,7 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
     ("options", "message"),
     [
         (["--label", "one"], "'one' must hold at least 2 classes. Got only 'x'"),
-        (["--label", "gap"], "'gap' has no label in row 2"),
-        (["--author", "gap"], "'gap' has no label in row 2"),
+        (["--author", "none"], "The column 'none' must hold at least 2 classes"),
         (["--label", "kind", "--folds", "21"], "21 folds need at least 21 rows that differ. Got 10"),
         (["--column", "none"], "no text"),
         (["--column", "odd"], "None of the 20 words of the texts is in the vocabulary"),

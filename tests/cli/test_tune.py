@@ -174,6 +174,18 @@ def test_tables(tune, run, place, kind):
     assert certificate["records"] == 2
 
 
+def test_labels_that_are_missing(tune, place):
+    """Rows without a label have no part in the accuracy, and are named; the others give what they give alone."""
+    rows = reviews().splitlines()
+    (place / "in.csv").write_text("\n".join(rows) + "\n")
+    whole = tune("--utility", "0.8", "--label", "class", "--mechanism", "calibrated")
+    (place / "in.csv").write_text("\n".join([rows[0], "the food,", *rows[1:], "dog, "]) + "\n")
+    gaps = tune("--utility", "0.8", "--label", "class", "--mechanism", "calibrated")
+    assert gaps.err == "in.csv: 2 rows without a label in 'class', no part of the accuracy: rows 1 and 62\n"
+    assert printed(gaps)["choice"] == printed(whole)["choice"]
+    assert printed(gaps)["utility"] == printed(whole)["utility"]
+
+
 def test_texts_that_are_missing(tune, run, place):
     """Rows without a text are no obstacle."""
     with (place / "in.csv").open("w", newline="") as stream:
@@ -216,7 +228,7 @@ def test_refusals(tune, refused, options, message):
     ("table", "options", "message"),
     [
         ("text,class\nthe food,a\nthe dog,a\n", (), "must hold at least 2 classes. Got only 'a'"),
-        ("text,class\nthe food,a\nthe dog,\n", (), "has no label in row 2"),
+        ("text,class\nthe food,a\nthe dog,\n", (), "must hold at least 2 classes. Got only 'a'"),
         (reviews(6), ("--utility", "2"), "Got 2.0"),
         (
             "text,class\nthe food,a\nthe dog,b\nthe cat,b\n",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deniable.cli.left_out import describe_rows
 from deniable.cli.options import (
     Delimiter,
     FormatName,
@@ -95,7 +96,8 @@ def measure(
     figures = json_ or str(PurePath(report).with_suffix(".json"))
     _check_targets(report, figures, [str(path) for path in (source, public, prior) if path], force=force)
     table = read_table(source, [column, label, author], Form(format_, delimiter, encoding))
-    labelled, written = _classes(table, label), _authors(table, author)
+    labelled, written = _classes(table, label), None if author is None else table[author]
+    remarks = _gaps(source, table, column, label, author)
     prepared(table[column], labelled, written, plan)  # before anything that takes long
     known = None if public is None else read_public(public, column, Form(None, delimiter, encoding))
     check_mechanism(mechanism, epsilons[0])
@@ -118,6 +120,8 @@ def measure(
     with writing(report, figures, force=force) as streams:
         for stream, content in zip(streams, (page, numbers + "\n"), strict=True):
             stream.write(content.encode("utf-8", "backslashreplace"))
+    for line in remarks:
+        typer.echo(line, err=True)
     for line in lines(found):
         typer.echo(line)
     typer.echo(f"report: {report} (holds original private text: for you alone); figures: {figures}")
@@ -201,13 +205,17 @@ def _classes(table: "Columns", label: str | None) -> "Labels | None":
     return None if label is None else labels(table[label], label)
 
 
-def _authors(table: "Columns", author: str | None) -> "list[str | None] | None":
+def _gaps(source: str, table: "Columns", column: str, label: str | None, author: str | None) -> list[str]:
+    """Return which rows lack a text, a label or an author, and what they then have no part in."""
     from deniable.measure.labels import labels  # noqa: PLC0415
 
-    if author is None:
-        return None
-    labels(table[author], author)  # whose message names the column
-    return table[author]
+    empty = [row for row, text in enumerate(table[column]) if text is None]
+    lines = describe_rows(source, empty, "without a text, read as empty")
+    for name, part in ((label, "classifiers"), (author, "attacks on authorship")):
+        if name is not None:
+            missing = labels(table[name], name).unlabelled.tolist()
+            lines += describe_rows(source, missing, f"without a label in {name!r}, no part of {part}")
+    return lines
 
 
 def _built(space: "Space", name: str, epsilons: list[float], prior: "Prior") -> "list[WordMechanism]":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deniable.cli.left_out import describe_rows
 from deniable.cli.options import Delimiter, FormatName, MetricName, PriorFile, SpaceSource, build_space, load_prior
 from deniable.cli.progress import passes
 from deniable.cli.tables import Form, read_table
@@ -73,7 +74,12 @@ def tune(
         raise InputError("--utility and --label COLUMN go together: give both, or neither.")
     table = read_table(source, [column, label], Form(format_, delimiter, encoding))
     texts = [text or "" for text in table[column]]
+    empty = [row for row, text in enumerate(table[column]) if text is None]
+    remarks = describe_rows(source, empty, "without a text, read as empty")
     coded = labels(table[label], label) if label else None
+    if coded is not None:
+        without = f"without a label in {label!r}, no part of the accuracy"
+        remarks += describe_rows(source, coded.unlabelled.tolist(), without)
     domain = build_space(space, metric)
     public = load_prior(prior, domain)
     with passes("tuning"):
@@ -84,11 +90,14 @@ def tune(
         elif goal == "kept":
             choice = tune_kept(domain, target, mechanism=mechanism, prior=frequencies)
         elif coded is not None:
-            choice = tune_utility(domain, texts, coded.codes, target, mechanism=mechanism, prior=frequencies)
+            labelled, codes = [texts[row] for row in coded.labelled], coded.codes[coded.labelled]
+            choice = tune_utility(domain, labelled, codes, target, mechanism=mechanism, prior=frequencies)
         # What the certificate will say is found now, and kept in the cache: never the frequencies of the input.
         choice.mechanism.expected_kept(public)
         median = int(np.quantile(lengths, 0.5, method="lower"))
         whole = median * worst_loss(choice.mechanism)
+    for line in remarks:
+        typer.echo(line, err=True)
     looked = input_prior or goal == "utility"
     for line in _lines(choice, goal, frequencies.name, whole, median, looked=looked):
         typer.echo(line)

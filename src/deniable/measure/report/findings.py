@@ -113,7 +113,7 @@ class Table:
         median: words of the row of median length.
         longest: words of the longest row.
         learned: rows that classifiers learn from; 0 without labels.
-        alone: rows left out there, whose class has no other row.
+        alone: rows left out there, which have no label, or whose class has no other row.
         classes: how many; 0 without labels.
     """
 

@@ -22,7 +22,8 @@ Columns = dict[str, list[str | None]]
 def read_columns(path: str, layout: Layout, form: str | None = None) -> Columns:
     """Return the columns that a layout names, each with one entry per record; numbers become texts.
 
-    An empty csv cell is the empty text; only jsonl and parquet know None.
+    An empty csv cell is the empty text; only jsonl and parquet know None. A line of jsonl that is no object, or lacks
+    a column, and a value that is no text or number are None too: each is a record that holds nothing there.
 
     Args:
         path: the table, or ``-`` for standard input.
@@ -30,7 +31,7 @@ def read_columns(path: str, layout: Layout, form: str | None = None) -> Columns:
         form: a name from `FORMATS`; None for the one that the ending stands for.
 
     Raises:
-        InputError: the table cannot be read, or lacks a column.
+        InputError: the table cannot be read, or lacks a column, or no record of it can be read.
     """
     form = form or format_of(path)
     try:
@@ -72,21 +73,49 @@ def _parquet(stream: BinaryIO, layout: Layout) -> Columns:
 
 def _jsonl(stream: BinaryIO, layout: Layout) -> Columns:
     columns: Columns = {column: [] for column in layout.columns}
+    faults: dict[str, InputError] = {}
     for number, raw in enumerate(numbered_lines(Source(stream, layout)), 1):
         if not raw.strip(" \t\r\n"):
             continue
-        try:
-            members = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{layout.name} line {number} is not a JSON object: {error}.") from None
-        if not isinstance(members, dict):
-            raise InputError(f"{layout.name} line {number} is not a JSON object: each line must be one object.")
-        for column in columns:
-            if column not in members:
-                listed = ", ".join(repr(key) for key in list(members)[:30])
-                raise InputError(f"{layout.name} line {number} has no column {column!r}. Its keys: {listed or 'none'}.")
-            columns[column].append(_plain(members[column], column, layout))
+        where = f"{layout.name} line {number}"
+        members = _members(raw, where)
+        for column, held in columns.items():
+            try:
+                held.append(_plain(_member(members, column, where), column, layout))
+            except InputError as error:
+                faults.setdefault(column, error)
+                held.append(None)
+    for column, fault in faults.items():
+        if all(text is None for text in columns[column]):
+            raise fault
     return columns
+
+
+def _members(raw: str, where: str) -> dict[str, Any] | InputError:
+    """Return the members of a line of jsonl, or what is wrong with it."""
+    try:
+        members = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        return InputError(f"{where} is not a JSON object: {error}.")
+    return (
+        members
+        if isinstance(members, dict)
+        else InputError(f"{where} is not a JSON object: each line must be one object.")
+    )
+
+
+def _member(members: dict[str, Any] | InputError, column: str, where: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return what a line of jsonl holds in a column.
+
+    Raises:
+        InputError: the line is no object, or lacks the column.
+    """
+    if isinstance(members, InputError):
+        raise members
+    if column not in members:
+        listed = ", ".join(repr(key) for key in list(members)[:30])
+        raise InputError(f"{where} has no column {column!r}. Its keys: {listed or 'none'}.")
+    return members[column]
 
 
 def _plain(value: Any, column: str, layout: Layout) -> str | None:  # noqa: ANN401 - whatever a table holds
