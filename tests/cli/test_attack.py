@@ -230,31 +230,49 @@ def test_no_column_of_classes(attack, refused):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (
-            [("good", "mixed")],
-            "Row 1 of the column 'label' has the label 'mixed', and the classes of the model are bad, g",
-        ),
-        (
-            [("good", "good"), ("zork", "bad")],
-            "Row 2 of the column 'text' holds no word of words.npz (it has 1 others)",
-        ),
-        ([(" ", "bad")], "has no text in row 1"),
-        ([("good " * 20_001, "good")], "The text of row 1 has 20,001 words, and the model takes 20,000"),
+        ([("good", "mixed")], "(1 row whose label in 'label' is no class of the model (bad, good))"),
+        ([("zork", "bad"), ("good", "")], "(1 row without a label in 'label'; 1 row without a word of words.npz in 't"),
+        ([(" ", "bad")], "(1 row without a text in 'text')"),
+        ([("good " * 20_001, "good")], "(1 row with more than 20,000 words in 'text')"),
         ([], "rows"),
     ],
 )
 def test_tables_that_cannot_be_used(attack, refused, place, rows, message):
-    """A table that the model does not take is one line that names the row."""
+    """A table of which no row can be used is one line that says what is wrong with them."""
     write(place / "bad.csv", rows)
     refused.given()
     assert message in refused(attack(source="bad.csv"))
 
 
-def test_a_missing_label(attack, refused, place):
-    """A label that is null is none of the classes, whatever their names."""
-    (place / "null.jsonl").write_text('{"text": "good", "label": null}\n')
-    refused.given()
-    assert "Row 1 of the column 'label' has no label" in refused(attack(source="null.jsonl"))
+def test_rows_that_cannot_be_used(attack, place):
+    """Rows that the model does not take are left out, counted and named, and the others keep their numbers."""
+    bad = [("good", "mixed"), ("film good", "good"), ("execrable .,", "bad"), (" ", "bad"), ("bad plot", "bad")]
+    more = [("good " * 20_001, "good"), ("a fine plot", ""), *[("blah", "good")] * 7]
+    write(place / "some.csv", [*bad, *more])
+    write(place / "clean.csv", [bad[1], bad[4]])
+    result = attack(source="some.csv")
+    assert result.code == 0
+    assert [line for line in result.err.splitlines() if "left out: row" in line] == [
+        "some.csv: 1 row without a label in 'label' left out: row 7",
+        "some.csv: 1 row whose label in 'label' is no class of the model (bad, good) left out: row 1",
+        "some.csv: 1 row without a text in 'text' left out: row 4",
+        "some.csv: 8 rows without a word of words.npz in 'text' left out: rows 3, 8, 9, 10, 11 and 3 more",
+        "some.csv: 1 row with more than 20,000 words in 'text' left out: row 6",
+    ]
+    found = list(csv.DictReader(io.StringIO((place / "a.csv").read_text())))
+    assert attack("--force", source="clean.csv").code == 0
+    clean = list(csv.DictReader(io.StringIO((place / "a.csv").read_text())))
+    assert [row.pop("row") for row in found] == ["2", "5"]
+    assert [row.pop("row") for row in clean] == ["1", "2"]
+    assert found == clean
+
+
+def test_a_missing_label(attack, place):
+    """A row whose label is null is left out, whatever the names of the classes."""
+    (place / "null.jsonl").write_text('{"text": "good", "label": null}\n{"text": "good", "label": "good"}\n')
+    result = attack(source="null.jsonl")
+    assert result.code == 0
+    assert "null.jsonl: 1 row without a label in 'label' left out: row 1\n" in result.err
 
 
 def test_files_that_are_no_text_model(attack, refused, place):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deniable import TEM, Space, TruncatedGumbel, __version__, verify
+from deniable import TEM, Space, TruncatedGumbel, __version__, recovery, verify
 from deniable.cli.main import app
 
 PROGRAM = str(Path(sys.executable).with_name("deniable"))
@@ -40,11 +40,31 @@ def test_explain_an_exact_law(call, name, make, epsilon):
     assert "exact law over 14 words of space.npz" in result.text
     verdict = verify(make(space, epsilon=epsilon))
     assert f"verified: {verdict.status}, {verdict.method}\n" in result.text
-    assert "attacker: who knows mechanism and word frequencies names " in result.text
+    assert "attacker: an attacker who knows the mechanism names " in result.text
+    assert "% of words, if words follow Zipf's law by the space's ranks (without the output: " in result.text
     assert f"stays as it is with probability {law['london']:.4f}" in result.text
     kept = sorted(law.values(), reverse=True)
     reach = next(count for count in range(1, 15) if sum(kept[:count]) >= 0.9)
     assert f"{reach} words make up 90 % of the outputs" in result.text
+
+
+def test_explain_under_public_counts(call, place):
+    """The attacker's success is that under the counts of a file, which is named; what of it is left out is told."""
+    (place / "counts.csv").write_text("food,3\nlondon,1\nzork,8\n")
+    options = ["--space", "space.npz", "--epsilon", "2", "--mechanism", "tem", "--prior", "counts.csv"]
+    result = call("explain", "london", *options)
+    assert result.code == 0
+    found = recovery(TEM(Space.load("space.npz"), epsilon=2.0), {"food": 3, "london": 1})
+    assert f"names {100 * found:.1f} % of words, if words follow the counts of 'counts.csv' (" in result.text
+    assert "without the output: 75.0 %" in result.text
+    assert result.err == "counts.csv: zork not in the vocabulary, left out\n"
+
+
+def test_explain_without_usable_counts(call, refused):
+    """A file of counts without a word of the space is refused in one line."""
+    refused.given(counts__csv="zork,8\n")
+    message = refused(call("explain", "food", "--space", "space.npz", "--epsilon", "2", "--prior", "counts.csv"))
+    assert "'counts.csv' has no usable counts" in message
 
 
 def test_explain_by_simulation(call, monkeypatch):

@@ -1,11 +1,15 @@
 """``deniable measure``: a report from end to end, and what is refused."""
 
 import builtins
+import html
 import json
 import re
 import sys
 
 import pytest
+
+from deniable import Space, recovery
+from deniable.words import auto
 
 SPOKEN = ("the dog and cat", "the food was good")
 TABLE = "text,kind,who\n" + "".join(
@@ -96,6 +100,46 @@ def test_pipes_lines_and_public_texts(measure, place):
     assert json.loads((place / "b.json").read_text())["about"]["public"] == 20
 
 
+def test_gaps(measure, place):
+    """Rows without a text, a label or an author are named, and have no part in what needs one."""
+    rows = [dict(zip(("text", "kind", "who"), line.split(","), strict=True)) for line in TABLE.splitlines()[1:]]
+    rows[3]["kind"], rows[4]["kind"], rows[5]["who"], rows[6]["text"] = None, " ", None, None
+    (place / "gaps.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + "no JSON\n")
+    result = measure("--label", "kind", "--author", "who", epsilon="2", source="gaps.jsonl")
+    assert result.code == 0
+    assert [line for line in result.err.splitlines() if line.startswith("gaps")] == [
+        "gaps.jsonl: 2 rows without a text, read as empty: rows 7 and 21",
+        "gaps.jsonl: 3 rows without a label in 'kind', no part of classifiers: rows 4, 5 and 21",
+        "gaps.jsonl: 2 rows without a label in 'who', no part of attacks on authorship: rows 6 and 21",
+    ]
+    found = json.loads((place / "r.json").read_text())
+    assert (found["table"]["rows"], found["table"]["learned"], found["table"]["alone"]) == (21, 18, 3)
+    assert found["readings"][0]["authorship"]["texts"] == 19
+
+
+def test_public_counts(measure, place):
+    """Attackers who read one word at a time know the counts of a public file, which page and figures name."""
+    (place / "counts.txt").write_text("food 3\ndog 1\nzork 9\n")
+    result = measure("--prior", "counts.txt", epsilon="2")
+    assert result.code == 0
+    assert "counts.txt: zork not in the vocabulary, left out\n" in result.err
+    figures = json.loads((place / "r.json").read_text())
+    assert figures["prior"] == "the counts of 'counts.txt'"
+    assert figures["blind"] == 0.75
+    mechanism = auto(Space.load("space.npz"), 2.0)
+    known = {"food": 3, "dog": 1}
+    assert figures["readings"][0]["public"]["share"]["value"] == recovery(mechanism, known)
+    assert figures["readings"][0]["expected"]["value"] == mechanism.expected_kept(known).value
+    assert measure(epsilon="2", report="z.html").code == 0
+    zipf = json.loads((place / "z.json").read_text())
+    assert zipf["prior"] == "Zipf's law by the space's ranks"
+    assert zipf["readings"][0]["alone"] != figures["readings"][0]["alone"]
+    for name, found in (("r.html", figures), ("z.html", zipf)):
+        page = html.unescape((place / name).read_text("utf-8"))
+        assert f"guesses words that follow {found['prior']};" in page
+        assert f"If words follow {found['prior']}, an attacker" in page or "at epsilon 2." in page
+
+
 def test_a_sample(measure, place):
     """With --limit a sample of the rows is measured, and the page says so."""
     assert measure("--limit", "12", epsilon="2").code == 0
@@ -113,8 +157,7 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
     ("options", "message"),
     [
         (["--label", "one"], "'one' must hold at least 2 classes. Got only 'x'"),
-        (["--label", "gap"], "'gap' has no label in row 2"),
-        (["--author", "gap"], "'gap' has no label in row 2"),
+        (["--author", "none"], "The column 'none' must hold at least 2 classes"),
         (["--label", "kind", "--folds", "21"], "21 folds need at least 21 rows that differ. Got 10"),
         (["--column", "none"], "no text"),
         (["--column", "odd"], "None of the 20 words of the texts is in the vocabulary"),

@@ -347,3 +347,21 @@ def test_a_vector_file_with_a_name_that_is_no_text(privatize, place):
         code = None
     assert code in {0, 2}
     assert (place / "out.csv").exists() == (code == 0)
+
+
+@pytest.mark.parametrize("source", ["one.csv", "one.tsv", "one.txt"])
+def test_blank_lines_of_one_column_are_records(privatize, place, source):
+    """In a table of one column a blank line is a record of no words, as it is in a text file, and stays as it is."""
+    head = "" if source.endswith("txt") else "text\n"
+    (place / source).write_text(f"{head}the food\n\nthe dog\n\n")
+    output = f"out.{source[-3:]}"
+    assert privatize(source=source, output=output).code == 0
+    certificate = json.loads((place / f"{output}.certificate.json").read_text())
+    assert certificate["records"] == 4
+    assert [len(line.split()) for line in (place / output).read_text().removeprefix(head).split("\n")] == [
+        2,
+        0,
+        2,
+        0,
+        0,
+    ]

@@ -183,12 +183,17 @@ def test_refusals(rewrite, refused, given, options, message):
     assert message in refused(rewrite(*options, **given))
 
 
-def test_long_texts(rewrite, refused):
-    """A text longer than the model takes is refused with its row; neither output appears."""
-    refused.given(in__csv="text\nshow\n" + "to " * 13 + "\n")
-    assert refused(rewrite()) == (
-        "Row 2 of in.csv has 13 tokens in 'text', and the model takes 12: shorten it, split it, or leave it out."
-    )
+def test_long_texts(rewrite, place):
+    """Of a text longer than the model takes the first tokens enter; the owner is told which, the certificate not."""
+    (place / "in.csv").write_text("text\nshow\n" + "to " * 13 + "\n")
+    result = rewrite()
+    assert result.code == 0
+    assert "for you alone  1 row with more than 12 tokens, of which the first entered: row 2; this tells" in result.err
+    certificate = (place / "out.csv.certificate.json").read_text()
+    (place / "in.csv").write_text("text\nshow\nto\n")
+    assert rewrite("--force").err.count("for you alone") == 0
+    assert (place / "out.csv.certificate.json").read_text() == certificate
+    assert (place / "out.csv").read_text().count("\n") == 3
 
 
 @pytest.mark.parametrize("kind", ["images", "texts", "damaged"])

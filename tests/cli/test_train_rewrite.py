@@ -155,7 +155,6 @@ def test_an_interrupted_run(train, place, monkeypatch):
         (["--start", "corpus.csv"], "'corpus.csv' is no model"),
         (["--start", "first.pt"], "--latent is that of the model to go on from"),
         (["--limit", "0"], "--limit must be from 1 to 1,000. Got 0."),
-        (["--limit", "4"], "The text in row 1 has 5 tokens"),
         (["--latent", "0"], "The 'latent' parameter of training must be an int from 1 to 100000. Got 0."),
         (["--learning-rate", "0"], "'learning_rate'"),
         (["--label", "label"], "--label is for models of texts. Got one for rewriting: leave it out."),
@@ -191,9 +190,9 @@ def test_options_of_rewriting(call, place, refused, task):
         (b"", "bad.csv"),
         (b"text\n", "bad.csv' has no rows"),
         (b"text\na b\n,\n", "bad.csv"),
-        (b"text\na b\n \nc\n", "The column 'text' has no text in row 2"),
+        (b"text\na b\n \nc\n", "give at least 10. (bad.csv: 1 row without a text in 'text' left out: row 2)"),
+        (b"text\n \n\n", "No row of the table 'bad.csv' can be used (2 rows without a text in 'text')"),
         (b"text\n" + b"a b\n" * 50, "'bad.csv' has too few distinct texts to learn from, 1: give at least 10."),
-        (b"text\na b\n" + b"a " * 65 + b"\n", "The text in row 2 has 65 tokens, and the model takes 64"),
         (b"text\na \xff\n", "bad.csv"),
     ],
 )
@@ -203,6 +202,22 @@ def test_tables_that_cannot_be_used(train, refused, place, table, message):
     refused.given()
     assert message in refused(train(data="bad.csv"))
     assert not (place / "m.pt.checkpoint").exists()
+
+
+def test_rows_that_cannot_be_used(train, place):
+    """Rows without a text are left out, of long ones the first tokens are learned from; both are counted and named."""
+    long = "and so on " * 40
+    write(place / "gaps.csv", [("",), *((text,) for text in corpus()), (long,), (" ",)], ("text",))
+    write(place / "held.csv", [("show me",), (long,), ("",)], ("text",))
+    result = train("--test", "held.csv", data="gaps.csv")
+    assert result.code == 0
+    last = len(corpus()) + 3
+    assert result.err.splitlines()[:4] == [
+        f"gaps.csv: 2 rows without a text in 'text' left out: rows 1 and {last}",
+        f"gaps.csv: 1 row with more than 64 tokens, of which the first count: row {last - 1}",
+        "held.csv: 1 row without a text in 'text' left out: row 3",
+        "held.csv: 1 row with more than 64 tokens, of which the first count: row 2",
+    ]
 
 
 @pytest.mark.parametrize("output", ["corpus.csv", "test.csv", "first.pt", "twin.pt"])

@@ -229,34 +229,53 @@ def test_no_column_of_classes(train, refused):
         (b"text,label\n", "Got none, since there are no rows|The table 'bad.csv' has no rows"),
         (b"", "bad.csv"),
         (b"text,label\ngood film,1\nbad film,1\n", "must hold at least 2 classes. Got only '1'"),
-        (b"text,label\ngood film,1\nbad film,\n", "has no label in row 2"),
-        (b"text,label\ngood film,1\n  ,0\n", "has no text in row 2"),
-        (
-            b"text,label\ngood film,1\nzork blah,0\n",
-            r"Row 2 of the column 'text' holds no word of words.npz \(it has 2 others\)",
-        ),
-        ("text,label\ngood film,1\n👍,0\n".encode(), "Row 2 of the column 'text' holds no word"),
+        (b"text,label\ngood film,1\nbad film,\n", "Got only '1'.* without a label in 'label' left out: row 2"),
+        (b"text,label\ngood film,1\n  ,0\n", "Got only '1'.* without a text in 'text' left out: row 2"),
+        (b"text,label\ngood film,1\nzork blah,0\n", "Got only '1'.* without a word of words.npz in 'text' left out: r"),
+        (b"text,label\nzork,1\nblah,0\n", r"No row .* can be used \(2 rows without a word of words.npz in 'text'\)"),
         (b"text,label,text\ngood film,1,a\nbad film,0,b\n", "text"),
         (b"text,label\ngood \xff,1\n", "bad.csv"),
-        (
-            b"text,label\n" + b"good film,1\nbad film,0\n" + b"good " * 20_001 + b",0\n",
-            "row 3 has 20,001 words, and the model",
-        ),
     ],
 )
 def test_tables_that_cannot_be_used(train, refused, place, table, message):
-    """A table without rows, classes, texts or known words is one line that names the row."""
+    """A table without rows, or with less than two classes among those that can be used, is one line."""
     (place / "bad.csv").write_bytes(table)
     refused.given()
     assert re.search(message, refused(train(data="bad.csv")))
 
 
+def test_rows_that_cannot_be_used(train, place):
+    """Rows without a known word, a text or a label, and too long ones, are left out and named: the rest is learned."""
+    rows = lines(80)
+    bad = [("execrable .,", "bad"), ("👍", "good"), ("  ", "bad"), ("good film", " "), ("good " * 20_001, "good")]
+    write(place / "mixed.csv", [*bad[:2], *rows[:40], *bad[2:], *rows[40:]])
+    write(place / "held.csv", [("good film", "good"), ("bad film", "mixed"), ("zork", "bad")])
+    result = train("--test", "held.csv", "--seed", "1", data="mixed.csv")
+    assert result.code == 0
+    assert [line for line in result.err.splitlines() if "left out: row" in line] == [
+        "mixed.csv: 1 row without a label in 'label' left out: row 44",
+        "mixed.csv: 1 row without a text in 'text' left out: row 43",
+        "mixed.csv: 2 rows without a word of words.npz in 'text' left out: rows 1 and 2",
+        "mixed.csv: 1 row with more than 20,000 words in 'text' left out: row 45",
+        "held.csv: 1 row whose label in 'label' is no class of the model (bad, good) left out: row 2",
+        "held.csv: 1 row without a word of words.npz in 'text' left out: row 3",
+    ]
+    write(place / "clean.csv", rows)
+    assert train("--test", "held.csv", "--seed", "1", data="clean.csv", output="n.pt").code == 0
+    mixed, clean = (load_text(place / name, Space.load("words.npz")) for name in ("m.pt", "n.pt"))
+    for one, other in zip(mixed.network.parameters(), clean.network.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
 def test_the_test_table_is_looked_at_first(train, refused):
     """What is wrong with --test is said before anything is trained."""
-    refused.given(t__csv="text,label\ngood film,good\nbad film,mixed\n", u__csv="text,label\nblah,good\n")
-    line = refused(train("--test", "t.csv"))
-    assert line.startswith("In --test: Row 2 of the column 'label' has the label 'mixed', and the classes of the model")
-    assert refused(train("--test", "u.csv")).startswith("In --test: Row 1 of the column 'text' holds no word")
+    refused.given(t__csv="text,label\nbad film,mixed\n", u__csv="text,label\nblah,good\n")
+    assert refused(train("--test", "t.csv")).startswith(
+        "In --test: No row of the table 't.csv' can be used (1 row whose"
+    )
+    assert refused(train("--test", "u.csv")).startswith(
+        "In --test: No row of the table 'u.csv' can be used (1 row with"
+    )
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def test_recovery(tune, run, mechanism):
     if made["name"] != "multivariate-laplace":
         found = recovery(MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]))
         assert 0.4 < found <= 0.5
-        assert f"names {100 * found:.1f} % of words under a public Zipf prior" in lines["attacker"]
-        assert f"names {100 * found:.1f} % of words right" in certificate["attacker"]
+        for line in (lines["attacker"], certificate["attacker"]):
+            assert f"names {100 * found:.1f} % of words, if words follow Zipf's law by the space's ranks (" in line
     assert "without the output: 30.8 %" in lines["attacker"]
     assert lines["verification"].startswith("proved")
     assert "chosen" not in lines
@@ -83,7 +83,8 @@ def test_kept(tune, run):
     certificate = run(result)
     share = float(certificate["expected_kept"].split()[0])
     assert 60 <= share < 65
-    assert printed(result)["kept"] == f"{share:.1f} % of words under a public Zipf prior"
+    assert printed(result)["kept"] == f"{share:.1f} % of words, if words follow Zipf's law by the space's ranks"
+    assert certificate["expected_kept"] == printed(result)["kept"]
 
 
 def test_whole_records(tune, run):
@@ -101,12 +102,13 @@ def test_whole_records(tune, run):
 @pytest.mark.parametrize("goal", [("--recovery", "0.6"), ("--kept", "0.4")])
 def test_the_words_of_the_input(tune, run, goal):
     """With the input as prior the certificate of the printed command says that epsilon came from the data."""
-    result = tune(*goal, "--prior", "input", "--mechanism", "calibrated")
+    result = tune(*goal, "--input-prior", "--mechanism", "calibrated")
     lines = printed(result)
     assert "--chosen-from-data" in shlex.split(lines["run"])
     assert "from the private texts" in lines["chosen"]
-    assert "under the words of this input" in lines["attacker"]
+    assert "if words follow the frequencies of this input" in lines["attacker"]
     certificate = run(result)
+    assert "this input" not in json.dumps(certificate)
     assert certificate["chosen"].startswith("from the private texts themselves")
     assert any("choice of epsilon" in line for line in certificate["not_protected"])
 
@@ -115,13 +117,29 @@ def test_the_prior_is_that_of_the_input(tune, place):
     """The success that is told is that of who knows how often each word of the input occurs."""
     texts = ["the " * 6 + "food " * 3, "dog"]
     (place / "in.csv").write_text("text\n" + "".join(f"{text}\n" for text in texts))
-    lines = printed(tune("--recovery", "0.7", "--prior", "input", "--mechanism", "tem"))
+    lines = printed(tune("--recovery", "0.7", "--input-prior", "--mechanism", "tem"))
     epsilon = float(lines["choice"].split()[-1])
     mechanism = MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon)
     found = recovery(mechanism, {"the": 6, "food": 3, "dog": 1})
     assert 0.65 < found <= 0.7
     assert f"names {100 * found:.1f} % of words" in lines["attacker"]
     assert "without the output: 60.0 %" in lines["attacker"]
+
+
+def test_public_counts(tune, place):
+    """A file of public counts is the prior, what of it is left out is told, and the printed command names it."""
+    (place / "counts.txt").write_text("the 6\nfood 3\ndog 1\nzork 5\n")
+    result = tune("--recovery", "0.7", "--prior", "counts.txt", "--mechanism", "tem")
+    assert result.code == 0
+    assert result.err == "counts.txt: zork not in the vocabulary, left out\n"
+    lines = printed(result)
+    epsilon = float(lines["choice"].split()[-1])
+    found = recovery(MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon), {"the": 6, "food": 3, "dog": 1})
+    assert f"names {100 * found:.1f} % of words, if words follow the counts of 'counts.txt' (" in lines["attacker"]
+    assert "without the output: 60.0 %" in lines["attacker"]
+    command = shlex.split(lines["run"])
+    assert command[command.index("--prior") + 1] == "counts.txt"
+    assert "--chosen-from-data" not in command
 
 
 def test_utility(tune, run, place):
@@ -156,6 +174,18 @@ def test_tables(tune, run, place, kind):
     assert certificate["records"] == 2
 
 
+def test_labels_that_are_missing(tune, place):
+    """Rows without a label have no part in the accuracy, and are named; the others give what they give alone."""
+    rows = reviews().splitlines()
+    (place / "in.csv").write_text("\n".join(rows) + "\n")
+    whole = tune("--utility", "0.8", "--label", "class", "--mechanism", "calibrated")
+    (place / "in.csv").write_text("\n".join([rows[0], "the food,", *rows[1:], "dog, "]) + "\n")
+    gaps = tune("--utility", "0.8", "--label", "class", "--mechanism", "calibrated")
+    assert gaps.err == "in.csv: 2 rows without a label in 'class', no part of the accuracy: rows 1 and 62\n"
+    assert printed(gaps)["choice"] == printed(whole)["choice"]
+    assert printed(gaps)["utility"] == printed(whole)["utility"]
+
+
 def test_texts_that_are_missing(tune, run, place):
     """Rows without a text are no obstacle."""
     with (place / "in.csv").open("w", newline="") as stream:
@@ -182,7 +212,8 @@ def test_texts_that_are_missing(tune, run, place):
         (["--kept", "0.5", "--format", "xls"], "Unknown format 'xls'"),
         (["--kept", "0.5", "--delimiter", "ab"], "one character"),
         (["--kept", "0.5", "--format", "jsonl", "--delimiter", ";"], "--delimiter is for csv and tsv"),
-        (["--kept", "0.5", "--prior", "mine"], "--prior"),
+        (["--kept", "0.5", "--prior", "mine"], "The file of counts 'mine' cannot be read"),
+        (["--kept", "0.5", "--prior", "in.csv", "--input-prior"], "--prior FILE and --input-prior exclude each other"),
         (["--utility", "0.5", "--label", "text"], "cannot be texts and labels or authors at once"),
         (["--utility", "0.5", "--label", "none"], "none"),
         (["--kept", "0.5", "--metric", "manhattan", "--mechanism", "multivariate-laplace"], "Euclidean metric"),
@@ -197,7 +228,7 @@ def test_refusals(tune, refused, options, message):
     ("table", "options", "message"),
     [
         ("text,class\nthe food,a\nthe dog,a\n", (), "must hold at least 2 classes. Got only 'a'"),
-        ("text,class\nthe food,a\nthe dog,\n", (), "has no label in row 2"),
+        ("text,class\nthe food,a\nthe dog,\n", (), "must hold at least 2 classes. Got only 'a'"),
         (reviews(6), ("--utility", "2"), "Got 2.0"),
         (
             "text,class\nthe food,a\nthe dog,b\nthe cat,b\n",
@@ -227,6 +258,5 @@ def test_inputs_that_are_none(tune, refused, source):
 def test_help(call):
     """The help names the options."""
     text = call("tune", "--help").text
-    assert [
-        o for o in ("--recovery", "--kept", "--utility", "--label", "--prior", "--mechanism") if o not in text
-    ] == []
+    options = ("--recovery", "--kept", "--utility", "--label", "--prior", "--input-prior", "--mechanism")
+    assert [option for option in options if option not in text] == []

@@ -6,7 +6,10 @@ import numpy as np
 def distances(vectors, metric="euclidean"):
     """Return (n, n) distances from the differences themselves, in float64."""
     rows = []
-    for vector in vectors:
+    # All norms in one call: one vector's alone and the same vector's among others may differ in the last bit, and a
+    # vector is then not at distance 0 from itself.
+    units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True) if metric == "angular" else vectors
+    for vector, unit in zip(vectors, units, strict=True):
         differences = vectors - vector
         if metric == "euclidean":
             rows.append(np.linalg.norm(differences, axis=1))
@@ -16,7 +19,6 @@ def distances(vectors, metric="euclidean"):
             rows.append(np.abs(differences).max(axis=1))
         else:
             # Kahan's form of the angle, exact for small ones too.
-            unit, units = vector / np.linalg.norm(vector), vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
             rows.append(2 * np.arctan2(np.linalg.norm(units - unit, axis=1), np.linalg.norm(units + unit, axis=1)))
     return np.array(rows)
 

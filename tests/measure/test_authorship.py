@@ -81,16 +81,26 @@ def test_authors_of_two_texts():
 @pytest.mark.parametrize(
     ("authors", "message"),
     [
-        ([None, *AUTHORS[1:]], "'author' has no label in row 1"),
+        ([None] * 120, "Got none, since no row has a label"),
         (["ann"] * 120, "must hold at least 2 classes. Got only 'ann'"),
         (["ann"] * 119 + ["bob"], r"at least 2 authors with 2 texts each\. Got 1 such among 2 authors: .*\.$"),
         (AUTHORS[1:], "120 texts need as many labels. Got 119"),
     ],
 )
 def test_authors_that_cannot_be_told_apart(authors, message):
-    """Missing authors, one author, or authors of one text each are refused in one line."""
+    """No authors, one author, or authors of one text each are refused in one line."""
     with pytest.raises(InputError, match=message):
         authorship(TEXTS, TEXTS, authors)
+
+
+def test_texts_without_an_author_are_left_out():
+    """Where some authors are missing the others are attacked as if those texts were not there."""
+    gaps = [None if row % 10 == 3 else name for row, name in enumerate(AUTHORS)]
+    kept = [row for row, name in enumerate(gaps) if name]
+    texts = [TEXTS[row] for row in kept]
+    expected = authorship(texts, texts, [gaps[row] for row in kept])
+    found = authorship(TEXTS, TEXTS, gaps)
+    assert found == dataclasses.replace(expected, left_out=len(gaps) - len(kept))
 
 
 def test_fewer_texts_than_folds():

@@ -74,7 +74,9 @@ def test_texts_without_known_words(net, text):
     alone, other = net.probabilities([text]), net.probabilities([told])
     bias = weights(net)[2]
     np.testing.assert_allclose(alone[0], np.exp(bias) / np.exp(bias).sum(), rtol=1e-5)
-    np.testing.assert_array_equal(net.probabilities([text, told, text, text]), np.vstack([alone, other, alone, alone]))
+    # Not to the last bit: how many texts a layer is given decides which instructions compute it, in float32.
+    together = net.probabilities([text, told, text, text])
+    np.testing.assert_allclose(together, np.vstack([alone, other, alone, alone]), rtol=1e-6)
 
 
 def test_learning_from_texts_without_words():

@@ -22,16 +22,25 @@ def test_numbers_are_labels_too():
     assert labels([1, 0, 1]).names == ("0", "1")
 
 
+def test_rows_without_a_label_have_no_class():
+    """A label that is None or blank is no class: its row has the code -1, and the others are numbered without it."""
+    found = labels(["b", None, "a", " ", "", "b"])
+    assert found.names == ("a", "b")
+    assert found.codes.tolist() == [1, -1, 0, -1, -1, 1]
+    assert (found.labelled.tolist(), found.unlabelled.tolist()) == ([0, 2, 5], [1, 3, 4])
+    assert found.majority == 2 / 3
+
+
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        (["a", None], r"^The column 'topic' has no label in row 2: give every row one, or leave it out\.$"),
-        ([" ", "a"], "no label in row 1"),
+        (["a", None], "Got only 'a'"),
+        ([" ", None], "Got none, since no row has a label"),
         (["a", "a"], r"^The column 'topic' must hold at least 2 classes\. Got only 'a': name another column\.$"),
         ([], "Got none, since there are no rows"),
     ],
 )
 def test_what_cannot_be_learned_is_refused(column, message):
-    """A missing label, a single class or no rows are refused in one line that names the column."""
+    """No labels, a single class or no rows are refused in one line that names the column."""
     with pytest.raises(InputError, match=message):
         labels(column, "topic")

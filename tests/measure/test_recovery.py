@@ -9,7 +9,7 @@ from deniable.measure.attackers.guesses import Likelihood, guesses, likelihood
 from deniable.measure.attackers.surrogate import fitted, sample
 from deniable.measure.draws import draws
 from deniable.measure.recovery import recovery_of, simulated_recovery
-from deniable.words.recovery import public_prior
+from deniable.words.prior import build_prior
 
 THRESHOLD = 1e-6
 """Chance of a false alarm."""
@@ -38,7 +38,7 @@ MECHANISMS = {
 def test_success_is_the_exact_one(small_space, name):
     """On words from the prior the attacker's success is the Bayes rate, and neither 30 % more nor less."""
     subject = MECHANISMS[name](small_space)
-    prior = public_prior(small_space, None)
+    prior = build_prior(small_space, None).weights
     found = recovery_of(subject, draws(subject, one_word_texts(small_space, prior, 4_000), seed=1))
     truth = dn.recovery(subject)
     hits = round(found.share.value * 4_000)
@@ -63,7 +63,7 @@ def test_twins_are_one_point(twin_space):
 def test_wrong_mechanism_does_worse(small_space, epsilon):
     """Who takes the texts to be drawn with another epsilon recovers fewer words."""
     subject = dn.TEM(small_space, epsilon=2.5)
-    drawn = draws(subject, one_word_texts(small_space, public_prior(small_space, None), 20_000), seed=4)
+    drawn = draws(subject, one_word_texts(small_space, build_prior(small_space, None).weights, 20_000), seed=4)
     wrong = recovery_of(dn.TEM(small_space, epsilon=epsilon), drawn)
     assert wrong.share.high < recovery_of(subject, drawn).share.low
 
@@ -91,7 +91,7 @@ def test_multivariate_laplace_is_attacked(small_space):
     assert not any(one.optimal for one in found)
     assert all(one.share.count == 4_000 for one in found)
     assert found[0].share.high < found[1].share.low < found[1].share.high < found[2].share.low
-    most = public_prior(small_space, None).max()
+    most = build_prior(small_space, None).weights.max()
     assert found[0].share.high > most
 
 
@@ -99,7 +99,7 @@ def test_multivariate_laplace_is_attacked(small_space):
 def test_surrogate_is_a_lower_bound(small_space, name):
     """A surrogate's success on fresh draws is not above the Bayes rate, and close to it."""
     subject = MECHANISMS[name](small_space)
-    prior = public_prior(small_space, None)
+    prior = build_prior(small_space, None).weights
     words, outputs = sample(subject, prior, 20_000, 5, "test")
     best = guesses(Likelihood(small_space, fitted(subject, prior).logs, optimal=False), prior, outputs, 1)
     named = best.words[best.row_of[small_space.point_of[outputs]], 0]

@@ -71,7 +71,9 @@ def test_layout(name):
     stated = {key: value for key, value in read["guarantee"].items() if key not in {"kind", "of"}}
     assert stated == dataclasses.asdict(method.guarantee)
     assert read["guarantee"]["kind"] == type(method.guarantee).__name__
-    assert read["guarantee"]["of"] == "one text of up to 12 tokens, whatever it says (local differential privacy)"
+    assert read["guarantee"]["of"] == (
+        "one text, whatever it says, of which the first 12 tokens enter (local differential privacy)"
+    )
     assert read["private"] is (name not in REFUTED)
     assert (read["records"], read["texts"]) == (3, 3)
 

@@ -12,6 +12,7 @@ import deniable as dn
 from deniable.parallel import watched
 from deniable.rewrite.methods import METHODS
 from deniable.rewrite.table import rewrite_table
+from deniable.rewrite.tokens import split
 from deniable.text.table import Files
 from deniable.text.tables.layout import Layout
 from tests.rewrite.untrained import untrained
@@ -47,7 +48,7 @@ def rewritten(place, data, kind="csv", method=None, **layout):
         layout=Layout(name="the table", **{"empty": True, **layout}),
         force=True,
     )
-    made = rewrite_table(files, method or METHODS["tokens"](MODEL, epsilon=5.0))
+    made, _ = rewrite_table(files, method or METHODS["tokens"](MODEL, epsilon=5.0))
     assert json.loads((place / "certificate").read_text("utf-8")) == json.loads(made.to_json())
     return (place / "out").read_bytes(), made
 
@@ -157,16 +158,34 @@ def test_windows_do_not_show(tmp_path):
     assert method.seen[7] == "show me me "
 
 
-def test_long_texts_are_refused_by_row(tmp_path):
-    """A text beyond the model's limit is refused with its row and column before anything is written."""
-    data = b"text,other\nshow,x\n,x\n" + b"to " * 13 + b",x\n"
-    with pytest.raises(dn.InputError) as caught:
-        rewritten(tmp_path, data)
-    assert str(caught.value) == (
-        "Row 3 of the table has 13 tokens in 'text', and the model takes 12: shorten it, split it, or leave it out."
-    )
-    assert not (tmp_path / "out").exists()
-    assert not (tmp_path / "certificate").exists()
+@pytest.mark.parametrize("name", ["tokens", "adept-true"])
+def test_of_long_texts_the_first_tokens_enter(tmp_path, name):
+    """A text beyond the model's limit enters as its first tokens, is counted for the owner, and does not show."""
+    rows = [["show"], [""], ["to " * 13], [" ".join(["flights"] * 12)], ["a, b " * 400]]
+    data = b"text,other\n" + "".join(f'"{text}",x\n' for (text,) in rows).encode()
+    method = Fixed(model=MODEL)
+    out, made = rewritten(tmp_path, data, method=method)
+    assert out == b"text,other\n" + b"please,x\n" * 5
+    assert method.seen == ["show", "", " ".join(["to"] * 12), " ".join(["flights"] * 12), "a, b" + " a, b" * 3]
+    assert max(len(split(text)) for text in method.seen) == MODEL.limit == 12
+    short = rewritten(tmp_path, b"text,other\n" + b"show,x\n" * 5, method=Fixed())[1]
+    assert made == short
+    real, proof = rewritten(tmp_path, data, method=METHODS[name](MODEL, epsilon=5.0))
+    assert real.count(b"\n") == 6
+    assert "first 12 tokens enter" in proof.guarantee["of"]
+    files = Files(str(tmp_path / "in"), str(tmp_path / "o2"), str(tmp_path / "c2"), "csv", Layout("t", empty=True))
+    assert rewrite_table(files, Fixed())[1] == [2, 4]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_blank_line_of_one_column_is_a_record(tmp_path, end):
+    """In a table of one column a blank line is an empty text: it is counted, rewritten and does not show."""
+    out, made = rewritten(tmp_path, end.join([b"text", b"show", b"", b"me", b"", b""]), method=Fixed())
+    assert out == end.join([b"text", b"please", b"please", b"please", b"please", b""])
+    assert (made.records, made.texts) == (4, 4)
+    out, made = rewritten(tmp_path, end.join([b"text,id", b"show,1", b"", b"me,2", b""]), method=Fixed())
+    assert out == end.join([b"text,id", b"please,1", b"", b"please,2", b""])
+    assert made.records == 2
 
 
 def test_a_layout_that_keeps_empty_cells(tmp_path):

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.rewrite.tokens import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary, joined, numbered, split
+from deniable.rewrite.tokens import END, PAD, SPECIAL, START, UNKNOWN, Vocabulary, joined, numbered, split, truncate
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,23 @@ from deniable.rewrite.tokens import END, PAD, SPECIAL, START, UNKNOWN, Vocabular
 def test_split(text, tokens):
     """Words are folded, contractions are two tokens, and punctuation marks are one each."""
     assert split(text) == tokens
+
+
+@given(
+    st.text() | st.lists(st.sampled_from(["don't", "n't", "'s", "$", "(", "st.", "漢字", "\u200b", "a"])).map(" ".join)
+)
+@example("don't " * 40)
+@example("'s n't 's n't")
+def test_truncated_texts_are_within_the_limit(text):
+    """A text within the limit is itself; of a longer one no more than so many tokens are left, in their order."""
+    tokens = split(text)
+    for limit in (1, 2, 5, 12):
+        held = truncate(text, limit)
+        assert len(split(held)) <= limit
+        if len(tokens) <= limit:
+            assert held == text
+        elif all(token.isalpha() for token in tokens[:limit]):
+            assert split(held) == tokens[:limit]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from deniable import (
     TEM,
     CalibratedExponential,
     Certificate,
+    InputError,
     MultivariateLaplace,
     Release,
     Space,
@@ -24,9 +25,10 @@ from deniable import (
     verify,
 )
 from deniable.auditing import limit_standing
-from deniable.text.certificate import example_words, odds
+from deniable.text.certificate import attacker, example_words, expected_kept, odds
 from deniable.text.tables.layout import Copied
 from deniable.words.exponential import Exponential
+from deniable.words.prior import build_prior
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 
 FIELDS = {
@@ -259,12 +261,33 @@ def test_attacker():
     """The attacker's success is that of `recovery` where the law is known, and called a lower bound elsewhere."""
     blind = 100 / sum(1 / rank for rank in range(1, len(WORDS) + 1))
     made = certificate()
-    assert f"names {100 * recovery(MECHANISM):.1f} % of words right" in made.attacker
+    condition = "if words follow Zipf's law by the space's ranks"
+    assert f"names {100 * recovery(MECHANISM):.1f} % of words, {condition} (" in made.attacker
     assert f"without the output: {blind:.1f} %" in made.attacker
     assert f"attacker       {made.attacker}" in made.summary()
     assert "at least" not in made.attacker
     assert "names at least " in certificate(MultivariateLaplace(SPACE, epsilon=2.0)).attacker
     assert f"at least {blind:.1f} %" in certificate(MultivariateLaplace(SPACE, epsilon=1e-3)).attacker
+
+
+@pytest.mark.parametrize("kind", [TEM, MultivariateLaplace])
+def test_figures_under_public_counts_name_them(kind):
+    """Under another prior the attacker's success and the words kept are those of that prior, and name it."""
+    mechanism, counts = kind(SPACE, epsilon=2.0), {"london": 3, "food": 1}
+    prior = build_prior(SPACE, counts, "the counts of 'counts.txt'")
+    line, kept = attacker(mechanism, prior), expected_kept(mechanism, prior)
+    assert ", if words follow the counts of 'counts.txt' (without the output: 75.0 %; " in line
+    assert kept == f"{mechanism.expected_kept(counts)} of words, if words follow the counts of 'counts.txt'"
+    if kind is TEM:
+        assert f"names {100 * recovery(mechanism, counts):.1f} % of words" in line
+
+
+@pytest.mark.parametrize("line", [attacker, expected_kept])
+def test_a_certificate_takes_no_prior_of_private_texts(line):
+    """Figures under word frequencies of private texts would tell of them: they are refused."""
+    prior = build_prior(SPACE, {"london": 3}, "the frequencies of this input", public=False)
+    with pytest.raises(InputError, match="Got the prior of the frequencies of this input, which is not: give public"):
+        line(MECHANISM, prior)
 
 
 @given(

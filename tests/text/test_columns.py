@@ -156,11 +156,11 @@ DAMAGED = parquet(text=[f"word {number}" for number in range(5000)])
         ("a.csv", b"text\ncaf\xe9\n", "line 2 is not valid utf-8"),
         ("a.csv.gz", b"text\nx\n", "not whole gzip data"),
         ("a.csv.zst", b"text\nx\n", "not whole zst data: ZSTD"),
-        ("a.jsonl", b'{"text": "x"}\n{"text": "y"\n', "line 2 is not a JSON object"),
+        ("a.jsonl", b'{"text": null}\n{"text": "y"\n', "line 2 is not a JSON object"),
         ("a.jsonl", b"[1]\n", "line 1 is not a JSON object: it does not begin with {. Each line must be one object"),
-        ("a.jsonl", b'{"text": "x"}\n\n{"words": "y"}\n', "line 3 has no column 'text'. Its keys: 'words'"),
+        ("a.jsonl", b'{"text": null}\n\n{"words": "y"}\n', "line 3 has no column 'text'. Its keys: 'words'"),
         ("a.jsonl", b"{}", "Its keys: none"),
-        ("a.jsonl", b'{"text": "x"}\n{"text": "y", "text": "z"}\n', "line 2 has the key 'text' 2 times"),
+        ("a.jsonl", b'{"text": null}\n{"text": "y", "text": "z"}\n', "line 2 has the key 'text' 2 times"),
         ("a.jsonl", b'{"text": ["x"]}', r"column 'text' of the table holds \['x'\], no text: convert it to strings"),
         ("a.jsonl", b'{"text": ' + b"[" * 100_000, "line 1 is not a JSON object"),
         ("a.parquet", b"text\nx\n", "cannot be read as parquet"),
@@ -177,6 +177,13 @@ def test_what_cannot_be_read(folder, name, data, message):
     with pytest.raises(InputError, match=message) as refused:
         read(folder, name, data)
     assert str(refused.value).splitlines() == [str(refused.value)]
+
+
+def test_one_bad_line_is_a_record_of_nothing(folder):
+    """A line of jsonl that is no object, lacks a column or holds no text there is None, where others hold texts."""
+    lines = ['{"text": "x", "label": 1}', '{"text": "y"', "[1]", "7", '{"label": "b"}', '{"text": ["z"], "label": "c"}']
+    found = read(folder, "a.jsonl", "\n".join(lines).encode(), ("text", "label"))
+    assert found == {"text": ["x", None, None, None, None, None], "label": ["1", None, None, None, "b", "c"]}
 
 
 def test_a_text_file_has_one_column(folder):

@@ -157,7 +157,8 @@ def test_the_release_sees_the_cells(table):
     """Rows reach the release once each, in order, unquoted, with the names of their columns."""
     seen = []
     rewritten("csv", table.original, recording(seen), **table.options)
-    rows = [row for row, _ in table.rows[1:] if row]
+    blank = () if len(table.names) > 1 else (Cell("", ""),)  # of one column a record, of more none
+    rows = [row or blank for row, _ in table.rows[1:] if row or blank]
     assert [row.cells for row in seen] == [[(table.names[i], row[i].text) for i in table.texts] for row in rows]
     assert all(row.record_id is None for row in seen)
 

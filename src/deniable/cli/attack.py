@@ -17,8 +17,8 @@ from deniable.errors import InputError
 if TYPE_CHECKING:
     import numpy as np
 
+    from deniable.cli.texts import Labelled
     from deniable.robust.text.attacks import Attacked
-    from deniable.robust.text.documents import Documents, Read
     from deniable.space import Space
 
 _WIDTH = 100
@@ -79,14 +79,15 @@ def attack(
     words = table.source(domain, substitutions, mechanism, epsilon)
     if words is None:
         raise InputError("An attack needs words to try: give --mechanism and --epsilon, or --substitutions.")
-    documents, texts = table.documents(domain, source, found.classes, limit)
+    given = table.documents(domain, source, found.network.longest, found.classes, limit)
+    documents = given.documents
     check_fits(found.network, documents)
     table.tell()
     with memory_told(), passes("attack"):
         scorer = found.network.scorer(documents)
         result = ATTACKS[search](scorer, documents, words, key_from_seed(seed))
         predicted = found.predict(documents)
-    rows = _Rows(domain, documents, texts, result, predicted)
+    rows = _Rows(domain, given, result, predicted)
     with writing(output, force=force, owner_only=[output]) as (stream,):
         stream.write(packed_rows(rows.columns(), kind))
     asked = int(result.queries.sum())
@@ -105,18 +106,16 @@ def attack(
 class _Rows:
     """Each text beside its attack."""
 
-    def __init__(
-        self, space: "Space", documents: "Documents", texts: "Read", result: "Attacked", predicted: "np.ndarray"
-    ) -> None:
-        self._space, self._documents, self._texts, self._result = space, documents, texts, result
-        self._predicted = predicted
+    def __init__(self, space: "Space", given: "Labelled", result: "Attacked", predicted: "np.ndarray") -> None:
+        self._space, self._documents, self._texts, self._result = space, given.documents, given.read, result
+        self._rows, self._predicted = given.rows, predicted
 
     def columns(self) -> dict[str, list[object]]:
         """Return the table that is written."""
         documents, result = self._documents, self._result
         rows = range(len(documents))
         return {
-            "row": [row + 1 for row in rows],
+            "row": (self._rows + 1).tolist(),
             "label": [documents.classes[code] for code in documents.labels],
             "predicted": [documents.classes[code] for code in self._predicted],
             "flipped": result.flipped.tolist(),
@@ -134,7 +133,9 @@ class _Rows:
         marked = [_marked(word) if new else None for word, new in zip(originals, changed, strict=True)]
         attacked = [None if word is None else _marked(word) for word in self._words(row)]
         label = self._documents.classes[self._documents.labels[row]]
-        head = f"row {row + 1}, {label}: {_words(sum(changed))} changed, {self._result.queries[row]:,} queries"
+        head = (
+            f"row {self._rows[row] + 1}, {label}: {_words(sum(changed))} changed, {self._result.queries[row]:,} queries"
+        )
         pair = (self._texts.written(row, marked), self._texts.written(row, attacked))
         lines = [head, *(f"  {sign} {_cut(text, width - 4)}" for sign, text in zip("-+", pair, strict=True))]
         swaps = [f"{old} -> {new}" for old, new in zip(originals, self._words(row), strict=True) if new is not None]

@@ -9,12 +9,11 @@ import typer
 
 from deniable.cli.progress import passes
 from deniable.cli.runs import Proof, memory_told, packed_json
-from deniable.cli.texts import Table
+from deniable.cli.texts import Labelled, Table
 from deniable.errors import InputError
 from deniable.status import IDEAL, is_proved
 
 if TYPE_CHECKING:
-    from deniable.robust.text.documents import Documents
     from deniable.robust.text.model import TextModel
     from deniable.robust.text.smoothing import Certificates, Certified
     from deniable.robust.text.substitutions import Substitutions
@@ -73,11 +72,11 @@ def certify_text(
             "What may an attack change? Give --substitutions to certify by interval bounds, or --mechanism and "
             "--epsilon to smooth the model."
         )
-    documents, _ = table.documents(space, data, found.classes, limit)
-    check_fits(found.network, documents)
+    given = table.documents(space, data, found.network.longest, found.classes, limit)
+    check_fits(found.network, given.documents)
     table.tell()
     with memory_told():
-        result = prove(found, documents)
+        result = prove(found, given)
     if output is not None:
         with writing(str(output), force=force, owner_only=[str(output)]) as (stream,):
             stream.write(packed_json(result.record))
@@ -86,7 +85,7 @@ def certify_text(
     return result.refuted
 
 
-def _by_intervals(model: "TextModel", documents: "Documents", sets: "Substitutions", proof: Proof) -> _Finding:
+def _by_intervals(model: "TextModel", given: Labelled, sets: "Substitutions", proof: Proof) -> _Finding:
     """Certify by interval bound propagation, and attack what is certified."""
     import numpy as np  # noqa: PLC0415
 
@@ -95,6 +94,7 @@ def _by_intervals(model: "TextModel", documents: "Documents", sets: "Substitutio
     from deniable.robust.text.attacks import ATTACKS  # noqa: PLC0415
     from deniable.robust.text.model import accuracy, certified  # noqa: PLC0415
 
+    documents = given.documents
     held = certified(model, documents, sets)
     clean, sure = accuracy(model, documents), share(int(held.sum()), len(held))
     lines = [
@@ -110,8 +110,9 @@ def _by_intervals(model: "TextModel", documents: "Documents", sets: "Substitutio
         "certified accuracy": dataclasses.asdict(sure),
         "texts": [
             {"row": row + 1, "class": documents.classes[code], "certified": bool(one)}
-            for row, (code, one) in enumerate(zip(documents.labels, held, strict=True))
+            for row, code, one in zip(given.rows.tolist(), documents.labels, held, strict=True)
         ],
+        "rows left out": given.left_out,
     }
     rows = np.flatnonzero(held)[: proof.attack]
     if not len(rows):
@@ -129,13 +130,14 @@ def _by_intervals(model: "TextModel", documents: "Documents", sets: "Substitutio
 
 
 def _by_smoothing(
-    model: "TextModel", documents: "Documents", mechanism: "WordMechanism", sets: "Substitutions | None", proof: Proof
+    model: "TextModel", given: Labelled, mechanism: "WordMechanism", sets: "Substitutions | None", proof: Proof
 ) -> _Finding:
     """Certify the model smoothed by a word mechanism, and attack what is certified."""
     from deniable.randomness import key_from_seed  # noqa: PLC0415
     from deniable.robust.text.model import described  # noqa: PLC0415
     from deniable.robust.text.smoothing import certify  # noqa: PLC0415
 
+    documents = given.documents
     scorer = model.network.scorer(documents)
     with passes("certify"):
         found = certify(
@@ -177,10 +179,11 @@ def _by_smoothing(
         "alpha": found.alpha,
         "texts": [
             {"row": row + 1, "class": documents.classes[code], **_named(one, documents.classes)}
-            for row, (code, one) in enumerate(zip(labels, found.texts, strict=True))
+            for row, code, one in zip(given.rows.tolist(), labels, found.texts, strict=True)
         ],
+        "rows left out": given.left_out,
     }
-    tried = _attacked(model, documents, mechanism, sets, found, proof)
+    tried = _attacked(model, given, mechanism, sets, found, proof)
     lines += [f"attack within {within}: {told}" for within, (told, _) in tried.items()]
     if tried:
         record["attack"] = {within: told for within, (told, _) in tried.items()}
@@ -190,7 +193,7 @@ def _by_smoothing(
 
 def _attacked(
     model: "TextModel",
-    documents: "Documents",
+    given: Labelled,
     mechanism: "WordMechanism",
     sets: "Substitutions | None",
     found: "Certificates",
@@ -207,7 +210,7 @@ def _attacked(
     if not rows:
         return out
     some = dataclasses.replace(found, texts=tuple(found.texts[row] for row in rows))
-    chosen, classes = documents.take(np.array(rows, dtype=np.int64)), documents.classes
+    chosen, classes = given.documents.take(np.array(rows, dtype=np.int64)), given.documents.classes
     scorer, key = model.network.scorer(chosen), key_from_seed(proof.seed + 1)
     for within in ("distance", "changes"):
         with passes(f"attack within {within}"):
@@ -217,7 +220,7 @@ def _attacked(
             out[within] = str(tried), tried.found
             continue
         names = classes[witness.certified.label], classes[witness.rival]
-        out[within] = tried.told(witness.told(f"row {rows[witness.text] + 1}", *names)), tried.found
+        out[within] = tried.told(witness.told(f"row {given.rows[rows[witness.text]] + 1}", *names)), tried.found
     return out
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 from pathlib import Path
 
+from deniable.cli.left_out import describe_rows, leave_out
 from deniable.cli.tables import Form, read_table
 from deniable.errors import InputError
 
@@ -20,18 +21,20 @@ class Corpus:
         test: table to test on; None for the texts held out.
         column: of the texts.
         form: how the tables are written.
+        remarks: on rows that were read in part or left out.
     """
 
     data: Path
     test: Path | None
     column: str
     form: Form
+    remarks: list[str] = dataclasses.field(default_factory=list, init=False)
 
     def texts(self, limit: int) -> list[str]:
-        """Return the texts to learn from.
+        """Return the texts to learn from: rows without a text are left out, and long texts end at the limit.
 
         Raises:
-            InputError: the table cannot be read, has no rows, or one without a text or with more tokens than the limit.
+            InputError: the table cannot be read, or has no row with a text.
         """
         return self._read(self.data, limit)
 
@@ -43,27 +46,23 @@ class Corpus:
             raise InputError(f"In --test: {error}") from None
 
     def _read(self, path: Path, limit: int) -> list[str]:
-        from deniable.rewrite.tokens import split  # noqa: PLC0415 - keeps --help fast
+        from deniable.rewrite.tokens import split, truncate  # noqa: PLC0415 - keeps --help fast
 
-        found: list[str] = []
-        for row, text in enumerate(read_table(str(path), [self.column], self.form)[self.column], 1):
-            tokens = len(split(text or ""))
-            if text is None or not tokens:
-                raise InputError(
-                    f"The column {self.column!r} has no text in row {row}: give every row one, or leave it out."
-                )
-            if tokens > limit:
-                raise InputError(
-                    f"The text in row {row} has {tokens:,} tokens, and the model takes {limit:,}: train it with a "
-                    "larger --limit, or leave the row out."
-                )
-            found.append(text)
-        if not found:
+        column = read_table(str(path), [self.column], self.form)[self.column]
+        if not column:
             raise InputError(f"The table {str(path)!r} has no rows: give one with texts.")
-        return found
+        lengths = [len(split(text or "")) for text in column]
+        empty = [row for row, length in enumerate(lengths) if not length]
+        usable, lines = leave_out(str(path), len(column), {f"without a text in {self.column!r}": empty})
+        long = [row for row in usable if lengths[row] > limit]
+        self.remarks.extend(lines)
+        self.remarks.extend(
+            describe_rows(str(path), long, f"with more than {limit:,} tokens, of which the first count")
+        )
+        return [truncate(column[row] or "", limit) for row in usable]
 
 
-def halves(texts: list[str], path: Path) -> tuple[list[str], list[str]]:
+def halves(texts: list[str], corpus: Corpus) -> tuple[list[str], list[str]]:
     """Return texts to learn from, and others that say when to stop: no text is among both.
 
     Raises:
@@ -74,7 +73,8 @@ def halves(texts: list[str], path: Path) -> tuple[list[str], list[str]]:
     distinct = [*dict.fromkeys(texts)]
     if len(distinct) < _FEWEST:
         raise InputError(
-            f"{str(path)!r} has too few distinct texts to learn from, {len(distinct)}: give at least {_FEWEST}."
+            f"{str(corpus.data)!r} has too few distinct texts to learn from, {len(distinct)}: give at least {_FEWEST}."
+            + "".join(f" ({remark})" for remark in corpus.remarks)
         )
     order = generator(key_from_seed(0), "held out").permutation(len(distinct))
     held_out = [distinct[at] for at in sorted(order[: round(_HELD_OUT * len(distinct))])]

@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.options import Epsilon, Mechanism, MetricName, SpaceSource, build_mechanism
+from deniable.cli.options import (
+    Epsilon,
+    Mechanism,
+    MetricName,
+    PriorFile,
+    SpaceSource,
+    build_space,
+    check_mechanism,
+    load_prior,
+    mechanism_on,
+)
 from deniable.cli.progress import passes
 
 if TYPE_CHECKING:
@@ -25,18 +35,21 @@ def explain(
     mechanism: Mechanism = "auto",
     space: SpaceSource = "glove",
     metric: MetricName = "euclidean",
+    prior: PriorFile = None,
 ) -> None:
     """Show what becomes of a word: its likeliest outputs, and how many words share the rest."""
     from deniable.auditing import limit_standing, verify  # noqa: PLC0415 - keeps --help fast
     from deniable.text.certificate import attacker  # noqa: PLC0415
 
+    check_mechanism(mechanism, epsilon)
+    domain = build_space(space, metric)
+    public = load_prior(prior, domain)
     with passes("calibrating and verifying"):
-        built = build_mechanism(mechanism, space, metric, epsilon)
-        domain = built.space
+        built = mechanism_on(domain, mechanism, epsilon)
         known = word in domain
         shown = word if known else domain.unknown
         law, how = _law(built, shown)
-        verdict, guesses = verify(built), attacker(built)
+        verdict, guesses = verify(built), attacker(built, public)
     if not known:
         typer.echo(f"{word!r} is not in the vocabulary: it is read as the public word {shown!r}.")
     number = domain.number(shown)

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deniable.cli.left_out import describe_rows
 from deniable.cli.options import (
     Delimiter,
     FormatName,
     Mechanism,
     MetricName,
+    PriorFile,
     SpaceSource,
-    build_mechanism,
+    build_space,
+    check_mechanism,
+    load_prior,
+    mechanism_on,
     unknown_name,
     vector_files,
 )
@@ -26,8 +31,10 @@ from deniable.errors import InputError
 if TYPE_CHECKING:
     from deniable.measure.labels import Labels
     from deniable.measure.report.findings import Survey
+    from deniable.space import Space
     from deniable.text.tables.columns import Columns
     from deniable.words import WordMechanism
+    from deniable.words.prior import Prior
 
 PIPE = "-"
 EPSILONS = "0.5,1,2,3,4,6,8"
@@ -58,6 +65,7 @@ def measure(
         str | None,
         typer.Option(metavar="FILE", help="Texts that an attacker has: one a line, or a table with the same column."),
     ] = None,
+    prior: PriorFile = None,
     classifier: Annotated[str, typer.Option(help="tfidf, or fasttext, which needs torch.")] = "tfidf",
     folds: Annotated[int, typer.Option(help="Of the cross-validations.")] = 5,
     shadows: Annotated[int, typer.Option(help="Models trained for a membership attack, an even number.")] = 16,
@@ -88,18 +96,23 @@ def measure(
     for name, path in (("report", report), ("JSON", figures)):
         if path == PIPE:
             raise InputError(f"The {name} must be a file. Got '-': give a path.")
-    check_outputs([report, figures], [source, public, vector_files(space)], force=force)
+    check_outputs([report, figures], [source, public, prior, vector_files(space)], force=force)
     table = read_table(source, [column, label, author], Form(format_, delimiter, encoding))
-    labelled, written = _classes(table, label), _authors(table, author)
+    labelled, written = _classes(table, label), None if author is None else table[author]
+    remarks = _gaps(source, table, column, label, author)
     prepared(table[column], labelled, written, plan)  # before anything that takes long
     known = None if public is None else read_public(public, column, Form(None, delimiter, encoding))
-    mechanisms = _built(mechanism, space, metric, epsilons)
+    check_mechanism(mechanism, epsilons[0])
+    domain = build_space(space, metric)
+    frequencies = load_prior(prior, domain)
+    mechanisms = _built(domain, mechanism, epsilons, frequencies)
     found = survey(
         table[column],
         mechanisms,
         labels=labelled,
         authors=written,
         public=known,
+        prior=frequencies,
         columns=[name for name in (label, author) if name],
         plan=plan,
         stage=passes,
@@ -109,6 +122,8 @@ def measure(
     with writing(report, figures, force=force, owner_only=[report, figures]) as streams:
         for stream, content in zip(streams, (page, numbers + "\n"), strict=True):
             stream.write(content.encode("utf-8", "backslashreplace"))
+    for line in remarks:
+        typer.echo(line, err=True)
     for line in lines(found):
         typer.echo(line)
     typer.echo(f"report: {report} (holds original private text: for you alone); figures: {figures}")
@@ -177,31 +192,32 @@ def _classes(table: "Columns", label: str | None) -> "Labels | None":
     return None if label is None else labels(table[label], label)
 
 
-def _authors(table: "Columns", author: str | None) -> "list[str | None] | None":
+def _gaps(source: str, table: "Columns", column: str, label: str | None, author: str | None) -> list[str]:
+    """Return which rows lack a text, a label or an author, and what they then have no part in."""
     from deniable.measure.labels import labels  # noqa: PLC0415
 
-    if author is None:
-        return None
-    labels(table[author], author)  # whose message names the column
-    return table[author]
+    empty = [row for row, text in enumerate(table[column]) if text is None]
+    lines = describe_rows(source, empty, "without a text, read as empty")
+    for name, part in ((label, "classifiers"), (author, "attacks on authorship")):
+        if name is not None:
+            missing = labels(table[name], name).unlabelled.tolist()
+            lines += describe_rows(source, missing, f"without a label in {name!r}, no part of {part}")
+    return lines
 
 
-def _built(name: str, space: str, metric: str, epsilons: list[float]) -> "list[WordMechanism]":
+def _built(space: "Space", name: str, epsilons: list[float], prior: "Prior") -> "list[WordMechanism]":
     """Return one mechanism for each epsilon over one space, calibrated and verified."""
     from deniable.auditing import verify  # noqa: PLC0415
-    from deniable.words import MECHANISMS, auto  # noqa: PLC0415
 
-    with passes("calibrating"):
-        first = build_mechanism(name, space, metric, epsilons[0])
-    for note in first.space.notes:
+    for note in space.notes:
         typer.echo(f"note: {note}", err=True)
     built = []
     for done, epsilon in enumerate(epsilons, 1):
         start = time.perf_counter()
         with passes(f"calibrating and verifying epsilon {epsilon:g}"):
-            made = auto(first.space, epsilon) if name == "auto" else MECHANISMS[name](first.space, epsilon=epsilon)
+            made = mechanism_on(space, name, epsilon)
             verify(made)
-            made.expected_kept()
+            made.expected_kept(prior)
         built.append(made)
         seconds = time.perf_counter() - start
         if seconds > _LONG:

@@ -12,6 +12,7 @@ from deniable.errors import InputError
 if TYPE_CHECKING:
     from deniable.space import Space
     from deniable.words import WordMechanism
+    from deniable.words.prior import Prior
 
 _SHOWN = 10
 """Names that a message lists."""
@@ -38,6 +39,16 @@ SpaceSource = Annotated[
 ]
 FormatName = Annotated[
     str | None, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default from the ending.")
+]
+PriorFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prior",
+        metavar="FILE",
+        help="Public word counts, a word and its count on each line, never made from private texts.  "
+        "[default: Zipf's law by the space's ranks]",
+        show_default=False,
+    ),
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Of csv and tsv.  [default: , and tab]", show_default=False)]
 MetricName = Annotated[str, typer.Option("--metric", help="euclidean, manhattan, chebyshev or angular.")]
@@ -109,7 +120,7 @@ def build_mechanism(name: str, space: str, metric: str, epsilon: float) -> "Word
     Raises:
         InputError: unknown name, a file that cannot be read, or a parameter out of range.
     """
-    _check_mechanism(name, epsilon)  # before a space is read
+    check_mechanism(name, epsilon)  # before a space is read
     return mechanism_on(build_space(space, metric), name, epsilon)
 
 
@@ -121,11 +132,12 @@ def mechanism_on(space: "Space", name: str, epsilon: float) -> "WordMechanism":
     """
     from deniable.words import MECHANISMS, auto  # noqa: PLC0415
 
-    _check_mechanism(name, epsilon)
+    check_mechanism(name, epsilon)
     return auto(space, epsilon) if name == "auto" else MECHANISMS[name](space, epsilon=epsilon)
 
 
-def _check_mechanism(name: str, epsilon: float) -> None:
+def check_mechanism(name: str, epsilon: float) -> None:
+    """Raise `InputError` for an unknown mechanism or an epsilon out of range, before a space is read."""
     from deniable.errors import positive  # noqa: PLC0415
     from deniable.words import MECHANISMS  # noqa: PLC0415
 
@@ -133,6 +145,22 @@ def _check_mechanism(name: str, epsilon: float) -> None:
     if name not in known:
         raise unknown_name("mechanism", name, known)
     positive(MECHANISMS[name].__name__ if name in MECHANISMS else "the mechanism", "epsilon", epsilon)
+
+
+def load_prior(path: Path | None, space: "Space") -> "Prior":
+    """Return the prior of a file of public counts, and say what of it was left out; Zipf's law for None.
+
+    Raises:
+        InputError: the file cannot be read, or has no usable counts.
+    """
+    from deniable.words.prior import build_prior, read_prior  # noqa: PLC0415
+
+    if path is None:
+        return build_prior(space)
+    prior = read_prior(path, space)
+    for note in prior.notes:
+        typer.echo(f"{path}: {note}", err=True)
+    return prior
 
 
 def read_words(path: Path | None) -> list[str]:

@@ -12,8 +12,10 @@ from deniable.cli.options import (
     FormatName,
     Mechanism,
     MetricName,
+    PriorFile,
     SpaceSource,
     build_mechanism,
+    load_prior,
     read_words,
     vector_files,
 )
@@ -81,6 +83,7 @@ def privatize(
         str | None,
         typer.Option(help="Where the certificate goes.  [default: OUTPUT.certificate.json]", show_default=False),
     ] = None,
+    prior: PriorFile = None,
     chosen_from_data: Annotated[  # noqa: FBT002 - a flag
         bool,
         typer.Option(
@@ -117,7 +120,7 @@ def privatize(
         format=kind,
         layout=layout,
         force=force,
-        reads=[str(path) for path in (key_file, keep, vector_files(space)) if path is not None],
+        reads=[str(path) for path in (key_file, keep, prior, vector_files(space)) if path is not None],
     )
     if source != PIPE and not Path(source).is_file():
         raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
@@ -127,15 +130,16 @@ def privatize(
         built = build_mechanism(mechanism, space, metric, epsilon)
         release = Release(built, unknown=unknown.value, case=case.value, keep=kept, key=key)
         # What the certificate will say; found before any text is read, and kept in the cache.
+        frequencies = load_prior(prior, built.space)
         verdict = verify(built)
-        built.expected_kept()
+        built.expected_kept(frequencies)
     for note in built.space.notes:
         typer.echo(f"note: {note}", err=True)
     if verdict.status == "refuted":
         typer.echo(f"warning: the guarantee of {built.name} is refuted: {verdict.witness}", err=True)
     with bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
         proof, tally = privatize_table(
-            files, release, chosen_from_data=chosen_from_data, workers=workers, report=report
+            files, release, chosen_from_data=chosen_from_data, prior=frequencies, workers=workers, report=report
         )
     typer.echo(proof.summary(), err=True)
     typer.echo(_private_lines(tally), err=True)

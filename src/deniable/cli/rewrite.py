@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deniable.cli.left_out import count_rows, name_rows
 from deniable.cli.options import Delimiter, FormatName, unknown_name
 from deniable.cli.progress import passes
 from deniable.cli.runs import check_torch, memory_told
@@ -62,7 +63,8 @@ def rewrite(
     """Rewrite the text columns of a table, each text as a whole, under local differential privacy.
 
     Writes the same table with new texts, and a certificate that says what is guaranteed and what is not. An empty
-    text is a text like any other and gets a new one; null stays. Every other column is copied as it is. Needs
+    text is a text like any other and gets a new one; null stays; of a text longer than the model takes only its
+    beginning enters. Every other column is copied as it is. Needs
     deniable[train].
     """
     check_torch()
@@ -77,10 +79,14 @@ def rewrite(
     files = _files(source, output, column, certificate, (format_, delimiter, encoding), model, force=force)
     built = METHODS[method](load_rewriter(model), epsilon=epsilon, seed=seed, **options)
     with passes("rewriting"), memory_told():
-        proof = rewrite_table(files, built)
+        proof, truncated = rewrite_table(files, built)
     if not proof.private:
         typer.echo(f"warning: the guarantee of {method} is refuted: {built.guarantee.source}", err=True)
     typer.echo(proof.summary(), err=True)
+    if truncated:
+        told = f"{count_rows(truncated)} with more than {built.model.limit:,} tokens, of which the first entered"
+        alone = "this tells of the private text: do not publish it"
+        typer.echo(f"for you alone  {told}: {name_rows(truncated)}; {alone}", err=True)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 

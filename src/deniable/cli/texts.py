@@ -2,25 +2,21 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from deniable.cli.left_out import leave_out
 from deniable.cli.options import build_space, listed, mechanism_on
 from deniable.cli.tables import Form, read_table
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from deniable.robust.text.copies import Source
-    from deniable.robust.text.documents import Documents, Read
+    from deniable.robust.text.documents import Documents, Read, Rows
     from deniable.robust.text.substitutions import Substitutions
     from deniable.space import Space
     from deniable.words import WordMechanism
-
-_SHOWN = 50
-"""Characters of a label that a message shows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,36 +51,61 @@ class Table:
         return build_space(self.space, self.metric)
 
     def documents(
-        self, space: "Space", source: str, classes: tuple[str, ...] | None = None, limit: int | None = None
-    ) -> "tuple[Documents, Read]":
-        """Return the documents of a table, and how their texts were read.
+        self,
+        space: "Space",
+        source: str,
+        longest: int,
+        classes: tuple[str, ...] | None = None,
+        limit: int | None = None,
+    ) -> "Labelled":
+        """Return the documents of a table; rows that cannot be used are left out, and the remarks name them.
 
         Args:
             space: of the model.
             source: path of the table, or - for standard input.
+            longest: words of a text, at most.
             classes: of the model; None where the labels make them.
             limit: rows, the first ones; None for all.
 
         Raises:
-            InputError: the table cannot be read, or holds a label that is none of the classes.
+            InputError: the table cannot be read, or none of its rows can be used.
         """
-        from deniable.robust.text.documents import Documents, read  # noqa: PLC0415 - keeps --help fast
+        import numpy as np  # noqa: PLC0415 - keeps --help fast
+
+        from deniable.measure.labels import labels  # noqa: PLC0415
+        from deniable.robust.text.documents import Documents, read  # noqa: PLC0415
 
         held = {
             name: column[:limit]
             for name, column in read_table(source, [self.column, self.label, self.premise], self.form).items()
         }
-        if not held[self.column]:
+        given = held[self.label]
+        if not given:
             raise InputError(f"The table {source!r} has no rows: give one with texts.")
-        codes, classes = _codes(held[self.label], self.label, classes)
-        texts = read(space, held[self.column], self.column)
-        premises = None if self.premise is None else read(space, held[self.premise], self.premise)
-        everything = [texts] if premises is None else [texts, premises]
-        unknown = sum(part.unknown for part in everything)
+        parts = {name: read(space, held[name]) for name in (self.column, self.premise) if name is not None}
+        reasons = _label_reasons(given, self.label, classes)
+        for name, part in parts.items():
+            reasons |= _text_reasons(held[name], name, part, space, longest)
+        usable, lines = leave_out(source, len(given), reasons)
+        rows = np.array(usable, dtype=np.int64)
+        self.remarks.extend(lines)
+        used = {name: part.take(rows) for name, part in parts.items()}
+        unknown = sum(part.unknown for part in used.values())
         if unknown:
-            share = 100 * unknown / (unknown + sum(len(part.texts.words) for part in everything))
+            share = 100 * unknown / (unknown + sum(len(part.texts.words) for part in used.values()))
             self.remarks.append(f"{source}: {share:.1f} % of the words are unknown to the space, and left out")
-        return Documents(texts.texts, codes, classes, None if premises is None else premises.texts), texts
+        names = [given[row] for row in usable]
+        if classes is None:
+            try:
+                coded = labels(names, self.label)
+            except InputError as error:
+                raise InputError(str(error) + "".join(f" ({line})" for line in lines)) from None
+            codes, classes = coded.codes, coded.names
+        else:
+            codes = np.array([classes.index(str(name)) for name in names], dtype=np.int64)
+        premises = None if self.premise is None else used[self.premise].texts
+        documents = Documents(used[self.column].texts, codes, classes, premises)
+        return Labelled(documents, used[self.column], rows, len(given) - len(rows))
 
     def source(
         self, space: "Space", substitutions: Path | None, mechanism: str | None, epsilon: float | None
@@ -140,25 +161,44 @@ def table_of(label: str | None, column: str, premise: str | None, form: Form, sp
     return Table(column, label, premise, form, space, metric)
 
 
-def _codes(
-    column: "list[str | None]", name: str, classes: tuple[str, ...] | None
-) -> "tuple[np.ndarray[Any, np.dtype[np.int64]], tuple[str, ...]]":
-    """Return the numbers of the classes of a column (n,), and their names."""
-    import numpy as np  # noqa: PLC0415
+@dataclasses.dataclass(frozen=True, eq=False)
+class Labelled:
+    """The rows of a table that can be used.
 
-    from deniable.measure.labels import labels  # noqa: PLC0415
+    Attributes:
+        documents: n labelled texts.
+        read: how the n texts were read.
+        rows: (n,) where they stand in the table, from 0 on.
+        left_out: number of rows that cannot be used.
+    """
 
-    if classes is None:
-        found = labels(column, name)
-        return found.codes, found.names
-    number = {known: at for at, known in enumerate(classes)}
-    codes = []
-    for row, label in enumerate(column):
-        if label is None or label not in number:
-            shown = "no label" if label is None else f"the label {label[:_SHOWN]!r}"
-            raise InputError(
-                f"Row {row + 1} of the column {name!r} has {shown}, and the classes of the model are "
-                f"{listed(classes)}: leave it out, or name the right column."
-            )
-        codes.append(number[label])
-    return np.array(codes, dtype=np.int64), classes
+    documents: "Documents"
+    read: "Read"
+    rows: "Rows"
+    left_out: int
+
+
+def _label_reasons(column: "list[str | None]", name: str, classes: tuple[str, ...] | None) -> dict[str, list[int]]:
+    """Return the rows whose label cannot be used, by what is wrong with it."""
+    from deniable.measure.labels import is_blank  # noqa: PLC0415
+
+    numbered = list(enumerate(column))
+    reasons = {f"without a label in {name!r}": [row for row, label in numbered if is_blank(label)]}
+    if classes is not None:
+        strange = [row for row, label in numbered if not is_blank(label) and label not in classes]
+        reasons[f"whose label in {name!r} is no class of the model ({listed(classes)})"] = strange
+    return reasons
+
+
+def _text_reasons(
+    column: "list[str | None]", name: str, read: "Read", space: "Space", longest: int
+) -> dict[str, list[int]]:
+    """Return the rows whose text cannot be used, by what is wrong with it."""
+    from deniable.measure.labels import is_blank  # noqa: PLC0415
+
+    lengths = list(enumerate(read.texts.lengths.tolist()))
+    return {
+        f"without a text in {name!r}": [row for row, text in enumerate(column) if is_blank(text)],
+        f"without a word of {space.source} in {name!r}": [row for row, words in lengths if not words],
+        f"with more than {longest:,} words in {name!r}": [row for row, words in lengths if words > longest],
+    }

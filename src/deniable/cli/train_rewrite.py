@@ -124,7 +124,9 @@ def train_rewrite(
     options = _options(given, noise, start, quick=quick, limit=limit)
     limit = start.limit if start is not None else limit or LIMIT
     texts, tested = corpus.texts(limit), corpus.tested(limit)
-    learned, held_out = halves(texts, corpus.data)
+    learned, held_out = halves(texts, corpus)
+    for line in corpus.remarks:
+        typer.echo(line, err=True)
     fingerprint = fingerprint_of(texts, tested or [])
     parameters = {
         "task": "rewrite",

@@ -116,11 +116,11 @@ def _halves(space: "Space", table: Table, data: Path, test: Path | None, model: 
     from deniable.robust.text.training import check_fits  # noqa: PLC0415
 
     kind = kind_of(model, pairs=table.premise is not None)
-    documents, _ = table.documents(space, str(data))
+    documents = table.documents(space, str(data), kind.longest).documents
     check_fits(kind, documents)
     if test is not None:
         try:
-            tested, _ = table.documents(space, str(test), documents.classes)
+            tested = table.documents(space, str(test), kind.longest, documents.classes).documents
             check_fits(kind, tested)
         except InputError as error:
             raise InputError(f"In --test: {error}") from None

@@ -1,12 +1,12 @@
 """``deniable tune``: the epsilon at which an attacker's success, the words kept or the utility is what you ask for."""
 
-import enum
 import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, build_space
+from deniable.cli.left_out import describe_rows
+from deniable.cli.options import Delimiter, FormatName, MetricName, PriorFile, SpaceSource, build_space, load_prior
 from deniable.cli.progress import passes
 from deniable.cli.tables import Form, read_table
 from deniable.errors import InputError
@@ -18,14 +18,8 @@ if TYPE_CHECKING:
     from deniable.measure.tuning import Choice
     from deniable.space import Space
 
+_INPUT_WORDS = "the frequencies of this input"
 _INDENT = "\n" + 15 * " "
-
-
-class PriorChoice(enum.StrEnum):
-    """How frequent words are to the attacker."""
-
-    PUBLIC = "public"
-    INPUT = "input"
 
 
 def tune(
@@ -47,12 +41,10 @@ def tune(
             "calibrated, tem and tight that proves the least epsilon."
         ),
     ] = "auto",
-    prior: Annotated[
-        PriorChoice,
-        typer.Option(
-            help="public: Zipf's law by rank. input: the words of this input, from which epsilon is then chosen."
-        ),
-    ] = PriorChoice.PUBLIC,
+    prior: PriorFile = None,
+    input_prior: Annotated[  # noqa: FBT002 - a flag
+        bool, typer.Option("--input-prior", help="Use the word frequencies of this input: epsilon is chosen from it.")
+    ] = False,
     space: SpaceSource = "glove",
     metric: MetricName = "euclidean",
     format_: FormatName = None,
@@ -61,41 +53,53 @@ def tune(
 ) -> None:
     """Choose epsilon by what it gives: an attacker's success, words kept, or the accuracy of a classifier.
 
-    Prints the choice, what is proved of it, and the command that privatizes the input with it. With a prior or a
-    utility that comes from the input, that command tells the certificate so.
+    Prints the choice, what is proved of it, and the command that privatizes the input with it. Where the
+    input's own word frequencies or a utility chose it, that command tells the certificate so.
     """
     import numpy as np  # noqa: PLC0415 - keeps --help fast
 
     from deniable.measure.labels import labels  # noqa: PLC0415
     from deniable.measure.tuning import tune_kept, tune_recovery, tune_utility  # noqa: PLC0415
     from deniable.words.documents import worst_loss  # noqa: PLC0415
+    from deniable.words.prior import build_prior  # noqa: PLC0415
 
     goals = {"recovery": recovery, "kept": kept, "utility": utility}
     given = {name: target for name, target in goals.items() if target is not None}
     if len(given) != 1:
         raise InputError(f"Give one goal: --recovery, --kept or --utility. Got {' and '.join(given) or 'none'}.")
     ((goal, target),) = given.items()
+    if prior is not None and input_prior:
+        raise InputError("--prior FILE and --input-prior exclude each other: leave one of them out.")
     if (goal == "utility") != (label is not None):
         raise InputError("--utility and --label COLUMN go together: give both, or neither.")
     table = read_table(source, [column, label], Form(format_, delimiter, encoding))
     texts = [text or "" for text in table[column]]
+    empty = [row for row, text in enumerate(table[column]) if text is None]
+    remarks = describe_rows(source, empty, "without a text, read as empty")
     coded = labels(table[label], label) if label else None
+    if coded is not None:
+        without = f"without a label in {label!r}, no part of the accuracy"
+        remarks += describe_rows(source, coded.unlabelled.tolist(), without)
+    domain = build_space(space, metric)
+    public = load_prior(prior, domain)
     with passes("tuning"):
-        domain = build_space(space, metric)
         counts, lengths = _words(domain, texts)
-        weights = None if prior is PriorChoice.PUBLIC else counts
+        frequencies = build_prior(domain, counts, _INPUT_WORDS, public=False) if input_prior else public
         if goal == "recovery":
-            choice = tune_recovery(domain, target, mechanism=mechanism, prior=weights)
+            choice = tune_recovery(domain, target, mechanism=mechanism, prior=frequencies)
         elif goal == "kept":
-            choice = tune_kept(domain, target, mechanism=mechanism, prior=weights)
+            choice = tune_kept(domain, target, mechanism=mechanism, prior=frequencies)
         elif coded is not None:
-            choice = tune_utility(domain, texts, coded.codes, target, mechanism=mechanism, prior=weights)
-        # What the certificate will say is found now, and kept in the cache.
-        choice.mechanism.expected_kept()
+            labelled, codes = [texts[row] for row in coded.labelled], coded.codes[coded.labelled]
+            choice = tune_utility(domain, labelled, codes, target, mechanism=mechanism, prior=frequencies)
+        # What the certificate will say is found now, and kept in the cache: never the frequencies of the input.
+        choice.mechanism.expected_kept(public)
         median = int(np.quantile(lengths, 0.5, method="lower"))
         whole = median * worst_loss(choice.mechanism)
-    looked = prior is PriorChoice.INPUT or goal == "utility"
-    for line in _lines(choice, goal, prior, whole, median):
+    for line in remarks:
+        typer.echo(line, err=True)
+    looked = input_prior or goal == "utility"
+    for line in _lines(choice, goal, frequencies.name, whole, median, looked=looked):
         typer.echo(line)
     options = {
         "--column": "" if column == "text" else column,
@@ -103,6 +107,7 @@ def tune(
         "--epsilon": f"{choice.mechanism.epsilon:g}",
         "--space": "" if space == "glove" else space,
         "--metric": "" if metric == "euclidean" else metric,
+        "--prior": None if prior is None else str(prior),
         "--format": format_,
         "--delimiter": delimiter,
         "--encoding": "" if encoding == "utf-8" else encoding,
@@ -126,22 +131,22 @@ def _words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int64], li
     return np.bincount(known, minlength=len(space)), [len(text.words) for text in cut]
 
 
-def _lines(choice: "Choice", goal: str, prior: PriorChoice, whole: float, median: int) -> list[str]:
+def _lines(choice: "Choice", goal: str, prior: str, whole: float, median: int, *, looked: bool) -> list[str]:
     """Return what was chosen, and what is known of it."""
     mechanism, verdict = choice.mechanism, choice.verdict
-    under = "a public Zipf prior" if prior is PriorChoice.PUBLIC else "the words of this input"
+    under = f"of words, if words follow {prior}"
     better = f"without the output: {100 * choice.blind:.1f} %; by reading words in context: more"
     lines = [
         f"choice         {mechanism.name} at epsilon {mechanism.epsilon:g}",
         f"verification   {_INDENT.join(str(verdict).splitlines())}",
-        f"attacker       names {choice.recovered.percent()} of words under {under} ({better})",
-        f"kept           {choice.kept.percent()} of words under {under}",
+        f"attacker       names {choice.recovered.percent()} {under} ({better})",
+        f"kept           {choice.kept.percent()} {under}",
     ]
     if goal == "utility":
         lines.append(
             f"utility        {100 * choice.reached:.1f} % accuracy, trained on private and tested on original texts"
         )
     lines.append(f"whole records  the median record, {median:,} words: epsilon {whole:,.3g}")
-    if goal == "utility" or prior is PriorChoice.INPUT:
+    if looked:
         lines.append("chosen         from the private texts: the certificate must say so, and --chosen-from-data does")
     return lines

@@ -112,19 +112,19 @@ def authorships(
 
 
 def attackable(authors: Sequence[str | None]) -> tuple[Rows, Codes]:
-    """Return the rows whose authors have at least two texts, and their authors' numbers.
+    """Return the rows whose authors are known and have at least two texts, and their authors' numbers.
 
     Raises:
-        InputError: a missing author, or fewer than 2 authors with 2 texts.
+        InputError: fewer than 2 authors with 2 texts.
     """
     codes = labels(authors, "author").codes
-    counts = np.bincount(codes)
+    counts = np.bincount(codes[codes >= 0])
     if (counts > 1).sum() < 2:  # noqa: PLR2004 - one author alone leaves nothing to tell apart
         raise InputError(
             f"Attackers need at least 2 authors with 2 texts each. Got {(counts > 1).sum()} such among {len(counts)} "
             "authors: give more texts of each, or name another column."
         )
-    rows = np.flatnonzero(counts[codes] > 1)
+    rows = np.flatnonzero((codes >= 0) & (counts[codes] > 1))
     return rows, np.unique(codes[rows], return_inverse=True)[1].astype(np.int64)
 
 

@@ -16,7 +16,7 @@ class Labels:
     """The classes of n texts.
 
     Attributes:
-        codes: (n,) class numbers, from 0 on.
+        codes: (n,) class numbers, from 0 on; -1 for a row without a label.
         names: of the classes, sorted.
     """
 
@@ -26,24 +26,40 @@ class Labels:
     @property
     def majority(self) -> float:
         """Share of the most frequent class: what a blind guess gets right."""
-        return float(np.bincount(self.codes).max() / len(self.codes))
+        return float(np.bincount(self.codes[self.labelled]).max() / len(self.labelled))
+
+    @property
+    def labelled(self) -> Codes:
+        """Rows with a label."""
+        return np.flatnonzero(self.codes >= 0).astype(np.int64)
+
+    @property
+    def unlabelled(self) -> Codes:
+        """Rows without a label."""
+        return np.flatnonzero(self.codes < 0).astype(np.int64)
 
 
 def labels(column: Sequence[str | None], name: str = "label") -> Labels:
-    """Return a column as classes.
+    """Return a column as classes; a row whose label is None or blank has none.
 
     Args:
         column: (n,) one label per text.
         name: of the column, for messages.
 
     Raises:
-        InputError: a label is missing, or there are fewer than two classes.
+        InputError: there are fewer than two classes.
     """
-    for row, label in enumerate(column):
-        if label is None or not str(label).strip():
-            raise InputError(f"The column {name!r} has no label in row {row + 1}: give every row one, or leave it out.")
-    names, codes = np.unique(np.array([str(label) for label in column], dtype=object), return_inverse=True)
+    known = [row for row, label in enumerate(column) if not is_blank(label)]
+    names, numbers = np.unique(np.array([str(column[row]) for row in known], dtype=object), return_inverse=True)
     if len(names) < 2:  # noqa: PLR2004 - one class leaves nothing to learn
-        found = f"only {names[0]!r}" if len(names) else "none, since there are no rows"
+        nothing = "none, since no row has a label" if len(column) else "none, since there are no rows"
+        found = f"only {names[0]!r}" if len(names) else nothing
         raise InputError(f"The column {name!r} must hold at least 2 classes. Got {found}: name another column.")
-    return Labels(codes.astype(np.int64), tuple(map(str, names)))
+    codes = np.full(len(column), -1, dtype=np.int64)
+    codes[known] = numbers
+    return Labels(codes, tuple(map(str, names)))
+
+
+def is_blank(cell: str | None) -> bool:
+    """Say whether a cell of a table holds nothing: null, nothing or white space."""
+    return cell is None or not str(cell).strip()

@@ -17,7 +17,7 @@ from deniable.measure.attackers.surrogate import sample
 from deniable.measure.estimate import Estimate
 from deniable.text.release import Drawn
 from deniable.words import WordMechanism, recovery
-from deniable.words.recovery import Prior, public_prior
+from deniable.words.prior import Frequencies, build_prior
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Recovered:
 
 
 def recovery_of(
-    mechanism: WordMechanism, drawn: Drawn, *, prior: Prior = None, seed: int = 0, workers: int | None = None
+    mechanism: WordMechanism, drawn: Drawn, *, prior: Frequencies = None, seed: int = 0, workers: int | None = None
 ) -> Recovered:
     """Return the share of words of privatized texts that the best guess names, one word at a time.
 
@@ -52,7 +52,7 @@ def recovery_of(
         InputError: no text holds a word that the vocabulary knows, or a prior that is none.
     """
     check(mechanism, drawn)
-    weights = public_prior(mechanism.space, prior)
+    weights = build_prior(mechanism.space, prior).weights
     likely = likelihood(mechanism, weights, seed=seed, workers=workers)
     best = guesses(likely, weights, drawn.outputs, 1, workers)
     named = best.words[best.row_of[mechanism.space.point_of[drawn.outputs]], 0]
@@ -62,7 +62,7 @@ def recovery_of(
 def simulated_recovery(
     mechanism: WordMechanism,
     *,
-    prior: Prior = None,
+    prior: Frequencies = None,
     draws: int = 20_000,
     seed: int = 0,
     always: bool = False,
@@ -90,7 +90,7 @@ def simulated_recovery(
             return Recovered(estimate.exact(recovery(mechanism, prior, workers)), 0, optimal=True)
         except NotTractable:
             pass  # too many words for an exact sum
-    weights = public_prior(mechanism.space, prior)
+    weights = build_prior(mechanism.space, prior).weights
     likely = likelihood(mechanism, weights, seed=seed, workers=workers)
     words, outputs = sample(mechanism, weights, draws, seed, "count", workers)
     best = guesses(likely, weights, outputs, 1, workers)

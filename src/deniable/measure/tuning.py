@@ -22,7 +22,7 @@ from deniable.words.calibration import calibrated
 from deniable.words.exponential import Exponential, normalisers, prove
 from deniable.words.law import zipf
 from deniable.words.outcomes import outcomes
-from deniable.words.recovery import Prior, public_prior
+from deniable.words.prior import Frequencies, Prior, build_prior
 from deniable.words.weights import DENSE
 
 Family = Callable[[Space, float], Exponential]
@@ -90,7 +90,7 @@ class _Aim:
         return value <= self.target if self.at_most else value >= self.target
 
 
-def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior: Prior = None) -> Choice:
+def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior: Frequencies = None) -> Choice:
     """Return the largest epsilon with four digits that was found to hold an attacker's success to a target.
 
     The attacker is the one of `deniable.recovery`. Where no law is known his success is simulated, and the upper
@@ -106,23 +106,23 @@ def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior
     Raises:
         InputError: an unknown mechanism, or a target that no epsilon reaches.
     """
-    weights = public_prior(space, prior)
+    public = build_prior(space, prior)
     positive("tune", "recovery", target, upper=1.0)
-    if target <= weights.max():
+    if target <= public.blind:
         raise InputError(
-            f"The 'recovery' target must be above {weights.max():.4g}, what a guesser names who sees nothing and "
+            f"The 'recovery' target must be above {public.blind:.4g}, what a guesser names who sees nothing and "
             f"always says the most frequent word. Got {target:g}."
         )
 
     def of_laws(domain: Space, laws: Sequence[Exponential]) -> list[float]:
-        own = weights if domain is space else zipf(len(domain))  # a part, where the search begins
+        own = public.weights if domain is space else zipf(len(domain))  # a part, where the search begins
         return [recovered for _, recovered in _of_laws(domain, laws, own)]
 
-    aim = _Aim(target, True, of_laws, lambda one: _outcomes(one, weights)[0].high, 1.004)  # noqa: FBT003 - at most
-    return _chosen(space, mechanism, aim, weights)
+    aim = _Aim(target, True, of_laws, lambda one: _outcomes(one, public)[0].high, 1.004)  # noqa: FBT003 - at most
+    return _chosen(space, mechanism, aim, public)
 
 
-def tune_kept(space: Space, target: float, *, mechanism: str = "auto", prior: Prior = None) -> Choice:
+def tune_kept(space: Space, target: float, *, mechanism: str = "auto", prior: Frequencies = None) -> Choice:
     """Return the least epsilon with four digits that was found to keep at least a share of the words.
 
     Args:
@@ -134,15 +134,15 @@ def tune_kept(space: Space, target: float, *, mechanism: str = "auto", prior: Pr
     Raises:
         InputError: as in `tune_recovery`.
     """
-    weights = public_prior(space, prior)
+    public = build_prior(space, prior)
     positive("tune", "kept", target, upper=1.0)
 
     def of_laws(domain: Space, laws: Sequence[Exponential]) -> list[float]:
-        own = weights if domain is space else zipf(len(domain))  # a part, where the search begins
+        own = public.weights if domain is space else zipf(len(domain))  # a part, where the search begins
         return [float(own @ kept) for kept, _ in _of_laws(domain, laws, own)]
 
-    aim = _Aim(target, False, of_laws, lambda one: _outcomes(one, weights)[1].low, 1.004)  # noqa: FBT003 - at least
-    return _chosen(space, mechanism, aim, weights)
+    aim = _Aim(target, False, of_laws, lambda one: _outcomes(one, public)[1].low, 1.004)  # noqa: FBT003 - at least
+    return _chosen(space, mechanism, aim, public)
 
 
 def tune_utility(
@@ -152,7 +152,7 @@ def tune_utility(
     target: float,
     *,
     mechanism: str = "auto",
-    prior: Prior = None,
+    prior: Frequencies = None,
     classifier: str = "tfidf",
     seed: int = 0,
 ) -> Choice:
@@ -175,7 +175,7 @@ def tune_utility(
     Raises:
         InputError: as in `tune_recovery`, or a target above the accuracy of learning from the original texts.
     """
-    weights = public_prior(space, prior)
+    public = build_prior(space, prior)
     positive("tune", "utility", target, upper=1.0)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(texts))[:_SAMPLE])
     # A class that is there once is either learned or tested.
@@ -203,10 +203,10 @@ def tune_utility(
         return accuracies([TEM(domain, epsilon=2 * law.scale, gamma=law.cutoff) for law in laws])
 
     aim = _Aim(target, False, of_laws, lambda one: accuracies([one])[0], 1.05)  # noqa: FBT003 - at least
-    return _chosen(space, mechanism, aim, weights)
+    return _chosen(space, mechanism, aim, public)
 
 
-def _chosen(space: Space, mechanism: str, aim: _Aim, prior: Array) -> Choice:
+def _chosen(space: Space, mechanism: str, aim: _Aim, prior: Prior) -> Choice:
     """Return the choice for a mechanism, or of several the one that proves the least epsilon."""
     known = ["auto", "best", *MECHANISMS]
     if mechanism not in known:
@@ -219,7 +219,7 @@ def _chosen(space: Space, mechanism: str, aim: _Aim, prior: Array) -> Choice:
     return min((_tuned(space, name, aim, prior) for name in names), key=lambda choice: choice.verdict.epsilon)
 
 
-def _tuned(space: Space, name: str, aim: _Aim, prior: Array) -> Choice:
+def _tuned(space: Space, name: str, aim: _Aim, prior: Prior) -> Choice:
     """Return the choice for one mechanism: where the target is crossed, then the rounded epsilon on its safe side."""
     family = _FAMILIES.get(name)
     scale_of_one = None
@@ -249,7 +249,7 @@ def _tuned(space: Space, name: str, aim: _Aim, prior: Array) -> Choice:
         reached = aim.of_mechanism(mechanism)
         if aim.met(reached):
             recovered, kept = _outcomes(mechanism, prior)
-            return Choice(mechanism, verify(mechanism), reached, recovered, kept, float(prior.max()))
+            return Choice(mechanism, verify(mechanism), reached, recovered, kept, prior.blind)
     raise InputError(f"No epsilon of {name} on the safe side of {aim.target:g} was found: choose another mechanism.")
 
 
@@ -296,12 +296,12 @@ def _of_laws(space: Space, laws: Sequence[Exponential], prior: Array) -> list[tu
     return outcomes(space, laws, [np.log(sums) for sums in normalisers(space, laws)], prior)
 
 
-def _outcomes(mechanism: WordMechanism, prior: Array) -> tuple[Estimate, Estimate]:
+def _outcomes(mechanism: WordMechanism, prior: Prior) -> tuple[Estimate, Estimate]:
     """Return what an attacker recovers and what is kept, exact where draws come from a law."""
     if mechanism.tabulated:
         kept, recovered = mechanism.outcomes(prior)
         return exact(recovered), exact(kept)
-    words, outputs = sample(mechanism, prior, _DRAWS, 0, "kept")
+    words, outputs = sample(mechanism, prior.weights, _DRAWS, 0, "kept")
     kept_share = share(int((words == outputs).sum()), _DRAWS)
     return simulated_recovery(mechanism, prior=prior, draws=_DRAWS, always=True).share, kept_share
 

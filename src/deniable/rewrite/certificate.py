@@ -113,7 +113,8 @@ def certify(
     guarantee = limit_standing(method.guarantee, verdict)
     seeded = method.seed is not None
     private = guarantee.standing == "proved"
-    of = f"one text of up to {method.model.limit:,} tokens, whatever it says (local differential privacy)"
+    limit = f"{method.model.limit:,}"
+    of = f"one text, whatever it says, of which the first {limit} tokens enter (local differential privacy)"
     return RewriteCertificate(
         schema=SCHEMA,
         deniable=__version__,
@@ -188,7 +189,7 @@ def _meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded: bool) ->
     besides = f", with delta {guarantee.delta:g} on top" if isinstance(guarantee, ApproxDP) else ""
     fold = f"{odds(guarantee.epsilon)}-fold{besides}"
     whole = (
-        "that holds for a text as a whole, whatever its words, and whatever its length up to the limit of the model; "
+        "that holds for a text as a whole, whatever its words and its length; "
         "mechanisms that release word by word promise it for one word only, and less for words far apart"
     )
     return [

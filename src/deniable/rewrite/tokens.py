@@ -49,6 +49,16 @@ def joined(tokens: Iterable[str]) -> str:
     return "".join(parts)
 
 
+def truncate(text: str, limit: int) -> str:
+    """Return a text itself, or, where it has more tokens than the limit, one of its first ones.
+
+    A function of the text alone: whatever is promised of any two texts of up to ``limit`` tokens then holds for any two
+    texts.
+    """
+    tokens = split(text)
+    return text if len(tokens) <= limit else joined(tokens[:limit])
+
+
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
     """The tokens that a model knows. They are a part of its file: whoever is given the model can read them.

@@ -13,13 +13,14 @@ import numpy as np
 
 from deniable import __version__
 from deniable.auditing import limit_standing, verify
+from deniable.errors import InputError
 from deniable.keys import Noise
 from deniable.space import Space
 from deniable.text.release import Release, Tally
 from deniable.text.tables.layout import Copied
 from deniable.verdict import finite
 from deniable.words import WordMechanism
-from deniable.words.law import zipf
+from deniable.words.prior import Prior, build_prior
 
 SCHEMA = "deniable-certificate/4"
 DELTA = 1e-6
@@ -55,7 +56,7 @@ class Certificate:
         verification: the verdict of `deniable.verify` on this very law; infinite numbers are texts.
         documents: for the median and the longest record the guarantee of the whole record; none where
             the mechanism is refuted.
-        attacker: what the best guess from one output word recovers, under a public Zipf prior.
+        attacker: what the best guess from one output word recovers, and the public prior under which it does.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
         release: the options, and the fingerprint of everything that an output is a function of beside text, id
             and key.
@@ -64,7 +65,7 @@ class Certificate:
         meaning: what one output word can tell, in plain words.
         records: number of records released.
         words: number of words of the released texts.
-        expected_kept: share of words that stay as they are if words follow a public Zipf prior.
+        expected_kept: share of words that stay as they are, and the public prior under which they do.
         not_protected: what the released text shows of the private one.
     """
 
@@ -94,6 +95,7 @@ class Certificate:
         tally: Tally,
         *,
         chosen_from_data: bool = False,
+        prior: Prior | None = None,
         copied: Copied = _NOTHING,
     ) -> "Certificate":
         """Return the certificate of what a release gave.
@@ -104,6 +106,8 @@ class Certificate:
             release: how the texts were released.
             tally: the sum of what its batches counted, of which only `records`, `words` and `lengths` are used.
             chosen_from_data: whether epsilon was chosen by looking at the private texts.
+            prior: public word frequencies under which the attacker's success is told; None for Zipf's law by the
+                space's ranks.
             copied: what went with the texts unchanged.
         """
         mechanism = release.mechanism
@@ -120,7 +124,7 @@ class Certificate:
             chosen=_FROM_DATA if chosen_from_data else _BY_OWNER,
             verification=verdict.to_dict(),
             documents=[] if verdict.status == "refuted" else _documents(mechanism, tally),
-            attacker=attacker(mechanism),
+            attacker=attacker(mechanism, prior),
             space={
                 "source": space.source,
                 "words": len(space),
@@ -139,7 +143,7 @@ class Certificate:
             meaning=_meaning(mechanism),
             records=tally.records,
             words=tally.words,
-            expected_kept=str(mechanism.expected_kept()),
+            expected_kept=expected_kept(mechanism, prior),
             not_protected=[*([_CHOICE_SHOWS] if chosen_from_data else []), *_not_protected(release, copied)],
         )
 
@@ -159,7 +163,7 @@ class Certificate:
             f"verification   {found['status']}: {_spent(found)}",
             f"{'':<15}{found['method']}",
             f"noise          {self.noise}",
-            f"expected kept  {self.expected_kept} of words, under a public Zipf prior",
+            f"expected kept  {self.expected_kept}",
             f"attacker       {self.attacker}",
         ]
         whole = [_whole(entry) for entry in self.documents]
@@ -212,15 +216,51 @@ def _documents(mechanism: WordMechanism, tally: Tally) -> list[dict[str, Any]]:
     return entries
 
 
-def attacker(mechanism: WordMechanism) -> str:
-    """Return what the best guess from one output word recovers, in plain words."""
-    blind = float(zipf(len(mechanism.space))[0])
-    better = f"without the output: {100 * blind:.1f} %; by reading words in context: more"
-    if not mechanism.tabulated:
-        least = 100 * max(mechanism.expected_kept().value, blind)
-        return f"who knows mechanism and word frequencies names at least {least:.1f} % of words right ({better})"
-    success = 100 * mechanism.outcomes()[1]
-    return f"who knows mechanism and word frequencies names {success:.1f} % of words right ({better})"
+def expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:
+    """Return the share of words that stay as they are, in plain words, with its condition.
+
+    Args:
+        mechanism: draws the words.
+        prior: how frequent words are, declared public: never made from the private texts; None for Zipf's law.
+
+    Raises:
+        InputError: a prior that was made from private texts.
+    """
+    public = _public(mechanism, prior)
+    return f"{mechanism.expected_kept(public)} of words, if words follow {public.name}"
+
+
+def attacker(mechanism: WordMechanism, prior: Prior | None = None) -> str:
+    """Return what the best guess from one output word recovers, in plain words, with its condition.
+
+    Args:
+        mechanism: draws the words.
+        prior: how frequent words are, declared public: never made from the private texts; None for Zipf's law.
+
+    Raises:
+        InputError: a prior that was made from private texts.
+    """
+    public = _public(mechanism, prior)
+    if mechanism.tabulated:
+        share = f"{100 * mechanism.outcomes(public)[1]:.1f} %"
+    else:
+        share = f"at least {100 * max(mechanism.expected_kept(public).value, public.blind):.1f} %"
+    return (
+        f"an attacker who knows the mechanism names {share} of words, if words follow {public.name} "
+        f"(without the output: {100 * public.blind:.1f} %; by reading words in context: more)"
+    )
+
+
+def _public(mechanism: WordMechanism, prior: Prior | None) -> Prior:
+    """Return the prior under which a certificate gives figures.
+
+    Raises:
+        InputError: it was made from private texts.
+    """
+    found = build_prior(mechanism.space, prior)
+    if not found.public:
+        raise InputError(f"A certificate is public. Got the prior of {found.name}, which is not: give public counts.")
+    return found
 
 
 def _arithmetic(mechanism: WordMechanism) -> str:

@@ -12,6 +12,7 @@ from deniable.text.release import Cell, Release, Tally
 from deniable.text.tables import FORMATS
 from deniable.text.tables.files import check_outputs, reading, writing
 from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row
+from deniable.words.prior import Prior
 
 
 class Written(Protocol):
@@ -80,6 +81,7 @@ def privatize_table(
     release: Release,
     *,
     chosen_from_data: bool = False,
+    prior: Prior | None = None,
     workers: int | None = None,
     report: Callable[[int], None] = lambda _: None,
 ) -> tuple[Certificate, Tally]:
@@ -89,6 +91,7 @@ def privatize_table(
         files: from where to where.
         release: how texts are released; under a key the layout must name a column of ids.
         chosen_from_data: whether epsilon was chosen by looking at the private texts.
+        prior: public word frequencies, see `Certificate.of`.
         workers: threads.
         report: called with the number of input bytes of every read.
 
@@ -107,7 +110,9 @@ def privatize_table(
     certificate = write_released(
         files,
         releaser,
-        lambda copied: Certificate.of(release, releaser.tally, chosen_from_data=chosen_from_data, copied=copied),
+        lambda copied: Certificate.of(
+            release, releaser.tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied
+        ),
         report,
     )
     return certificate, releaser.tally

@@ -7,6 +7,7 @@ from deniable.words.calibrated import CalibratedExponential
 from deniable.words.exponential import log_normalisers
 from deniable.words.mechanism import WordMechanism
 from deniable.words.multivariate_laplace import MultivariateLaplace
+from deniable.words.prior import Prior, read_prior
 from deniable.words.recovery import recovery
 from deniable.words.tem import TEM
 from deniable.words.tight import TightExponential
@@ -45,9 +46,11 @@ __all__ = [
     "TEM",
     "CalibratedExponential",
     "MultivariateLaplace",
+    "Prior",
     "TightExponential",
     "TruncatedGumbel",
     "WordMechanism",
     "auto",
+    "read_prior",
     "recovery",
 ]

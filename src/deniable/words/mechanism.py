@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from deniable.words import law
 from deniable.words.documents import DocumentGuarantee, document_guarantee
 from deniable.words.exponential import Exponential, log_normalisers
 from deniable.words.outcomes import outcomes
+from deniable.words.prior import Frequencies, build_prior
 
 SIMULATED = 20_000
 """Draws behind an expected share where no cheap law is known."""
@@ -44,6 +46,11 @@ class Share:
             return f"{100 * self.value:.1f} %"
         margin = 196 * np.sqrt(max(self.value * (1 - self.value), 1 / self.draws) / self.draws)
         return f"{100 * self.value:.1f} % (+- {margin:.1f}, {self.draws:,} simulated draws)"
+
+
+def _digest(weights: Array) -> str:
+    """Return a short text that differs between priors."""
+    return hashlib.blake2b(weights.tobytes(), digest_size=8).hexdigest()
 
 
 def _are_shares(found: dict[str, float]) -> bool:
@@ -271,18 +278,19 @@ class WordMechanism(WriteOnce, abc.ABC):
         shares: Array = (row / np.bincount(space.point_of))[space.point_of]
         return shares
 
-    def outcomes(self, prior: Array | None = None, workers: int | None = None) -> tuple[float, float]:
+    def outcomes(self, prior: Frequencies = None, workers: int | None = None) -> tuple[float, float]:
         """Return the share of words released unchanged, and the share that the best guess names.
 
         Args:
-            prior: (n,) how likely each word is, sums to 1; None for the public Zipf prior.
+            prior: how frequent words are, see `deniable.recovery`; None for Zipf's law by the space's ranks.
             workers: threads.
 
         Raises:
+            InputError: a prior that is none.
             NotTractable: no law is known.
         """
-        public = law.zipf(len(self.space))
-        weights = public if prior is None else prior
+        given = build_prior(self.space, prior)
+        weights = given.weights
 
         def compute() -> dict[str, float]:
             if self.closed_form is not None:
@@ -293,31 +301,39 @@ class WordMechanism(WriteOnce, abc.ABC):
             return {"kept": float(weights @ kept), "recovered": recovered}
 
         fingerprint = self.law_fingerprint
-        # Any other prior may be the frequencies of a private text: neither they nor what follows from them is kept.
-        if fingerprint is None or not np.array_equal(weights, public):
+        # What follows from the frequencies of private words is not kept.
+        if fingerprint is None or not given.public:
             found = compute()
         else:
-            found = remember(f"outcomes-{fingerprint}", ("kept", "recovered"), compute, _are_shares)
+            found = remember(f"outcomes-{fingerprint}-{_digest(weights)}", ("kept", "recovered"), compute, _are_shares)
         return found["kept"], found["recovered"]
 
-    def expected_kept(self, workers: int | None = None) -> Share:
-        """Return the share of words released unchanged when words follow the public Zipf prior.
+    def expected_kept(self, prior: Frequencies = None, workers: int | None = None) -> Share:
+        """Return the share of words released unchanged when words follow a public prior.
 
         Exact where draws come from the law, else simulated with `SIMULATED` draws from a fixed
-        public stream. It tells nothing about any private text.
+        public stream. It tells nothing about any private text from which the prior was not made.
+
+        Args:
+            prior: how frequent words are, see `deniable.recovery`; None for Zipf's law by the space's ranks.
+            workers: threads.
+
+        Raises:
+            InputError: a prior that is none.
         """
+        given = build_prior(self.space, prior)
         if self.draws_from_law:
-            return Share(self.outcomes(workers=workers)[0])
+            return Share(self.outcomes(given, workers)[0])
 
         def compute() -> dict[str, float]:
             streams = Streams(bytes(32), [bytes(16)], [SIMULATED])
-            ranks = np.searchsorted(np.cumsum(law.zipf(len(self.space))), (np.arange(SIMULATED) + 0.5) / SIMULATED)
+            ranks = np.searchsorted(np.cumsum(given.weights), (np.arange(SIMULATED) + 0.5) / SIMULATED)
             words = np.minimum(ranks, len(self.space) - 1).astype(np.int32)
             return {"value": float(np.mean(self.draw(words, streams, workers) == words))}
 
-        if not self.space.metric.builtin or not self.own:
+        if not self.space.metric.builtin or not self.own or not given.public:
             return Share(compute()["value"], SIMULATED)
-        name = stream_start(bytes(32), "kept", self.fingerprint).hex()
+        name = stream_start(bytes(32), "kept", self.fingerprint, _digest(given.weights)).hex()
         return Share(remember(f"kept-{name}", ("value",), compute, _are_shares)["value"], SIMULATED)
 
     def document_guarantee(self, words: int, delta: float, workers: int | None = None) -> DocumentGuarantee:

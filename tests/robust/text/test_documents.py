@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.errors import InputError
 from deniable.robust.text.documents import Documents, read, texts
 
 
@@ -32,17 +31,20 @@ def test_a_text_is_written_with_other_words_in_their_places(words_space):
     assert found.written(1, ["awful"]) == "awful"
 
 
-@pytest.mark.parametrize("text", [None, "", "  \n"])
-def test_an_empty_text_is_refused(words_space, text):
-    """A row without a text is named."""
-    with pytest.raises(InputError, match="'review' has no text in row 2"):
-        read(words_space, ["good", text], "review")
+@pytest.mark.parametrize("text", [None, "", "  \n", "qzx qzy"])
+def test_a_text_without_known_words_has_none(words_space, text):
+    """A row without a text, or without a word that the space knows, has no words, and the others keep theirs."""
+    found = read(words_space, ["good", text, "bad film"])
+    assert found.texts.lengths.tolist() == [1, 0, 2]
+    assert found.unknown == (2 if text == "qzx qzy" else 0)
 
 
-def test_a_text_without_known_words_is_refused(words_space):
-    """A row of which the space knows nothing is named, with how many words it has."""
-    with pytest.raises(InputError, match=r"Row 2 .* holds no word of fourteen words \(it has 2 others\)"):
-        read(words_space, ["good", "qzx qzy"])
+def test_reading_is_taken_by_rows(words_space):
+    """A choice of rows keeps words, gaps and places together, and counts the unknown words of those rows alone."""
+    found = read(words_space, ["zork good", "bad", "The FILM, blah"]).take(np.array([2, 0]))
+    assert found.unknown == 2
+    assert found.written(0, ["a", "plot"]) == "a plot, blah"
+    assert found.written(1, ["fine"]) == "zork fine"
 
 
 def test_documents_are_taken_with_labels_and_premises(words_space):

@@ -276,6 +276,15 @@ class TestRefusals:
             fit_text("cnn", words_space, pairs, Options())
 
     @pytest.mark.parametrize("part", ["text", "premise"])
+    def test_no_words(self, words_space, part):
+        """A text or a premise without a word is named by its row."""
+        made = build("attention", words_space, 2)
+        held = [texts([[0], [], [2]]), texts([[0], [1], [2]])]
+        some, premises = held if part == "text" else held[::-1]
+        with pytest.raises(InputError, match=f"The {part} of row 2 has no word that the space knows: leave it out"):
+            check_fits(made, Documents(some, np.array([0, 1, 0]), ("a", "b"), premises))
+
+    @pytest.mark.parametrize("part", ["text", "premise"])
     def test_lengths(self, words_space, part):
         """A text or a premise of more words than the model takes is named by its row; the limit itself is taken."""
         made = build("attention", words_space, 2)

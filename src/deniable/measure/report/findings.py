@@ -67,8 +67,8 @@ class Reading:
         epsilon: privacy parameter per unit of distance.
         mechanism: its name.
         promise: what is guaranteed.
-        expected: share of words that stay as they are where words follow a public law of word frequencies.
-        public: attack on words that follow that law; it tells nothing of this table.
+        expected: share of words that stay as they are where words follow the public prior.
+        public: attack on words that follow that prior; it tells nothing of this table.
         alone: attack on this table's private words, one at a time.
         context: attack on this table's private words by an attacker who knows how people write; None where
             there were no texts to learn that from.
@@ -113,7 +113,7 @@ class Table:
         median: words of the row of median length.
         longest: words of the longest row.
         learned: rows that classifiers learn from; 0 without labels.
-        alone: rows left out there, whose class has no other row.
+        alone: rows left out there, which have no label, or whose class has no other row.
         classes: how many; 0 without labels.
     """
 
@@ -137,7 +137,8 @@ class Survey:
         table: what was measured.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
         readings: one an epsilon, ascending.
-        blind: share of words that a guess without any output names, under the public law.
+        prior: what public words follow: "Zipf's law by the space's ranks".
+        blind: share of words that a guess without any output names, under that prior.
         originals: the membership attack on a classifier trained on the original records; None without labels.
         not_protected: what private text shows of the original in any case.
         about: how it was measured: versions, sizes, seconds.
@@ -146,6 +147,7 @@ class Survey:
     table: Table
     space: dict[str, Any]
     readings: tuple[Reading, ...]
+    prior: str
     blind: float
     originals: Membership | None
     not_protected: tuple[str, ...]

@@ -145,7 +145,7 @@ def _classes(
     if given is None:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     found = (given if isinstance(given, Labels) else labels(given)).codes[rows]
-    kept = np.flatnonzero(np.bincount(found)[found] > 1).astype(np.int64)
+    kept = np.flatnonzero((found >= 0) & (np.bincount(found + 1)[found + 1] > 1)).astype(np.int64)  # from -1 on
     codes = np.unique(found[kept], return_inverse=True)[1].astype(np.int64)
     if not len(codes) or codes.max() < 1:
         raise InputError("The labels must have at least 2 classes with 2 rows each: give more rows.")

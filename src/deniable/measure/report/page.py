@@ -63,8 +63,8 @@ def _which(survey: Survey) -> str:
     safe = list(itertools.takewhile(lambda it: it.strongest.high <= _MANY, survey.readings))
     text = (
         f"An attacker who sees the private texts named {_percent(least.strongest)} of the original words at epsilon "
-        f"{least.epsilon:g} and {_percent(most.strongest)} at epsilon {most.epsilon:g}. (In public text, with words as "
-        f"frequent as Zipf's law says, who sees nothing and always says the most frequent one names "
+        f"{least.epsilon:g} and {_percent(most.strongest)} at epsilon {most.epsilon:g}. (If words "
+        f"follow {survey.prior}, an attacker who sees nothing and always says the most frequent one names "
         f"{100 * survey.blind:.1f} %; in this table that share is another.) "
     )
     if len(survey.readings) == 1:

@@ -19,16 +19,17 @@ from deniable.text.certificate import Certificate
 from deniable.text.release import Drawn, Release, Tally
 from deniable.text.tables.layout import Copied
 from deniable.words import WordMechanism
+from deniable.words.prior import Prior
 
 
 def promised(
-    mechanism: WordMechanism, tally: Tally, columns: Sequence[str], seed: int
+    mechanism: WordMechanism, tally: Tally, columns: Sequence[str], prior: Prior, seed: int
 ) -> tuple[Certificate, Promise, Estimate, Recovered]:
     """Return the certificate that a release would have, and what is known without the texts."""
-    certificate = Certificate.of(Release(mechanism), tally, copied=Copied(tuple(columns)))
-    kept = mechanism.expected_kept()
+    certificate = Certificate.of(Release(mechanism), tally, prior=prior, copied=Copied(tuple(columns)))
+    kept = mechanism.expected_kept(prior)
     expected = share(round(kept.value * kept.draws), kept.draws) if kept.draws else exact(kept.value)
-    return certificate, Promise.of(certificate), expected, simulated_recovery(mechanism, seed=seed)
+    return certificate, Promise.of(certificate), expected, simulated_recovery(mechanism, prior=prior, seed=seed)
 
 
 def unattacked(cut: Sequence[Words], rows: Rows) -> list[Words] | None:
@@ -46,11 +47,11 @@ def unattacked(cut: Sequence[Words], rows: Rows) -> list[Words] | None:
 
 
 def word_attacks(
-    mechanism: WordMechanism, drawn: Drawn, rows: Rows, known: Sequence[Words] | None, seed: int
+    mechanism: WordMechanism, drawn: Drawn, rows: Rows, known: Sequence[Words] | None, prior: Prior, seed: int
 ) -> tuple[Recovered, Recovered | None]:
     """Return the attack on single words, and that on words in their context where there is something to learn from."""
     target = part(drawn, rows)
-    alone = recovery_of(mechanism, target, seed=seed)
+    alone = recovery_of(mechanism, target, prior=prior, seed=seed)
     if known is not None:
         model, weight = learn(mechanism, known, seed=seed)
         return alone, contextual(mechanism, target, model, weight=weight, seed=seed)

@@ -28,7 +28,7 @@ from deniable.measure.similarity import similarity
 from deniable.parallel import cores
 from deniable.text.release import Tally
 from deniable.words import WordMechanism
-from deniable.words.law import zipf
+from deniable.words.prior import Frequencies, build_prior
 
 Stage = Callable[[str], AbstractContextManager[None]]
 """Entered with the name of each part of the work, such as `deniable.cli.progress.passes`."""
@@ -43,6 +43,7 @@ def survey(
     labels: Sequence[str | None] | Labels | None = None,
     authors: Sequence[str | None] | None = None,
     public: Sequence[str | None] | None = None,
+    prior: Frequencies = None,
     columns: Sequence[str] = (),
     plan: Plan = DEFAULT,
     stage: Stage = lambda _: nullcontext(),
@@ -56,6 +57,8 @@ def survey(
         authors: (n,) who wrote each text, for attacks on authorship.
         public: texts that an attacker has, to learn from how people write; without them he learns from the rows
             that are not attacked, or, where those are few, from one half of the rows to attack the other.
+        prior: how frequent words are to an attacker who reads one at a time, see `deniable.recovery`; None for Zipf's
+            law by the space's ranks.
         columns: names of the columns that a release would copy unchanged.
         plan: sizes, classifier and seed.
         stage: told what is being done.
@@ -66,6 +69,7 @@ def survey(
     """
     given, ordered = prepared(texts, labels, authors, plan), _ordered(mechanisms)
     space = ordered[0].space
+    frequencies = build_prior(space, prior)
     seconds: dict[str, float] = {}
     timed = _timed(stage, seconds)
     cut = read(space, given.texts)
@@ -75,13 +79,15 @@ def survey(
         originals = member_attacks(given, None, plan)
     with timed("proving"):
         tally = Tally(table.rows, table.words, Counter({table.median: table.rows}))
-        promises = [promised(mechanism, tally, columns, plan.seed) for mechanism in ordered]
+        promises = [promised(mechanism, tally, columns, frequencies, plan.seed) for mechanism in ordered]
     with timed("privatizing"):
         drawn = [draws(mechanism, given.texts, seed=plan.seed) for mechanism in ordered]
     with timed("attacking words"):
         attacked = given.sample(filled, plan.attacked)
         known = unattacked(cut, attacked) if public is None else read(space, [text or "" for text in public])
-        attacks = [word_attacks(*pair, attacked, known, plan.seed) for pair in zip(ordered, drawn, strict=True)]
+        attacks = [
+            word_attacks(*pair, attacked, known, frequencies, plan.seed) for pair in zip(ordered, drawn, strict=True)
+        ]
     with timed("comparing texts"):
         alike = [similarity(space, given.texts, found) for found in drawn]
     with timed("training classifiers"):
@@ -110,7 +116,8 @@ def survey(
         table=table,
         space=certificate.space,
         readings=readings,
-        blind=float(zipf(len(space))[0]),
+        prior=frequencies.name,
+        blind=frequencies.blind,
         originals=originals.get("original"),
         not_protected=tuple(certificate.not_protected),
         about=_about(

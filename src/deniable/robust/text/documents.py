@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
 from deniable.space import Space
 from deniable.space.grammar import fold, split
 
@@ -98,16 +97,24 @@ class Read:
     """Texts, and what of them a space does not know.
 
     Attributes:
-        texts: the known words.
+        texts: the known words; none of a text that has none.
         cut: [gap, word, gap, ..., gap] of each text, as `deniable.space.grammar.split` gives it.
         places: of the known words in ``cut``, for each text.
-        unknown: words that the space lacks; a classifier leaves them out.
     """
 
     texts: Texts
     cut: list[list[str]]
     places: list[list[int]]
-    unknown: int
+
+    @property
+    def unknown(self) -> int:
+        """Words that the space lacks; a classifier leaves them out."""
+        return sum(len(cut) // 2 for cut in self.cut) - len(self.texts.words)
+
+    def take(self, rows: Rows) -> "Read":
+        """Return some of the texts, in their order."""
+        chosen = rows.tolist()
+        return Read(self.texts.take(rows), [self.cut[row] for row in chosen], [self.places[row] for row in chosen])
 
     def written(self, row: int, words: Sequence[str | None]) -> str:
         """Return one text with other words in the places of the known ones; None leaves a word as it is."""
@@ -118,31 +125,20 @@ class Read:
         return "".join(parts)
 
 
-def read(space: Space, column: Sequence[str | None], name: str = "text") -> Read:
-    """Cut texts into words, and look them up.
+def read(space: Space, column: Sequence[str | None]) -> Read:
+    """Cut texts into words, and look them up; a row without a text, or without a known word, is a text of no words.
+
+    No classifier takes a text of no words: leave such rows out.
 
     Args:
         space: of the classifier.
         column: (n,) texts.
-        name: of the column, for messages.
-
-    Raises:
-        InputError: a row without a text, or with no word that the space knows.
     """
-    numbers, cuts, places, unknown = [], [], [], 0
-    for row, text in enumerate(column):
-        if text is None or not text.strip():
-            raise InputError(f"The column {name!r} has no text in row {row + 1}: give every row one, or leave it out.")
-        cut = split(text)
+    numbers, cuts, places = [], [], []
+    for text in column:
+        cut = split(text or "")
         found = [space.index.get(fold(word)) for word in cut[1::2]]
-        known = [number for number in found if number is not None]
-        if not known:
-            raise InputError(
-                f"Row {row + 1} of the column {name!r} holds no word of {space.source} (it has {len(found)} others): "
-                "leave it out, or name a space that knows its language."
-            )
-        unknown += len(found) - len(known)
-        numbers.append(known)
+        numbers.append([number for number in found if number is not None])
         cuts.append(cut)
         places.append([2 * at + 1 for at, number in enumerate(found) if number is not None])
-    return Read(texts(numbers), cuts, places, unknown)
+    return Read(texts(numbers), cuts, places)

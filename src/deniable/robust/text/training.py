@@ -176,10 +176,15 @@ def check_fits(network: TextNetwork | type[TextNetwork], documents: Documents) -
     if not network.paired and documents.premises is not None:
         raise InputError("The model is for single texts, not pairs: leave out --premise.")
     for name, held in (("text", documents.texts), ("premise", documents.premises)):
-        row = 0 if held is None else int(held.lengths.argmax())
-        words = 0 if held is None else int(held.lengths[row])
-        if words > network.longest:
+        if held is None or not len(held):
+            continue
+        lengths = held.lengths
+        row = int(lengths.argmax())
+        if lengths[row] > network.longest:
             raise InputError(
-                f"The {name} of row {row + 1} has {words:,} words, and the model takes {network.longest:,}: split it, "
-                "or leave it out."
+                f"The {name} of row {row + 1} has {lengths[row]:,} words, and the model takes {network.longest:,}: "
+                "split it, or leave it out."
             )
+        row = int(lengths.argmin())
+        if lengths[row] == 0:
+            raise InputError(f"The {name} of row {row + 1} has no word that the space knows: leave it out.")

@@ -1,5 +1,6 @@
 """Whole columns of a table in memory, for measuring: texts, labels, authors."""
 
+import dataclasses
 import math
 import os
 from pathlib import Path
@@ -21,7 +22,8 @@ Columns = dict[str, list[str | None]]
 def read_columns(path: str, layout: Layout, form: str | None = None) -> Columns:
     """Return the columns that a layout names, each with one entry per record; numbers become texts.
 
-    An empty csv cell is the empty text; only jsonl and parquet know None.
+    An empty csv cell is the empty text; only jsonl and parquet know None. A line of jsonl that is no object, or lacks
+    a column, and a value that is no text or number are None too: each is a record that holds nothing there.
 
     Args:
         path: the table, or ``-`` for standard input.
@@ -29,7 +31,7 @@ def read_columns(path: str, layout: Layout, form: str | None = None) -> Columns:
         form: a name from `FORMATS`; None for the one that the ending stands for.
 
     Raises:
-        InputError: the table cannot be read, or lacks a column.
+        InputError: the table cannot be read, or lacks a column, or no record of it can be read.
     """
     form = form or format_of(path)
     try:
@@ -71,12 +73,22 @@ def _parquet(stream: BinaryIO, layout: Layout) -> Columns:
 
 def _jsonl(stream: BinaryIO, layout: Layout) -> Columns:
     columns: Columns = {column: [] for column in layout.columns}
+    faults: dict[str, InputError] = {}
     for number, raw in enumerate(numbered_lines(Source(stream, layout)), 1):
         if not raw.strip(" \t\r\n"):
             continue
-        members = {key: value for key, value, *_ in parse_members(raw, layout, f"{layout.name} line {number}")}
-        for column in columns:
-            columns[column].append(_plain(members[column], column, layout))
+        where = f"{layout.name} line {number}"
+        for column, held in columns.items():
+            try:
+                members = parse_members(raw, dataclasses.replace(layout, columns=[column]), where)
+                value = next(value for key, value, *_ in members if key == column)
+                held.append(_plain(value, column, layout))
+            except InputError as error:
+                faults.setdefault(column, error)
+                held.append(None)
+    for column, fault in faults.items():
+        if all(text is None for text in columns[column]):
+            raise fault
     return columns
 
 

@@ -1,8 +1,8 @@
 """csv and tsv: only the bytes of the text cells are replaced, every other byte is kept.
 
 Cells are as in RFC 4180: a cell that begins with a quote ends with one, quotes inside are doubled,
-and it may hold delimiters and line ends. Lines end in LF, CRLF or CR; blank lines stay. A text cell is
-written with quotes where its new text needs them.
+and it may hold delimiters and line ends. Lines end in LF, CRLF or CR. A blank line stays; in a table of one
+column it is a record whose cell is empty. A text cell is written with quotes where its new text needs them.
 """
 
 import dataclasses
@@ -86,16 +86,17 @@ def _released(
     release: ReleaseRows,
 ) -> bytes:
     """Return the rows of a window with new texts."""
+    wide = len(names) > 1
     rows = [
         Row(None if identity is None else line.cell(identity), [(names[c], line.cell(c)) for c in columns])
         for line in window
-        if not line.blank
+        if not (wide and line.blank)
     ]
     texts = iter(release(rows))
     special = re.compile(rf'["\r\n{re.escape(layout.delimiter)}]')
     parts: list[str] = []
     for line in window:
-        if line.blank:
+        if wide and line.blank:
             parts.append(line.raw)
             continue
         at = 0

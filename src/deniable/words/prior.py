@@ -1,0 +1,179 @@
+"""How frequent words are: public knowledge, under which an attacker's success and the words kept are computed.
+
+A prior must not come from the texts that are to be private: figures under it stand in certificates that are public.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.errors import InputError
+from deniable.space.grammar import fold
+from deniable.space.metrics import Array
+from deniable.space.space import Space
+from deniable.words import law
+
+ZIPF = "Zipf's law by the space's ranks"
+_SHOWN = 5
+"""Words or lines that a note names."""
+_LINE = re.compile(r"(?P<word>.*\S)[\s,]+(?P<count>[^\s,]+)")
+_SEPARATORS = " \t,\r"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Prior:
+    """How frequent words are.
+
+    Attributes:
+        weights: (n,) probabilities in the order of ``space.words``, which sum to 1.
+        name: what the words follow, as part of a sentence: "Zipf's law by the space's ranks".
+        notes: what of its source was left out, one line each.
+        public: False where it was made from private texts: no certificate takes it, and nothing under it is cached.
+    """
+
+    weights: Array
+    name: str
+    notes: tuple[str, ...] = ()
+    public: bool = True
+
+    @property
+    def blind(self) -> float:
+        """The share of words that a guess without any output names: that of the most frequent word."""
+        return float(self.weights.max())
+
+
+Frequencies = Prior | Mapping[str, float] | npt.ArrayLike | None
+"""What functions accept: a prior, counts by word, n numbers in the order of ``space.words``, or None for `ZIPF`."""
+
+
+def build_prior(
+    space: Space, frequencies: Frequencies = None, name: str = "the counts given", *, public: bool = True
+) -> Prior:
+    """Return a prior over the words of a space.
+
+    Args:
+        space: whose words it is about.
+        frequencies: a prior; counts by word, of which words that the space lacks are left out; n numbers in the order
+            of ``space.words``; or None for Zipf's law, 1 / rank, by the order of the space.
+        name: what the words follow, where ``frequencies`` holds counts.
+        public: whether those counts are, see `Prior`.
+
+    Raises:
+        InputError: counts that are negative, not finite, all zero, or not one for each word.
+    """
+    if frequencies is None:
+        return Prior(law.zipf(len(space)), ZIPF)
+    if isinstance(frequencies, Prior):
+        _check(space, frequencies.weights)
+        return frequencies
+    try:
+        counts = (
+            _counts(space, frequencies.items())
+            if isinstance(frequencies, Mapping)
+            else np.asarray(frequencies, dtype=np.float64)
+        )
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"The prior must hold numbers: {error}.") from None
+    _check(space, counts)
+    return Prior(counts / counts.sum(), name, public=public)
+
+
+def read_prior(path: str | Path, space: Space) -> Prior:
+    """Return the prior of a file of public counts: on each line a word and its count, with a tab, spaces or a comma.
+
+    Words are folded as everywhere, and the counts of equal ones add. Words that the space lacks, and lines without a
+    word and a count of at least 0, are left out; `Prior.notes` counts and names them.
+
+    Args:
+        path: text file in UTF-8.
+        space: whose words the prior is about.
+
+    Raises:
+        InputError: the file cannot be read, or holds no positive count of a word of the space.
+    """
+    counts, wrong = _parse_counts(_read_text(path))
+    unknown = [word for word in counts if word not in space.index]
+    known = _counts(space, counts.items())
+    total = _sum(known)
+    if not 0 < total < math.inf:
+        reason = "their sum is not finite" if total else f"none above 0 for a word of {space.source}"
+        raise InputError(
+            f"The file of counts {str(path)!r} has no usable counts ({reason}): give lines of a word and its count, "
+            "for example 'the 1200'."
+        )
+    notes = []
+    if unknown:
+        notes.append(f"{_named(unknown)} not in the vocabulary, left out")
+    if wrong:
+        notes.append(f"no word and count of at least 0 in line {_named(wrong)}, left out")
+    return Prior(known / total, f"the counts of {Path(path).name!r}", tuple(notes))
+
+
+def _read_text(path: str | Path) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"The file of counts {str(path)!r} is not UTF-8: convert it.") from None
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or error
+        raise InputError(f"The file of counts {str(path)!r} cannot be read: {reason}.") from None
+
+
+def _parse_counts(text: str) -> tuple[dict[str, float], list[str]]:
+    """Return the counts by folded word, and the numbers of the lines that hold none; blank lines count for nothing."""
+    counts: dict[str, float] = {}
+    wrong: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        found = _LINE.fullmatch(line.strip(_SEPARATORS))
+        word, count = (
+            (found["word"].rstrip(_SEPARATORS).strip('"'), _count(found["count"])) if found else ("", math.nan)
+        )
+        if word and math.isfinite(count) and count >= 0:
+            counts[fold(word)] = counts.get(fold(word), 0.0) + count
+        elif line.strip():
+            wrong.append(f"{number:,}")
+    return counts, wrong
+
+
+def _count(text: str) -> float:
+    try:
+        return float(text.strip('"'))
+    except ValueError:
+        return math.nan
+
+
+def _named(items: list[str]) -> str:
+    """Return the first of some items, and how many there are besides."""
+    more = len(items) - _SHOWN
+    return ", ".join(items[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _counts(space: Space, pairs: Iterable[tuple[str, float]]) -> Array:
+    """Return the counts (n,) of the words of the space."""
+    counts = np.zeros(len(space))
+    with np.errstate(over="ignore"):
+        for word, count in pairs:
+            number = space.index.get(fold(word))
+            if number is not None:
+                counts[number] += count
+    return counts
+
+
+def _sum(counts: Array) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(counts.sum())
+
+
+def _check(space: Space, counts: Array) -> None:
+    if counts.shape != (len(space),):
+        raise InputError(f"The prior must hold one number for each of {len(space)} words. Got shape {counts.shape}.")
+    if not np.isfinite(counts).all() or counts.min() < 0 or not 0 < _sum(counts) < math.inf:
+        raise InputError(
+            f"The prior must hold finite counts of at least 0, not all 0. Got a least of {counts.min():g} "
+            f"and a sum of {_sum(counts):g}."
+        )
