@@ -434,7 +434,7 @@ def test_an_interrupted_run_goes_on(train, place, monkeypatch, seed, force):
     [
         (["--learning-rate", "3"], "learning_rate"),
         (["--seed", "4"], "seed"),
-        (["--data", "other.npz"], "data"),
+        (["--data", "other.npz"], "other data:"),
     ],
 )
 def test_the_checkpoint_of_another_run(train, place, refused, monkeypatch, changed, what):
@@ -447,6 +447,7 @@ def test_the_checkpoint_of_another_run(train, place, refused, monkeypatch, chang
     refused.given()
     line = refused(train(*options, *changed, model="dp-sgd", steps=5))
     assert line.startswith(f"'m.pt.checkpoint' is the checkpoint of a run with {what} ")
+    assert not re.search("[0-9a-f]{8}", line)  # a hash of private data would confirm a guess of them
     assert line.endswith("finish that run, or begin anew with --force.")
     assert train(*options, *changed, "--force", model="dp-sgd", steps=5).code == 0
 

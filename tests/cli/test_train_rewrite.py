@@ -131,7 +131,7 @@ def test_an_interrupted_run(train, place, monkeypatch):
     write(place / "other.csv", [(text,) for text in corpus()[1:]], ("text",))
     other = train(*options, data="other.csv")
     assert other.code == 2
-    assert "'m.pt.checkpoint' is the checkpoint of a run with data" in other.err
+    assert "'m.pt.checkpoint' is the checkpoint of a run with other data: finish" in other.err
     assert train(*options).err.startswith("going on from m.pt.checkpoint\n")
     assert not (place / "m.pt.checkpoint").exists()
     assert train("--seed", "1", output="n.pt").code == 0

@@ -98,6 +98,7 @@ def privatize(
     what is not. Every other column is copied as it is.
     """
     from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.status import is_proved  # noqa: PLC0415
     from deniable.text.release import Release  # noqa: PLC0415
     from deniable.text.table import Files, check_paths, privatize_table  # noqa: PLC0415
     from deniable.text.tables.layout import Layout  # noqa: PLC0415
@@ -137,6 +138,10 @@ def privatize(
         typer.echo(f"note: {note}", err=True)
     if verdict.status == "refuted":
         typer.echo(f"warning: the guarantee of {built.name} is refuted: {verdict.witness}", err=True)
+    elif not is_proved(verdict.status):
+        typer.echo(
+            f"warning: the guarantee of {built.name} is not proved: {verdict.status}, {verdict.method}", err=True
+        )
     with bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
         proof, tally = privatize_table(
             files, release, chosen_from_data=chosen_from_data, prior=frequencies, workers=workers, report=report

@@ -138,9 +138,12 @@ class Checkpoint:
         old = found["parameters"]
         for name in dict.fromkeys([*old, *self.parameters]):
             if old.get(name) != self.parameters.get(name):
+                # A hash of private data confirms a guess of them: it is in no message.
+                values = (old.get(name), self.parameters.get(name))
+                differs = f"other {name}" if name == "data" else f"{name} {values[0]}. Got {values[1]}"
                 raise InputError(
-                    f"{str(self.path)!r} is the checkpoint of a run with {name} {old.get(name)}. "
-                    f"Got {self.parameters.get(name)}: finish that run, or begin anew with --force."
+                    f"{str(self.path)!r} is the checkpoint of a run with {differs}: finish that run, or begin "
+                    "anew with --force."
                 )
         if self.run not in {None, found["run"]}:
             raise InputError(

@@ -16,6 +16,7 @@ from deniable.auditing import limit_standing, verify
 from deniable.errors import InputError
 from deniable.keys import Noise
 from deniable.space import Space
+from deniable.status import Status, weakest
 from deniable.text.release import Release, Tally
 from deniable.text.tables.layout import Copied
 from deniable.verdict import finite
@@ -123,7 +124,7 @@ class Certificate:
             guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
             chosen=_FROM_DATA if chosen_from_data else _BY_OWNER,
             verification=verdict.to_dict(),
-            documents=[] if verdict.status == "refuted" else _documents(mechanism, tally),
+            documents=[] if verdict.status == "refuted" else _documents(mechanism, tally, guarantee.standing),
             attacker=attacker(mechanism, prior),
             space={
                 "source": space.source,
@@ -190,15 +191,21 @@ def _whole(entry: dict[str, Any]) -> str:
     line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_figure(entry['epsilon'])}"
     if entry["approximate_epsilon"] < entry["epsilon"]:
         line += f", or {_figure(entry['approximate_epsilon'])} with delta {entry['delta']:g}"
-    return line
+    return line if entry["standing"] == "proved" else f"{line} ({entry['standing']})"
 
 
 def _figure(epsilon: float) -> str:
     return f"{epsilon:,.0f}" if epsilon >= 100 else f"{epsilon:.3g}"  # noqa: PLR2004 - three figures, or whole
 
 
-def _documents(mechanism: WordMechanism, tally: Tally) -> list[dict[str, Any]]:
-    """Return the guarantee of the median and of the longest record, against any other of its length."""
+def _documents(mechanism: WordMechanism, tally: Tally, standing: Status) -> list[dict[str, Any]]:
+    """Return the guarantee of the median and of the longest record, against any other of its length.
+
+    Args:
+        mechanism: drew the words.
+        tally: of the records.
+        standing: of the guarantee of a word, which no record's exceeds.
+    """
     entries = []
     for record, words in (("median", tally.median()), ("longest", max(tally.lengths, default=0))):
         if words:
@@ -211,6 +218,7 @@ def _documents(mechanism: WordMechanism, tally: Tally) -> list[dict[str, Any]]:
                     "approximate_epsilon": found.approximate.epsilon,
                     "delta": DELTA,
                     "by": found.approximate.source,
+                    "standing": weakest(standing, found.approximate.standing),
                 }
             )
     return entries
@@ -241,7 +249,7 @@ def attacker(mechanism: WordMechanism, prior: Prior | None = None) -> str:
         InputError: a prior that was made from private texts.
     """
     public = _public(mechanism, prior)
-    if mechanism.tabulated:
+    if mechanism.draws_from_law:
         share = f"{100 * mechanism.outcomes(public)[1]:.1f} %"
     else:
         share = f"at least {100 * max(mechanism.expected_kept(public).value, public.blind):.1f} %"
@@ -265,8 +273,10 @@ def _public(mechanism: WordMechanism, prior: Prior | None) -> Prior:
 
 def _arithmetic(mechanism: WordMechanism) -> str:
     stream = "AES-128-CTR keystreams, so that the guarantee is computational in that step"
-    if mechanism.tabulated:
+    if mechanism.draws_from_law:
         return f"draws from integer tables that sum to 2^62, no entry below 2^24; {stream}"
+    if not mechanism.own:
+        return "draws by a class that is not deniable's, which nothing here verifies"
     return f"simulated in floating point, only words leave; {stream}"
 
 

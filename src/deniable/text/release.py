@@ -283,8 +283,10 @@ class Release:
             (cell.record_id, cell.column, cell.ordinal.to_bytes(8, "little"), points[start:end])
             for cell, start, end in zip(cells, ends[:-1], ends[1:], strict=True)
         )
-        # Without a fingerprint the key is fresh and serves this batch alone, or a public seed, which hides nothing.
-        return stream_starts(key, [self.fingerprint or ""], names)
+        # A fresh key serves this release alone, and needs no law that may take long to compute; what has no
+        # fingerprint is drawn with a fresh key, or with a public seed, which hides nothing.
+        name = None if self.key is None else self.fingerprint
+        return stream_starts(key, [name or ""], names)
 
     def _check_ids(self, texts: Sequence[str | None], ids: Sequence[str] | None) -> Sequence[str]:
         if ids is None:

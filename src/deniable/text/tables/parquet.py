@@ -48,7 +48,9 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRo
     except (pa.ArrowException, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
-    return Copied(layout.others(schema.names), tuple(_metadata_names(schema)))
+    # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
+    cuts = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
+    return Copied(layout.others(schema.names), (*_metadata_names(schema), *cuts))
 
 
 def _with_room(schema: pa.Schema, column: str) -> pa.Schema:

@@ -25,7 +25,7 @@ class Targets:
     texts: Texts
     margins: Margins
     names: Sequence[str]
-    key: bytes
+    key: bytes = dataclasses.field(repr=False)
 
     def streams(self, purpose: str, lengths: Sequence[int]) -> Streams:
         """Return each document's stream for one purpose, with so many draws of each."""
