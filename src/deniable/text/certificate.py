@@ -312,8 +312,9 @@ def _meaning(mechanism: WordMechanism) -> list[str]:
 
 
 def _not_protected(release: Release, copied: Copied) -> list[str]:
-    passing = "mathematical and currency signs, and modifier signs such as ^ and `"
-    out = [f"number and order of words, white space, punctuation, {passing}"]
+    out = [
+        "number and order of words, white space, punctuation, mathematical, currency and modifier signs (^ and the like)"
+    ]
     if release.case == "copy":
         out.append("capital letters, copied from the private text")
     if release.unknown == "mask":
