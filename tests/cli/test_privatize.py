@@ -277,7 +277,7 @@ def test_a_forged_verdict(privatize, place, monkeypatch):
     monkeypatch.setenv("DENIABLE_CACHE", str(place / "cache"))
     assert privatize("--mechanism", "tem").code == 0
     honest = json.loads((place / "out.csv.certificate.json").read_text("utf-8"))["verification"]
-    (path,) = (place / "cache").glob("exact-*")
+    (path,) = (place / "cache").glob("worst-*")
     data = path.read_bytes()
     for name, forged in (("lower_bound", b"0.25"), ("epsilon", b"0.5")):
         assert str(honest[name]).encode() in data

@@ -274,7 +274,7 @@ def test_attacker():
 def test_figures_under_public_counts_name_them(kind):
     """Under another prior the attacker's success and the words kept are those of that prior, and name it."""
     mechanism, counts = kind(SPACE, epsilon=2.0), {"london": 3, "food": 1}
-    prior = build_prior(SPACE, counts, "the counts of 'counts.txt'")
+    prior = build_prior(SPACE, counts, "the counts of 'counts.txt'", public=True)
     line, kept = attacker(mechanism, prior), expected_kept(mechanism, prior)
     assert ", if words follow the counts of 'counts.txt' (without the output: 75.0 %; " in line
     assert kept == f"{mechanism.expected_kept(counts)} of words, if words follow the counts of 'counts.txt'"
@@ -286,7 +286,9 @@ def test_figures_under_public_counts_name_them(kind):
 def test_a_certificate_takes_no_prior_of_private_texts(line):
     """Figures under word frequencies of private texts would tell of them: they are refused."""
     prior = build_prior(SPACE, {"london": 3}, "the frequencies of this input", public=False)
-    with pytest.raises(InputError, match="Got the prior of the frequencies of this input, which is not: give public"):
+    with pytest.raises(
+        InputError, match="Got the prior of the frequencies of this input, which is not declared public"
+    ):
         line(MECHANISM, prior)
 
 

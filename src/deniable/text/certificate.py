@@ -267,7 +267,9 @@ def _public(mechanism: WordMechanism, prior: Prior | None) -> Prior:
     """
     found = build_prior(mechanism.space, prior)
     if not found.public:
-        raise InputError(f"A certificate is public. Got the prior of {found.name}, which is not: give public counts.")
+        raise InputError(
+            f"A certificate is public. Got the prior of {found.name}, which is not declared public: use read_prior, or a Prior."
+        )
     return found
 
 

@@ -52,7 +52,7 @@ Frequencies = Prior | Mapping[str, float] | npt.ArrayLike | None
 
 
 def build_prior(
-    space: Space, frequencies: Frequencies = None, name: str = "the counts given", *, public: bool = True
+    space: Space, frequencies: Frequencies = None, name: str = "the counts given", *, public: bool = False
 ) -> Prior:
     """Return a prior over the words of a space.
 
@@ -61,7 +61,7 @@ def build_prior(
         frequencies: a prior; counts by word, of which words that the space lacks are left out; n numbers in the order
             of ``space.words``; or None for Zipf's law, 1 / rank, by the order of the space.
         name: what the words follow, where ``frequencies`` holds counts.
-        public: whether those counts are, see `Prior`.
+        public: whether those counts are declared to be, see `Prior`.
 
     Raises:
         InputError: counts that are negative, not finite, all zero, or not one for each word.

@@ -17,7 +17,7 @@ from deniable.robust.text.smoothing.bounds import changes_by_renyi, changes_by_r
 from deniable.robust.text.smoothing.costs import Costs, costs
 from deniable.robust.text.smoothing.sampling import votes
 from deniable.robust.text.substitutions import Substitutions
-from deniable.status import Status, weakest
+from deniable.status import IDEAL, Status, weakest
 from deniable.words import WordMechanism, law
 
 SELECTION, ESTIMATION = 100, 10_000
@@ -205,6 +205,7 @@ def exactly(
 
 def standing(mechanism: WordMechanism, claim: MetricDP) -> Status:
     """Return the standing of a certificate that rests on a guarantee of a mechanism."""
-    # Draws of a subclass's own are not what a guarantee is proved for.
-    known = mechanism.own or mechanism.draws_from_law
-    return claim.standing if known else weakest(claim.standing, "claimed")
+    if mechanism.draws_from_law:
+        return claim.standing
+    # Draws of a subclass's own are not what a guarantee is proved for, and those in floating point only nearly.
+    return weakest(claim.standing, IDEAL if mechanism.own else "claimed")
