@@ -268,7 +268,8 @@ def _public(mechanism: WordMechanism, prior: Prior | None) -> Prior:
     found = build_prior(mechanism.space, prior)
     if not found.public:
         raise InputError(
-            f"A certificate is public. Got the prior of {found.name}, which is not declared public: use read_prior, or a Prior."
+            f"A certificate is public. Got the prior of {found.name}, which is not declared public: use read_prior, or "
+            "a Prior."
         )
     return found
 
@@ -314,9 +315,8 @@ def _meaning(mechanism: WordMechanism) -> list[str]:
 
 
 def _not_protected(release: Release, copied: Copied) -> list[str]:
-    out = [
-        "number and order of words, white space, punctuation, mathematical, currency and modifier signs (^ and the like)"
-    ]
+    signs = "mathematical, currency and modifier signs (^ and the like)"
+    out = [f"number and order of words, white space, punctuation, {signs}"]
     if release.case == "copy":
         out.append("capital letters, copied from the private text")
     if release.unknown == "mask":
