@@ -699,3 +699,49 @@ def test_who_overrides_privatize_is_not_proved(small_space):
             return list(words)
 
     assert dn.verify(Leak(small_space, epsilon=1.0), cache=False).status == "undecided"
+
+
+class OtherRows(Exponential):
+    """A law of the family that draws from rows of its own."""
+
+    def rows(self, distances):
+        return Exponential(30.0).rows(distances)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"family": property(lambda self: OtherRows(0.1))},  # noqa: ARG005 - a property
+        {"__module__": "deniable.words.tem", "draw": lambda self, words, streams, workers=None: words},  # noqa: ARG005
+        {"__module__": "deniable.x", "tabulated": False, "_draw_piece": lambda self, points, generator: points},  # noqa: ARG005
+        {
+            "__getattribute__": lambda self, name: (
+                (lambda points, *_: points) if name == "_draw_points" else object.__getattribute__(self, name)
+            )
+        },
+    ],
+    ids=["family", "draw", "simulated", "attributes"],
+)
+def test_a_subclass_that_copies_its_input_is_never_proved(small_space, members):
+    """Whatever a subclass replaces, and whatever module it names, another law or other draws than its are no proof."""
+    leak = type("TEM", (dn.TEM,), members)(small_space, epsilon=1.0)
+    assert leak.privatize(small_space.words[:9]) == list(small_space.words[:9])
+    assert dn.verify(leak, cache=False).status not in {"proved", "proved for ideal arithmetic"}
+    assert leak.document_guarantee(3, 1e-6).pure.standing not in {"proved", "proved for ideal arithmetic"}
+
+
+@pytest.mark.parametrize(
+    "claim", [dn.PureDP(1.0, "of any two words"), dn.MetricDP(1.0, "angular", "by another metric")], ids=str
+)
+def test_a_guarantee_of_another_kind_is_not_compared(small_space, claim):
+    """An epsilon per unit of distance says nothing of a guarantee without distances, or with others."""
+    subject = type("Other", (dn.TEM,), {"guarantee": claim})(small_space, epsilon=1.0)
+    with pytest.raises(dn.InputError, match="must be a MetricDP about the metric of its space"):
+        dn.verify(subject)
+
+
+def test_no_mechanism_over_a_space_of_anothers(small_space):
+    """A subclass of Space may show verification other distances than draws: none is taken."""
+    space = type("Near", (dn.Space,), {})(small_space.words, small_space.vectors)
+    with pytest.raises(dn.InputError, match="subclass Near"):
+        dn.TEM(space, epsilon=1.0)

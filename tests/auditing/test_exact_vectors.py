@@ -9,6 +9,7 @@ import pytest
 import deniable as dn
 from deniable.auditing import limit_standing
 from deniable.vectors import ADePT, Box, Copy, DPText, Gaussian, L2Ball, Laplace, Random
+from deniable.vectors.grid import Grid
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 100])
@@ -139,3 +140,24 @@ def test_draws_of_another_are_not_proved(mechanism, status):
     assert (verdict.witness is None) == (status == "undecided")
     assert math.isinf(verdict.epsilon) or status == "refuted"
     assert limit_standing(mechanism.guarantee, verdict).standing == status
+
+
+class Stretched(Grid):
+    """A grid on which inputs are farther apart than its step says."""
+
+    def round(self, x):
+        return 1000 * super().round(x)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"grid": lambda self, n: Stretched(**vars(Laplace.grid(self, n)))},
+        {"__module__": "deniable.vectors.laplace", "_release": lambda self, rows, generator: rows},  # noqa: ARG005
+    ],
+    ids=["grid", "release"],
+)
+def test_a_subclass_with_another_release_is_never_proved(members):
+    """Neither a grid of one's own nor the name of a module of this package makes other draws its own."""
+    subject = type("Laplace", (Laplace,), members)(epsilon=1.0, domain=Box(0.0, 1.0))
+    assert dn.verify(subject, dimension=3).status == "undecided"

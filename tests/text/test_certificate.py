@@ -339,3 +339,12 @@ def test_examples_in_a_space_of_two():
 def test_odds(loss, text):
     """Odds are plain figures while they are small, and powers of ten beyond."""
     assert odds(loss) == text
+
+
+@pytest.mark.parametrize(("scale", "begin"), [(4.0, "the claim is false"), (0.5, "one output word")])
+def test_odds_are_told_no_firmer_than_the_guarantee_stands(scale, begin):
+    """A refuted claim bounds no odds, and none are told from it."""
+    other = type("Other", (TEM,), {"family": property(lambda self: Exponential(scale * self.epsilon, self.gamma))})
+    release = Release(other(SPACE, epsilon=1.0))
+    found = Certificate.of(release, release.batch(["london"], ["1"]).tally)
+    assert found.meaning[0].startswith(begin)

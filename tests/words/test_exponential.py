@@ -245,3 +245,35 @@ def test_function_of_the_users_own_cannot_be_proved(small_space, small_vectors):
 
     with pytest.raises(dn.NotTractable, match=r"rounding of the metric user function own is unknown"):
         prove(dn.Space(small_space.words, small_vectors, metric=own), Exponential(1.0))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"scale": scale} for scale in (math.nan, math.inf, 0.0, -0.3)),
+        *({"cutoff": cutoff} for cutoff in (math.nan, 0.0, -1.0)),
+        *({"weights": np.array(weights)} for weights in ([1, math.nan], [1, -0.5], [1, math.inf], [1, 1e-310])),
+        *({"weights": np.array(weights)} for weights in ([1, 1e300], [0.0, 0.0], [], [[1.0], [1.0]])),
+    ],
+    ids=str,
+)
+def test_no_law_of_other_numbers(given):
+    """A law is of numbers for which the bound on rounding holds."""
+    with pytest.raises(dn.InputError, match=f"'{next(iter(given))}' parameter"):
+        Exponential(**{"scale": 1.0, **given})
+
+
+def test_weights_are_kept_as_they_were():
+    """What is proved of a law stays true when the array that its weights came from is changed."""
+    given = np.ones(3)
+    family = Exponential(1.0, weights=given)
+    given[0] = 1e9
+    assert family.weights.tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="read-only"):
+        family.weights[0] = 2.0
+
+
+def test_nothing_is_proved_of_inputs_whose_scores_underflow():
+    """An input of weight 0, all of whose outputs underflow, has no law that float64 could hold."""
+    space = dn.Space(["a", "b", "c"], [[0.0], [600.0], [600.2]])
+    assert prove(space, Exponential(1.0, weights=np.array([1.0, 0.0, 0.0]))).epsilon == math.inf

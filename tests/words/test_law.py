@@ -167,3 +167,25 @@ def test_zipf_is_one_over_rank():
     prior = law.zipf(1000)
     assert prior.sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(prior[0] / prior, np.arange(1, 1001), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        [0.5] * 12,
+        [0.5] * 10,  # sums to 5: the residue of the table is 0 in 64 bits
+        [0.0] * 12,
+        [1.1, -0.1],
+        [math.nan] * 3,
+        [math.inf, 0.0],
+        [1e300, 0.0],
+        [0.5, 0.4999],
+    ],
+)
+def test_no_table_of_what_is_no_distribution(line, row):
+    """Neither a table is made, nor a word drawn, of numbers that are no probabilities."""
+    with pytest.raises(dn.InputError, match="no distribution"):
+        law.integer_tables(np.array([row]))
+    four = np.resize(row, 4) if row != [0.5] * 10 else np.array([1.25] * 4)
+    with pytest.raises(dn.InputError, match="no distribution"):
+        law.draw(line, lambda d: np.resize(four, d.shape), np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.uint64))

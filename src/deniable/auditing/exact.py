@@ -15,6 +15,7 @@ from deniable.auditing.exact_vectors import verify_vectors
 from deniable.auditing.matrix import MOST, worst_triple
 from deniable.cache import bypassed
 from deniable.errors import InputError, NotTractable, bad_parameter, positive
+from deniable.guarantees import MetricDP
 from deniable.parallel import each
 from deniable.space import Space
 from deniable.space.metrics import Array
@@ -88,6 +89,12 @@ def verify(
 
 def _mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
     space = mechanism.space
+    claim = mechanism.guarantee
+    if not isinstance(claim, MetricDP) or claim.metric != space.metric.name:
+        raise InputError(
+            f"The guarantee of {type(mechanism).__name__} must be a MetricDP about the metric of its space, "
+            f"{space.metric}, so that it can be verified. Got {claim}."
+        )
     family = mechanism.closed_form
     if family is not None and space.metric.builtin:
         return _family(mechanism, family, workers)

@@ -16,7 +16,7 @@ from deniable.auditing import limit_standing, verify
 from deniable.errors import InputError
 from deniable.keys import Noise
 from deniable.space import Space
-from deniable.status import Status, weakest
+from deniable.status import Status, is_proved, weakest
 from deniable.text.release import Release, Tally
 from deniable.text.tables.layout import Copied
 from deniable.verdict import finite
@@ -141,7 +141,7 @@ class Certificate:
             },
             noise=_NOISE[release.noise],
             arithmetic=_arithmetic(mechanism),
-            meaning=_meaning(mechanism),
+            meaning=_meaning(mechanism, guarantee.standing),
             records=tally.records,
             words=tally.words,
             expected_kept=expected_kept(mechanism, prior),
@@ -300,14 +300,18 @@ def odds(loss: float) -> str:
     return f"10^{exponent:.1f}"
 
 
-def _meaning(mechanism: WordMechanism) -> list[str]:
+def _meaning(mechanism: WordMechanism, standing: Status) -> list[str]:
+    """Return what one output word can tell, by a guarantee of this standing."""
+    if standing == "refuted":
+        return ["the claim is false: how much one output word tells is bounded by nothing that is known here"]
     space, guarantee = mechanism.space, mechanism.guarantee
+    condition = "" if is_proved(standing) else f"if the guarantee holds, which is {standing}: "
     word, near, far = example_words(space)
     lines = []
     for label, other in (("nearest words", near), ("words a median distance apart", far)):
         distance = space.distance(word, other)
         lines.append(
-            f"one output word changes anyone's odds between the {label} {word!r} and {other!r} "
+            f"{condition}one output word changes anyone's odds between the {label} {word!r} and {other!r} "
             f"(distance {distance:.2f}) at most {odds(guarantee.loss(distance))}-fold"
         )
     lines.append("over a text these add up: L words, L times the exponent at worst")

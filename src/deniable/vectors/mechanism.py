@@ -12,6 +12,7 @@ from randomgen import AESCounter
 
 from deniable.errors import InputError, NotTractable, bad_parameter
 from deniable.guarantees import ApproxDP, PureDP
+from deniable.origin import is_own
 from deniable.randomness import key_from_seed
 from deniable.vectors.domains import Array, Domain, check_dimension
 from deniable.vectors.noise import generator_of
@@ -71,15 +72,16 @@ class VectorMechanism(abc.ABC):
 
         A subclass from elsewhere may change the claim or the scale, which the loss follows from, and not the draws.
         """
-        steps = ("release", "__call__", "_release", "_generator", "exact", "_exact")
-        homes = [next(home for home in type(self).__mro__ if step in vars(home)) for step in steps]
+        steps = ("release", "__call__", "_release", "_generator", "exact", "_exact", "grid")
+        homes = [home for step in steps for home in type(self).__mro__ if step in vars(home)]
         homes += [type(given) for given in (getattr(self, "domain", None),) if given is not None]
-        return all(home.__module__.startswith("deniable.") for home in homes)
+        plain = type(self).__getattribute__ is object.__getattribute__ and not {*steps} & {*vars(self)}
+        return plain and all(map(is_own, homes))
 
     @property
     def own(self) -> bool:
         """Whether the class is this package's: another's may claim anything under the same theorem."""
-        return type(self).__module__.startswith("deniable.") and self.releases_as_known
+        return is_own(type(self)) and self.releases_as_known
 
     @abc.abstractmethod
     def sensitivity(self, n: int) -> float:

@@ -21,6 +21,7 @@ Three bounds on r(alpha) hold over *all* pairs; the least is used:
 import dataclasses
 import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -191,7 +192,8 @@ def bounded_divergence(space: Space, family: Exponential, alpha: float, workers:
     The tables mix the law with the uniform one, which does not raise a divergence, and round each
     entry by a factor of at most 1 + 2^-24.
     """
-    steeper = dataclasses.replace(family, scale=alpha * family.scale)
+    # A smaller scale has the larger normaliser, and so is a bound too.
+    steeper = dataclasses.replace(family, scale=min(alpha * family.scale, sys.float_info.max))
 
     def compute() -> dict[str, float]:
         logs = np.log(steeper.normalisers(space, workers)) - alpha * log_normalisers(space, family, workers)

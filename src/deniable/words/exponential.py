@@ -22,12 +22,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.cache import remember_array
+from deniable.errors import InputError, bad_parameter
 from deniable.frozen import own_state
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 from deniable.space.space import Space
 from deniable.words.law import FLOOR, TOTAL, Finding, Loss, worst_output
 
+_LIGHT = 1e-100
+"""Least weight: beside it no probability that float64 loses by underflow is as large as a unit of a table."""
+_DEEP = 450.0
+"""Nats up to which a score beside no weight of its own is far from underflow."""
 _CHUNK = 256
 """Pairs whose largest quotient is taken at once, by vector instructions."""
 
@@ -38,14 +43,36 @@ class Exponential:
 
     Attributes:
         scale: s > 0, per unit of distance.
-        cutoff: gamma; distances beyond it count as it.
-        weights: c (number of points,), positive; None for c = 1. (For a point of weight 0 the maximum
+        cutoff: gamma > 0; distances beyond it count as it.
+        weights: c (number of points,), from 1e-100 to 1e100 or 0; None for c = 1. (For a point of weight 0 the maximum
             above is still a bound, but no longer reached.)
+
+    Raises:
+        InputError: a number out of its domain.
     """
 
     scale: float
     cutoff: float = math.inf
     weights: Array | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers, in whose domains `rounding` bounds what float64 adds, and keep a copy of the weights."""
+        if not 0 < self.scale < math.inf:
+            raise bad_parameter("Exponential", "scale", "a float in (0, inf)", self.scale)
+        if not self.cutoff > 0:
+            raise bad_parameter("Exponential", "cutoff", "a float above 0", self.cutoff)
+        if self.weights is None:
+            return
+        weights = np.array(self.weights, dtype=np.float64)
+        positive = weights[weights != 0]
+        if weights.ndim != 1 or not len(positive) or not ((positive >= _LIGHT) & (positive <= 1 / _LIGHT)).all():
+            raise InputError(
+                f"The 'weights' parameter of Exponential must be numbers (n,) from {_LIGHT:g} to {1 / _LIGHT:g}, or 0 "
+                f"but not all of them. Got shape {weights.shape}, from {weights.min(initial=math.inf):g} to "
+                f"{weights.max(initial=-math.inf):g}."
+            )
+        weights.setflags(write=False)
+        object.__setattr__(self, "weights", weights)
 
     def rows(self, distances: Array) -> Array:
         """Return the law (k, n) of k inputs from their distances (k, n), which are overwritten."""
@@ -239,8 +266,10 @@ def rounding(space: Space, law: Exponential) -> float:
     a sum of n positive terms by (n + 8) u more. A sampled probability holds a score and a sum; a
     loss compares two of them; the formula adds one score and two sums: 7 scores and sums in all.
     The residue of a table, n units for the rounding and n u of relative error, goes to its largest
-    entry, which is at least 1 / n.
+    entry, which is at least 1 / n. An input of weight 0 may have nothing but scores that underflow: no bound then.
     """
+    if law.weights is not None and not law.weights.all() and law.scale * min(space.diameter, law.cutoff) > _DEEP:
+        return math.inf
     count, unit = len(space.points), 2.0**-53
     sums = (count + 16) * unit
     residue = count * (count / TOTAL + 2 * (math.log2(count) + 16) * unit)

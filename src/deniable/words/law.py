@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.cache import remember
+from deniable.errors import InputError
 from deniable.parallel import compiled
 from deniable.space.metrics import Array
 from deniable.space.space import Points, Space
@@ -25,6 +26,9 @@ from deniable.space.space import Points, Space
 TOTAL = 1 << 62
 FLOOR = 1 << 24
 """Least entry of a table. Rounding can change a ratio of two entries by a factor 1 + 2 / FLOOR."""
+_COARSE = 20
+_STOCHASTIC = 24
+"""A row whose probabilities sum to 1 but for 2^-24 is a distribution."""
 
 Table = npt.NDArray[np.int64]
 Rows = Callable[[Array], Array]
@@ -32,15 +36,23 @@ Rows = Callable[[Array], Array]
 
 
 @compiled
-def _cumulate(row: Array, total: int, floor: int, out: Table) -> None:  # pragma: no cover - compiled
-    """Write the running sums of the integer table of one row of probabilities."""
+def _cumulate(row: Array, total: int, floor: int, out: Table) -> bool:  # pragma: no cover - compiled
+    """Write the running sums of the integer table of one row of probabilities, and say whether it is a distribution.
+
+    Its entries are then at least 0, and their sum is 1 up to `_STOCHASTIC`: the table has no entry below the floor.
+    """
     room = float(total - floor * row.size)
     residue = total
-    largest = 0
+    largest, least = 0, total
+    coarse = 0  # the same sum without its last bits, which no row overflows
     for y in range(row.size):
         out[y] = floor + np.int64(room * row[y])
         residue -= out[y]
+        coarse += out[y] >> _COARSE
         largest = max(largest, out[y])
+        least = min(least, out[y])
+    if least < floor or abs(coarse - (total >> _COARSE)) > row.size + (total >> _COARSE >> _STOCHASTIC):
+        return False
     y = 0
     while out[y] != largest:
         y += 1
@@ -49,13 +61,27 @@ def _cumulate(row: Array, total: int, floor: int, out: Table) -> None:  # pragma
     for y in range(row.size):
         running += out[y]
         out[y] = running
+    return True
+
+
+def _write_table(row: Array, out: Table) -> None:
+    """Write the running sums (n,) of the table of one row of probabilities (n,).
+
+    Raises:
+        InputError: the row is no distribution.
+    """
+    if not _cumulate(row, TOTAL, FLOOR, out):
+        raise InputError(
+            "The law of a mechanism gives a row that is no distribution: its probabilities must be numbers of at "
+            f"least 0 that sum to 1. Got a sum of {row.sum():.9g} and a least one of {row.min():.9g}."
+        )
 
 
 def integer_tables(probabilities: Array) -> Table:
     """Return (k, n) int64 running sums; the last of each row is 2^62."""
     out = np.empty(probabilities.shape, dtype=np.int64)
     for row, sums in zip(probabilities, out, strict=True):
-        _cumulate(row, TOTAL, FLOOR, sums)
+        _write_table(row, sums)
     return out
 
 
@@ -202,7 +228,7 @@ def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64],
     def visit(first: int, distances: Array) -> None:
         table = np.empty(distances.shape[1], dtype=np.int64)
         for row, start, end in zip(rows(distances), starts[first:], ends[first:], strict=False):
-            _cumulate(row, TOTAL, FLOOR, table)
+            _write_table(row, table)
             _look_up(table, bits, order[start:end], out)
 
     space.sweep(visit, distinct, workers)

@@ -14,6 +14,7 @@ from deniable.cache import remember
 from deniable.errors import InputError, NotTractable, positive
 from deniable.frozen import WriteOnce
 from deniable.guarantees import MetricDP
+from deniable.origin import is_own
 from deniable.parallel import each
 from deniable.randomness import PIECE, Streams, fresh_key, stream_start
 from deniable.space.metrics import Array
@@ -86,6 +87,11 @@ class WordMechanism(WriteOnce, abc.ABC):
     def __init__(self, space: Space, *, epsilon: float) -> None:
         if not isinstance(space, Space):
             raise InputError(f"The 'space' parameter of {type(self).__name__} must be a Space. Got {space!r}.")
+        if type(space) is not Space:
+            raise InputError(
+                f"The 'space' parameter of {type(self).__name__} must be a Space itself, on whose distances proofs "
+                f"rest. Got the subclass {type(space).__name__}: give its words, vectors and metric to a Space."
+            )
         self.space = space
         self.epsilon = positive(type(self).__name__, "epsilon", epsilon)
         if self.euclidean_only and space.metric.name != "euclidean":
@@ -129,7 +135,7 @@ class WordMechanism(WriteOnce, abc.ABC):
     @property
     def draws_from_law(self) -> bool:
         """Whether draws come from the integer tables of `rows`, by no code of the subclass's own."""
-        steps = ("_draw_points", "draw", "privatize", "__call__")
+        steps = ("_draw_points", "draw", "privatize", "__call__", "__getattribute__")
         return self.tabulated and all(getattr(type(self), step) is getattr(WordMechanism, step) for step in steps)
 
     @property
@@ -137,7 +143,8 @@ class WordMechanism(WriteOnce, abc.ABC):
         """The family's law where draws come from it: None too where a subclass has rows or draws of its own."""
         if type(self).rows is not WordMechanism.rows or not self.draws_from_law:
             return None
-        return self.family
+        family = self.family
+        return family if type(family) is Exponential else None
 
     @property
     def has_law(self) -> bool:
@@ -149,7 +156,7 @@ class WordMechanism(WriteOnce, abc.ABC):
     @property
     def own(self) -> bool:
         """Whether the class is this package's: another's may have any law, or any draws, under the same name."""
-        return type(self).__module__.startswith("deniable.")
+        return is_own(type(self))
 
     @property
     def has_fingerprint(self) -> bool:

@@ -2,7 +2,7 @@
 
 from deniable.errors import NotTractable
 from deniable.words.mechanism import WordMechanism
-from deniable.words.prior import Frequencies, build_prior
+from deniable.words.prior import Frequencies
 
 SLOW = 3_000
 """Points up to which a law by quadrature is computed for every input."""
@@ -30,4 +30,4 @@ def recovery(mechanism: WordMechanism, prior: Frequencies = None, workers: int |
             f"The law of {type(mechanism).__name__} takes too long for {len(mechanism.space.points):,} words. "
             f"Take at most {SLOW:,}, or another mechanism."
         )
-    return mechanism.outcomes(build_prior(mechanism.space, prior), workers)[1]
+    return mechanism.outcomes(prior, workers)[1]

@@ -28,7 +28,8 @@ class Promise:
         asked: epsilon per unit of distance, as the mechanism claims it.
         proven: upper bound on the true one; None where none is known for the arithmetic of the draws.
         least: lower bound on the true one.
-        standing: how far the claim is known to be true, see `deniable.status.Status`.
+        standing: how far the claim is known to be true, as its certificate has it: the weaker of what its theorem and
+            its verification say.
         method: how that was found.
         record: for the record of median length the guarantee of all of its words: ``words``, ``epsilon``,
             ``approximate_epsilon``, ``delta`` and ``by``; None where nothing is guaranteed, or it has no words.
@@ -52,7 +53,7 @@ class Promise:
             asked=certificate.guarantee["epsilon"],
             proven=upper if bounded and not isinstance(upper, str) else None,
             least=found["lower_bound"],
-            standing=found["status"],
+            standing=certificate.guarantee["standing"],
             method=found["method"],
             record=certificate.documents[0] if certificate.documents else None,
             meaning=tuple(certificate.meaning),

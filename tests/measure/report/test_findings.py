@@ -1,0 +1,17 @@
+"""What a report says is guaranteed."""
+
+from collections import Counter
+
+import deniable as dn
+from deniable.measure.report.findings import Promise
+from deniable.text.release import Tally
+
+
+def test_a_promise_stands_no_higher_than_its_certificate(small_space):
+    """A claim whose published proof has gaps stands as claimed, whatever was computed of one space."""
+    space = dn.Space(small_space.words[:12], small_space.vectors[:12])
+    certificate = dn.Certificate.of(dn.Release(dn.TruncatedGumbel(space, epsilon=300.0)), Tally(1, 3, Counter({3: 1})))
+    assert certificate.verification["status"] == "proved"
+    promise = Promise.of(certificate)
+    assert promise.standing == certificate.guarantee["standing"] == promise.record["standing"] == "claimed"
+    assert promise.proven is not None
