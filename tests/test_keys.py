@@ -107,3 +107,20 @@ def test_keys_compare():
     assert SecretKey(KEY) != SecretKey(bytes(32))
     assert SecretKey(KEY) != KEY
     assert parse_key("Release", "env:A") == parse_key("Release", "env:A") != parse_key("Release", "file:A")
+
+
+def test_a_key_to_compute_with_shows_nowhere(monkeypatch, tmp_path):
+    """What is read of a key is its bytes, without their text, their pickle or a copy that has one."""
+    monkeypatch.setenv("DENIABLE_TEST_KEY", KEY.hex())
+    (tmp_path / "key").write_bytes(KEY)
+    for given in (KEY, "env:DENIABLE_TEST_KEY", f"file:{tmp_path / 'key'}"):
+        key = parse_key("Release", given).read()
+        assert key == KEY
+        assert isinstance(key, bytes)
+        shown = [repr(key), str(key), f"{key}", f"{key!r}", repr({"key": [key]})]
+        assert not any(form in text for text in shown for form in forms(KEY))
+        assert copy.deepcopy(key) is copy.copy(key) is key
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            with pytest.raises(InputError, match="cannot be pickled"):
+                pickle.dumps([key], protocol)
+    assert "secret key" in repr(SecretKey(KEY).__getstate__()) + repr(read_key(None))

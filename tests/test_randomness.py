@@ -195,8 +195,9 @@ class TestKeys:
             key_from_seed(seed)
 
     def test_good_key_is_returned(self):
-        """Thirty-two bytes are a key."""
-        assert check_key(KEY) is KEY
+        """Thirty-two bytes are a key, which does not show from then on."""
+        assert check_key(KEY) == KEY
+        assert repr(check_key(KEY)) == "<secret key>"
 
     @pytest.mark.parametrize(
         ("key", "got"),

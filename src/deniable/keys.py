@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from deniable.errors import InputError
-from deniable.randomness import KEY_BYTES, check_key, fresh_key, key_from_seed
+from deniable.randomness import KEY_BYTES, Secret, check_key, fresh_key, key_from_seed, refuse_pickling
 
 Noise = Literal["random", "keyed", "public seed"]
 """Where noise comes from: the operating system anew for every batch, the owner's key, or a public seed."""
@@ -60,7 +60,7 @@ class SecretKey:
     __slots__ = ("_key",)
 
     def __init__(self, key: bytes) -> None:
-        self._key = bytes(key)
+        self._key = Secret(key)
 
     def read(self) -> bytes:
         """Return the key.
@@ -89,9 +89,7 @@ class SecretKey:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise InputError(
-            "A key that was given as bytes cannot be pickled: give it by reference, 'env:NAME' or 'file:PATH'."
-        )
+        refuse_pickling()
 
 
 Key = KeyReference | SecretKey
@@ -150,30 +148,29 @@ def read_key_file(path: Path) -> bytes:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(KEY_BYTES + 1)
+            key = Secret(file.read(KEY_BYTES + 1))
     except OSError as error:
         raise InputError(
             f"The key file {str(path)!r} cannot be read: {error.strerror}. Make one with: deniable key FILE"
         ) from None
-    if len(data) != KEY_BYTES:
-        size = f"{len(data)}" if len(data) < KEY_BYTES else "more"
+    if len(key) != KEY_BYTES:
+        size = f"{len(key)}" if len(key) < KEY_BYTES else "more"
         raise InputError(
             f"The key file {str(path)!r} must hold {KEY_BYTES} bytes. Got {size}. Make one with: deniable key FILE"
         )
-    return data
+    return key
 
 
 def _read_variable(name: str) -> bytes:
-    value = os.environ.get(name)
-    if value is None:
+    if name not in os.environ:
         raise InputError(
             f"The environment variable {name!r}, which should hold the key, is not set: set it to {2 * KEY_BYTES} "
             "hexadecimal digits."
         )
-    digits = value.strip()
-    if len(digits) != 2 * KEY_BYTES or not all(digit in "0123456789abcdefABCDEF" for digit in digits):
+    digits = Secret(os.environ[name].strip().encode("utf-8", "surrogateescape"))
+    if len(digits) != 2 * KEY_BYTES or not all(digit in b"0123456789abcdefABCDEF" for digit in digits):
         raise InputError(
             f"The environment variable {name!r} holds no key: it must be {2 * KEY_BYTES} hexadecimal digits. "
             f"Got {len(digits)} characters."
         )
-    return bytes.fromhex(digits)
+    return Secret(bytes.fromhex(bytes(digits).decode("ascii")))

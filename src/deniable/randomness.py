@@ -13,6 +13,7 @@ import functools
 import hashlib
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -25,24 +26,53 @@ PIECE = 1 << 15
 """Tokens of one record drawn at a time: it bounds memory and fixes the order of consumption."""
 
 
-def fresh_key() -> bytes:
+class Secret(bytes):
+    """A key's bytes, to compute with: a traceback that shows variables does not show them, and no pickle takes them."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return no part of the key."""
+        return "<secret key>"
+
+    __str__ = __repr__
+
+    def __copy__(self) -> "Secret":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Secret":
+        return self
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        refuse_pickling()
+
+
+def refuse_pickling() -> NoReturn:
+    """Raise `InputError`: a key does not travel."""
+    raise InputError(
+        "A key that was given as bytes cannot be pickled: give it by reference, 'env:NAME' or 'file:PATH'."
+    )
+
+
+def fresh_key() -> Secret:
     """Return 32 random bytes from the operating system."""
-    return secrets.token_bytes(KEY_BYTES)
+    return Secret(secrets.token_bytes(KEY_BYTES))
 
 
 def key_from_seed(seed: int) -> bytes:
     """Return the key of a public seed. Noise made with it hides nothing: for tests only."""
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise InputError(f"The 'seed' parameter must be an int. Got {seed!r}.")
+        # The value may be a key by mistake: it is not shown.
+        raise InputError(f"The 'seed' parameter must be an int. Got {type(seed).__name__}.")
     return hashlib.blake2b(b"deniable public seed %d" % seed, digest_size=KEY_BYTES).digest()
 
 
-def check_key(key: bytes) -> bytes:
+def check_key(key: bytes) -> Secret:
     """Return ``key`` if it can serve as a secret key, else raise `InputError`."""
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         size = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__
         raise InputError(f"A key must be {KEY_BYTES} bytes. Got {size}.")
-    return key
+    return Secret(key)
 
 
 def stream_start(key: bytes, *parts: str | bytes) -> bytes:

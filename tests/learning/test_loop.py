@@ -240,3 +240,11 @@ def test_training_that_is_cut_off_gives_the_same_model(system, options, tmp_path
 def task(toy, chosen, key):
     """Return what a system trains on."""
     return Task("dp-sgd", toy.train, len(toy.classes), chosen, key, torch.device("cpu"))
+
+
+def test_the_key_of_a_run_shows_nowhere(kept):
+    """What is read back of a checkpoint's key is its bytes, without their text."""
+    stopped(kept)
+    for key in (kept.key(b"fresh"), kept._read()["key"], Checkpoint(kept.path.with_name("none"), {}, 3).key(KEY)):
+        assert key == KEY
+        assert repr(key) == "<secret key>"

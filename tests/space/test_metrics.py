@@ -1,5 +1,7 @@
 """Metrics by name and of the user's own."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -146,3 +148,10 @@ class TestFunction:
 
         with pytest.raises(ZeroDivisionError, match="mine"):
             space_with(broken).distances([0])
+
+
+def test_the_list_of_metrics_is_closed():
+    """A metric of one's own cannot get among those whose name names them."""
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        METRICS["euclidean"] = dataclasses.replace(METRICS["manhattan"], name="euclidean")
+    assert METRICS["euclidean"].builtin

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.space import space as module
 from deniable.space.grammar import fold, is_clitic, split
 from tests.cached import authentic, entries
 from tests.cached import content as content_of
@@ -471,3 +472,33 @@ class TestGlove:
         """A size beyond the list is refused with the number of words there are."""
         with pytest.raises(dn.InputError, match=r"GloVe 6B has \d+ words. Got size=1000000."):
             dn.Space.glove(1_000_000)
+
+
+def test_a_space_has_no_subclass():
+    """Distances of one's own come as a metric, which has no fingerprint, and not under the name of the space."""
+    with pytest.raises(TypeError, match="cannot be subclassed: give it vectors, and a metric"):
+
+        class Wider(dn.Space):
+            def sweep(self, visit, points, workers=None):
+                return super().sweep(lambda start, rows: visit(start, 2 * rows), points, workers)
+
+
+def test_no_array_of_a_space_can_be_written(small_vectors):
+    """What the fingerprint was taken of stays: before and after a pickle."""
+    space = dn.Space([f"w{number}" for number in range(len(small_vectors))], small_vectors)
+    for one in (space, pickle.loads(pickle.dumps(space))):
+        assert not any(array.flags.writeable for array in (one.vectors, one.points, one.point_of))
+
+
+def test_threads_that_look_into_an_unread_space_find_everything(tmp_path, monkeypatch):
+    """While one thread reads a space, another that found an attribute missing gets it."""
+    np.savez(tmp_path / "space.npz", words=np.array(["red", "blue"]), vectors=np.eye(2))
+    data = pickle.dumps(dn.Space.load(tmp_path / "space.npz"))
+    monkeypatch.setattr(module, "_OPEN", {})
+    space = pickle.loads(data)
+    assert "words" not in vars(space)
+    # The other thread is done between the failed look-up and the call that follows it.
+    assert len(space.point_of) == 2
+    assert space.__getattr__("words") == ("red", "blue")
+    with pytest.raises(AttributeError, match="no attribute 'wordz'"):
+        space.__getattr__("wordz")

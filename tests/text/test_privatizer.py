@@ -153,11 +153,9 @@ def test_ids_may_be_numbers():
         ({"keep": ["new york"]}, "new york"),
         ({"keep": 5}, "keep"),
         ({"keep": [5]}, "5"),
-        ({"key": b"short"}, "A key must be 32 bytes. Got 5 bytes"),
-        ({"key": "x" * 32}, "'key' parameter of Release must be None, 'env:NAME'.* Got a str of another form"),
-        ({"key": 5}, "'key' parameter of Release .* Got int"),
-        ({"seed": 1.5}, "'seed' parameter of TextPrivatizer must be an int"),
-        ({"seed": True}, "'seed' parameter of TextPrivatizer must be an int"),
+        ({"seed": 1.5}, "'seed' parameter must be an int. Got float"),
+        ({"seed": True}, "'seed' parameter must be an int. Got bool"),
+        ({"seed": KEY}, "'seed' parameter must be an int. Got bytes.$"),
         ({"seed": 1, "key": KEY}, "a key or a seed, not both"),
     ],
 )
@@ -171,6 +169,26 @@ def test_wrong_parameters(options, message):
     ):
         with pytest.raises(InputError, match=message):
             use()
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        (b"short", "A key must be 32 bytes. Got 5 bytes"),
+        (KEY.hex(), "'key' parameter of TextPrivatizer must be None, 'env:NAME'.* Got a str of another form"),
+        (list(KEY), "'key' parameter of TextPrivatizer .* Got list"),
+        (memoryview(KEY), "'key' parameter of TextPrivatizer .* Got memoryview"),
+        (5, "'key' parameter of TextPrivatizer .* Got int"),
+    ],
+)
+def test_a_key_of_another_form_is_refused_at_once(key, message):
+    """What may be a key by mistake gets into no object, whose text would show it."""
+    with pytest.raises(InputError, match=message):
+        TextPrivatizer(MECHANISM, key=key)
+    privatizer = TextPrivatizer(MECHANISM, key=KEY)
+    with pytest.raises(InputError, match=message):
+        privatizer.set_params(key=key)
+    assert "secret key" in repr(privatizer)
 
 
 def test_a_wrong_parameter_stays_wrong():

@@ -160,11 +160,27 @@ def spaces(*metrics):
     return [Space(WORDS, SPACE.vectors, metric=one) for one in metrics]
 
 
+class Sharp(Exponential):
+    """A law that scale and cutoff do not tell."""
+
+    def rows(self, distances):
+        return super().rows(np.sqrt(distances))
+
+
+class OwnFamily(TEM):
+    """A law of a family of its own."""
+
+    @property
+    def family(self):
+        return Sharp(self.epsilon / 2, self.gamma)
+
+
 NAMELESS = {
     "function": TEM(spaces(absolute)[0], epsilon=1.0),
     "another function": TEM(spaces(squared)[0], epsilon=1.0),
     "borrowed name": TEM(spaces(dataclasses.replace(METRICS["manhattan"], name="euclidean"))[0], epsilon=1.0),
     "rows": OwnRows(SPACE, epsilon=1.0),
+    "family": OwnFamily(SPACE, epsilon=1.0),
 }
 
 
@@ -179,7 +195,7 @@ def test_what_has_no_name_takes_no_key(name):
         release = Release(mechanism, key=key)
         assert release.fingerprint is None
         assert len(release.batch([LONG]).texts[0].split()) == len(LONG.split())
-    assert mechanism.space.fingerprint is None or name == "rows"
+    assert mechanism.space.fingerprint is None or name in {"rows", "family"}
 
 
 def test_laws_of_own_classes_are_named_by_their_law():
@@ -250,6 +266,13 @@ def test_kept_words_are_counted_like_drawn_ones():
         (["the"], None, "needs a record id for every text"),
         (["the"], ["a", "b"], r"one record id per text\. Got 2 for 1"),
         (["the"], "a", r"one record id per text\. Got one str"),
+        ({"the"}, ["a"], r"A batch is a list of texts\. Got one set"),
+        ((text for text in ["the"]), ["a"], r"A batch is a list of texts\. Got one generator"),
+        (b"the", [1, 2, 3], r"A batch is a list of texts\. Got one bytes"),
+        (["the"], {"a"}, r"one record id per text\. Got one set"),
+        (["the"], (name for name in "a"), r"one record id per text\. Got one generator"),
+        (["the", "food"], ["a", None], r"Record ids must be str or int\. Got NoneType in row 1"),
+        (["the"], [1.0], r"Record ids must be str or int\. Got float in row 0"),
         (["the", None], ["a", "a"], r"must be unique\. 'a' is in rows 0 and 1"),
     ],
 )
@@ -267,6 +290,27 @@ def test_the_key_is_read_where_texts_are_released(monkeypatch):
         release.batch(["the"], ["a"])
     monkeypatch.setenv("DENIABLE_TEST_KEY", KEY.hex())
     assert release.batch([LONG], ["a"]) == Release(MECHANISM, key=KEY).batch([LONG], ["a"])
+
+
+@pytest.mark.parametrize("form", ["bytes", "env", "file"])
+def test_no_variable_shows_a_key(form, tmp_path, monkeypatch):
+    """Whatever fails while texts are released, a traceback that shows variables shows no key."""
+    (tmp_path / "key").write_bytes(KEY)
+    monkeypatch.setenv("DENIABLE_TEST_KEY", KEY.hex())
+    key = {"bytes": KEY, "env": "env:DENIABLE_TEST_KEY", "file": f"file:{tmp_path / 'key'}"}[form]
+    monkeypatch.setattr("deniable.randomness._Cipher.seek", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as failed:
+        Release(MECHANISM, key=key).batch([LONG], ["a"])
+    with pytest.raises(InputError) as refused:
+        Release(MECHANISM, unknown="keep", key=key)
+    frames = [entry.frame for error in (failed, refused) for entry in error.traceback]
+    # What a dataclass generates has no file, and holds the caller's own value.
+    ours = [frame for frame in frames if frame.f_globals["__name__"].startswith("deniable.")]
+    here = [frame for frame in ours if frame.code.raw.co_filename != "<string>"]
+    shown = [repr(value) for frame in here for value in frame.f_locals.values()]
+    assert len(shown) > 10
+    assert any("<secret key>" in text for text in shown)
+    assert not any(form in text for text in shown for form in (KEY.hex(), repr(KEY)[2:-1], str([*KEY])[1:-1]))
 
 
 def test_a_key_of_bytes_stays_in_its_process():

@@ -163,6 +163,22 @@ def test_repeated_ids_are_refused(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "data", "layout", "message"),
+    [
+        ("txt", b"the food\n", {"id_column": "id"}, "has no column 'id'"),
+        ("csv", b"text\nthe\n", {"id_column": "text"}, "'text' of the table cannot hold both texts and record ids"),
+        ("csv", b"id,text\n1,the\n", {"id_column": "id", "columns": ("text", "text")}, "'text' .* is named twice"),
+        ("jsonl", b'{"id":1,"text":"the"}', {"id_column": "id", "columns": ("text", "text")}, "is named twice"),
+    ],
+)
+def test_columns_that_cannot_name_noise(tmp_path, kind, data, layout, message):
+    """Under a key there are ids, they are no private texts, and a text is released once; else nothing is left."""
+    with pytest.raises(InputError, match=message):
+        release(data, folder=tmp_path, kind=kind, **layout)
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
 def test_counts():
     """Records, words, and the owner's figures are counted over all windows."""
     data = table_of([("a", "the zork", "food"), ("b", "", ""), ("c", "the", "london")])

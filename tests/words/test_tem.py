@@ -1,6 +1,7 @@
 """TEM: the closed form, Algorithm 2 taken literally, Theorems 2 and 3."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -230,3 +231,12 @@ def test_parallel_vectors_are_one_point_under_the_angular_metric():
         np.testing.assert_allclose(subject.probabilities(word), expected, rtol=0, atol=1e-9)
     counts = np.bincount([space.number(word) for word in subject.privatize(["b"] * 20_000)], minlength=5)
     assert fit(counts, np.array(expected)) > 1e-9
+
+
+@pytest.mark.parametrize("infinity", [math.inf, np.float64("inf"), np.float32("inf"), Decimal("Infinity")])
+def test_no_cutoff_has_one_name(small_space, infinity):
+    """Noise is named by gamma: it is one float, whatever number it came as."""
+    assert (
+        dn.TEM(small_space, epsilon=3, gamma=infinity).fingerprint
+        == dn.TEM(small_space, epsilon=3.0, gamma=math.inf).fingerprint
+    )

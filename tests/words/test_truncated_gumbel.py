@@ -1,7 +1,10 @@
 """Truncated Gumbel: the paper's two algorithms taken literally, the exact law, the corrected bound."""
 
+import itertools
 import math
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -334,3 +337,30 @@ def test_law_is_computed_over_the_range_of_the_paper(alphabetic, few, epsilon):
         subject = dn.TruncatedGumbel(space, epsilon=epsilon)
         for word in space.words[::80]:
             assert subject.probabilities(word).sum() == pytest.approx(1, abs=1e-9)
+
+
+def test_threads_share_the_listed_neighbours():
+    """Threads that draw at once give what one alone does: none reads neighbours while another lists them."""
+    side = 56
+    vectors = np.stack(np.meshgrid(*2 * [np.arange(float(side))]), axis=-1).reshape(-1, 2)
+    names = ["".join(letters) for letters in itertools.product("abcdefgh", repeat=4)][: len(vectors)]
+    space = dn.Space(names, vectors)
+    epsilon = 30 + least_epsilon(len(vectors), 1.0)
+    coins = np.random.default_rng(0)
+    texts = [" ".join(names[word] for word in coins.integers(0, len(names), 3000)) for _ in range(4)]
+
+    def release():
+        subject = dn.TruncatedGumbel(space, epsilon=epsilon)
+        assert not subject.tabulated
+        return dn.Release(subject, key=bytes(32))
+
+    alone = release().batch(texts, list("abcd")).texts
+    for _ in range(3):
+        together, start = release(), threading.Barrier(4)
+
+        def draw(place, together=together, start=start):
+            start.wait()
+            return together.batch([texts[place]], ["abcd"[place]], workers=1).texts[0]
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(draw, range(4))) == alone

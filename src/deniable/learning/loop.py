@@ -16,6 +16,7 @@ from torch import Tensor
 from deniable import __version__
 from deniable.errors import DeniableError, InputError
 from deniable.learning.stored import read_stored
+from deniable.randomness import Secret
 
 _FORMAT = 2
 
@@ -76,14 +77,14 @@ class Checkpoint:
         held = repr((__version__, sorted(described.items())))
         return dataclasses.replace(self, run=hashlib.blake2b(held.encode(), digest_size=16).hexdigest())
 
-    def key(self, fresh: bytes) -> bytes:
+    def key(self, fresh: bytes) -> Secret:
         """Return the key of the run that is kept, or ``fresh`` where there is none.
 
         Raises:
             InputError: the file is damaged, or of another run.
         """
         found = self._read()
-        return fresh if found is None else bytes(found["key"])
+        return Secret(fresh) if found is None else found["key"]
 
     def restore(self, run: Run) -> int:
         """Set a run back to where the file was written, and return the number of its next step; 0 without a file."""
@@ -100,8 +101,8 @@ class Checkpoint:
             DeniableError: it cannot be written.
         """
         held = io.BytesIO()
-        content = {"format": _FORMAT, "parameters": self.parameters, "run": self.run, "key": key, "next": following}
-        torch.save({**content, "state": run.state()}, held)
+        content = {"format": _FORMAT, "parameters": self.parameters, "run": self.run, "next": following}
+        torch.save({**content, "key": bytes(key), "state": run.state()}, held)
         part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
         try:
             with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:  # noqa: PTH123 - a descriptor
@@ -135,6 +136,7 @@ class Checkpoint:
             ) from None
         if not intact:
             raise InputError(f"{str(self.path)!r} is of another version: begin anew with --force.")
+        found["key"] = Secret(found["key"])
         old = found["parameters"]
         for name in dict.fromkeys([*old, *self.parameters]):
             if old.get(name) != self.parameters.get(name):

@@ -5,7 +5,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ SMALLEST, LARGEST = 1e-100, 1e100
 """Vectors are refused whose squares would leave the range of float64."""
 
 
+@final
 class Space(WriteOnce):
     """Words with vectors and a metric: the domain of a word mechanism.
 
@@ -66,9 +67,14 @@ class Space(WriteOnce):
         self.vectors.setflags(write=False)
         self.index = {word: number for number, word in enumerate(self.words)}
         self.points, self.point_of = _merge(self.metric.canonical(self.vectors))
-        self.points.setflags(write=False)
+        for array in (self.points, self.point_of):
+            array.setflags(write=False)
         if len(self.points) < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
             raise InputError("A space needs at least two words with different vectors.")
+
+    def __init_subclass__(cls) -> NoReturn:
+        """Refuse subclasses: one with distances of its own would go by the name, and under the proof, of this one."""
+        raise TypeError("Space cannot be subclassed: give it vectors, and a metric of your own as a function.")
 
     @classmethod
     def glove(
@@ -285,7 +291,7 @@ class Space(WriteOnce):
 
     def _refer_to(self, *origin: str | int | None) -> "Space":
         """Note how the space can be read again: the name of a class method, and its arguments but the metric."""
-        if self.metric.builtin and type(self) is Space:
+        if self.metric.builtin:
             self._origin = (*origin, self.metric.name)
         return self
 
@@ -300,19 +306,21 @@ class Space(WriteOnce):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled space; its arrays are read-only again."""
         vars(self).update(state)
-        self.vectors.setflags(write=False)
-        self.points.setflags(write=False)
+        for array in (self.vectors, self.points, self.point_of):
+            array.setflags(write=False)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute
             """Read a space that is a reference so far, when it is first looked into."""
-            if name.startswith("__") or "_origin" not in vars(self) or "points" in vars(self):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-            with _READING:
-                if "points" not in vars(self):
-                    vars(self).update(_read(vars(self)["_origin"], vars(self)["fingerprint"]))
-            return getattr(self, name)
+            if not name.startswith("__") and "_origin" in vars(self):
+                with _READING:
+                    if "points" not in vars(self):
+                        vars(self).update(_read(vars(self)["_origin"], vars(self)["fingerprint"]))
+                # Another thread may have read it since this one found the attribute missing.
+                if name in vars(self):
+                    return vars(self)[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 _OPEN: dict[tuple[Any, ...], Space] = {}

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from deniable.errors import InputError, bad_parameter
-from deniable.keys import Key, SecretKey
+from deniable.keys import Key, SecretKey, parse_key
+from deniable.randomness import key_from_seed
 from deniable.text.release import COLUMN, Release
 from deniable.text.tokens import Case, Unknown
 from deniable.words import WordMechanism
@@ -28,7 +29,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         seed: a public seed in place of a key, for tests: the output is then **not private**.
 
     Raises:
-        InputError: when first used, if a parameter is outside its domain.
+        InputError: at once if the key is no key, when first used if another parameter is outside its domain.
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Set a parameter; a key of bytes is wrapped, so that no representation of the object shows it."""
-        if name == "key" and isinstance(value, bytes | bytearray):
-            value = SecretKey(bytes(value))
+        """Set a parameter; a key of bytes is wrapped and one of another form refused: no representation shows it."""
+        if name == "key":
+            parsed = parse_key(type(self).__name__, value)
+            value = parsed if isinstance(parsed, SecretKey) else value
         super().__setattr__(name, value)
 
     @property
@@ -65,8 +67,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("Give TextPrivatizer a key or a seed, not both.")
         key = self.key
         if self.seed is not None:
-            if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-                raise bad_parameter("TextPrivatizer", "seed", "an int", self.seed)
+            key_from_seed(self.seed)  # raises
             key = f"seed:{self.seed}"
         if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
             raise bad_parameter("TextPrivatizer", "keep", "a collection of words", self.keep)

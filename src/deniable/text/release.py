@@ -9,7 +9,8 @@ thread and process.
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 import numpy as np
@@ -179,6 +180,8 @@ class Release:
 
     def __post_init__(self) -> None:
         """Check the parameters, and bring those with several forms into one."""
+        # The key is wrapped first, so that nothing which refuses another parameter has it in sight.
+        object.__setattr__(self, "key", parse_key("Release", self.key))
         if not isinstance(self.mechanism, WordMechanism):
             raise bad_parameter("Release", "mechanism", "a word mechanism", self.mechanism)
         if self.unknown not in ("draw", "mask", "drop"):
@@ -188,7 +191,6 @@ class Release:
         if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
             raise bad_parameter("Release", "keep", "a collection of words", self.keep)
         object.__setattr__(self, "keep", check_kept(self.keep))
-        object.__setattr__(self, "key", parse_key("Release", self.key))
         if self.noise == "keyed" and not self.mechanism.has_fingerprint:
             raise InputError(
                 f"A key needs a mechanism whose law can be named, so that no other shares its noise. "
@@ -296,10 +298,10 @@ class Release:
                     "pass the ids."
                 )
             return [str(row) for row in range(len(texts))]
-        if isinstance(ids, str) or len(ids) != len(texts):
-            got = "one str" if isinstance(ids, str) else f"{len(ids)}"
+        if not _is_row(ids) or len(ids) != len(texts):
+            got = f"{len(ids)}" if _is_row(ids) else f"one {type(ids).__name__}"
             raise InputError(f"There must be one record id per text. Got {got} for {len(texts)}.")
-        names = [str(record_id) for record_id in ids]
+        names = [_name_of(record_id, row) for row, record_id in enumerate(ids)]
         first: dict[str, int] = {}
         for row, name in enumerate(names):
             if first.setdefault(name, row) != row:
@@ -350,9 +352,24 @@ def check_texts(texts: Sequence[str | None]) -> None:
     """Raise `InputError` unless texts are a sequence of str and None; the row that is not is named."""
     if isinstance(texts, str):
         raise InputError("A batch is a list of texts. Got one str: pass [text].")
+    if not _is_row(texts):
+        raise InputError(f"A batch is a list of texts. Got one {type(texts).__name__}: pass a list.")
     for row, text in enumerate(texts):
         if text is not None and not isinstance(text, str):
             raise InputError(f"Texts must be str or None. Got {type(text).__name__} in row {row}.")
+
+
+def _is_row(given: object) -> bool:
+    """Say whether something has a number of entries in an order of their own."""
+    other = isinstance(given, (str, bytes, bytearray, AbstractSet, Mapping))
+    return isinstance(given, Sized) and isinstance(given, Iterable) and not other
+
+
+def _name_of(record_id: object, row: int) -> str:
+    """Return a record id as text; a missing one, or one that may be written in several ways, is none."""
+    if isinstance(record_id, bool) or not isinstance(record_id, str | int | np.integer):
+        raise InputError(f"Record ids must be str or int. Got {type(record_id).__name__} in row {row}.")
+    return str(record_id)
 
 
 _lexer = functools.lru_cache(maxsize=_LEXERS)(Lexer)

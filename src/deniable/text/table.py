@@ -66,6 +66,7 @@ def write_released(
         InputError: the input or an output cannot be used; nothing is written then.
     """
     check_paths(files)
+    files.layout.check_released()
     with (
         # The certificate comes first: no released table appears without one.
         writing(files.certificate, files.target, force=files.force) as (certificate_file, sink),

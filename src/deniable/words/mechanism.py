@@ -140,7 +140,10 @@ class WordMechanism(WriteOnce, abc.ABC):
 
     @property
     def closed_form(self) -> Exponential | None:
-        """The family's law where draws come from it: None too where a subclass has rows or draws of its own."""
+        """The family's law where draws come from it: None too where a subclass has rows or draws of its own.
+
+        A subclass of `Exponential` may compute any law, which scale, cutoff and weights do not tell.
+        """
         if type(self).rows is not WordMechanism.rows or not self.draws_from_law:
             return None
         family = self.family
@@ -160,10 +163,8 @@ class WordMechanism(WriteOnce, abc.ABC):
 
     @property
     def has_fingerprint(self) -> bool:
-        """Whether `law_fingerprint` is a text, found without computing the law."""
-        kind = type(self)
-        closed = kind.rows is WordMechanism.rows and kind.family is not WordMechanism.family and self.draws_from_law
-        return self.space.fingerprint is not None and (closed or self.own)
+        """Whether `law_fingerprint` is a text; found without computing the law of a class of this package."""
+        return self.space.fingerprint is not None and (self.own or self.closed_form is not None)
 
     @property
     def law_fingerprint(self) -> str | None:

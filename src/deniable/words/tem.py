@@ -45,7 +45,7 @@ class TEM(WordMechanism):
         if gamma is None:
             self.gamma = theorem_3(self.epsilon, self.beta, len(space.points))
         elif gamma == math.inf:
-            self.gamma = gamma
+            self.gamma = math.inf  # whatever type of number it came as: noise is named by it
         else:
             self.gamma = positive("TEM", "gamma", gamma)
 

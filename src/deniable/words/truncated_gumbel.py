@@ -27,7 +27,7 @@ _STEEP = 25.0
 _WIDTH = 64
 """Neighbours kept per word. K is Poisson(ln n), so that more are almost never asked for."""
 _ONE_AT_A_TIME = threading.Lock()
-"""Held where a law is computed on all cores, so that threads that need it at once do not compute it once each."""
+"""Held where a law or neighbours are computed on all cores: threads that need them at once share what one computes."""
 _TINY = 1e-300
 _ROUNDING = 1e-11
 
@@ -174,15 +174,17 @@ class TruncatedGumbel(WordMechanism):
 
     def _prepare_points(self, points: Points, workers: int | None) -> None:
         """List the nearest points, the point itself first, for those not listed yet."""
-        listed, near, distances = self._near
-        missing = np.unique(points[~listed[points]])
 
         def visit(first: int, rows: Array) -> None:
             for point, row in zip(missing[first : first + len(rows)], rows, strict=True):
                 _nearest(row, point, near[point], distances[point])
 
-        self.space.sweep(visit, missing, workers)
-        listed[missing] = True
+        # What another thread has listed may be read by it already: it is not written again.
+        with _ONE_AT_A_TIME:
+            listed, near, distances = self._near
+            missing = np.unique(points[~listed[points]])
+            self.space.sweep(visit, missing, workers)
+            listed[missing] = True
 
     def _draw_piece(self, points: Points, generator: AESCounter) -> Points:
         """Algorithm 2 for consecutive tokens of one record."""

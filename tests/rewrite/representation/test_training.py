@@ -96,6 +96,9 @@ def test_going_on(tmp_path, monkeypatch):
     monkeypatch.setattr(PlainRun, "step", cut)
     with pytest.raises(KeyboardInterrupt):
         fitted("published", epochs=2, checkpoint=checkpoint)
+    for other in ({"seed": 2}, {"learning_rate": 2e-2}, {"epsilon": 1.0 + 2**-52}):
+        with pytest.raises(InputError, match="is the checkpoint of a run with other data, options or version"):
+            fitted("published", **{"epochs": 2, "checkpoint": checkpoint, **other})
     found = fitted("published", epochs=2, checkpoint=checkpoint)
     assert taken[9:11] == [9, 8]
     np.testing.assert_array_equal(found.encode(TEXTS), whole)

@@ -208,6 +208,30 @@ def test_an_interrupted_run_goes_on(words_space, word_sets, reviews, tmp_path, n
     assert same(resumed, whole)
 
 
+def test_a_checkpoint_serves_one_source(words_space, reviews, word_sets, tmp_path):
+    """Other substitutions of the same name, and a mechanism whose epsilon rounds to the same text, are another run."""
+    kept = Checkpoint(tmp_path / "c", {"a": 1}, 1)
+    options = Options(method="augmented", epochs=1, copies=1)
+
+    def interrupt(done, *_):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    choices = word_sets.choices.copy()
+    choices[0] = 0
+    choices[1] = 1
+    sources = {
+        word_sets: dataclasses.replace(word_sets, choices=choices),
+        dn.TEM(words_space, epsilon=3.0): dn.TEM(words_space, epsilon=3.0 + 2**-50),
+    }
+    for source, other in sources.items():
+        with pytest.raises(KeyboardInterrupt):
+            fit_text("cnn", words_space, reviews, options, source=source, checkpoint=kept, progress=interrupt)
+        with pytest.raises(InputError, match="is the checkpoint of a run with other data, options or version"):
+            fit_text("cnn", words_space, reviews, options, source=other, checkpoint=kept)
+        kept.remove()
+
+
 def test_a_loss_that_is_no_number(words_space, reviews):
     """A learning rate that is far too large ends in one line that says so."""
     options = Options(epochs=3, learning_rate=1e30)

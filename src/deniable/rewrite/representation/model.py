@@ -1,6 +1,7 @@
 """A trained DPText: what it releases of a text, and what that guarantees."""
 
 import dataclasses
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -118,7 +119,8 @@ def fit_representation(
         vocabulary: of the encoder.
         options: see `Options`.
         seed: public; None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
+            bound to what the run is a function of, whatever its parameters.
         device: None for a GPU where there is one.
         progress: told steps done, steps in all and the loss after every step.
 
@@ -129,6 +131,11 @@ def fit_representation(
     _mechanism(options, float(options.epsilon), None).release(np.zeros((1, options.dimensions)))  # raises
     key = fresh_key() if seed is None else key_from_seed(seed)
     if checkpoint is not None:
+        digest = hashlib.blake2b(repr((list(records.texts), records.private.shape)).encode(), digest_size=16)
+        for codes in (records.task, records.private):
+            digest.update(codes.astype("<i8").tobytes())
+        described = {"records": digest.hexdigest(), "vocabulary": vocabulary.words, "options": options, "seed": seed}
+        checkpoint = checkpoint.bind(described)
         key = checkpoint.key(key)
     about = Architecture(
         len(vocabulary.words),

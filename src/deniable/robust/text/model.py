@@ -1,6 +1,7 @@
 """A trained text classifier: its network, the space whose words it reads, and how it was trained."""
 
 import dataclasses
+import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
@@ -100,7 +101,7 @@ def fit_text(
                 "model": name,
                 "data": documents.fingerprint,
                 "space": space.fingerprint,
-                "drawn from": None if source is None else described(source),
+                "drawn from": None if source is None else _fingerprint(source),
                 "seed": seed,
                 **dataclasses.asdict(options),
             }
@@ -129,6 +130,14 @@ def described(source: Source) -> str:
     if isinstance(source, Substitutions):
         return source.name
     return f"{source.name} at {', '.join(f'{name} {value:g}' for name, value in source.parameters.items())}"
+
+
+def _fingerprint(source: Source) -> str:
+    """Return a text that differs between substitutions and between mechanisms: `described` rounds, and trusts names."""
+    if isinstance(source, Substitutions):
+        shape = repr((source.name, source.choices.shape)).encode()
+        return hashlib.blake2b(shape + source.choices.tobytes(), digest_size=16).hexdigest()
+    return f"{type(source).__qualname__} {source.fingerprint}"
 
 
 def accuracy(model: TextModel, documents: Documents) -> Estimate:

@@ -59,6 +59,17 @@ class Layout:
             if list(names).count(column) > 1:
                 raise InputError(f"{self.name} has several columns called {column!r}: rename them.")
 
+    def check_released(self) -> None:
+        """Raise `InputError` where a column would be released twice, or its texts pass for public ids."""
+        for column in self.columns:
+            if list(self.columns).count(column) > 1:
+                raise InputError(f"The text column {column!r} of {self.name} is named twice: name it once.")
+            if column == self.id_column:
+                raise InputError(
+                    f"The column {column!r} of {self.name} cannot hold both texts and record ids: ids are public, and "
+                    "pass unchanged."
+                )
+
     def others(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the columns that hold no text to release."""
         return tuple(name for name in names if name not in self.columns)

@@ -10,7 +10,12 @@ COLUMN = "text"
 
 
 def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
-    """Copy a text file with every line released anew."""
+    """Copy a text file with every line released anew.
+
+    Raises:
+        InputError: the layout names a column, of texts or of ids, that lines do not have.
+    """
+    layout.check([COLUMN])
     source = Source(stream, layout)
     sink.write(source.encode(source.mark))
     sink.writelines(_released(window, source, release) for window in windows(numbered_lines(source), len))
