@@ -109,8 +109,18 @@ class Exponential:
 
 def normalisers(space: Space, laws: Sequence[Exponential], workers: int | None = None) -> list[Array]:
     """Return Z (number of points,) of several laws, whose distances are computed once for all of them."""
+    ones = np.ones(len(space.points))
+    return decay_sums(space, laws, [ones if law.weights is None else law.weights for law in laws], workers)
+
+
+def decay_sums(
+    space: Space, laws: Sequence[Exponential], weights: Sequence[Array], workers: int | None = None
+) -> list[Array]:
+    """Return for several laws the sums (number of points,) over y of weights[y] exp(-s min(d(w, y), gamma)).
+
+    The weights are any numbers, in place of the laws' own.
+    """
     count = len(space.points)
-    weights = [np.ones(count) if law.weights is None else law.weights for law in laws]
 
     def visit(rows: slice, columns: slice, distances: Array) -> tuple[slice, list[Array], slice, list[Array]]:
         across, down = [], []

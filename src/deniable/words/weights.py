@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from deniable.space.metrics import Array
 from deniable.space.space import Space
-from deniable.words.exponential import Exponential
+from deniable.words.exponential import Exponential, decay_sums
 
 DENSE = 14_000
 """Points up to which the matrix is held in memory (1.6 GB); beyond, each product is a pass."""
@@ -73,4 +73,5 @@ def _dense(space: Space, scale: float, workers: int | None) -> Callable[[Array],
 
 def _passes(space: Space, scale: float, workers: int | None) -> Callable[[Array], Array]:
     """Return x -> exp(-scale D) x by one pass over all pairs."""
-    return lambda x: Exponential(scale, weights=np.ravel(x)).normalisers(space, workers)
+    law = Exponential(scale)
+    return lambda x: decay_sums(space, [law], [np.ravel(x)], workers)[0]
