@@ -266,6 +266,32 @@ def test_a_full_standard_output(place):
     assert sorted(place.iterdir()) == before
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    ("command", "code"), [("in.csv --space space.npz --epsilon 2 -o out.csv", 0), ("in.csv --epsilon 2 -o in.csv", 2)]
+)
+@pytest.mark.parametrize("stream", ["/dev/full", "pipe"])
+def test_messages_that_cannot_be_written(place, command, code, stream):
+    """They are lost, and neither outcome nor exit code changes: 1 would say that a claim is refuted."""
+    into = "| true" if stream == "pipe" else ""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{PROGRAM} privatize {command} 2>{'&1' if into else stream} {into}"],
+        cwd=place,
+        check=False,
+    )
+    assert done.returncode == code
+    assert (place / "out.csv").exists() == (place / "out.csv.certificate.json").exists() == (code == 0)
+
+
+def test_a_key_from_a_pipe(place):
+    """A key may come through a pipe, which gives it once: the output is that of the key's file."""
+    (place / "k").write_bytes(bytes(range(32)))
+    command = f"{PROGRAM} privatize in.csv --space space.npz --epsilon 2 --id id --key-file"
+    for key, output in (("k", "a.csv"), ("<(cat k)", "b.csv")):
+        subprocess.run(["bash", "-c", f"{command} {key} -o {output}"], cwd=place, check=True)
+    assert (place / "a.csv").read_bytes() == (place / "b.csv").read_bytes()
+
+
 OF_A_TABLE = "privatize in.csv --space space.npz --epsilon 2 -o"
 
 

@@ -37,7 +37,7 @@ def numbered(rows):
 
 
 TABLES = [
-    ("in.csv", b"", "in.csv is empty: there is nothing to privatize"),
+    ("in.csv", b"", "in.csv is empty: give a file with texts"),
     ("in.csv", b"\n\r\n", "no header row"),
     ("in.csv", b"id,body\n1,x\n", "in.csv has no column 'text'. Its columns: 'id', 'body'."),
     ("in.csv", b'id,text\n1,the\n2,"open\nand on\n', "line 3: a quote is opened and never closed"),

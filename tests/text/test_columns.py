@@ -167,6 +167,7 @@ DAMAGED = parquet(text=[f"word {number}" for number in range(5000)])
         ("a.parquet", DAMAGED[:10] + bytes(50) + DAMAGED[60:], "cannot be read as parquet"),
         ("a.parquet", DAMAGED[:2000] + bytes(50) + DAMAGED[2050:], "cannot be read as parquet"),
         ("a.parquet", DAMAGED[:-100], "cannot be read as parquet"),
+        ("a.parquet", parquet(text=pa.array([2**62], pa.timestamp("us"))), "column 'text' of .* cannot be read: "),
         ("a.parquet", parquet(words=["x"]), "no column 'text'. Its columns: 'words'"),
         ("a.parquet", parquet(text=[b"x"]), "holds b'x', no text"),
         ("a.parquet", parquet(text=[{"a": 1}]), "holds {'a': 1}, no text"),

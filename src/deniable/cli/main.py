@@ -1,5 +1,6 @@
 """The ``deniable`` command: one line per error, exit codes 0, 1 (a claim is refuted) and 2 (could not run)."""
 
+import contextlib
 import io
 import os
 import signal
@@ -108,6 +109,15 @@ class _ClosedOutput(io.RawIOBase):
         raise DeniableError("Standard output is closed, and what belongs there is lost: open it, or use /dev/null.")
 
 
+class _Messages(io.FileIO):
+    """Standard error: what cannot be written there is lost, and changes neither outcome nor exit code."""
+
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - any buffer
+        with contextlib.suppress(OSError):
+            return super().write(data) or 0
+        return len(memoryview(data))
+
+
 def _occupy_descriptors() -> None:
     """Let no file that is opened later get the number of a standard stream, and what libraries print there."""
     descriptor = os.open(os.devnull, os.O_RDWR)
@@ -123,6 +133,10 @@ def _prepare_streams() -> None:
         sys.stdout = io.TextIOWrapper(_ClosedOutput(), encoding="utf-8", write_through=True)
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process
+    elif sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
+        sys.stderr = io.TextIOWrapper(
+            _Messages(sys.stderr.fileno(), "w", closefd=False), encoding=sys.stderr.encoding, write_through=True
+        )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

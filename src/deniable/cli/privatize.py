@@ -151,8 +151,8 @@ def privatize(
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 
-def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> str | None:
-    """Return the reference of the key that options name, None for fresh noise.
+def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> str | bytes | None:
+    """Return the key that options name, None for fresh noise.
 
     Raises:
         InputError: a key and a seed, a key without ids, or a file that holds none.
@@ -170,8 +170,7 @@ def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> str 
             "--key-file needs --id COLUMN: under one key the noise follows the record's id, and row "
             "numbers change when rows do."
         )
-    read_key_file(key_file)
-    return f"file:{key_file}"
+    return read_key_file(key_file)  # read once: a pipe gives it once
 
 
 def _private_lines(tally: "Tally") -> str:

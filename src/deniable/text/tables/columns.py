@@ -15,6 +15,7 @@ from deniable.text.tables.decoding import Source
 from deniable.text.tables.files import reading
 from deniable.text.tables.jsonl import numbered_lines, parse_members
 from deniable.text.tables.layout import Layout, Row
+from deniable.text.tables.parquet import list_values
 
 Columns = dict[str, list[str | None]]
 
@@ -66,7 +67,7 @@ def _parquet(stream: BinaryIO, layout: Layout) -> Columns:
     layout.check(file.schema_arrow.names)
     table = file.read(columns=list(layout.columns))
     return {
-        column: [_plain(value, column, layout) for value in table.column(column).to_pylist()]
+        column: [_plain(value, column, layout) for value in list_values(table, column, layout)]
         for column in layout.columns
     }
 

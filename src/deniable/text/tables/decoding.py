@@ -26,7 +26,7 @@ class Source:
         self._name = layout.name
         first = stream.read(CHUNK)
         if not first:
-            raise InputError(f"{layout.name} is empty: there is nothing to privatize.")
+            raise InputError(f"{layout.name} is empty: give a file with texts.")
         self.encoding = _resolve(layout.encoding, first)
         self._decoder = codecs.getincrementaldecoder(self.encoding)()
         self._newlines = 0

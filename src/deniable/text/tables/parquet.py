@@ -1,7 +1,7 @@
 """Parquet, row group by row group; schema, row groups and compression are kept.
 
-What a file says about a released column beside its type is dropped: pandas, for one, notes how many distinct
-texts a category had. What it says of the rest is kept, and named.
+What a file says about a released column beside its type is dropped, also where pandas and Spark say it: pandas, for
+one, notes how many distinct texts a category had. What it says of the rest is kept, and named.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from deniable.errors import InputError
 from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
 
 _PANDAS = b"pandas"
+_SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 _NUMBER = b"PARQUET:field_id"
 
 
@@ -45,8 +46,10 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRo
             for table in itertools.chain(first, map(file.read_row_group, groups)):
                 released = _released(table, schema, layout, release)
                 writer.write_table(released, row_group_size=max(1, len(released)))
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of a disk; those of damaged files have no number
+            raise
+        reason = " ".join(str(error).split()).rstrip(".: ")
         raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
     # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
     cuts = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
@@ -70,15 +73,16 @@ def _without_metadata(schema: pa.Schema, layout: Layout) -> pa.Schema:
         number = {key: value for key, value in (field.metadata or {}).items() if key == _NUMBER}
         schema = schema.set(at, field.with_metadata(number or None))
     metadata = dict(schema.metadata or {})
-    described = metadata.pop(_PANDAS, None)
-    if described is not None:
-        # What cannot be read cannot be cleaned, and is left out.
-        with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            metadata[_PANDAS] = json.dumps(_without_columns(json.loads(described), layout)).encode()
+    for key, clean in ((_PANDAS, _clean_pandas), (_SPARK, _clean_spark)):
+        described = metadata.pop(key, None)
+        if described is not None:
+            # What cannot be read cannot be cleaned, and is left out.
+            with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                metadata[key] = json.dumps(clean(json.loads(described), layout)).encode()
     return schema.with_metadata(metadata or None)
 
 
-def _without_columns(described: dict[str, Any], layout: Layout) -> dict[str, Any]:
+def _clean_pandas(described: dict[str, Any], layout: Layout) -> dict[str, Any]:
     """Return pandas' description of a table that says of the released columns only that they are texts."""
     columns = [
         {"name": name, "field_name": name, "pandas_type": "unicode", "numpy_type": "object", "metadata": None}
@@ -89,13 +93,45 @@ def _without_columns(described: dict[str, Any], layout: Layout) -> dict[str, Any
     return {**described, "columns": columns}
 
 
+def _clean_spark(described: dict[str, Any], layout: Layout) -> dict[str, Any]:
+    """Return Spark's description of a table without what it says of the released columns beside their types."""
+    fields = [{**field, "metadata": {}} if field["name"] in layout.columns else field for field in described["fields"]]
+    return {**described, "fields": fields}
+
+
 def _metadata_names(schema: pa.Schema) -> Iterator[str]:
     """Yield the names of what a schema says beside names and types."""
     for key in sorted(schema.metadata or {}):
         yield repr(key.decode("utf-8", "replace"))
     for field in schema:
-        if set(field.metadata or {}) - {_NUMBER}:
+        if _has_metadata(field):
             yield f"of the column {field.name!r}"
+
+
+def _has_metadata(field: pa.Field) -> bool:
+    """Say whether a field, or one nested in it, says anything of itself beside name and type."""
+    kind = field.type
+    inner = [kind.field(at) for at in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    return bool(set(field.metadata or {}) - {_NUMBER}) or any(map(_has_metadata, inner))
+
+
+def list_values(table: pa.Table, column: str, layout: Layout) -> list[Any]:
+    """Return the values of a column.
+
+    Raises:
+        InputError: Python has no such value, as of a time out of its range.
+        UnicodeDecodeError: it is text that is not UTF-8.
+    """
+    try:
+        values: list[Any] = table.column(column).to_pylist()
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise InputError(
+            f"The column {column!r} of {layout.name} cannot be read: {reason}. Convert it to strings."
+        ) from None
+    return values
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -115,10 +151,10 @@ def _codecs(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, or one pe
 
 
 def _released(table: pa.Table, schema: pa.Schema, layout: Layout, release: ReleaseRows) -> pa.Table:
-    texts = [table.column(column).to_pylist() for column in layout.columns]
+    texts = [list_values(table, column, layout) for column in layout.columns]
     ids: list[Any] = [None] * len(table)
     if layout.id_column is not None:
-        ids = table.column(layout.id_column).to_pylist()
+        ids = list_values(table, layout.id_column, layout)
         if None in ids:
             raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
     rows = [
