@@ -738,10 +738,3 @@ def test_a_guarantee_of_another_kind_is_not_compared(small_space, claim):
     subject = type("Other", (dn.TEM,), {"guarantee": claim})(small_space, epsilon=1.0)
     with pytest.raises(dn.InputError, match="must be a MetricDP about the metric of its space"):
         dn.verify(subject)
-
-
-def test_no_mechanism_over_a_space_of_anothers(small_space):
-    """A subclass of Space may show verification other distances than draws: none is taken."""
-    space = type("Near", (dn.Space,), {})(small_space.words, small_space.vectors)
-    with pytest.raises(dn.InputError, match="subclass Near"):
-        dn.TEM(space, epsilon=1.0)
