@@ -39,12 +39,11 @@ def calibrated(
         return {"scale": law.scale}
 
     def suits(found: dict[str, float]) -> bool:
+        if not epsilon / 2 <= found["scale"] <= epsilon:
+            return False
         law = Exponential(found["scale"], weights=weights)
-        return (
-            epsilon / 2 <= law.scale <= epsilon
-            and remember_finding(finding_name(space, law), len(space.points), lambda: prove(space, law)).epsilon
-            <= epsilon
-        )
+        proof = remember_finding(finding_name(space, law), len(space.points), lambda: prove(space, law))
+        return proof.epsilon <= epsilon
 
     scale = remember(f"scale-{space.fingerprint}-{weighted}-{epsilon!r}", ("scale",), compute, suits)["scale"]
     return Exponential(scale, weights=weights)
