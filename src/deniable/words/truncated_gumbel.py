@@ -21,7 +21,7 @@ from deniable.words.mechanism import WordMechanism
 from deniable.words.truncated_gumbel_law import TOLERANCE, bounded_row, exact_row
 
 TABULATED = 3_000
-"""Points up to which the law is computed for every input, some two minutes at 3,000, and drawn from as tables."""
+"""Points up to which the law is computed for every input, which takes minutes, and drawn from as tables."""
 _STEEP = 25.0
 """Delta / b, up to which the law is computed to 1e-9; beyond 30 the last bits of the noise's law are those of 1."""
 _WIDTH = 64
