@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from deniable import __version__
-from deniable.rewrite.certificate import SCHEMA, certify, fingerprint, trained_on
+from deniable.rewrite.certificate import SCHEMA, _meaning, certify, fingerprint, trained_on
 from deniable.rewrite.methods import METHODS, WITH_DELTA
 from deniable.text.tables.layout import Copied
 from tests.rewrite.untrained import FACTS, untrained
@@ -135,7 +135,7 @@ def test_rows_with_several_texts():
 def test_what_is_not_protected():
     """Number and order, nulls, copied columns, the training texts and the choice of epsilon are named."""
     plain = certificate().not_protected
-    assert plain[0] == "number and order of the records"
+    assert plain[0] == "number and order of the records, line ends"
     assert certificate(nulls=True).not_protected[0] == f"{plain[0]}, and which texts are null"
     assert "if they were private, that is a leak that the guarantee does not cover" in plain[1]
     assert "4,478 texts" in plain[1]
@@ -181,3 +181,12 @@ def test_summary_holds_everything():
     assert "guarantee      epsilon 5 and delta 1e-05 for one text" in summary
     for line in (made.noise, made.guarantee["source"], made.model["trained on"], *made.meaning, *made.not_protected):
         assert line in summary
+
+
+@pytest.mark.parametrize("standing", ["proved", "undecided"])
+def test_odds_of_what_is_not_proved_are_conditional(standing):
+    """What one text can tell is said without a condition only where the guarantee is proved."""
+    method = build("adept-gaussian")
+    guarantee = dataclasses.replace(method.guarantee, standing=standing)
+    line = _meaning(guarantee, dataclasses.replace(method.verify(), status=standing), seeded=False)[0]
+    assert line.startswith("if the guarantee holds, which is undecided: one new text") == (standing == "undecided")

@@ -348,3 +348,10 @@ def test_odds_are_told_no_firmer_than_the_guarantee_stands(scale, begin):
     release = Release(other(SPACE, epsilon=1.0))
     found = Certificate.of(release, release.batch(["london"], ["1"]).tally)
     assert found.meaning[0].startswith(begin)
+
+
+def test_odds_of_what_is_only_claimed_are_conditional():
+    """A certificate says of a guarantee that nobody proved what it would mean, if it holds."""
+    claimed, proved = certificate(TruncatedGumbel(SPACE, epsilon=60.0)).meaning, certificate().meaning
+    assert claimed[0].startswith("if the guarantee holds, which is claimed: one output word changes anyone's odds")
+    assert proved[0].startswith("one output word changes anyone's odds")

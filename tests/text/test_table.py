@@ -227,3 +227,10 @@ def test_how_epsilon_was_chosen_reaches_the_certificate():
     assert without["chosen"].startswith("by the owner")
     assert found["chosen"].startswith("from the private texts")
     assert len(found["not_protected"]) == len(without["not_protected"]) + 1
+
+
+def test_a_long_id_is_not_printed_whole():
+    """A repeated id of a thousand letters is named by the first of them."""
+    with pytest.raises(InputError, match="ids must be unique") as error:
+        release(table_of([("x" * 1000, "the", ""), ("x" * 1000, "food", "")]), **BOTH)
+    assert len(str(error.value)) < 250

@@ -15,6 +15,7 @@ from deniable.auditing import limit_standing
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.rewrite.methods import Method
 from deniable.rewrite.model import Rewriter
+from deniable.status import is_proved
 from deniable.text.certificate import list_copied, odds
 from deniable.text.tables.layout import Copied
 from deniable.verdict import Verdict, finite
@@ -192,15 +193,16 @@ def _meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded: bool) ->
         "that holds for a text as a whole, whatever its words and its length; "
         "mechanisms that release word by word promise it for one word only, and less for words far apart"
     )
+    condition = "" if is_proved(guarantee.standing) else f"if the guarantee holds, which is {guarantee.standing}: "
     return [
-        f"one new text changes anyone's odds between any two private texts at most {fold}",
+        f"{condition}one new text changes anyone's odds between any two private texts at most {fold}",
         whole,
         "several texts of one person add up: k of them, k times epsilon",
     ]
 
 
 def _not_protected(model: Rewriter, copied: Copied, *, nulls: bool) -> list[str]:
-    out = ["number and order of the records" + (", and which texts are null" if nulls else "")]
+    out = ["number and order of the records, line ends" + (", and which texts are null" if nulls else "")]
     out += list_copied(copied)
     leak = (
         f"what the model was trained on ({trained_on(model)}): it can repeat their words and whole sentences; if they "

@@ -14,6 +14,9 @@ from deniable.text.tables.files import check_outputs, reading, writing
 from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row
 from deniable.words.prior import Prior
 
+_SHOWN = 50
+"""Characters of a record id that a message shows."""
+
 
 class Written(Protocol):
     """What accompanies a released table."""
@@ -160,7 +163,7 @@ class _Releaser:
         first = self._seen.setdefault(digest, number)
         if first != number:
             raise InputError(
-                f"The record id {row.record_id!r} of {self._files.layout.name} is in rows {first + 1} and "
+                f"The record id {row.record_id[:_SHOWN]!r} of {self._files.layout.name} is in rows {first + 1} and "
                 f"{number + 1}: ids must be unique, since equal ids share their noise."
             )
         return row.record_id
