@@ -201,3 +201,15 @@ def test_no_such_file(folder):
     (folder / "folder.csv").mkdir()
     with pytest.raises(InputError, match="is a folder"):
         read_columns(str(folder / "folder.csv"), Layout("folder"))
+
+
+def test_a_ragged_row_is_a_record_of_nothing(folder):
+    """A row with too few or too many cells is read as nulls, in its place; a table of nothing else is refused."""
+    (folder / "a.csv").write_bytes(b"id,text\n1,a\n2\n3,b,c\n\n4,d\n")
+    assert read_columns(str(folder / "a.csv"), Layout("a.csv", columns=["text", "id"])) == {
+        "text": ["a", None, None, "d"],
+        "id": ["1", None, None, "4"],
+    }
+    (folder / "b.csv").write_bytes(b"id,text\n1;a\n2;b\n")
+    with pytest.raises(InputError, match=r"b\.csv line 2 has 1 cells, the header has 2"):
+        read_columns(str(folder / "b.csv"), Layout("b.csv"))

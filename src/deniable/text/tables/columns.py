@@ -39,26 +39,42 @@ def read_columns(path: str, layout: Layout, form: str | None = None) -> Columns:
         with reading(path, lambda _: None, seekable=form == "parquet") as stream:
             if form == "parquet":
                 return _parquet(stream, layout)
-            return _jsonl(stream, layout) if form == "jsonl" else _lines(stream, layout, form)
+            return {"jsonl": _jsonl, "txt": _txt}.get(form, _delimited)(stream, layout)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # damaged parquet or zstd raises any of them
         reason = " ".join(str(error).split()).rstrip(".")
         raise InputError(f"{layout.name} cannot be read as {form}: {reason}.") from None
 
 
-def _lines(stream: BinaryIO, layout: Layout, form: str) -> Columns:
-    """Read what is read line by line, by rewriting it to nowhere."""
-    if form == "txt":
-        layout.check([lines.COLUMN])
-    columns: Columns = {column: [] for column in layout.columns}
+def _txt(stream: BinaryIO, layout: Layout) -> Columns:
+    """Read lines, by rewriting them to nowhere."""
+    layout.check([lines.COLUMN])
+    texts: list[str | None] = []
 
     def collect(rows: list[Row]) -> list[list[str | None]]:
-        for row in rows:
-            for column, text in row.cells:
-                columns[column].append(text)
+        texts.extend(text for row in rows for _, text in row.cells)
         return [[text for _, text in row.cells] for row in rows]
 
     with Path(os.devnull).open("wb") as nowhere:
-        (lines.rewrite if form == "txt" else delimited.rewrite)(stream, nowhere, layout, collect)
+        lines.rewrite(stream, nowhere, layout, collect)
+    return {lines.COLUMN: texts}
+
+
+def _delimited(stream: BinaryIO, layout: Layout) -> Columns:
+    """Read a csv or tsv; a row of which it is not known where its cells stand is read as nulls."""
+    columns: Columns = {column: [] for column in layout.columns}
+    fault: InputError | None = None
+    known = 0
+    for row in delimited.read(stream, layout):
+        if isinstance(row, InputError):
+            fault = fault or row
+            cells: dict[str, str | None] = {}
+        else:
+            known += 1
+            cells = dict(row.cells)
+        for column, held in columns.items():
+            held.append(cells.get(column))
+    if fault is not None and not known:
+        raise fault
     return columns
 
 

@@ -38,6 +38,16 @@ class _Line:
         return raw[1:-1].replace('""', '"') if raw.startswith('"') else raw
 
 
+@dataclasses.dataclass(frozen=True)
+class _Head:
+    """What stands before the rows: the header and blank lines, its names, and where texts and ids stand."""
+
+    raw: str
+    names: list[str]
+    columns: list[int]
+    identity: int | None
+
+
 def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
     """Copy a csv or tsv with its texts released anew; return what was copied unchanged.
 
@@ -46,6 +56,33 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRo
     """
     source = Source(stream, layout)
     rows = _Rows(source, layout).read()
+    head = _read_head(rows, source, layout)
+    sink.write(source.encode(head.raw))
+    lines = (_checked(line, len(head.names), layout) for line in rows)
+    sink.writelines(
+        _released(window, head, source, layout, release) for window in windows(lines, lambda line: len(line.raw))
+    )
+    return Copied(layout.others(head.names))
+
+
+def read(stream: BinaryIO, layout: Layout) -> Iterator[Row | InputError]:
+    """Yield the rows of a csv or tsv, and for one with too few or too many cells what is wrong with it.
+
+    Raises:
+        InputError: no header, a missing column, a quote that is not closed.
+    """
+    source = Source(stream, layout)
+    rows = _Rows(source, layout).read()
+    head = _read_head(rows, source, layout)
+    for line in rows:
+        if not (len(head.names) > 1 and line.blank):
+            try:
+                yield _row(_checked(line, len(head.names), layout), head)
+            except InputError as error:
+                yield error
+
+
+def _read_head(rows: "Iterator[_Line]", source: Source, layout: Layout) -> _Head:
     leading = source.mark
     header = next(rows, None)
     while header is not None and header.blank:
@@ -57,14 +94,12 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRo
     layout.check(names)
     columns = [index for index, name in enumerate(names) if name in layout.columns]
     identity = names.index(layout.id_column) if layout.id_column is not None else None
-    sink.write(source.encode(leading + header.raw))
+    return _Head(leading + header.raw, names, columns, identity)
 
-    lines = (_checked(line, len(names), layout) for line in rows)
-    sink.writelines(
-        _released(window, columns, identity, names, source, layout, release)
-        for window in windows(lines, lambda line: len(line.raw))
-    )
-    return Copied(layout.others(names))
+
+def _row(line: _Line, head: _Head) -> Row:
+    record_id = None if head.identity is None else line.cell(head.identity)
+    return Row(record_id, [(head.names[c], line.cell(c)) for c in head.columns])
 
 
 def _checked(line: _Line, width: int, layout: Layout) -> _Line:
@@ -76,22 +111,10 @@ def _checked(line: _Line, width: int, layout: Layout) -> _Line:
     return line
 
 
-def _released(
-    window: list[_Line],
-    columns: list[int],
-    identity: int | None,
-    names: list[str],
-    source: Source,
-    layout: Layout,
-    release: ReleaseRows,
-) -> bytes:
+def _released(window: list[_Line], head: _Head, source: Source, layout: Layout, release: ReleaseRows) -> bytes:
     """Return the rows of a window with new texts."""
-    wide = len(names) > 1
-    rows = [
-        Row(None if identity is None else line.cell(identity), [(names[c], line.cell(c)) for c in columns])
-        for line in window
-        if not (wide and line.blank)
-    ]
+    wide = len(head.names) > 1
+    rows = [_row(line, head) for line in window if not (wide and line.blank)]
     texts = iter(release(rows))
     special = re.compile(rf'["\r\n{re.escape(layout.delimiter)}]')
     parts: list[str] = []
@@ -100,7 +123,7 @@ def _released(
             parts.append(line.raw)
             continue
         at = 0
-        for column, text in zip(columns, next(texts), strict=True):
+        for column, text in zip(head.columns, next(texts), strict=True):
             start, end = line.spans[column]
             new = line.raw[start:end]
             if layout.empty or line.cell(column):
