@@ -76,13 +76,13 @@ class Case:
 
 def laplace(epsilon: float, seed: int) -> Sampler:
     """Return the correct mechanism, on [0, 1]^n."""
-    return Laplace(epsilon=epsilon, domain=_UNIT, seed=seed).release
+    return Laplace(epsilon=epsilon, domain=_UNIT, seed=seed).sample
 
 
 def unclipped(epsilon: float, seed: int) -> Sampler:
     """Return x + Lap(1 / epsilon), on a grid, for numbers from 0 to 16."""
     grid = Laplace(epsilon=16 * epsilon, domain=Box(0.0, 16.0), seed=seed)
-    return lambda x: grid.release(np.reshape(x, (-1, 1))).reshape(np.shape(x))
+    return lambda x: grid.sample(np.reshape(x, (-1, 1))).reshape(np.shape(x))
 
 
 def float_laplace(_: float, seed: int) -> Sampler:
@@ -118,7 +118,7 @@ def leaky(epsilon: float, seed: int, delta: float = 0.02) -> Sampler:
 def stand_in(_: float, seed: int) -> Sampler:
     """Return the stand-in for ADePT: noise for one coordinate, n released."""
     noisy = Laplace(epsilon=1.0, domain=_UNIT, seed=seed)
-    return lambda x: noisy.release(x.reshape(-1, 1)).reshape(x.shape)
+    return lambda x: noisy.sample(x.reshape(-1, 1)).reshape(x.shape)
 
 
 def _cube(n: int) -> dict[str, Any]:
@@ -182,7 +182,7 @@ CASES = (
         "auto",
         1_000,
         _corners(8),
-        lambda _, seed: ADePT(epsilon=1.0, seed=seed).release,
+        lambda _, seed: ADePT(epsilon=1.0, seed=seed).sample,
         (math.sqrt(8),),
         {math.sqrt(8): "some 1,000"},
     ),
@@ -194,7 +194,7 @@ CASES = (
         "auto",
         100,
         _cube(8),
-        lambda _, seed: DPText(epsilon=1.0, seed=seed).release,
+        lambda _, seed: DPText(epsilon=1.0, seed=seed).sample,
         (math.inf,),
         {math.inf: "any number"},
     ),

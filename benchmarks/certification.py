@@ -12,27 +12,27 @@ import time
 
 import torch
 
-from deniable.robust.certificates import tallies
-from deniable.robust.certificates.tally import BATCH
-from deniable.robust.networks import Architecture
-from deniable.robust.noise import Noise, noisy
+from deniable.robust.certificates import tally_images
+from deniable.robust.certificates.tally import DRAWS_PER_CALL
+from deniable.robust.networks import ImageArchitecture
+from deniable.robust.noise import NetworkNoise, compute_noisy_scores
 
 
 def compare(name: str, images: int, draws: int, rounds: int) -> None:
     """Print the row of one network."""
-    network = Architecture(name, (1, 28, 28), 10).build(0).eval()
+    network = ImageArchitecture(name, (1, 28, 28), 10).build(0).eval()
     source = torch.Generator().manual_seed(0)
     pixels = torch.rand(images, 1, 28, 28, generator=source)
-    noises = (Noise("input", "gaussian", torch.tensor(0.25)),)
-    batch = pixels[torch.arange(BATCH) % images]
+    noises = (NetworkNoise("input", "gaussian", torch.tensor(0.25)),)
+    batch = pixels[torch.arange(DRAWS_PER_CALL) % images]
     counted, bare = [], []
     for _ in range(rounds + 1):
         start = time.perf_counter()
-        tallies(lambda given: noisy(network, given, noises, source), pixels, draws)
+        tally_images(lambda given: compute_noisy_scores(network, given, noises, source), pixels, draws)
         counted.append(time.perf_counter() - start)
         start = time.perf_counter()
         with torch.inference_mode():
-            for _ in range(images * draws // BATCH):
+            for _ in range(images * draws // DRAWS_PER_CALL):
                 network(batch)
         bare.append(time.perf_counter() - start)
     taken, least = (statistics.median(times[1:]) for times in (counted, bare))  # the first round fills caches

@@ -16,33 +16,33 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from deniable.randomness import key_from_seed
-from deniable.robust.images.dataset import Images
-from deniable.robust.networks import Architecture
+from deniable.randomness import derive_key_from_seed
+from deniable.robust.images.dataset import LabelledImages
+from deniable.robust.networks import ImageArchitecture
 from deniable.robust.training import private
-from deniable.robust.training.accounting import Schedule
+from deniable.robust.training.accounting import SamplingSchedule
 
 BATCH, CLIP, MULTIPLIER, RATE = 2_048, 0.1, 2.0, 1e-3
 CHUNKS = (256, 512, 2_048)
 Step = Callable[[], object]
 
 
-def ours(architecture: Architecture, images: Images, chunk: int) -> Step:
+def ours(architecture: ImageArchitecture, images: LabelledImages, chunk: int) -> Step:
     """Return a step of deniable, with everybody in the batch."""
     network = architecture.build(0)
-    recipe = private.Recipe(Schedule(1.0, 1_000), MULTIPLIER, CLIP, RATE)
-    run = private.PrivateRun(
-        network, images, recipe, key_from_seed(0), lambda given, _: network(given), lambda given, *_: given[:, None]
+    recipe = private.DPSGDSettings(SamplingSchedule(1.0, 1_000), MULTIPLIER, CLIP, RATE)
+    run = private.DPSGDRun(
+        network, images, recipe, derive_key_from_seed(0), lambda given, _: network(given), lambda given, *_: given[:, None]
     )
 
     def step() -> float:
-        private._CHUNK = chunk  # noqa: SLF001 - the size is what is varied
+        private._CHUNK_VIEWS = chunk  # noqa: SLF001 - the size is what is varied
         return run.step(0)
 
     return step
 
 
-def opacus(architecture: Architecture, images: Images, chunk: int) -> Step:
+def opacus(architecture: ImageArchitecture, images: LabelledImages, chunk: int) -> Step:
     """Return a step of opacus with ghost clipping, accumulated over chunks."""
     from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import (  # noqa: PLC0415 - warns as it is imported
         GradSampleModuleFastGradientClipping,
@@ -70,7 +70,7 @@ def opacus(architecture: Architecture, images: Images, chunk: int) -> Step:
     return step
 
 
-def floor(architecture: Architecture, images: Images, chunk: int) -> Step:
+def floor(architecture: ImageArchitecture, images: LabelledImages, chunk: int) -> Step:
     """Return forward and backward passes and a descent without privacy."""
     network = architecture.build(0)
     optimizer = torch.optim.SGD(network.parameters(), lr=RATE)
@@ -88,7 +88,7 @@ def floor(architecture: Architecture, images: Images, chunk: int) -> Step:
 SIDES = {"deniable": ours, "opacus ghost clipping": opacus, "not private": floor}
 
 
-def chunks(images: Images, size: int) -> list[tuple[Tensor, Tensor]]:
+def chunks(images: LabelledImages, size: int) -> list[tuple[Tensor, Tensor]]:
     """Return the images and labels in parts."""
     pixels, labels = torch.split(images.pixels, size), torch.split(images.labels, size)
     return list(zip(pixels, labels, strict=True))
@@ -103,9 +103,9 @@ def seconds(step: Step) -> float:
 
 def compare(name: str, rounds: int) -> None:
     """Print the rows of one network."""
-    architecture = Architecture(name, (1, 28, 28), 10)
+    architecture = ImageArchitecture(name, (1, 28, 28), 10)
     source = torch.Generator().manual_seed(0)
-    images = Images(torch.rand(BATCH, 1, 28, 28, generator=source), torch.arange(BATCH) % 10)
+    images = LabelledImages(torch.rand(BATCH, 1, 28, 28, generator=source), torch.arange(BATCH) % 10)
     steps = {(side, chunk): make(architecture, images, chunk) for side, make in SIDES.items() for chunk in CHUNKS}
     taken: dict[tuple[str, int], list[float]] = {key: [] for key in steps}
     for step in steps.values():

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 import deniable as dn
 from deniable.words import law
-from deniable.words.exponential import extremes
+from deniable.words.exponential import find_worst_pairs
 
 MECHANISMS: tuple[type[dn.WordMechanism], ...] = (dn.TEM, dn.CalibratedExponential, dn.TightExponential)
 HEADINGS = ("mechanism", "epsilon", "exact", "law", "kept", "kept, Zipf", "moved", "attacker", "found in s")
@@ -47,23 +47,23 @@ def moved(mechanism: dn.WordMechanism) -> float:
         return float(np.vdot(mechanism.rows(distances), before))
 
     count = len(mechanism.space.points)
-    return sum(mechanism.space.sweep(visit, range(count))) / count
+    return sum(mechanism.space.map_row_blocks(visit, range(count))) / count
 
 
 def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
     """Yield a line of the table for every epsilon and mechanism."""
-    prior = law.zipf(len(domain))
+    prior = law.compute_zipf_prior(len(domain))
     for epsilon in epsilons:
         for kind in MECHANISMS:
             start = time.perf_counter()
             mechanism = kind(domain, epsilon=epsilon)
-            family = mechanism.family
+            family = mechanism.exponential_law
             if family is None:
                 raise SystemExit(f"{kind.__name__} has no closed form.")
             seconds = time.perf_counter() - start
-            exact = extremes(domain, family)[0].epsilon
-            kept, success = law.outcomes(domain, mechanism.rows, prior)
-            how = ", ".join(f"{v:.4f}" if isinstance(v, float) else v for v in mechanism.derived.values())
+            exact = find_worst_pairs(domain, family)[0].epsilon
+            kept, success = law.compute_outcomes(domain, mechanism.rows, prior)
+            how = ", ".join(f"{v:.4f}" if isinstance(v, float) else v for v in mechanism.derived_parameters.values())
             yield (
                 mechanism.name,
                 f"{epsilon:g}",
@@ -89,7 +89,7 @@ def main() -> None:
         for name in options.spaces.split(","):
             domain = space(name, options.data)
             print(
-                f"\n{domain!r}; without seeing the output the attacker is right {100 * law.zipf(len(domain))[0]:.2f} %"
+                f"\n{domain!r}; without seeing the output the attacker is right {100 * law.compute_zipf_prior(len(domain))[0]:.2f} %"
             )
             print("\n| " + " | ".join(HEADINGS) + " |")
             print("|---|" + "---:|" * (len(HEADINGS) - 1))

@@ -3,7 +3,7 @@
     python benchmarks/membership.py --data DIR
 
 DIR holds ``imdb_train.parquet`` with columns text and label. Sixteen models on random halves of the reviews, each
-attacked in turn; see `deniable.measure.membership`.
+attacked in turn; see `deniable.measure.measure_membership`.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from deniable.measure.membership import membership
+from deniable.measure.membership import measure_membership
 
 
 def main() -> None:
@@ -32,9 +32,9 @@ def main() -> None:
     print("| attack | seconds | AUC | TPR at 0.1 % FPR | TPR at 1 % FPR |\n|---|---|---|---|---|")
     for attack in ("lira", "rmia", "shadow"):
         start = time.perf_counter()
-        found = membership(texts, codes, 2, attack=attack, shadows=options.shadows, seed=options.seed)["original"]
+        found = measure_membership(texts, codes, 2, attack=attack, shadows=options.shadows, seed=options.seed)["original"]
         seconds = time.perf_counter() - start
-        shares = " | ".join(found.tpr[rate].percent() for rate in (0.001, 0.01))
+        shares = " | ".join(found.tpr[rate].format_percent() for rate in (0.001, 0.01))
         print(f"| {attack} | {seconds:.0f} | {found.auc} | {shares} |")
 
 

@@ -13,27 +13,27 @@ from pathlib import Path
 
 import torch
 
-from deniable.robust.certify import certify
-from deniable.robust.fit import fit
-from deniable.robust.images import Dataset, read_images
-from deniable.robust.model import accuracy
-from deniable.robust.systems import SYSTEMS
+from deniable.robust.certify import certify_image_model
+from deniable.robust.fit import fit_image_model
+from deniable.robust.images import ImageDataset, read_images
+from deniable.robust.model import measure_image_accuracy
+from deniable.robust.systems import IMAGE_TRAINERS
 
 DELTA = 1e-5
 RUNS = (("dp-sgd", 0.179), ("dp-sgd", 0.9), ("dp-cert", 0.889))
 RADII = (0.0, 0.25, 0.5)
 
 
-def one(data: Dataset, name: str, epsilon: float, seed: int, images: int) -> tuple[list[float], float]:
+def one(data: ImageDataset, name: str, epsilon: float, seed: int, images: int) -> tuple[list[float], float]:
     """Return clean accuracy, and certified accuracy at each radius where there is one, and the seconds of training."""
     start = time.perf_counter()
-    model = fit(name, data, SYSTEMS[name].options(epsilon=epsilon, delta=DELTA), seed=seed)
+    model = fit_image_model(name, data, IMAGE_TRAINERS[name].choose_options(epsilon=epsilon, delta=DELTA), seed=seed)
     seconds = time.perf_counter() - start
-    found = [accuracy(model, data.test).value]
+    found = [measure_image_accuracy(model, data.test).value]
     if model.certificate is not None:
         source = torch.Generator().manual_seed(seed)
         pixels, labels = data.test.pixels[:images], data.test.labels[:images]
-        found += [share.value for share in certify(model, pixels, labels, source=source, radii=RADII).accuracy]
+        found += [share.value for share in certify_image_model(model, pixels, labels, generator=source, radii=RADII).accuracy]
     return found, seconds
 
 

@@ -23,21 +23,21 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from deniable.learning.setup import seeded
-from deniable.parallel import cores
-from deniable.randomness import key_from_seed
-from deniable.robust.text.attacks import genetic
-from deniable.robust.text.copies import Source
-from deniable.robust.text.documents import Documents, read, texts
-from deniable.robust.text.models import build
+from deniable.learning.setup import build_with_seed
+from deniable.parallel import count_cores
+from deniable.randomness import derive_key_from_seed
+from deniable.robust.text.attacks import run_genetic_attack
+from deniable.robust.text.copies import SubstituteSource
+from deniable.robust.text.documents import Documents, tokenize_texts, concatenate_texts
+from deniable.robust.text.models import build_text_network
 from deniable.robust.text.network import TextNetwork
-from deniable.robust.text.smoothing import votes
+from deniable.robust.text.smoothing import count_votes
 from deniable.robust.text.substitutions import Substitutions, read_substitutions
-from deniable.robust.text.training import Options, prepared
+from deniable.robust.text.training import TextTrainingOptions, prepare_text_run
 from deniable.space import Space
-from deniable.words import MECHANISMS
+from deniable.words import WORD_MECHANISMS
 
-KEY = key_from_seed(0)
+KEY = derive_key_from_seed(0)
 TRAINED, ATTACKED = 20_000, 1_000
 """Reviews of the epoch and of the attack that figures are scaled up to."""
 EPSILON = 3.0
@@ -73,7 +73,7 @@ def epochs(space: Space, documents: Documents, sets: Substitutions, rounds: int)
     """Print the seconds of an epoch of the CNN, as usual and with bounds; sides take turns."""
     taken: dict[str, list[float]] = {name: [] for name in ("normal", "ibp", "floor normal", "floor ibp")}
     runs = {
-        name: prepared(net("cnn", space), documents, Options(name, rounds + 1), sets, KEY) for name in ("normal", "ibp")
+        name: prepare_text_run(net("cnn", space), documents, TextTrainingOptions(name, rounds + 1), sets, KEY) for name in ("normal", "ibp")
     }
     steps = runs["normal"].steps // (rounds + 1)
     vectors = torch.tensor(space.vectors, dtype=torch.float32)
@@ -97,16 +97,16 @@ def epochs(space: Space, documents: Documents, sets: Substitutions, rounds: int)
         print(f"| {name} | " + " | ".join(f"{figure:.2f}" for figure in figures) + " |", flush=True)
 
 
-def attacks(documents: Documents, space: Space, sources: dict[str, Source]) -> None:
+def attacks(documents: Documents, space: Space, sources: dict[str, SubstituteSource]) -> None:
     """Print the seconds of the genetic attack on the CNN; the labels are its own, so that all are attacked."""
-    scorer = net("cnn", space).eval().scorer(documents)
+    scorer = net("cnn", space).eval().make_scorer(documents)
     labels = scorer(documents.texts, np.arange(len(documents))).argmax(axis=1)
     aims = Documents(documents.texts, labels, documents.classes)
     scaled = f"seconds of {ATTACKED:,}" + (", scaled up" if len(aims) != ATTACKED else "")
     header(f"genetic attack on {len(aims):,} reviews", "seconds", scaled, "texts scored a second", "flipped")
     for name, source in sources.items():
         start = time.perf_counter()
-        found = genetic(scorer, aims, source, KEY)
+        found = run_genetic_attack(scorer, aims, source, KEY)
         taken = time.perf_counter() - start
         asked = f"{found.queries.sum() / taken:,.0f}"
         print(
@@ -118,12 +118,12 @@ def attacks(documents: Documents, space: Space, sources: dict[str, Source]) -> N
 def smoothing(documents: Documents, space: Space, draws: int) -> None:
     """Print how many noisy texts a second are drawn, scored and counted, and how many are scored alone."""
     header("smoothing by TEM", "words", "calls a second", "scored alone, a second")
-    mechanism, zeros = MECHANISMS["tem"](space, epsilon=EPSILON), np.zeros(draws, dtype=np.int64)
+    mechanism, zeros = WORD_MECHANISMS["tem"](space, epsilon=EPSILON), np.zeros(draws, dtype=np.int64)
     for name in ("fasttext", "cnn"):
-        scorer = net(name, space).eval().scorer(documents)
+        scorer = net(name, space).eval().make_scorer(documents)
         for length in LENGTHS:
-            text = texts([np.resize(documents.texts.words, length)])
-            count = functools.partial(votes, mechanism, scorer, text, {"all": draws}, key=KEY)
+            text = concatenate_texts([np.resize(documents.texts.words, length)])
+            count = functools.partial(count_votes, mechanism, scorer, text, {"all": draws}, key=KEY)
             score = functools.partial(scorer, text.take(zeros), zeros)
             rates = [draws / min(seconds(work) for _ in range(3)) for work in (count, score)]
             print(f"| {name} | {length} | " + " | ".join(f"{rate:,.0f}" for rate in rates) + " |", flush=True)
@@ -136,7 +136,7 @@ def header(*names: str) -> None:
 
 def net(name: str, space: Space) -> TextNetwork:
     """Return an untrained network."""
-    return seeded(0, lambda: build(name, space, 2))
+    return build_with_seed(0, lambda: build_text_network(name, space, 2))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -151,15 +151,15 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
     space = Space.load(options.data / "glove.840B.300d.33860.npz")
     table = pq.read_table(options.data / "imdb_train.parquet").slice(0, min(options.limit, TRAINED)).to_pydict()
-    documents = Documents(read(space, table["text"]).texts, np.array(table["label"], dtype=np.int64), ("0", "1"))
+    documents = Documents(tokenize_texts(space, table["text"]).texts, np.array(table["label"], dtype=np.int64), ("0", "1"))
     sets = read_substitutions(options.data / "counterfitted_neighbors.json.xz", space)
-    machine = f"{platform.machine()}, {cores()} cores, {options.threads} threads, torch {torch.__version__}"
+    machine = f"{platform.machine()}, {count_cores()} cores, {options.threads} threads, torch {torch.__version__}"
     length = documents.texts.lengths.mean()
     print(f"{len(documents):,} reviews, {length:.0f} words on average, {options.rounds} rounds, {machine}")
     epochs(space, documents, sets, options.rounds)
     few = documents.take(np.arange(max(1, len(documents) // 20)))
     drawn = {
-        f"{name} at epsilon {EPSILON:g}": MECHANISMS[name](space, epsilon=EPSILON) for name in ("tem", "calibrated")
+        f"{name} at epsilon {EPSILON:g}": WORD_MECHANISMS[name](space, epsilon=EPSILON) for name in ("tem", "calibrated")
     }
     attacks(few, space, {"substitutions": sets, **drawn})
     smoothing(documents, space, options.draws)

@@ -30,11 +30,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import deniable as dn
-from deniable.parallel import cores, each
-from deniable.space.metrics import BLOCK
-from deniable.text.tables.layout import RECORD, WINDOW
+from deniable.parallel import count_cores, parallel_map
+from deniable.space.metrics import BLOCK_ROWS
+from deniable.text.tables.layout import RECORD_OVERHEAD, MAX_BATCH_CHARACTERS
 from deniable.text.tokens import Lexer
-from deniable.words.multivariate_laplace import COLUMNS, TOKENS
+from deniable.words.multivariate_laplace import BLOCK_COLUMNS, BLOCK_TOKENS
 
 EPSILONS = {"calibrated": 3.0, "tight": 3.0, "tem": 3.0, "multivariate-laplace": 3.0, "truncated-gumbel": 200.0}
 RECORDS, WORDS = 50_000, 10
@@ -115,8 +115,8 @@ def _corpus(name: str, texts: list[str], path: Path, space: dn.Space) -> Corpus:
         lexed = lexer.lex(text)
         total += len(lexed.words)
         seen.update(lexed.words.tolist())
-        held += len(text) + RECORD
-        if held > WINDOW:
+        held += len(text) + RECORD_OVERHEAD
+        if held > MAX_BATCH_CHARACTERS:
             rows, held = rows + len(seen), 0
             seen = set()
     return Corpus(name, path, total, rows + len(seen))
@@ -128,9 +128,9 @@ def _pace(work: Callable[[], object], units: int) -> float:
     def call(_: int) -> None:
         work()
 
-    each(call, range(2 * cores()))
+    parallel_map(call, range(2 * count_cores()))
     start = time.perf_counter()
-    each(call, range(PASSES))
+    parallel_map(call, range(PASSES))
     return (time.perf_counter() - start) / (PASSES * units)
 
 
@@ -147,24 +147,24 @@ def floor_seconds(mechanism: str, corpus: Corpus, space: dn.Space) -> float:
     points = space.points
     count, dimensions = points.shape
     doubles = np.ascontiguousarray(points.T)
-    product = _pace(lambda: np.matmul(points[:BLOCK], doubles, out=buffer(BLOCK, count)), BLOCK)
+    product = _pace(lambda: np.matmul(points[:BLOCK_ROWS], doubles, out=buffer(BLOCK_ROWS, count)), BLOCK_ROWS)
     exponents = -np.random.Generator(np.random.PCG64(0)).uniform(0, 18, count)
     if mechanism in ("calibrated", "tight", "tem"):
-        exponential = _pace(lambda: [np.exp(exponents, out=buffer(count)) for _ in range(BLOCK)], BLOCK * count)
+        exponential = _pace(lambda: [np.exp(exponents, out=buffer(count)) for _ in range(BLOCK_ROWS)], BLOCK_ROWS * count)
         return float(corpus.rows * (product + count * exponential))
     if mechanism == "truncated-gumbel":
         uniform = np.exp(exponents)
-        logarithm = _pace(lambda: [np.log(uniform, out=buffer(count)) for _ in range(BLOCK)], BLOCK * count)
+        logarithm = _pace(lambda: [np.log(uniform, out=buffer(count)) for _ in range(BLOCK_ROWS)], BLOCK_ROWS * count)
         return float(min(corpus.rows, count) * product + corpus.words * np.log(count) * 2 * logarithm)
     singles = doubles.astype(np.float32)
-    noisy = np.resize(points, (TOKENS, dimensions)).astype(np.float32)
-    tiles = [np.ascontiguousarray(singles[:, at : at + COLUMNS]) for at in range(0, count - COLUMNS, COLUMNS)]
+    noisy = np.resize(points, (BLOCK_TOKENS, dimensions)).astype(np.float32)
+    tiles = [np.ascontiguousarray(singles[:, at : at + BLOCK_COLUMNS]) for at in range(0, count - BLOCK_COLUMNS, BLOCK_COLUMNS)]
 
     def tiled() -> None:
         for tile in tiles:
-            np.matmul(noisy, tile, out=buffer(TOKENS, COLUMNS, dtype=np.float32))
+            np.matmul(noisy, tile, out=buffer(BLOCK_TOKENS, BLOCK_COLUMNS, dtype=np.float32))
 
-    return float(corpus.words * count / (len(tiles) * COLUMNS) * _pace(tiled, TOKENS))
+    return float(corpus.words * count / (len(tiles) * BLOCK_COLUMNS) * _pace(tiled, BLOCK_TOKENS))
 
 
 def table(results: Sequence[Result]) -> str:
@@ -201,7 +201,7 @@ def main() -> None:
         target = str(folder / "out")
         first = [script, "privatize", example, "--epsilon", "3", "--output", f"{target}.csv"]
         cold, *_ = measure(first, DENIABLE_CACHE=str(folder / "cold"), NUMBA_CACHE_DIR=str(folder / "numba"))
-        print(f"{platform.machine()}, {cores()} cores, Python {platform.python_version()}, deniable {dn.__version__}\n")
+        print(f"{platform.machine()}, {count_cores()} cores, Python {platform.python_version()}, deniable {dn.__version__}\n")
         print(f"README's first command, nothing cached: {cold:.1f} s\n", flush=True)
         space = dn.Space.glove()
         for corpus in corpora(options.data, folder, space, options.limit):

@@ -30,9 +30,9 @@ from pathlib import Path
 import numpy as np
 
 import deniable as dn
-from deniable.parallel import each
-from deniable.space.metrics import BLOCK
-from deniable.words.calibration import calibrate
+from deniable.parallel import parallel_map
+from deniable.space.metrics import BLOCK_ROWS
+from deniable.words.calibration import calibrate_scale
 
 ROOT = Path(__file__).resolve().parents[1]
 EPSILON = 3.0
@@ -51,19 +51,19 @@ def floor(space: dn.Space) -> float:
     """Return the time of two products and two passes of exponentials over all pairs."""
     points = space.points
     transposed = np.ascontiguousarray(points.T)
-    starts = range(0, len(points), BLOCK)
+    starts = range(0, len(points), BLOCK_ROWS)
     local = threading.local()
 
     def block(start: int) -> None:
         if not hasattr(local, "buffer"):
-            local.buffer = np.empty((BLOCK, len(points)))
-        rows = points[start : start + BLOCK]
+            local.buffer = np.empty((BLOCK_ROWS, len(points)))
+        rows = points[start : start + BLOCK_ROWS]
         out = local.buffer[: len(rows)]
         np.matmul(rows, transposed, out=out)
         np.multiply(out, -1e-3, out=out)
         np.exp(out, out=out)
 
-    return 2 * seconds(lambda: each(block, starts))
+    return 2 * seconds(lambda: parallel_map(block, starts))
 
 
 def peak() -> float:
@@ -76,10 +76,10 @@ def line(space: dn.Space, epsilon: float) -> tuple[str, ...]:
     least = floor(space)
     mechanism = dn.TEM(space, epsilon=epsilon)
     verify = seconds(lambda: dn.verify(mechanism, cache=False))
-    calibrated = seconds(lambda: calibrate(space, epsilon))
+    calibrated = seconds(lambda: calibrate_scale(space, epsilon))
     with tempfile.TemporaryDirectory() as cache:
         os.environ["DENIABLE_CACHE"] = cache
-        tight = seconds(lambda: dn.TightExponential(space, epsilon=epsilon).family)
+        tight = seconds(lambda: dn.TightExponential(space, epsilon=epsilon).exponential_law)
     count, dimensions = space.vectors.shape
     return (
         f"{count:,} x {dimensions}",

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from deniable.cache import SECRET
+from deniable.cache import SECRET_FILE
 
 CODE = 32
 """Bytes of the code before a cached content."""
@@ -10,7 +10,7 @@ CODE = 32
 
 def entries(folder):
     """Return the cached files, without the secret."""
-    return sorted(path for path in folder.iterdir() if path.name != SECRET)
+    return sorted(path for path in folder.iterdir() if path.name != SECRET_FILE)
 
 
 def content(path):
@@ -20,5 +20,5 @@ def content(path):
 
 def authentic(path, data):
     """Return data with the code under which it is believed in that file."""
-    secret = (path.parent / SECRET).read_bytes()
+    secret = (path.parent / SECRET_FILE).read_bytes()
     return hashlib.blake2b(path.name.encode() + b"\0" + data, key=secret, digest_size=CODE).digest() + data

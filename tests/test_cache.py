@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.cache import FORMAT, SECRET, bypassed, find_fault, folder, remember, remember_array
+from deniable.cache import CACHE_FORMAT, SECRET_FILE, bypass_cache, find_cache_fault, get_cache_folder, load_or_compute_facts, load_or_compute_array
 from tests.cached import CODE, authentic, entries
 from tests.cached import content as content_of
 
@@ -39,27 +39,27 @@ class Compute:
 def test_first_call_computes_and_writes(cache):
     """The first call computes, and leaves one file named after the fact and its format."""
     compute = Compute()
-    assert remember("fact", ("value",), compute) == {"value": 1.5}
+    assert load_or_compute_facts("fact", ("value",), compute) == {"value": 1.5}
     assert compute.calls == 1
-    assert entries(cache) == [cache / f"fact.v{FORMAT}.facts"]
-    assert json.loads(content_of(cache / f"fact.v{FORMAT}.facts")) == {"value": 1.5}
+    assert entries(cache) == [cache / f"fact.v{CACHE_FORMAT}.facts"]
+    assert json.loads(content_of(cache / f"fact.v{CACHE_FORMAT}.facts")) == {"value": 1.5}
 
 
 def test_second_call_reads(cache):
     """The second call computes nothing; another name does."""
-    remember("fact", ("value",), Compute())
+    load_or_compute_facts("fact", ("value",), Compute())
     second, other = Compute(2.5), Compute(3.5)
-    assert remember("fact", ("value",), second) == {"value": 1.5}
+    assert load_or_compute_facts("fact", ("value",), second) == {"value": 1.5}
     assert second.calls == 0
-    assert remember("other", ("value",), other) == {"value": 3.5}
+    assert load_or_compute_facts("other", ("value",), other) == {"value": 3.5}
     assert cache.exists()
 
 
 @pytest.mark.parametrize("value", [0.1, 1 / 3, 1e-300, 1e300, 5e-324, -0.0])
 def test_floats_come_back_to_the_last_bit(cache, value):
     """What is read is exactly what was computed."""
-    remember("fact", ("value",), Compute(value))
-    read = remember("fact", ("value",), Compute(9.0))["value"]
+    load_or_compute_facts("fact", ("value",), Compute(value))
+    read = load_or_compute_facts("fact", ("value",), Compute(9.0))["value"]
     assert read.hex() == value.hex()
     assert cache.exists()
 
@@ -69,22 +69,22 @@ def test_floats_come_back_to_the_last_bit(cache, value):
 )
 def test_unusable_file_is_computed_anew(cache, content):
     """A file that is cut off, no JSON, of another kind, or holds no facts is replaced."""
-    remember("fact", ("value",), Compute())
-    path = cache / f"fact.v{FORMAT}.facts"
+    load_or_compute_facts("fact", ("value",), Compute())
+    path = cache / f"fact.v{CACHE_FORMAT}.facts"
     for data in (content, path.read_bytes()[:CODE] + content, authentic(path, content)):
         path.write_bytes(data)
         compute = Compute(2.5)
-        assert remember("fact", ("value",), compute) == {"value": 2.5}
+        assert load_or_compute_facts("fact", ("value",), compute) == {"value": 2.5}
         assert compute.calls == 1
         assert json.loads(content_of(path)) == {"value": 2.5}
 
 
 def test_folder_in_place_of_the_file(cache):
     """A folder where the file should be is no matter, and leaves no litter behind."""
-    (cache / f"fact.v{FORMAT}.facts").mkdir(parents=True)
+    (cache / f"fact.v{CACHE_FORMAT}.facts").mkdir(parents=True)
     cache.chmod(0o700)
-    assert remember("fact", ("value",), Compute()) == {"value": 1.5}
-    assert entries(cache) == [cache / f"fact.v{FORMAT}.facts"]
+    assert load_or_compute_facts("fact", ("value",), Compute()) == {"value": 1.5}
+    assert entries(cache) == [cache / f"fact.v{CACHE_FORMAT}.facts"]
 
 
 def test_folder_that_cannot_be_made(tmp_path, monkeypatch):
@@ -92,7 +92,7 @@ def test_folder_that_cannot_be_made(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file"))
     compute = Compute()
-    assert remember("fact", ("value",), compute) == remember("fact", ("value",), compute) == {"value": 1.5}
+    assert load_or_compute_facts("fact", ("value",), compute) == load_or_compute_facts("fact", ("value",), compute) == {"value": 1.5}
     assert compute.calls == 2
     assert (tmp_path / "file").read_text() == "in the way"
 
@@ -104,7 +104,7 @@ def test_error_of_the_computation_is_not_hidden(cache):
         raise OSError("mine")
 
     with pytest.raises(OSError, match="mine"):
-        remember("fact", ("value",), fail)
+        load_or_compute_facts("fact", ("value",), fail)
     assert not cache.exists()
 
 
@@ -112,15 +112,15 @@ def test_many_writers_at_once(cache):
     """Threads that compute one fact at once all get it, and leave one whole file."""
     results = []
     threads = [
-        threading.Thread(target=lambda: results.append(remember("fact", ("value",), Compute()))) for _ in range(16)
+        threading.Thread(target=lambda: results.append(load_or_compute_facts("fact", ("value",), Compute()))) for _ in range(16)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert results == [{"value": 1.5}] * 16
-    assert entries(cache) == [cache / f"fact.v{FORMAT}.facts"]
-    assert remember("fact", ("value",), Compute(2.5)) == {"value": 1.5}
+    assert entries(cache) == [cache / f"fact.v{CACHE_FORMAT}.facts"]
+    assert load_or_compute_facts("fact", ("value",), Compute(2.5)) == {"value": 1.5}
 
 
 class ComputeArray:
@@ -138,9 +138,9 @@ class ComputeArray:
 def test_array_is_written_and_read_to_the_last_bit(cache):
     """The first call computes an array and writes one file; the second reads it and computes nothing."""
     first, second = ComputeArray(), ComputeArray((1.0, 2.0, 3.0))
-    np.testing.assert_array_equal(remember_array("fact", (3,), first), first.values)
-    assert entries(cache) == [cache / f"fact.v{FORMAT}.f64"]
-    read = remember_array("fact", (3,), second)
+    np.testing.assert_array_equal(load_or_compute_array("fact", (3,), first), first.values)
+    assert entries(cache) == [cache / f"fact.v{CACHE_FORMAT}.f64"]
+    read = load_or_compute_array("fact", (3,), second)
     assert read.tobytes() == first.values.tobytes()
     assert (first.calls, second.calls) == (1, 0)
 
@@ -152,36 +152,36 @@ def test_array_is_written_and_read_to_the_last_bit(cache):
 )
 def test_unusable_array_is_computed_anew(cache, content):
     """A file of another size, or with a value that cannot be, is replaced."""
-    remember_array("fact", (3,), ComputeArray((9.0, 9.0, 9.0)))
-    path = cache / f"fact.v{FORMAT}.f64"
+    load_or_compute_array("fact", (3,), ComputeArray((9.0, 9.0, 9.0)))
+    path = cache / f"fact.v{CACHE_FORMAT}.f64"
     for data in (content, path.read_bytes()[:CODE] + content, authentic(path, content)):
         path.write_bytes(data)
         compute = ComputeArray((1.0, 2.0, 5e-324))
-        np.testing.assert_array_equal(remember_array("fact", (3,), compute), compute.values)
+        np.testing.assert_array_equal(load_or_compute_array("fact", (3,), compute), compute.values)
         assert compute.calls == 1
         assert content_of(path) == compute.values.tobytes()
 
 
 def test_array_that_the_caller_cannot_use_is_computed_anew(cache):
     """The caller may say what a cached array must be; facts likewise."""
-    remember_array("fact", (1,), ComputeArray((9.0,)))
+    load_or_compute_array("fact", (1,), ComputeArray((9.0,)))
     compute = ComputeArray((1.0,))
-    assert remember_array("fact", (1,), compute, lambda found: found[0] < 5) == 1.0
-    assert remember_array("fact", (1,), ComputeArray((2.0,)), lambda found: found[0] < 5) == 1.0
-    remember("number", ("value",), lambda: {"value": 9.0})
-    assert remember("number", ("value",), lambda: {"value": 1.0}, lambda found: found["value"] < 5) == {"value": 1.0}
+    assert load_or_compute_array("fact", (1,), compute, lambda found: found[0] < 5) == 1.0
+    assert load_or_compute_array("fact", (1,), ComputeArray((2.0,)), lambda found: found[0] < 5) == 1.0
+    load_or_compute_facts("number", ("value",), lambda: {"value": 9.0})
+    assert load_or_compute_facts("number", ("value",), lambda: {"value": 1.0}, lambda found: found["value"] < 5) == {"value": 1.0}
     assert len(entries(cache)) == 2
 
 
 def test_bypassed_cache_is_neither_read_nor_written(cache):
-    """Within `bypassed` everything is computed and nothing kept, and afterwards all is as before."""
-    remember("number", ("value",), lambda: {"value": 9.0})
+    """Within `bypass_cache` everything is computed and nothing kept, and afterwards all is as before."""
+    load_or_compute_facts("number", ("value",), lambda: {"value": 9.0})
     before = {file.name: file.read_bytes() for file in cache.iterdir()}
-    with bypassed():
-        assert remember("number", ("value",), lambda: {"value": 1.0}) == {"value": 1.0}
-        assert remember_array("fact", (1,), ComputeArray((2.0,))) == 2.0
+    with bypass_cache():
+        assert load_or_compute_facts("number", ("value",), lambda: {"value": 1.0}) == {"value": 1.0}
+        assert load_or_compute_array("fact", (1,), ComputeArray((2.0,))) == 2.0
     assert {file.name: file.read_bytes() for file in cache.iterdir()} == before
-    assert remember("number", ("value",), lambda: {"value": 1.0}) == {"value": 9.0}
+    assert load_or_compute_facts("number", ("value",), lambda: {"value": 1.0}) == {"value": 9.0}
 
 
 def test_array_where_the_folder_cannot_be_made(tmp_path, monkeypatch):
@@ -190,7 +190,7 @@ def test_array_where_the_folder_cannot_be_made(tmp_path, monkeypatch):
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file"))
     compute = ComputeArray()
     for _ in range(2):
-        np.testing.assert_array_equal(remember_array("fact", (3,), compute), compute.values)
+        np.testing.assert_array_equal(load_or_compute_array("fact", (3,), compute), compute.values)
     assert compute.calls == 2
 
 
@@ -199,38 +199,38 @@ def test_place_of_the_folder(monkeypatch):
     monkeypatch.setenv("DENIABLE_CACHE", "/named")
     monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
     monkeypatch.setenv("HOME", "/home/me")
-    assert folder() == Path("/named")
+    assert get_cache_folder() == Path("/named")
     monkeypatch.delenv("DENIABLE_CACHE")
-    assert folder() == Path("/xdg/deniable")
+    assert get_cache_folder() == Path("/xdg/deniable")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert folder() == Path("/home/me/.cache/deniable")
+    assert get_cache_folder() == Path("/home/me/.cache/deniable")
 
 
 def test_tests_use_a_cache_of_their_own(cache_folder):
     """No test touches the user's cache."""
-    assert folder() == cache_folder
-    assert Path.home() not in folder().parents or "pytest" in str(folder())
+    assert get_cache_folder() == cache_folder
+    assert Path.home() not in get_cache_folder().parents or "pytest" in str(get_cache_folder())
 
 
 @pytest.fixture
 def kept(cache):
     """Return the cache folder with a fact and an array in it."""
-    remember("fact", ("value",), Compute())
-    remember_array("fact", (3,), ComputeArray())
+    load_or_compute_facts("fact", ("value",), Compute())
+    load_or_compute_array("fact", (3,), ComputeArray())
     return cache
 
 
 def believed():
     """Return which of the fact and the array is taken from the cache."""
     fact, array = Compute(), ComputeArray()
-    remember("fact", ("value",), fact)
-    remember_array("fact", (3,), array)
+    load_or_compute_facts("fact", ("value",), fact)
+    load_or_compute_array("fact", (3,), array)
     return fact.calls == 0, array.calls == 0
 
 
 def test_forged_files_are_not_believed(kept):
     """A verdict that somebody else wrote, with no code, another secret's code or another content's, is found anew."""
-    fact, array = kept / f"fact.v{FORMAT}.facts", kept / f"fact.v{FORMAT}.f64"
+    fact, array = kept / f"fact.v{CACHE_FORMAT}.facts", kept / f"fact.v{CACHE_FORMAT}.f64"
     for path, forged in ((fact, b'{"value": 0.5}'), (array, np.ones(3).tobytes())):
         whole = path.read_bytes()
         other = hashlib.blake2b(path.name.encode() + b"\0" + forged, key=bytes(32), digest_size=CODE).digest()
@@ -243,25 +243,25 @@ def test_forged_files_are_not_believed(kept):
 
 def test_every_byte_counts(kept):
     """Whichever byte of a kept file is changed, lost or added, the file is not believed."""
-    path = kept / f"fact.v{FORMAT}.facts"
+    path = kept / f"fact.v{CACHE_FORMAT}.facts"
     whole = path.read_bytes()
     changes = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole))]
     for data in [*changes, *(whole[:at] for at in range(len(whole))), whole + b" ", b" " + whole]:
         path.write_bytes(data)
-        assert remember("fact", ("value",), Compute(2.5)) == {"value": 2.5}
+        assert load_or_compute_facts("fact", ("value",), Compute(2.5)) == {"value": 2.5}
     assert len(changes) > CODE
 
 
 def test_a_file_under_another_name_is_not_believed(kept):
     """The name belongs to what is authenticated: a proof about one law says nothing of another."""
-    (kept / f"other.v{FORMAT}.facts").write_bytes((kept / f"fact.v{FORMAT}.facts").read_bytes())
-    assert remember("other", ("value",), Compute(9.0)) == {"value": 9.0}
+    (kept / f"other.v{CACHE_FORMAT}.facts").write_bytes((kept / f"fact.v{CACHE_FORMAT}.facts").read_bytes())
+    assert load_or_compute_facts("other", ("value",), Compute(9.0)) == {"value": 9.0}
 
 
 def test_files_of_another_secret_are_not_believed(kept, tmp_path, monkeypatch):
     """What a friend computed is not believed; what is computed here then replaces it."""
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "mine"))
-    remember("other", ("value",), Compute())
+    load_or_compute_facts("other", ("value",), Compute())
     for path in entries(kept):
         (tmp_path / "mine" / path.name).write_bytes(path.read_bytes())
     assert believed() == (False, False)
@@ -271,14 +271,14 @@ def test_files_of_another_secret_are_not_believed(kept, tmp_path, monkeypatch):
 def test_everything_is_for_its_owner_alone(kept):
     """The folder, the secret and what is kept can be opened by nobody else."""
     assert kept.stat().st_mode & 0o777 == 0o700
-    assert len((kept / SECRET).read_bytes()) == 32
+    assert len((kept / SECRET_FILE).read_bytes()) == 32
     assert {path.stat().st_mode & 0o777 for path in kept.iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize("wrong", ["short", "long", "gone", "seen by others", "link", "folder"])
 def test_a_secret_that_is_none(kept, tmp_path, wrong):
     """Without a secret that only its owner can know nothing is believed, and a new one is made where one can be."""
-    secret = kept / SECRET
+    secret = kept / SECRET_FILE
     data = secret.read_bytes()
     if wrong == "seen by others":
         secret.chmod(0o644)
@@ -303,19 +303,19 @@ def test_a_folder_that_others_can_write_is_not_used(kept, mode):
     """Nothing is read from it and nothing written, until it is its owner's alone again."""
     before = {path.name: path.read_bytes() for path in kept.iterdir()}
     kept.chmod(mode)
-    assert "others can write to the cache folder" in find_fault()
+    assert "others can write to the cache folder" in find_cache_fault()
     assert believed() == (False, False)
-    remember("new", ("value",), Compute())
+    load_or_compute_facts("new", ("value",), Compute())
     assert {path.name: path.read_bytes() for path in kept.iterdir()} == before
     kept.chmod(0o755)
-    assert find_fault() is None
+    assert find_cache_fault() is None
     assert believed() == (True, True)
 
 
 def test_a_folder_of_another_user_is_not_used(kept, monkeypatch):
     """Whoever owns the folder could replace secret and facts together."""
     monkeypatch.setattr(os, "geteuid", lambda: kept.stat().st_uid + 1)
-    assert "belongs to another user" in find_fault()
+    assert "belongs to another user" in find_cache_fault()
     assert believed() == (False, False)
 
 
@@ -325,5 +325,5 @@ def test_many_processes_at_once(cache):
     several = [subprocess.Popen([sys.executable, "-c", code, f"fact{number}"]) for number in range(4)]
     assert [process.wait(60) for process in several] == [0] * 4
     for number in range(4):
-        assert remember(f"fact{number}", ("value",), Compute(2.0)) == {"value": 1.0}
+        assert load_or_compute_facts(f"fact{number}", ("value",), Compute(2.0)) == {"value": 1.0}
     assert len(entries(cache)) == 4

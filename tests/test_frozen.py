@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from deniable.frozen import WriteOnce, own_state
+from deniable.frozen import WriteOnce, get_picklable_state
 
 
 class Point(WriteOnce):
@@ -36,6 +36,6 @@ def test_what_was_computed_does_not_pickle():
     """A pickle holds what was set, whether or not anything was computed from it."""
     used = Point(3)
     assert used.square == 9
-    assert own_state(used) == {"x": 3}
+    assert get_picklable_state(used) == {"x": 3}
     assert pickle.dumps(used) == pickle.dumps(Point(3))
     assert pickle.loads(pickle.dumps(used)).square == 9

@@ -14,8 +14,8 @@ REFUTED = dn.MetricDP(0.5, "euclidean", "Theorem C", "refuted")
 
 
 def test_guarantee_is_proved_unless_said_otherwise():
-    """The standing is ``proved`` by default."""
-    assert PROVED.standing == "proved"
+    """The status is ``proved`` by default."""
+    assert PROVED.status == "proved"
 
 
 def test_guarantee_cannot_be_changed():
@@ -35,12 +35,12 @@ def test_loss_grows_with_distance():
 def test_composition_adds_epsilons():
     """Two releases for one input cost the sum, and the source names both theorems."""
     both = PROVED.compose(PROVED)
-    assert (both.epsilon, both.metric, both.standing) == (4.0, "euclidean", "proved")
+    assert (both.epsilon, both.metric, both.status) == (4.0, "euclidean", "proved")
     assert both.source == "sequential composition of (Theorem A) and (Theorem A)"
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "standing"),
+    ("first", "second", "status"),
     [
         (PROVED, CLAIMED, "claimed"),
         (CLAIMED, REFUTED, "refuted"),
@@ -48,10 +48,10 @@ def test_composition_adds_epsilons():
         (CLAIMED, CLAIMED, "claimed"),
     ],
 )
-def test_composition_is_as_good_as_its_worse_part(first, second, standing):
+def test_composition_is_as_good_as_its_worse_part(first, second, status):
     """A claim that is not proved is not proved by composing it, in either order."""
-    assert first.compose(second).standing == standing
-    assert second.compose(first).standing == standing
+    assert first.compose(second).status == status
+    assert second.compose(first).status == status
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=2, max_size=6))
@@ -85,7 +85,7 @@ def test_guarantees_without_a_metric_cannot_be_changed(guarantee):
     """They are frozen, proved unless said otherwise, and equal to others with equal fields."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         guarantee.epsilon = 0.1
-    assert guarantee.standing == "proved"
+    assert guarantee.status == "proved"
     assert dataclasses.replace(guarantee) == guarantee
     assert hash(dataclasses.replace(guarantee)) == hash(guarantee)
 
@@ -100,11 +100,11 @@ def test_composition_adds_deltas():
 
 
 @pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE])
-@pytest.mark.parametrize("standing", ["claimed", "refuted"])
-def test_composition_without_a_metric_is_as_good_as_its_worse_part(guarantee, standing):
+@pytest.mark.parametrize("status", ["claimed", "refuted"])
+def test_composition_without_a_metric_is_as_good_as_its_worse_part(guarantee, status):
     """A claim that is not proved is not proved by composing it, in either order."""
-    worse = dataclasses.replace(guarantee, standing=standing)
-    assert guarantee.compose(worse).standing == worse.compose(guarantee).standing == standing
+    worse = dataclasses.replace(guarantee, status=status)
+    assert guarantee.compose(worse).status == worse.compose(guarantee).status == status
 
 
 def test_short_forms_without_a_metric():

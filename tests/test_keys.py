@@ -8,8 +8,8 @@ import traceback
 import pytest
 
 from deniable import InputError
-from deniable.keys import SecretKey, noise_of, parse_key, read_key
-from deniable.randomness import key_from_seed
+from deniable.keys import SecretKey, get_noise_source, parse_key, read_key
+from deniable.randomness import derive_key_from_seed
 
 KEY = bytes(range(100, 132))
 
@@ -34,11 +34,11 @@ def test_a_key_in_a_file(tmp_path):
 
 def test_where_noise_comes_from():
     """No key is fresh noise, a seed is public, anything else is the owner's."""
-    assert noise_of(parse_key("Release", None)) == "random"
-    assert noise_of(parse_key("Release", "seed:-3")) == "public seed"
-    assert noise_of(parse_key("Release", KEY)) == noise_of(parse_key("Release", "env:A")) == "keyed"
+    assert get_noise_source(parse_key("Release", None)) == "random"
+    assert get_noise_source(parse_key("Release", "seed:-3")) == "public seed"
+    assert get_noise_source(parse_key("Release", KEY)) == get_noise_source(parse_key("Release", "env:A")) == "keyed"
     assert read_key(None) != read_key(None)
-    assert read_key(parse_key("Release", "seed:-3")) == key_from_seed(-3)
+    assert read_key(parse_key("Release", "seed:-3")) == derive_key_from_seed(-3)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from scipy import stats
 
 import deniable as dn
 from deniable import randomness
-from deniable.randomness import PIECE, Streams, check_key, fresh_key, key_from_seed, stream_start
+from deniable.randomness import CHUNK_TOKENS, Streams, check_key, generate_key, derive_key_from_seed, derive_stream_start
 
 KEY = bytes(range(32))
 
@@ -76,7 +76,7 @@ def aes_128(key, block):
 def keystream(start, count, key=KEY):
     """Return (count,) numbers of the AES-128 counter stream under a run's key, from a block on."""
     blocks = b"".join(
-        aes_128(stream_start(key, "AES-128"), ((start + step) % 2**128).to_bytes(16, "little"))
+        aes_128(derive_stream_start(key, "AES-128"), ((start + step) % 2**128).to_bytes(16, "little"))
         for step in range((count + 1) // 2)
     )
     return np.frombuffer(blocks, dtype="<u8")[:count]
@@ -110,7 +110,7 @@ class TestBits:
 
     def test_stream_does_not_change_between_versions(self):
         """A stream known once is known for ever: keyed releases must come out the same."""
-        start = stream_start(KEY, "tem(epsilon=3.0)@space", "record 1", "text", "Some text.")
+        start = derive_stream_start(KEY, "tem(epsilon=3.0)@space", "record 1", "text", "Some text.")
         assert start.hex() == "27185225f8bbc419df82c2b694096518"
         assert [f"{number:016x}" for number in Streams(KEY, [start], [2]).bits()] == [
             "c88ee69c3e49c61d",
@@ -129,7 +129,7 @@ class TestBits:
 
     def test_bits_are_uniform(self):
         """Each of the 64 bits is set in half of the draws, and neighbouring draws do not correlate."""
-        bits = Streams(KEY, [stream_start(KEY, str(record)) for record in range(500)], [200] * 500).bits()
+        bits = Streams(KEY, [derive_stream_start(KEY, str(record)) for record in range(500)], [200] * 500).bits()
         ones = ((bits[:, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)).sum(axis=0).astype(np.int64)
         assert np.abs(ones - 50_000).max() < 6 * np.sqrt(25_000)
         assert stats.kstest(bits / 2.0**64, "uniform").pvalue > 1e-6
@@ -137,9 +137,9 @@ class TestBits:
 
     def test_choices_are_uniform_and_independent_of_bits(self):
         """`choose` draws below each size evenly, with nothing in common with `bits`."""
-        streams = Streams(KEY, [stream_start(KEY, "choose")], [60_000])
+        streams = Streams(KEY, [derive_stream_start(KEY, "choose")], [60_000])
         sizes = np.tile(np.array([1, 2, 7], dtype=np.int64), 20_000)
-        chosen = streams.choose(sizes)
+        chosen = streams.uniform_below(sizes)
         assert (chosen >= 0).all()
         assert (chosen < sizes).all()
         for size in (2, 7):
@@ -156,19 +156,19 @@ class TestStarts:
     def test_parts_do_not_run_together(self):
         """Moving a boundary between parts, or adding an empty part, gives another stream."""
         lists = [("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), ("", "abc"), ("a", "b", "c"), ("c", "ab"), ()]
-        assert len({stream_start(KEY, *parts) for parts in lists}) == len(lists)
+        assert len({derive_stream_start(KEY, *parts) for parts in lists}) == len(lists)
 
     @given(*[st.lists(st.text(st.characters(), max_size=4), max_size=4)] * 2)
     @example(["a\x00"], ["a", ""])
     @example(["\ud800"], ["\udfff"])
     def test_different_parts_have_different_starts(self, first, second):
         """Two lists of any strings, lone surrogates too, have one start only if they are equal."""
-        assert (stream_start(KEY, *first) == stream_start(KEY, *second)) is (first == second)
+        assert (derive_stream_start(KEY, *first) == derive_stream_start(KEY, *second)) is (first == second)
 
     def test_it_depends_on_the_key(self):
         """Another key gives another start; one start is 16 bytes."""
-        assert stream_start(KEY, "a") != stream_start(bytes(32), "a")
-        assert len(stream_start(KEY, "a")) == 16
+        assert derive_stream_start(KEY, "a") != derive_stream_start(bytes(32), "a")
+        assert len(derive_stream_start(KEY, "a")) == 16
 
 
 class TestKeys:
@@ -176,23 +176,23 @@ class TestKeys:
 
     def test_fresh_keys_differ(self):
         """A fresh key is 32 bytes and never seen before."""
-        keys = {fresh_key() for _ in range(100)}
+        keys = {generate_key() for _ in range(100)}
         assert len(keys) == 100
         assert {len(key) for key in keys} == {32}
 
     def test_seeds_have_keys_of_their_own(self):
         """A seed always gives the same 32 bytes; seeds of any size and sign differ."""
-        keys = [key_from_seed(seed) for seed in (*range(-50, 50), 2**64, -(2**200))]
+        keys = [derive_key_from_seed(seed) for seed in (*range(-50, 50), 2**64, -(2**200))]
         assert len(set(keys)) == len(keys)
         assert {len(key) for key in keys} == {32}
-        assert key_from_seed(7) == key_from_seed(7)
-        assert key_from_seed(0).hex() == "19581bfdd789fd4d641103141f9b9e3921a3920898192bc8704c5814c1c1bea1"
+        assert derive_key_from_seed(7) == derive_key_from_seed(7)
+        assert derive_key_from_seed(0).hex() == "19581bfdd789fd4d641103141f9b9e3921a3920898192bc8704c5814c1c1bea1"
 
     @pytest.mark.parametrize("seed", [1.0, "1", None, True, b"1"])
     def test_bad_seed_is_refused(self, seed):
         """A seed that is no int is refused."""
         with pytest.raises(dn.InputError, match=r"The 'seed' parameter must be an int. Got "):
-            key_from_seed(seed)
+            derive_key_from_seed(seed)
 
     def test_good_key_is_returned(self):
         """Thirty-two bytes are a key, which does not show from then on."""
@@ -210,13 +210,13 @@ class TestKeys:
         assert str(caught.value) == f"A key must be 32 bytes. Got {got}."
 
 
-LENGTHS = st.lists(st.sampled_from([0, 0, 1, 2, 7, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 5]), max_size=8)
+LENGTHS = st.lists(st.sampled_from([0, 0, 1, 2, 7, CHUNK_TOKENS - 1, CHUNK_TOKENS, CHUNK_TOKENS + 1, 2 * CHUNK_TOKENS + 5]), max_size=8)
 
 
 class TestCutting:
     """Batches and pieces cover every record and every token once."""
 
-    @given(LENGTHS, st.sampled_from([1, 3, 1000, PIECE, 3 * PIECE]))
+    @given(LENGTHS, st.sampled_from([1, 3, 1000, CHUNK_TOKENS, 3 * CHUNK_TOKENS]))
     @example([], 5)
     @example([0, 0, 0], 5)
     @example([0, 4, 0, 4, 0], 4)
@@ -231,18 +231,18 @@ class TestCutting:
             assert sum(lengths[first:last]) >= tokens
 
     @given(LENGTHS, st.integers(0, 3))
-    @example([0, 1, PIECE, 0, PIECE + 1, 2 * PIECE + 5, 0], 2)
+    @example([0, 1, CHUNK_TOKENS, 0, CHUNK_TOKENS + 1, 2 * CHUNK_TOKENS + 5, 0], 2)
     def test_pieces_cover_every_token_once(self, lengths, first):
         """Pieces are consecutive, at most PIECE long, never across records, and each goes on in its own stream."""
         first = min(first, len(lengths))
-        starts = [stream_start(KEY, str(record)) for record in range(len(lengths))]
+        starts = [derive_stream_start(KEY, str(record)) for record in range(len(lengths))]
         streams = Streams(KEY, starts, lengths)
         offset = sum(lengths[:first])
         at, drawn = offset, []
-        for piece in streams.pieces(first, len(lengths), offset):
+        for piece in streams.chunks(first, len(lengths), offset):
             assert piece.tokens.start == at
             size = piece.tokens.stop - piece.tokens.start
-            assert 0 < size <= PIECE
+            assert 0 < size <= CHUNK_TOKENS
             drawn.append(piece.generator.random_raw(size))
             at = piece.tokens.stop
         assert at == sum(lengths)
@@ -251,19 +251,19 @@ class TestCutting:
 
     def test_pieces_end_with_their_record(self):
         """A piece holds tokens of one record only."""
-        lengths = [5, PIECE + 2, 0, 3]
-        pieces = list(Streams(KEY, [bytes(16)] * 4, lengths).pieces(0, 4, 0))
+        lengths = [5, CHUNK_TOKENS + 2, 0, 3]
+        pieces = list(Streams(KEY, [bytes(16)] * 4, lengths).chunks(0, 4, 0))
         assert [(piece.tokens.start, piece.tokens.stop) for piece in pieces] == [
             (0, 5),
-            (5, 5 + PIECE),
-            (5 + PIECE, 7 + PIECE),
-            (7 + PIECE, 10 + PIECE),
+            (5, 5 + CHUNK_TOKENS),
+            (5 + CHUNK_TOKENS, 7 + CHUNK_TOKENS),
+            (7 + CHUNK_TOKENS, 10 + CHUNK_TOKENS),
         ]
 
     def test_record_starts_afresh_after_any_use_of_the_generator(self):
         """What one record draws, half numbers and all, leaves nothing behind for the next."""
-        streams = Streams(KEY, [bytes(16), stream_start(KEY, "next")], [5, 9])
-        for piece in streams.pieces(0, 2, 0):
+        streams = Streams(KEY, [bytes(16), derive_stream_start(KEY, "next")], [5, 9])
+        for piece in streams.chunks(0, 2, 0):
             generator = np.random.Generator(piece.generator)
             if piece.tokens.start == 0:
                 generator.integers(2**32, size=3, dtype=np.uint32)
@@ -398,7 +398,7 @@ def test_global_random_state_is_left_alone(small_space):
     before = np.random.get_state()  # noqa: NPY002
     outputs = Counter()
     for mechanism in (dn.TEM(small_space, epsilon=3.0), dn.MultivariateLaplace(small_space, epsilon=3.0)):
-        outputs.update(mechanism.privatize(["baran"] * 50))
+        outputs.update(mechanism.sample(["baran"] * 50))
     after = np.random.get_state()  # noqa: NPY002
     assert before[0] == after[0]
     np.testing.assert_array_equal(before[1], after[1])

@@ -3,7 +3,7 @@
 import itertools
 import typing
 
-from deniable.status import Status, weakest
+from deniable.status import Status, find_weakest_status
 
 
 def test_the_weakest_stands_for_all():
@@ -12,5 +12,5 @@ def test_the_weakest_stands_for_all():
     assert scale[0] == "proved"
     assert scale[-1] == "refuted"
     for strong, weak in itertools.combinations(scale, 2):
-        assert weakest(strong, weak) == weakest(weak, strong) == weak
-    assert weakest(*scale) == "refuted"
+        assert find_weakest_status(strong, weak) == find_weakest_status(weak, strong) == weak
+    assert find_weakest_status(*scale) == "refuted"

@@ -78,9 +78,9 @@ def test_all_lines():
 
 def test_unused():
     """The unused share is that of the claim, negative where more is spent."""
-    assert PROVED.unused == 0.25
-    assert verdict(epsilon=3.0).unused == -0.5
-    assert verdict(epsilon=math.inf).unused == -math.inf
+    assert PROVED.unused_share == 0.25
+    assert verdict(epsilon=3.0).unused_share == -0.5
+    assert verdict(epsilon=math.inf).unused_share == -math.inf
 
 
 def test_fields_as_json():

@@ -54,7 +54,7 @@ def words(source: str, size: int) -> Words:
         return needle()
     space = dn.Space.glove() if source == GLOVE else dn.Space.load(source, limit=4 * size)
     names = [word for word in space.words if re.fullmatch("[a-z]+", word)][:size]
-    vectors = space.vectors[[space.index[word] for word in names]]
+    vectors = space.vectors[[space.index_by_word[word] for word in names]]
     return Words(Path(source).stem, names, vectors.astype(np.float32).astype(np.float64))
 
 

@@ -19,7 +19,7 @@ def open_mechanism(job: timing.Job) -> Iterator[timing.Privatize]:
     space = dn.Space.glove() if job.space == "glove" else dn.Space.load(job.space)
     timing.require_size(len(space.words), job)
     kind = dn.MultivariateLaplace if job.mechanism == "laplace" else dn.TEM
-    yield kind(space, epsilon=job.epsilon).privatize
+    yield kind(space, epsilon=job.epsilon).sample
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ read or written there is no cache, and nothing else changes.
 Facts from the cache are believed, and a certificate repeats them. So each file begins with a code, keyed by a secret
 that the folder holds for its user alone, of its name and content: a file that was changed, renamed or brought from
 elsewhere is computed anew. A folder that belongs to somebody else, or that others can write to, is not used
-(`find_fault`).
+(`find_cache_fault`).
 """
 
 import contextlib
@@ -24,14 +24,14 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
-FORMAT = 2
+CACHE_FORMAT = 2
 """Raised whenever a cached fact changes its meaning."""
-SECRET = "secret"  # noqa: S105 - the name of a file
+SECRET_FILE = "secret"  # noqa: S105 - the name of a file
 """File that holds the user's secret, 32 random bytes."""
 _SECRET_BYTES = _CODE_BYTES = 32
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OTHERS_ACCESS = stat.S_IRWXG | stat.S_IRWXO
 _BINARY = getattr(os, "O_BINARY", 0)
 """Of systems that would write line ends of their own."""
 
@@ -40,7 +40,7 @@ _BYPASSED: ContextVar[bool] = ContextVar("bypassed", default=False)
 
 
 @contextlib.contextmanager
-def bypassed() -> Iterator[None]:
+def bypass_cache() -> Iterator[None]:
     """Within this context nothing is read from the cache and nothing kept."""
     token = _BYPASSED.set(True)
     try:
@@ -49,101 +49,101 @@ def bypassed() -> Iterator[None]:
         _BYPASSED.reset(token)
 
 
-def folder() -> Path:
+def get_cache_folder() -> Path:
     """Return the cache folder, which need not exist."""
-    named = os.environ.get("DENIABLE_CACHE")
-    if named:
-        return Path(named)
+    configured = os.environ.get("DENIABLE_CACHE")
+    if configured:
+        return Path(configured)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "deniable"
 
 
-def find_fault() -> str | None:
+def find_cache_fault() -> str | None:
     """Return why the cache folder must not be trusted, in one line with the remedy; None where it may be."""
-    path = folder()
+    path = get_cache_folder()
     try:
-        about = path.stat()
+        folder_stat = path.stat()
     except OSError:
         return None  # there is nothing to trust
     if not hasattr(os, "geteuid"):  # a system without such owners and modes
         return None
-    if about.st_uid != os.geteuid():
+    if folder_stat.st_uid != os.geteuid():
         return f"the cache folder {str(path)!r} belongs to another user and is not used: name one with DENIABLE_CACHE"
-    if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if folder_stat.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"others can write to the cache folder {str(path)!r}, and it is not used: chmod go-w {str(path)!r}"
     return None
 
 
-def remember(
+def load_or_compute_facts(
     name: str,
-    facts: Collection[str],
+    fact_names: Collection[str],
     compute: Callable[[], dict[str, float]],
-    usable: Callable[[dict[str, float]], bool] = lambda found: all(map(math.isfinite, found.values())),
+    is_usable: Callable[[dict[str, float]], bool] = lambda found: all(map(math.isfinite, found.values())),
 ) -> dict[str, float]:
     """Return the cached facts called ``name``, or compute and keep them.
 
     Args:
         name: a file name made from the kind of fact and the fingerprints it depends on, none of them of private data.
-        facts: the names that ``compute`` gives values to; a file with others is not used.
+        fact_names: the names that ``compute`` gives values to; a file with others is not used.
         compute: called when nothing usable is cached.
-        usable: says of facts that were found whether they can be true.
+        is_usable: says of facts that were found whether they can be true.
     """
-    file = f"{name}.v{FORMAT}.facts"
+    file = f"{name}.v{CACHE_FORMAT}.facts"
     try:
-        found = json.loads(_read(file) or b"null")
+        stored = json.loads(_read_content(file) or b"null")
     except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict) and {*found} == {*facts} and all(isinstance(v, float) for v in found.values()):
-        facts_found: dict[str, float] = found
-        if usable(facts_found):
-            return facts_found
+        stored = None
+    if isinstance(stored, dict) and {*stored} == {*fact_names} and all(isinstance(v, float) for v in stored.values()):
+        stored_facts: dict[str, float] = stored
+        if is_usable(stored_facts):
+            return stored_facts
     computed = compute()
-    _keep(file, json.dumps(computed).encode())
+    _write_content(file, json.dumps(computed).encode())
     return computed
 
 
-def remember_array(
+def load_or_compute_array(
     name: str,
     shape: tuple[int, ...],
-    compute: Callable[[], Array],
-    usable: Callable[[Array], bool] = lambda found: bool(np.isfinite(found).all()),
-) -> Array:
-    """Return the cached float64 array called ``name``, or compute and keep it; see `remember`."""
-    file = f"{name}.v{FORMAT}.f64"
-    data = _read(file)
+    compute: Callable[[], FloatArray],
+    is_usable: Callable[[FloatArray], bool] = lambda found: bool(np.isfinite(found).all()),
+) -> FloatArray:
+    """Return the cached float64 array called ``name``, or compute and keep it; see `load_or_compute_facts`."""
+    file = f"{name}.v{CACHE_FORMAT}.f64"
+    data = _read_content(file)
     if data is not None and len(data) == 8 * math.prod(shape):
-        found = np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
-        if usable(found):
-            return found
+        stored = np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
+        if is_usable(stored):
+            return stored
     computed = compute()
-    _keep(file, computed.astype("<f8").tobytes())
+    _write_content(file, computed.astype("<f8").tobytes())
     return computed
 
 
-def _read(file: str) -> bytes | None:
-    """Return what `_keep` was given for a file of that name; None where it was not, or not by this user."""
-    if _BYPASSED.get() or find_fault():
+def _read_content(file: str) -> bytes | None:
+    """Return what `_write_content` was given for a file of that name; None where it was not, or not by this user."""
+    if _BYPASSED.get() or find_cache_fault():
         return None
     try:
-        data = (folder() / file).read_bytes()
+        data = (get_cache_folder() / file).read_bytes()
         secret = _read_secret()
     except OSError:
         return None
     content = data[_CODE_BYTES:]
-    genuine = secret is not None and hmac.compare_digest(data[:_CODE_BYTES], _authenticate(secret, file, content))
-    return content if genuine else None
+    is_genuine = secret is not None and hmac.compare_digest(data[:_CODE_BYTES], _authenticate(secret, file, content))
+    return content if is_genuine else None
 
 
-def _keep(file: str, content: bytes) -> None:
+def _write_content(file: str, content: bytes) -> None:
     """Write a file whole or not at all, where that is possible."""
     if _BYPASSED.get():
         return
     with contextlib.suppress(OSError):
-        folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not find_fault():
+        get_cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not find_cache_fault():
             secret = _read_secret() or _make_secret()
             if secret is not None:
-                with _part(folder() / file, _authenticate(secret, file, content) + content) as part:
-                    part.replace(folder() / file)
+                with _write_part_file(get_cache_folder() / file, _authenticate(secret, file, content) + content) as part:
+                    part.replace(get_cache_folder() / file)
 
 
 def _authenticate(secret: bytes, file: str, content: bytes) -> bytes:
@@ -154,20 +154,20 @@ def _authenticate(secret: bytes, file: str, content: bytes) -> bytes:
 def _read_secret() -> bytes | None:
     """Return the secret; None where there is none that only this user can know."""
     try:
-        descriptor = os.open(folder() / SECRET, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _BINARY)
+        descriptor = os.open(get_cache_folder() / SECRET_FILE, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _BINARY)
     except OSError:
         return None
     with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor
-        about = os.fstat(descriptor)
-        shared = hasattr(os, "geteuid") and (about.st_uid != os.geteuid() or about.st_mode & _OTHERS)
-        secret = b"" if shared or not stat.S_ISREG(about.st_mode) else stream.read(_SECRET_BYTES + 1)
+        file_stat = os.fstat(descriptor)
+        is_exposed = hasattr(os, "geteuid") and (file_stat.st_uid != os.geteuid() or file_stat.st_mode & _OTHERS_ACCESS)
+        secret = b"" if is_exposed or not stat.S_ISREG(file_stat.st_mode) else stream.read(_SECRET_BYTES + 1)
     return secret if len(secret) == _SECRET_BYTES else None
 
 
 def _make_secret() -> bytes | None:
     """Write a fresh secret, and return the one that is there then: another process may have been first."""
-    path = folder() / SECRET
-    with _part(path, secrets.token_bytes(_SECRET_BYTES)) as part:
+    path = get_cache_folder() / SECRET_FILE
+    with _write_part_file(path, secrets.token_bytes(_SECRET_BYTES)) as part:
         try:
             os.link(part, path)
         except FileExistsError:
@@ -179,7 +179,7 @@ def _make_secret() -> bytes | None:
 
 
 @contextlib.contextmanager
-def _part(path: Path, data: bytes) -> Iterator[Path]:
+def _write_part_file(path: Path, data: bytes) -> Iterator[Path]:
     """Write a file that is its owner's alone, to be given the name of ``path``; it is removed if it was not."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:

@@ -3,7 +3,7 @@
 import math
 from numbers import Real
 
-_SHOWN = 200
+_MAX_SHOWN = 200
 """Characters of a value that a message shows."""
 
 
@@ -19,26 +19,26 @@ class NotTractable(DeniableError):  # noqa: N818 - the name is part of the publi
     """No exact output law is known, or computing it would cost too much."""
 
 
-def bad_parameter(owner: str, name: str, expected: str, got: object) -> InputError:
+def make_parameter_error(owner: str, name: str, expected: str, value: object) -> InputError:
     """Return the error for a parameter outside its domain.
 
     Example: ``The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1.``
     """
-    shown = " ".join(repr(got).split())
-    if len(shown) > _SHOWN:
-        shown = f"{shown[:_SHOWN]}..."
+    shown = " ".join(repr(value).split())
+    if len(shown) > _MAX_SHOWN:
+        shown = f"{shown[:_MAX_SHOWN]}..."
     return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {shown}.")
 
 
-def positive(owner: str, name: str, value: object, upper: float = math.inf) -> float:
+def check_positive(owner: str, name: str, value: object, upper: float = math.inf) -> float:
     """Return ``value`` as a float if it lies in (0, upper), else raise `InputError`."""
     expected = f"a float in (0, {upper:g})"
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise bad_parameter(owner, name, expected, value)
+        raise make_parameter_error(owner, name, expected, value)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not 0 < number < upper:
-        raise bad_parameter(owner, name, expected, value)
+        raise make_parameter_error(owner, name, expected, value)
     return number

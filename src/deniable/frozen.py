@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 
-def own_state(instance: object) -> dict[str, Any]:
+def get_picklable_state(instance: object) -> dict[str, Any]:
     """Return the attributes of an object without what `functools.cached_property` computed from the others.
 
     It is what pickles, so that a pickle neither grows nor changes when an object is used.
@@ -36,4 +36,4 @@ class WriteOnce:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickles: nothing that was computed from the rest."""
-        return own_state(self)
+        return get_picklable_state(self)

@@ -3,7 +3,7 @@
 import dataclasses
 
 from deniable.errors import InputError
-from deniable.status import Status, weakest
+from deniable.status import Status, find_weakest_status
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,16 +13,16 @@ class PureDP:
     Attributes:
         epsilon: >= 0.
         source: what the guarantee rests on.
-        standing: how far it is known to be true.
+        status: how far it is known to be true.
     """
 
     epsilon: float
     source: str
-    standing: Status = "proved"
+    status: Status = "proved"
 
     def compose(self, other: "PureDP") -> "PureDP":
         """Return the guarantee of releasing both outputs for the same input: epsilons add up."""
-        return PureDP(self.epsilon + other.epsilon, *_both(self, other))
+        return PureDP(self.epsilon + other.epsilon, *_combine_sources(self, other))
 
     def __str__(self) -> str:
         """Return the short form used in messages and tables."""
@@ -37,17 +37,17 @@ class ApproxDP:
         epsilon: >= 0.
         delta: in [0, 1).
         source: what the guarantee rests on.
-        standing: how far it is known to be true.
+        status: how far it is known to be true.
     """
 
     epsilon: float
     delta: float
     source: str
-    standing: Status = "proved"
+    status: Status = "proved"
 
     def compose(self, other: "ApproxDP") -> "ApproxDP":
         """Return the guarantee of releasing both outputs for the same input: both numbers add up."""
-        return ApproxDP(self.epsilon + other.epsilon, self.delta + other.delta, *_both(self, other))
+        return ApproxDP(self.epsilon + other.epsilon, self.delta + other.delta, *_combine_sources(self, other))
 
     def __str__(self) -> str:
         """Return the short form used in messages and tables."""
@@ -66,13 +66,13 @@ class MetricDP:
         epsilon: privacy parameter per unit of distance, > 0.
         metric: name of the metric d.
         source: the theorem the guarantee rests on.
-        standing: how far it is known to be true.
+        status: how far it is known to be true.
     """
 
     epsilon: float
     metric: str
     source: str
-    standing: Status = "proved"
+    status: Status = "proved"
 
     def loss(self, distance: float) -> float:
         """Return the largest privacy loss (log odds ratio, nats) between inputs this far apart."""
@@ -86,14 +86,14 @@ class MetricDP:
         """
         if other.metric != self.metric:
             raise InputError(f"Guarantees compose over one metric only. Got {self.metric!r} and {other.metric!r}.")
-        return MetricDP(self.epsilon + other.epsilon, self.metric, *_both(self, other))
+        return MetricDP(self.epsilon + other.epsilon, self.metric, *_combine_sources(self, other))
 
     def __str__(self) -> str:
         """Return the short form used in messages and tables."""
         return f"{self.epsilon:g}-metric-DP ({self.metric})"
 
 
-def _both(one: "PureDP | ApproxDP | MetricDP", other: "PureDP | ApproxDP | MetricDP") -> tuple[str, Status]:
-    """Return source and standing of the sequential composition of two guarantees."""
-    source = f"sequential composition of ({one.source}) and ({other.source})"
-    return source, weakest(one.standing, other.standing)
+def _combine_sources(first: "PureDP | ApproxDP | MetricDP", second: "PureDP | ApproxDP | MetricDP") -> tuple[str, Status]:
+    """Return source and status of the sequential composition of two guarantees."""
+    source = f"sequential composition of ({first.source}) and ({second.source})"
+    return source, find_weakest_status(first.status, second.status)

@@ -3,7 +3,7 @@
 ==============  ===============================================================================
 ``env:NAME``    64 hexadecimal digits in the environment variable NAME
 ``file:PATH``   32 bytes in a file, as ``deniable key PATH`` writes them
-``seed:N``      the public seed N, for tests: whoever knows it can undo the noise
+``seed:_DIMENSION``      the public seed N, for tests: whoever knows it can undo the noise
 32 bytes        the key itself: for one process, it cannot be pickled
 ==============  ===============================================================================
 """
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from deniable.errors import InputError
-from deniable.randomness import KEY_BYTES, Secret, check_key, fresh_key, key_from_seed, refuse_pickling
+from deniable.randomness import KEY_BYTES, SecretBytes, check_key, generate_key, derive_key_from_seed, refuse_pickling
 
-Noise = Literal["random", "keyed", "public seed"]
+NoiseSource = Literal["random", "keyed", "public seed"]
 """Where noise comes from: the operating system anew for every batch, the owner's key, or a public seed."""
 
-_DIGITS = 40
+_MAX_SEED_LENGTH = 40
 """Longest seed, sign included."""
 _SALT = secrets.token_bytes(16)
 
@@ -46,8 +46,8 @@ class KeyReference:
             InputError: it is not there, or is no key. The message never shows what was found.
         """
         if self.scheme == "seed":
-            return key_from_seed(int(self.name))
-        return _read_variable(self.name) if self.scheme == "env" else read_key_file(Path(self.name))
+            return derive_key_from_seed(int(self.name))
+        return _read_key_variable(self.name) if self.scheme == "env" else read_key_file(Path(self.name))
 
     def __str__(self) -> str:
         """Return the reference as it was given."""
@@ -60,7 +60,7 @@ class SecretKey:
     __slots__ = ("_key",)
 
     def __init__(self, key: bytes) -> None:
-        self._key = Secret(key)
+        self._key = SecretBytes(key)
 
     def read(self) -> bytes:
         """Return the key.
@@ -113,10 +113,10 @@ def parse_key(owner: str, value: object) -> Key | None:
         return secret
     if isinstance(value, str):
         scheme, _, name = value.partition(":")
-        kept: dict[str, Literal["env", "file"]] = {"env": "env", "file": "file"}
-        if name and "\0" not in name and scheme in kept:
-            return KeyReference(kept[scheme], name)
-        if scheme == "seed" and name.isascii() and name.removeprefix("-").isdecimal() and len(name) <= _DIGITS:
+        schemes: dict[str, Literal["env", "file"]] = {"env": "env", "file": "file"}
+        if name and "\0" not in name and scheme in schemes:
+            return KeyReference(schemes[scheme], name)
+        if scheme == "seed" and name.isascii() and name.removeprefix("-").isdecimal() and len(name) <= _MAX_SEED_LENGTH:
             return KeyReference("seed", name)
     raise InputError(
         f"The 'key' parameter of {owner} must be None, 'env:NAME', 'file:PATH', 'seed:N' or {KEY_BYTES} bytes. "
@@ -124,7 +124,7 @@ def parse_key(owner: str, value: object) -> Key | None:
     )
 
 
-def noise_of(key: Key | None) -> Noise:
+def get_noise_source(key: Key | None) -> NoiseSource:
     """Return where the noise under a key comes from."""
     if key is None:
         return "random"
@@ -137,7 +137,7 @@ def read_key(key: Key | None) -> bytes:
     Raises:
         InputError: the key cannot be read.
     """
-    return fresh_key() if key is None else key.read()
+    return generate_key() if key is None else key.read()
 
 
 def read_key_file(path: Path) -> bytes:
@@ -148,7 +148,7 @@ def read_key_file(path: Path) -> bytes:
     """
     try:
         with path.open("rb") as file:
-            key = Secret(file.read(KEY_BYTES + 1))
+            key = SecretBytes(file.read(KEY_BYTES + 1))
     except OSError as error:
         raise InputError(
             f"The key file {str(path)!r} cannot be read: {error.strerror}. Make one with: deniable key FILE"
@@ -161,16 +161,16 @@ def read_key_file(path: Path) -> bytes:
     return key
 
 
-def _read_variable(name: str) -> bytes:
+def _read_key_variable(name: str) -> bytes:
     if name not in os.environ:
         raise InputError(
             f"The environment variable {name!r}, which should hold the key, is not set: set it to {2 * KEY_BYTES} "
             "hexadecimal digits."
         )
-    digits = Secret(os.environ[name].strip().encode("utf-8", "surrogateescape"))
+    digits = SecretBytes(os.environ[name].strip().encode("utf-8", "surrogateescape"))
     if len(digits) != 2 * KEY_BYTES or not all(digit in b"0123456789abcdefABCDEF" for digit in digits):
         raise InputError(
             f"The environment variable {name!r} holds no key: it must be {2 * KEY_BYTES} hexadecimal digits. "
             f"Got {len(digits)} characters."
         )
-    return Secret(bytes.fromhex(bytes(digits).decode("ascii")))
+    return SecretBytes(bytes.fromhex(bytes(digits).decode("ascii")))

@@ -3,7 +3,7 @@
 import sys
 
 
-def is_own(kind: type) -> bool:
+def is_builtin_class(cls: type) -> bool:
     """Say whether a class is one that this package defines, whatever module it says it comes from."""
-    home = sys.modules.get(kind.__module__)
-    return kind.__module__.startswith("deniable.") and getattr(home, kind.__qualname__, None) is kind
+    module = sys.modules.get(cls.__module__)
+    return cls.__module__.startswith("deniable.") and getattr(module, cls.__qualname__, None) is cls

@@ -18,18 +18,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return the number of processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def each(work: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None) -> list[Result]:
-    """Return ``[work(item) for item in items]``, computed by ``workers`` threads (default: all)."""
-    report = reporter()
-    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(workers or cores()) as pool:
-        futures = [pool.submit(work, item) for item in items]
+def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None) -> list[Result]:
+    """Return ``[function(item) for item in items]``, computed by ``workers`` threads (default: all)."""
+    report = get_progress_reporter()
+    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(workers or count_cores()) as pool:
+        futures = [pool.submit(function, item) for item in items]
         results: list[Result] = []
         try:
             report(0, len(futures))
@@ -43,29 +43,29 @@ def each(work: Callable[[Item], Result], items: Iterable[Item], workers: int | N
         return results
 
 
-def reporter() -> Callable[[int, int], None]:
-    """Return who is told of progress, ``report(done, total)``: whoever watches, or nobody."""
-    return _WATCHER.get() or _unseen
+def get_progress_reporter() -> Callable[[int, int], None]:
+    """Return who is told of progress, ``report(done, sum_rows_at)``: whoever watches, or nobody."""
+    return _PROGRESS_REPORTER.get() or _ignore_progress
 
 
-def _unseen(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     """Report to nobody."""
 
 
-_WATCHER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
+_PROGRESS_REPORTER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
 
 
 @contextmanager
-def watched(report: Callable[[int, int], None]) -> Iterator[None]:
-    """Within this context every `each` calls ``report(done, total)``, with done from 0 to total."""
-    token = _WATCHER.set(report)
+def report_progress_to(report: Callable[[int, int], None]) -> Iterator[None]:
+    """Within this context every `parallel_map` calls ``report(done, sum_rows_at)``, with done from 0 to total."""
+    token = _PROGRESS_REPORTER.set(report)
     try:
         yield
     finally:
-        _WATCHER.reset(token)
+        _PROGRESS_REPORTER.reset(token)
 
 
-def compiled(function: Callable[..., Result], *, relaxed: bool = False) -> Callable[..., Result]:
+def compile_loop(function: Callable[..., Result], *, relaxed: bool = False) -> Callable[..., Result]:
     """Return ``function`` compiled by numba, without the interpreter lock.
 
     The machine code is cached beside the package or in the user's cache folder; where neither can

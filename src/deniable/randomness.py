@@ -22,11 +22,11 @@ from randomgen import AESCounter
 from deniable.errors import InputError
 
 KEY_BYTES = 32
-PIECE = 1 << 15
+CHUNK_TOKENS = 1 << 15
 """Tokens of one record drawn at a time: it bounds memory and fixes the order of consumption."""
 
 
-class Secret(bytes):
+class SecretBytes(bytes):
     """A key's bytes, to compute with: a traceback that shows variables does not show them, and no pickle takes them."""
 
     __slots__ = ()
@@ -37,10 +37,10 @@ class Secret(bytes):
 
     __str__ = __repr__
 
-    def __copy__(self) -> "Secret":
+    def __copy__(self) -> "SecretBytes":
         return self
 
-    def __deepcopy__(self, memo: object) -> "Secret":
+    def __deepcopy__(self, memo: object) -> "SecretBytes":
         return self
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
@@ -54,12 +54,12 @@ def refuse_pickling() -> NoReturn:
     )
 
 
-def fresh_key() -> Secret:
+def generate_key() -> SecretBytes:
     """Return 32 random bytes from the operating system."""
-    return Secret(secrets.token_bytes(KEY_BYTES))
+    return SecretBytes(secrets.token_bytes(KEY_BYTES))
 
 
-def key_from_seed(seed: int) -> bytes:
+def derive_key_from_seed(seed: int) -> bytes:
     """Return the key of a public seed. Noise made with it hides nothing: for tests only."""
     if isinstance(seed, bool) or not isinstance(seed, int):
         # The value may be a key by mistake: it is not shown.
@@ -67,53 +67,53 @@ def key_from_seed(seed: int) -> bytes:
     return hashlib.blake2b(b"deniable public seed %d" % seed, digest_size=KEY_BYTES).digest()
 
 
-def check_key(key: bytes) -> Secret:
+def check_key(key: bytes) -> SecretBytes:
     """Return ``key`` if it can serve as a secret key, else raise `InputError`."""
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         size = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__
         raise InputError(f"A key must be {KEY_BYTES} bytes. Got {size}.")
-    return Secret(key)
+    return SecretBytes(key)
 
 
-def stream_start(key: bytes, *parts: str | bytes) -> bytes:
+def derive_stream_start(key: bytes, *parts: str | bytes) -> bytes:
     """Return the 16-byte counter at which one record's stream starts: keyed BLAKE2b over the parts.
 
     Each part is preceded by its length, so that no two different lists of parts collide.
     """
     state = hashlib.blake2b(key=key, digest_size=16)
-    _absorb(state, parts)
+    _update_hash(state, parts)
     return state.digest()
 
 
-def stream_starts(key: bytes, common: Sequence[str | bytes], names: Iterable[Sequence[str | bytes]]) -> list[bytes]:
-    """Return `stream_start` of the common parts and those of each name; the common ones are hashed once."""
+def derive_stream_starts(key: bytes, common_parts: Sequence[str | bytes], part_lists: Iterable[Sequence[str | bytes]]) -> list[bytes]:
+    """Return `derive_stream_start` of the common parts and those of each name; the common ones are hashed once."""
     prefix = hashlib.blake2b(key=key, digest_size=16)
-    _absorb(prefix, common)
+    _update_hash(prefix, common_parts)
     starts = []
-    for name in names:
+    for parts in part_lists:
         state = prefix.copy()
-        _absorb(state, name)
+        _update_hash(state, parts)
         starts.append(state.digest())
     return starts
 
 
-def _absorb(state: hashlib.blake2b, parts: Iterable[str | bytes]) -> None:
+def _update_hash(state: hashlib.blake2b, parts: Iterable[str | bytes]) -> None:
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
 
 
-def generator(key: bytes, *parts: str) -> np.random.Generator:
+def make_generator(key: bytes, *parts: str) -> np.random.Generator:
     """Return numpy's generator over one AES-CTR stream, that of a key and the parts which name it."""
-    return np.random.Generator(AESCounter(key=np.frombuffer(stream_start(key, *parts), dtype=np.uint64)))
+    return np.random.Generator(AESCounter(key=np.frombuffer(derive_stream_start(key, *parts), dtype=np.uint64)))
 
 
 class _Cipher:
     """AES-128 in counter mode under a run's key, at any counter."""
 
     def __init__(self, key: bytes) -> None:
-        self.generator = AESCounter(key=np.frombuffer(stream_start(key, "AES-128"), dtype=np.uint64))
+        self.generator = AESCounter(key=np.frombuffer(derive_stream_start(key, "AES-128"), dtype=np.uint64))
         # Setting the counter in a generator's state costs a tenth of making a generator.
         self._state = self.generator.state
 
@@ -125,8 +125,8 @@ class _Cipher:
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
-    """Up to `PIECE` consecutive tokens of one record, with the generator at the record's stream.
+class TokenChunk:
+    """Up to `CHUNK_TOKENS` consecutive tokens of one record, with the generator at the record's stream.
 
     The generator serves one piece after the other: use it up before asking for the next piece.
     """
@@ -141,7 +141,7 @@ class Streams:
 
     Attributes:
         key: the run's key, 32 bytes.
-        starts: the 16 bytes of `stream_start` of every record.
+        starts: the 16 bytes of `derive_stream_start` of every record.
         lengths: tokens per record, same order.
     """
 
@@ -176,27 +176,27 @@ class Streams:
             at += length
         return out
 
-    def choose(self, sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def uniform_below(self, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return (N,) uniform draws from 0 ... sizes[i] - 1, independent of `bits`.
 
         They come from a region that other draws do not reach. The modulo leaves a relative bias
         below sizes[i] / 2^62.
         """
-        drawn = self.bits(region=1) >> np.uint64(2)
-        return drawn.astype(np.int64) % sizes
+        draws = self.bits(region=1) >> np.uint64(2)
+        return draws.astype(np.int64) % bounds
 
-    def batches(self, tokens: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of records (first, last + 1) that hold about ``tokens`` tokens each."""
-        first, held = 0, 0
+    def batches(self, batch_tokens: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of records (first, last + 1) that hold about ``batch_tokens`` tokens each."""
+        first, token_count = 0, 0
         for record, length in enumerate(self.lengths):
-            held += length
-            if held >= tokens:
+            token_count += length
+            if token_count >= batch_tokens:
                 yield first, record + 1
-                first, held = record + 1, 0
+                first, token_count = record + 1, 0
         if first < len(self.lengths):
             yield first, len(self.lengths)
 
-    def pieces(self, first: int, last: int, offset: int) -> Iterator[Piece]:
+    def chunks(self, first: int, last: int, offset: int) -> Iterator[TokenChunk]:
         """Yield the pieces of records first ... last - 1, whose first token is number ``offset``."""
         cipher = _Cipher(self.key)
         start = offset
@@ -204,6 +204,6 @@ class Streams:
             length = self.lengths[record]
             if length:
                 generator = cipher.seek(self._counters[record])
-                for at in range(0, length, PIECE):
-                    yield Piece(slice(start + at, start + min(at + PIECE, length)), generator)
+                for at in range(0, length, CHUNK_TOKENS):
+                    yield TokenChunk(slice(start + at, start + min(at + CHUNK_TOKENS, length)), generator)
             start += length

@@ -6,7 +6,7 @@ from typing import Any
 
 from deniable.status import Status
 
-_LARGE = math.log(1000)
+_MAX_PLAIN_LOSS = math.log(1000)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Witness:
 
     def __str__(self) -> str:
         """Return the witness in one line."""
-        apart = f"{self.distance:.4g} apart"
+        distance_text = f"{self.distance:.4g} apart"
         if self.guesses:
-            tally = f"{self.right:,} of {self.guesses:,} guesses are right"
-            return f"{self.output}, {tally}; nearest inputs {self.input} and {self.other}, {apart}"
+            guess_counts = f"{self.right:,} of {self.guesses:,} guesses are right"
+            return f"{self.output}, {guess_counts}; nearest inputs {self.input} and {self.other}, {distance_text}"
         if math.isinf(self.loss):
-            return f"output {self.output!r} comes from {self.input!r} but never from {self.other!r}, {apart}"
-        odds = f"{math.exp(self.loss):.4g}" if self.loss < _LARGE else f"10^{self.loss / math.log(10):.1f}"
-        return f"output {self.output!r} is {odds} times as likely from {self.input!r} as from {self.other!r}, {apart}"
+            return f"output {self.output!r} comes from {self.input!r} but never from {self.other!r}, {distance_text}"
+        odds_ratio = f"{math.exp(self.loss):.4g}" if self.loss < _MAX_PLAIN_LOSS else f"10^{self.loss / math.log(10):.1f}"
+        return f"output {self.output!r} is {odds_ratio} times as likely from {self.input!r} as from {self.other!r}, {distance_text}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,24 +81,24 @@ class Verdict:
     rounded: "Verdict | None" = None
 
     @property
-    def unused(self) -> float:
+    def unused_share(self) -> float:
         """Share of the claimed epsilon that is not spent; negative where more is."""
         return 1 - self.epsilon / self.claim if self.claim else -math.inf
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them; it has no infinity. ``rounded`` is left out where it is None."""
-        fields = {name: finite(value) for name, value in dataclasses.asdict(self).items()}
+        fields = {name: encode_nonfinite_numbers(value) for name, value in dataclasses.asdict(self).items()}
         del fields["rounded"]
         return fields if self.rounded is None else {**fields, "rounded": self.rounded.to_dict()}
 
     def __str__(self) -> str:
         """Return the verdict as a few lines for a person."""
         delta = f" and delta {self.delta:g}" if self.delta else ""
-        lines = [f"{self.status}: claimed epsilon {self.claim:g}{delta}, {self._found()}"]
+        lines = [f"{self.status}: claimed epsilon {self.claim:g}{delta}, {self._describe_bounds()}"]
         if self.witness is not None:
             lines.append(f"witness: {self.witness}")
         if self.detectable is not None and self.status != "refuted":
-            lines.append(f"power: {self._power(self.detectable)}")
+            lines.append(f"power: {self._describe_power(self.detectable)}")
         sampled = f"{self.samples:,} samples, " if self.samples else ""
         lines.append(f"method: {self.method}; {sampled}{self.seconds:.1f} s")
         if self.rounded is not None:
@@ -106,32 +106,32 @@ class Verdict:
             lines += [f"  {line}" for line in str(self.rounded).splitlines()]
         return "\n".join(lines)
 
-    def _power(self, detectable: float) -> str:
+    def _describe_power(self, detectable: float) -> str:
         if math.isinf(detectable):
             return "none: with so few guesses no violation, however large, could have been seen"
         return f"a true epsilon of {detectable:.4g} would have been refuted nine times in ten, by the best attacker"
 
-    def _found(self) -> str:
+    def _describe_bounds(self) -> str:
         sampled = f" with {100 * self.confidence:g} % confidence" if self.samples else ""
-        least = f"true epsilon >= {self.lower_bound:.6g}{sampled}"
+        lower = f"true epsilon >= {self.lower_bound:.6g}{sampled}"
         if math.isinf(self.lower_bound):
             return "true epsilon infinite"
         if self.samples or self.status == "refuted":
-            return least
+            return lower
         if math.isinf(self.epsilon):
-            return f"{least}, no upper bound known"
+            return f"{lower}, no upper bound known"
         if self.witness is None:
             return "nothing computed"
         if self.status != "proved":
             return f"true epsilon from {self.lower_bound:.6g} to {self.epsilon:.6g}"
-        unused = f", {max(100 * self.unused, 0):.3g} % of it unused" if self.claim else ""
+        unused = f", {max(100 * self.unused_share, 0):.3g} % of it unused" if self.claim else ""
         return f"exact {self.epsilon:.6g}{unused}"
 
 
-def finite(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def encode_nonfinite_numbers(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return a JSON value with numbers that are not finite as text."""
     if isinstance(value, dict):
-        return {name: finite(held) for name, held in value.items()}
+        return {name: encode_nonfinite_numbers(element) for name, element in value.items()}
     if isinstance(value, list):
-        return [finite(held) for held in value]
+        return [encode_nonfinite_numbers(element) for element in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from deniable.auditing.attackers import ATTACKERS, HOW, suitable
-from deniable.auditing.outputs import collect
+from deniable.auditing.attackers import ATTACKERS, ATTACKER_DESCRIPTIONS, list_suitable_attackers
+from deniable.auditing.outputs import parse_outputs
 
 NUMBERS = (np.zeros(2), np.ones(2))
 TEXTS = ("red house", "blue house")
@@ -16,7 +16,7 @@ def success(name, inputs, draw, fitted=400, played=2_000, seed=0):
 
     def runs(count):
         labels = np.arange(count) % len(inputs)
-        return collect([draw(label, random) for label in labels]), labels
+        return parse_outputs([draw(label, random) for label in labels]), labels
 
     scores = ATTACKERS[name](inputs, *runs(fitted))
     outputs, labels = runs(played)
@@ -80,7 +80,7 @@ def test_noise_alone_is_not_told_apart(name):
 
 def test_nearest_is_the_likelihood_ratio_of_laplace_noise():
     """Cut off at the inputs, the difference of l1 distances is the log-likelihood ratio."""
-    outputs = collect([np.array([0.2, -3.0]), np.array([5.0, 0.9])])
+    outputs = parse_outputs([np.array([0.2, -3.0]), np.array([5.0, 0.9])])
     scores = ATTACKERS["nearest"](NUMBERS, outputs, np.array([0, 1]))(outputs)
     ratio = (np.abs(outputs.values).sum(axis=1) - np.abs(outputs.values - 1).sum(axis=1)) / 1.0
     assert scores[:, 1] - scores[:, 0] == pytest.approx(ratio)
@@ -89,9 +89,9 @@ def test_nearest_is_the_likelihood_ratio_of_laplace_noise():
 def test_support_rules_inputs_out():
     """Where noise is never negative, an output below the second input comes from the first, and that is all it says."""
     random, labels = np.random.default_rng(0), np.arange(400) % 2
-    fitted = collect([upward(label, random) for label in labels])
+    fitted = parse_outputs([upward(label, random) for label in labels])
     scores = ATTACKERS["support"](NUMBERS, fitted, labels)
-    played = collect([upward(label, random) for label in labels])
+    played = parse_outputs([upward(label, random) for label in labels])
     odds = scores(played) @ [1, -1]
     below = (played.values < 0.7).any(axis=1)
     assert (odds[below] > 0).all()
@@ -101,7 +101,7 @@ def test_support_rules_inputs_out():
 
 def test_inputs_absent_from_the_fit_are_unlikely():
     """An attacker fitted without one input still scores it, as low as the lowest."""
-    outputs = collect([0.0, 1.0] * 20)
+    outputs = parse_outputs([0.0, 1.0] * 20)
     scores = ATTACKERS["linear"]((0.0, 1.0, 2.0), outputs, np.array([0, 1] * 20))(outputs)
     assert scores.shape == (40, 3)
     assert (scores[:, 2] == scores[:, :2].min(axis=1)).all()
@@ -109,7 +109,7 @@ def test_inputs_absent_from_the_fit_are_unlikely():
 
 def test_outputs_never_met_say_nothing():
     """The counting attacker is undecided about an output that it did not see."""
-    scores = ATTACKERS["frequency"]((0, 1), collect(["a", "b"] * 5), np.array([0, 1] * 5))(collect(["c", "a"]))
+    scores = ATTACKERS["frequency"]((0, 1), parse_outputs(["a", "b"] * 5), np.array([0, 1] * 5))(parse_outputs(["c", "a"]))
     assert scores[0].tolist() == [0, 0]
     assert scores[1, 0] > scores[1, 1]
 
@@ -132,9 +132,9 @@ def test_outputs_never_met_say_nothing():
 )
 def test_who_may_play(inputs, raw, names):
     """Attackers are offered that fit the inputs, the kind of output and the number of runs."""
-    assert set(suitable(inputs, collect(raw))) == names
+    assert set(list_suitable_attackers(inputs, parse_outputs(raw))) == names
 
 
 def test_every_attacker_has_a_description():
     """Verdicts say what each does."""
-    assert set(HOW) == {*ATTACKERS, "none"}
+    assert set(ATTACKER_DESCRIPTIONS) == {*ATTACKERS, "none"}

@@ -25,8 +25,8 @@ def quick(monkeypatch):
     """Play with the named attackers only, few thresholds, and no `detectable`: what is left decides the level."""
 
     def use(*names):
-        monkeypatch.setattr(players, "suitable", lambda *_: names)
-        monkeypatch.setattr(players, "_SHARES", np.array([1.0, 0.6, 0.3]))
+        monkeypatch.setattr(players, "list_suitable_attackers", lambda *_: names)
+        monkeypatch.setattr(players, "_GUESS_SHARES", np.array([1.0, 0.6, 0.3]))
         for name in ("detectable", "detectable_anytime"):
             monkeypatch.setattr(bounds, name, lambda *_: 1.0)
 
@@ -106,7 +106,7 @@ def test_ignoring_a_leak_would_be_seen(quick):
 def test_our_laplace_passes_the_precision_attack(quick):
     """The last bits of `deniable.vectors.Laplace` say no more than the claim, in a thousand audits of them."""
     quick("precision")
-    make = lambda i: Laplace(epsilon=1.0, domain=UNIT, seed=i).release  # noqa: E731
+    make = lambda i: Laplace(epsilon=1.0, domain=UNIT, seed=i).sample  # noqa: E731
     assert refuted(make, x=np.zeros(1), x_prime=np.ones(1), method="precision") <= MOST
 
 
@@ -152,8 +152,8 @@ def test_as_users_call_it():
 @pytest.mark.parametrize(("n", "samples", "audits"), [(1, 137, 100), (8, 3_750, 40)])
 def test_twice_the_claim_is_refuted_about_as_often_as_can_be(monkeypatch, n, samples, audits):
     """Half as many again as the 91 and 2,500 calls that the best attacker needs for 90 % give ours 60 % or more."""
-    monkeypatch.setattr(players, "suitable", lambda *_: ("nearest",))
-    make = lambda i: Laplace(epsilon=2.0, domain=UNIT, seed=i).release  # noqa: E731
+    monkeypatch.setattr(players, "list_suitable_attackers", lambda *_: ("nearest",))
+    make = lambda i: Laplace(epsilon=2.0, domain=UNIT, seed=i).sample  # noqa: E731
     power = refuted(make, audits, x=np.zeros(n), x_prime=np.ones(n), samples=samples) / audits
     assert 0.6 < power < 0.99
 
@@ -161,10 +161,10 @@ def test_twice_the_claim_is_refuted_about_as_often_as_can_be(monkeypatch, n, sam
 @pytest.mark.parametrize(
     ("make", "samples"),
     [
-        (lambda i: ADePT(epsilon=1.0, seed=i).release, 1_000),
+        (lambda i: ADePT(epsilon=1.0, seed=i).sample, 1_000),
         (lambda i: grid_laplace(1.0, i), 60),
-        (lambda i: DPText(epsilon=1.0, seed=i).release, 100),
-        (lambda i: DPText(epsilon=1.0, seed=i).release, 400),
+        (lambda i: DPText(epsilon=1.0, seed=i).sample, 100),
+        (lambda i: DPText(epsilon=1.0, seed=i).sample, 400),
     ],
     ids=["ADePT", "stand-in", "DPText 100", "DPText 400"],
 )
@@ -187,7 +187,7 @@ def test_the_last_bits_of_numpys_laplace():
         assert "release numbers on a grid" in verdict.method
         assert "by the last bits of its floats and not by their values (the float-precision" in verdict.witness.output
     for method in ("precision", "auto"):
-        ours = dn.audit(Laplace(epsilon=1.0, domain=UNIT).release, samples=20_000, method=method, **ends)
+        ours = dn.audit(Laplace(epsilon=1.0, domain=UNIT).sample, samples=20_000, method=method, **ends)
         assert ours.lower_bound < 1.1
     assert dn.audit(textbook, samples=5_000, method="coin", **ends).lower_bound < 1.1
 
@@ -254,7 +254,7 @@ def test_no_rounded_outputs_where_values_decide(method):
     """A verdict by values, for or against, has none beside it; nor has one of last bits that the user asked for."""
     ends = {"x": np.zeros(1), "x_prime": np.ones(1), "claim": 1.0, "samples": 2_000, "batched": True, "seed": 0}
     for scale in (1.0, 0.1):
-        assert dn.audit(Laplace(epsilon=1 / scale, domain=UNIT).release, method=method, **ends).rounded is None
+        assert dn.audit(Laplace(epsilon=1 / scale, domain=UNIT).sample, method=method, **ends).rounded is None
     assert dn.audit(last_bits(1.0, 0), method="precision", **ends).rounded is None
 
 
@@ -290,7 +290,7 @@ def test_the_fields_of_a_verdict():
     assert verdict.lower_bound == pytest.approx(special.logit(least) / 2, rel=1e-9)
     assert witness.loss == pytest.approx(2 * verdict.lower_bound)
     tally = np.array([[witness.guesses, 0]])
-    assert verdict.detectable == pytest.approx(bounds.detectable(games.coin((0, 1), 2.0), tally, 0.5, 0.05), rel=1e-9)
+    assert verdict.detectable == pytest.approx(bounds.compute_detectable_epsilon(games.make_coin_game((0, 1), 2.0), tally, 0.5, 0.05), rel=1e-9)
     text = str(verdict)
     assert text.startswith("refuted: claimed epsilon 0.5, true epsilon >=")
     assert f"{witness.right:,} of {witness.guesses:,} guesses are right" in text

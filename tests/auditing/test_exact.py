@@ -11,10 +11,10 @@ import pytest
 from scipy.special import logsumexp
 
 import deniable as dn
-from deniable.auditing import exact, limit_standing
+from deniable.auditing import exact, limit_status
 from deniable.words import law
-from deniable.words.exponential import Exponential
-from deniable.words.truncated_gumbel import least_epsilon
+from deniable.words.exponential import ExponentialLaw
+from deniable.words.truncated_gumbel import compute_min_epsilon
 from tests.contracts import reference
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
@@ -29,8 +29,8 @@ def manhattan(x, y):
 def whole_law(mechanism):
     """Return the law (n, n) that is sampled, over the points of the space."""
     distances = mechanism.space.distances(range(len(mechanism.space.points)))
-    if mechanism.tabulated:
-        return law.entries(mechanism.rows(distances)) / law.TOTAL
+    if mechanism.is_tabulated:
+        return law.compute_table_entries(mechanism.rows(distances)) / law.TABLE_TOTAL
     return mechanism.rows(distances)
 
 
@@ -86,8 +86,8 @@ class WithoutTheHalf(dn.TEM):
     """TEM as if the normaliser cost nothing."""
 
     @property
-    def family(self):
-        return Exponential(self.epsilon, self.gamma)
+    def exponential_law(self):
+        return ExponentialLaw(self.epsilon, self.gamma)
 
 
 class WrongBottom(dn.TEM):
@@ -141,7 +141,7 @@ def test_a_wrong_score_of_bottom(split_space):
 
 def test_a_wrong_score_of_bottom_in_a_large_space(split_space, monkeypatch):
     """Where not all outputs are compared, the loss found is a true one and no less than that of any output y = w."""
-    monkeypatch.setattr(exact, "MOST", 20)
+    monkeypatch.setattr(exact, "MAX_MATRIX_INPUTS", 20)
     mechanism = WrongBottom(split_space, epsilon=1.0, gamma=1.0)
     verdict = dn.verify(mechanism)
     probabilities, distances = whole_law(mechanism), reference.distances(split_space.points)
@@ -164,9 +164,9 @@ def test_a_right_law_of_unknown_form_in_a_large_space(small_space, monkeypatch, 
 
     class Plain(dn.TEM):
         def rows(self, distances):
-            return Exponential(self.epsilon / 2, self.gamma).rows(distances)
+            return ExponentialLaw(self.epsilon / 2, self.gamma).rows(distances)
 
-    monkeypatch.setattr(exact, "MOST", most)
+    monkeypatch.setattr(exact, "MAX_MATRIX_INPUTS", most)
     verdict = dn.verify(Plain(small_space, epsilon=2.0))
     assert verdict.status == ("proved" if most == 3_000 else "not refuted")
     assert math.isfinite(verdict.epsilon) == (most == 3_000)
@@ -177,7 +177,7 @@ def test_a_right_law_of_unknown_form_in_a_large_space(small_space, monkeypatch, 
 def test_no_verdict_of_another_class(split_space, monkeypatch, tmp_path, most):
     """Three laws under one name and one set of parameters share a cache, and each has its own verdict."""
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
-    monkeypatch.setattr(exact, "MOST", most)
+    monkeypatch.setattr(exact, "MAX_MATRIX_INPUTS", most)
     kinds = (dn.TEM, WrongBottom, BottomIsTheInput, WrongBottom, dn.TEM)
     made = [kind(split_space, epsilon=1.0, gamma=1.0) for kind in kinds]
     assert len({mechanism.fingerprint for mechanism in made}) == 1
@@ -274,14 +274,14 @@ class AsTables(dn.TEM):
     """The law of TEM by rows of its own, so that no closed form is known."""
 
     def rows(self, distances):
-        return Exponential(self.epsilon / 2, self.gamma).rows(distances)
+        return ExponentialLaw(self.epsilon / 2, self.gamma).rows(distances)
 
 
 @pytest.mark.parametrize("kind", [dn.TEM, AsTables])
 @pytest.mark.parametrize("most", [3_000, 20])
 def test_two_words_that_differ_by_rounding(monkeypatch, kind, most):
     """Two words 1.6e-9 apart lose more than the claim at an output that neither of them is: found at any size."""
-    monkeypatch.setattr(exact, "MOST", most)
+    monkeypatch.setattr(exact, "MAX_MATRIX_INPUTS", most)
     space = close_pair(5, 1.6e-9)
     mechanism = kind(space, epsilon=8.0, gamma=math.inf)
     verdict = dn.verify(mechanism, cache=False)
@@ -293,7 +293,7 @@ def test_two_words_that_differ_by_rounding(monkeypatch, kind, most):
     assert losses(probabilities)[w, other, output] / distances[w, other] == pytest.approx(
         spent(probabilities, distances), rel=1e-6
     )
-    assert limit_standing(mechanism.guarantee, verdict).standing == "refuted"
+    assert limit_status(mechanism.guarantee, verdict).status == "refuted"
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -303,8 +303,8 @@ def test_a_guarantee_stands_no_higher_than_its_verdict(seed):
     verdict = dn.verify(mechanism, cache=False)
     assert verdict.lower_bound <= 8 < verdict.epsilon
     assert verdict.status == "undecided"
-    assert mechanism.guarantee.standing == "proved"
-    assert limit_standing(mechanism.guarantee, verdict).standing == "undecided"
+    assert mechanism.guarantee.status == "proved"
+    assert limit_status(mechanism.guarantee, verdict).status == "undecided"
 
 
 @pytest.mark.parametrize("kind", [dn.CalibratedExponential, dn.TightExponential])
@@ -402,14 +402,14 @@ def test_a_theorem(small_space):
     assert "nothing computed" in str(verdict)
 
 
-@pytest.mark.parametrize("standing", ["claimed", "refuted"])
-def test_a_theorem_that_proves_nothing(small_space, standing):
+@pytest.mark.parametrize("status", ["claimed", "refuted"])
+def test_a_theorem_that_proves_nothing(small_space, status):
     """What no theorem proves and no law tells is undecided, without an upper bound."""
 
     class Claimed(dn.MultivariateLaplace):
         @property
         def guarantee(self):
-            return dataclasses.replace(super().guarantee, standing=standing)
+            return dataclasses.replace(super().guarantee, status=status)
 
     verdict = dn.verify(Claimed(small_space, epsilon=2.5))
     assert (verdict.status, verdict.epsilon) == ("undecided", math.inf)
@@ -494,13 +494,13 @@ def test_truncated_gumbel_that_is_simulated(small_space):
     assert verdict.epsilon == pytest.approx(spent(matrix, distances), rel=1e-6)
     check_witness(verdict, small_space, matrix, distances, rel=1e-6)
     assert "of the ideal law, its estimated error in the bounds; the draws are simulated in" in verdict.method
-    assert limit_standing(mechanism.guarantee, verdict).standing == "claimed"
+    assert limit_status(mechanism.guarantee, verdict).status == "claimed"
 
 
 @pytest.fixture
 def simulated(monkeypatch):
     """Make truncated Gumbel draw as it does in large spaces."""
-    monkeypatch.setattr("deniable.words.truncated_gumbel.TABULATED", 0)
+    monkeypatch.setattr("deniable.words.truncated_gumbel.MAX_TABULATED_POINTS", 0)
 
 
 @pytest.mark.parametrize(("claim", "spends"), [(79.6, 13.4), (398, 8.67), (1e4, 8.17), (1e6, 10.0), (1e10, 46.2)])
@@ -544,7 +544,7 @@ def log_probability(mechanism, word, output):
 def test_theorem_1_of_truncated_gumbel_is_refuted(alphabetic):
     """Near its least epsilon the claim fails on 8,000 words: the witness's loss is that of an independent integral."""
     space = alphabetic(8000)
-    mechanism = dn.TruncatedGumbel(space, epsilon=1.001 * least_epsilon(len(space), space.separation))
+    mechanism = dn.TruncatedGumbel(space, epsilon=1.001 * compute_min_epsilon(len(space), space.separation))
     verdict = dn.verify(mechanism, cache=False)
     assert verdict.status == "refuted"
     witness = verdict.witness
@@ -559,14 +559,14 @@ def test_theorem_1_of_truncated_gumbel_is_refuted(alphabetic):
 @pytest.mark.usefixtures("simulated")
 def test_truncated_gumbel_that_cannot_be_integrated(small_space, monkeypatch, count):
     """Where the error of the quadrature exceeds a probability there is no upper bound, and nothing is proved."""
-    bounded_rows = dn.TruncatedGumbel.bounded_rows
+    bounded_rows = dn.TruncatedGumbel.rows_with_errors
 
     def blurred(mechanism, distances):
         values, errors = bounded_rows(mechanism, distances)
         errors[:, 3] = 2 * values[:, 3]
         return values, errors
 
-    monkeypatch.setattr(dn.TruncatedGumbel, "bounded_rows", blurred)
+    monkeypatch.setattr(dn.TruncatedGumbel, "rows_with_errors", blurred)
     space = dn.Space(small_space.words[:count], small_space.vectors[:count])
     verdict = dn.verify(dn.TruncatedGumbel(space, epsilon=60.0), cache=False)
     assert (verdict.status, verdict.epsilon) == ("undecided", math.inf)
@@ -576,8 +576,8 @@ def test_truncated_gumbel_that_cannot_be_integrated(small_space, monkeypatch, co
 def test_truncated_gumbel_in_a_large_space(small_space, monkeypatch, tmp_path):
     """Where all inputs would take too long the most frequent are compared, and the verdict says so."""
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
-    monkeypatch.setattr(exact, "MOST", 50)
-    monkeypatch.setattr(exact, "SUBSET", 8)
+    monkeypatch.setattr(exact, "MAX_MATRIX_INPUTS", 50)
+    monkeypatch.setattr(exact, "SUBSET_SIZE", 8)
     mechanism = dn.TruncatedGumbel(small_space, epsilon=60.0)
     verdict = dn.verify(mechanism)
     assert (verdict.status, verdict.epsilon) == ("not refuted", math.inf)
@@ -671,7 +671,7 @@ class OwnRows(dn.TEM):
     """The law of TEM by rows of its own, which are judged as a table."""
 
     def rows(self, distances):
-        return self.family.rows(distances)
+        return self.exponential_law.rows(distances)
 
 
 @pytest.mark.parametrize("gap", [1e-13, 1e-9, 1e-4, 0.1])
@@ -680,7 +680,7 @@ def test_rounding_of_tables_is_in_the_bounds(gap):
     space = dn.Space(["a", "b", "c"], [[0.0], [gap], [1.0]], metric="chebyshev")
     mechanism = OwnRows(space, epsilon=0.001)
     verdict = dn.verify(mechanism, cache=False)
-    table = law.entries(mechanism.rows(space.distances(range(3))))
+    table = law.compute_table_entries(mechanism.rows(space.distances(range(3))))
     true = max(
         float((decimal.Decimal(int(table[w, y])) / decimal.Decimal(int(table[v, y]))).ln() / decimal.Decimal(apart))
         for w, v, apart in [(0, 1, gap), (1, 0, gap)]
@@ -701,11 +701,11 @@ def test_who_overrides_privatize_is_not_proved(small_space):
     assert dn.verify(Leak(small_space, epsilon=1.0), cache=False).status == "undecided"
 
 
-class OtherRows(Exponential):
+class OtherRows(ExponentialLaw):
     """A law of the family that draws from rows of its own."""
 
     def rows(self, distances):
-        return Exponential(30.0).rows(distances)
+        return ExponentialLaw(30.0).rows(distances)
 
 
 @pytest.mark.parametrize(
@@ -727,7 +727,7 @@ def test_a_subclass_that_copies_its_input_is_never_proved(small_space, members):
     leak = type("TEM", (dn.TEM,), members)(small_space, epsilon=1.0)
     assert leak.privatize(small_space.words[:9]) == list(small_space.words[:9])
     assert dn.verify(leak, cache=False).status not in {"proved", "proved for ideal arithmetic"}
-    assert leak.document_guarantee(3, 1e-6).pure.standing not in {"proved", "proved for ideal arithmetic"}
+    assert leak.document_guarantee(3, 1e-6).pure.status not in {"proved", "proved for ideal arithmetic"}
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.auditing import limit_standing
-from deniable.vectors import ADePT, Box, Copy, DPText, Gaussian, L2Ball, Laplace, Random
-from deniable.vectors.grid import Grid
+from deniable.auditing import limit_status
+from deniable.vectors import ADePT, Box, CopyMechanism, DPText, Gaussian, L2Ball, Laplace, RandomMechanism
+from deniable.vectors.grid import NoiseGrid
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 100])
@@ -43,8 +43,8 @@ def test_adept_is_refuted_by_sqrt_n(n):
         (Gaussian(epsilon=0.5, delta=1e-6, domain=L2Ball(1.0)), "proved", 0.5),
         (DPText(epsilon=1.0), "refuted", math.inf),
         (DPText(epsilon=1.0, sampler="corrected"), "proved", 1.0),
-        (Copy(epsilon=3.0), "refuted", math.inf),
-        (Random(), "proved", 0.0),
+        (CopyMechanism(epsilon=3.0), "refuted", math.inf),
+        (RandomMechanism(), "proved", 0.0),
         (Laplace(epsilon=1.0, domain=Box(0.0, 1.0), seed=1), "refuted", math.inf),
         (Gaussian(epsilon=0.5, delta=1e-6, domain=L2Ball(1.0), seed=1), "refuted", math.inf),
     ],
@@ -95,14 +95,14 @@ def test_parameters_of_other_subjects():
 class TextbookNoise(Laplace):
     """Laplace noise with draws of its own, in floating point."""
 
-    def _release(self, rows, generator):
+    def _sample_rows(self, rows, generator):
         return rows + np.random.Generator(generator).laplace(scale=self.scale(rows.shape[1]), size=rows.shape)
 
 
 class TextbookGaussian(Gaussian):
     """Gaussian noise with draws of its own, in floating point."""
 
-    def _release(self, rows, generator):
+    def _sample_rows(self, rows, generator):
         return rows + np.random.Generator(generator).normal(scale=self.scale(rows.shape[1]), size=rows.shape)
 
 
@@ -139,10 +139,10 @@ def test_draws_of_another_are_not_proved(mechanism, status):
     assert verdict.status == status
     assert (verdict.witness is None) == (status == "undecided")
     assert math.isinf(verdict.epsilon) or status == "refuted"
-    assert limit_standing(mechanism.guarantee, verdict).standing == status
+    assert limit_status(mechanism.guarantee, verdict).status == status
 
 
-class Stretched(Grid):
+class Stretched(NoiseGrid):
     """A grid on which inputs are farther apart than its step says."""
 
     def round(self, x):

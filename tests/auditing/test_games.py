@@ -12,16 +12,16 @@ from scipy import special, stats
 
 import deniable as dn
 from deniable.auditing import bounds
-from deniable.auditing.games import Score, candidates, coin, pooled
+from deniable.auditing.games import Score, make_identification_game, make_coin_game, make_pooled_game
 
 ALPHA = 0.05
 LINE = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
 GAMES = {
-    "coin": coin((0, 1), 1.0),
-    "far coin": coin((0, 1), 4.0),
-    "pooled": pooled((0, 1, 2, 3), [(0, 1), (2, 3)], [0.3, 2.0]),
-    "line": candidates((0, 1, 2), LINE),
-    "uniform": candidates((0, 1, 2, 3), 1.0 - np.eye(4)),
+    "coin": make_coin_game((0, 1), 1.0),
+    "far coin": make_coin_game((0, 1), 4.0),
+    "pooled": make_pooled_game((0, 1, 2, 3), [(0, 1), (2, 3)], [0.3, 2.0]),
+    "line": make_identification_game((0, 1, 2), LINE),
+    "uniform": make_identification_game((0, 1, 2, 3), 1.0 - np.eye(4)),
 }
 
 
@@ -43,7 +43,7 @@ def scored(right, guesses, trials=None):
 
 
 def spread(game, total):
-    """Return (S, K) uneven numbers of guesses that sum to ``total``."""
+    """Return (S, K) uneven numbers of guesses that sum to ``sum_rows_at``."""
     weights = np.arange(1, game.sets.size + 1)
     counts = total * weights // weights.sum()
     counts[-1] += total - counts.sum()
@@ -65,7 +65,7 @@ def test_no_guess_is_surer_than_its_cap(data, inputs, outputs):
     law = np.array([data.draw(cells) for _ in range(inputs)], dtype=float)
     law /= law.sum(axis=1, keepdims=True)
     apart = np.abs(np.log(law[:, None, :] / law[None, :, :])).max(axis=2) + 1e-3 * (1 - np.eye(inputs))
-    caps = candidates(tuple(range(inputs)), (apart + apart.T) / 2).caps(1.0)[0]
+    caps = make_identification_game(tuple(range(inputs)), (apart + apart.T) / 2).caps(1.0)[0]
     assert (law / law.sum(axis=0) <= caps[:, None] * (1 + 1e-12)).all()
 
 
@@ -73,7 +73,7 @@ def test_no_guess_is_surer_than_its_cap(data, inputs, outputs):
 def test_randomized_response_attains_the_cap(inputs, epsilon):
     """Where every output keeps its input with the largest odds, the cap is the chance of a right guess."""
     kept = math.exp(epsilon) / (math.exp(epsilon) + inputs - 1)
-    game = candidates(tuple(range(inputs)), 1.0 - np.eye(inputs))
+    game = make_identification_game(tuple(range(inputs)), 1.0 - np.eye(inputs))
     assert game.caps(epsilon) == pytest.approx(np.full((1, inputs), kept), rel=1e-14)
 
 
@@ -81,13 +81,13 @@ def test_two_inputs_are_the_sigmoid():
     """The cap of a coin-flip game is 1 / (1 + exp(-epsilon d))."""
     for epsilon, distance in itertools.product((0.0, 0.1, 3.0), (0.5, 7.0)):
         expected = special.expit(epsilon * distance)
-        assert coin((0, 1), distance).caps(epsilon) == pytest.approx(np.full((1, 2), expected), rel=1e-15)
+        assert make_coin_game((0, 1), distance).caps(epsilon) == pytest.approx(np.full((1, 2), expected), rel=1e-15)
 
 
 @pytest.mark.parametrize(("epsilon", "distance"), [(1.0, 800.0), (1e6, 1e6), (1e200, 1e200)])
 def test_a_claim_beyond_floats_allows_everything(epsilon, distance):
     """However large epsilon d is, nothing overflows: every guess may be right."""
-    assert (coin((0, 1), distance).caps(epsilon) == 1).all()
+    assert (make_coin_game((0, 1), distance).caps(epsilon) == 1).all()
 
 
 # Tails.
@@ -99,7 +99,7 @@ def test_the_tail_is_that_of_all_outcomes(cells, right):
     guesses = np.array([count for count, _ in cells]).reshape(2, 2)
     caps = np.array([chance for _, chance in cells]).reshape(2, 2)
     law = convolved(np.repeat(caps.ravel(), guesses.ravel()))
-    assert bounds._tail(right, guesses, caps) == pytest.approx(law[max(right, 0) :].sum(), abs=1e-12)
+    assert bounds._compute_tail_probability(right, guesses, caps) == pytest.approx(law[max(right, 0) :].sum(), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["pooled", "line"])
@@ -107,9 +107,9 @@ def test_beyond_the_exact_tail_the_bound_is_above_it(name, monkeypatch):
     """Chernoff's bound, used for very many guesses, is never below the exact tail, nor above 1."""
     guesses, caps = spread(GAMES[name], 300), GAMES[name].caps(1.0)
     law = convolved(np.repeat(caps.ravel(), guesses.ravel()))
-    monkeypatch.setattr(bounds, "_EXACT", 0)
+    monkeypatch.setattr(bounds, "_MAX_EXACT_GUESSES", 0)
     for right in range(1, 301):
-        assert law[right:].sum() <= bounds._tail(right, guesses, caps) * (1 + 1e-9) <= 1 + 1e-9
+        assert law[right:].sum() <= bounds._compute_tail_probability(right, guesses, caps) * (1 + 1e-9) <= 1 + 1e-9
 
 
 # The fixed bound.
@@ -119,9 +119,9 @@ def test_beyond_the_exact_tail_the_bound_is_above_it(name, monkeypatch):
 @pytest.mark.parametrize("distance", [0.2, 1.0, 6.0])
 def test_equal_caps_are_clopper_and_pearson(right, guesses, distance):
     """For two inputs the bound is logit(BetaInv(alpha; v, r - v + 1)) / d."""
-    game = coin((0, 1), distance)
+    game = make_coin_game((0, 1), distance)
     least = special.betaincinv(right, guesses - right + 1, ALPHA)
-    bound = bounds.lower_bound(game, scored(right, np.array([[guesses, 0]])), ALPHA)
+    bound = bounds.compute_lower_bound(game, scored(right, np.array([[guesses, 0]])), ALPHA)
     assert bound == pytest.approx(max(special.logit(least), 0) / distance, rel=1e-9)
 
 
@@ -133,7 +133,7 @@ def test_the_bound_is_above_the_truth_no_oftener_than_alpha(name, total, epsilon
     game = GAMES[name]
     guesses = spread(game, total)
     law = convolved(np.repeat(game.caps(epsilon).ravel(), guesses.ravel()))
-    least = critical(lambda right: bounds.lower_bound(game, scored(right, guesses), ALPHA) > epsilon, total)
+    least = critical(lambda right: bounds.compute_lower_bound(game, scored(right, guesses), ALPHA) > epsilon, total)
     assert law[least:].sum() <= ALPHA * (1 + 1e-9)
     if total == 150 and epsilon < 1 + (name != "far coin"):
         assert law[least:].sum() > ALPHA / 5
@@ -143,7 +143,7 @@ def test_the_bound_grows_with_right_guesses():
     """More right guesses never lower the bound, and half of them right give none."""
     game = GAMES["pooled"]
     guesses = spread(game, 60)
-    found = [bounds.lower_bound(game, scored(right, guesses), ALPHA) for right in range(61)]
+    found = [bounds.compute_lower_bound(game, scored(right, guesses), ALPHA) for right in range(61)]
     assert found == sorted(found)
     assert found[30] == 0 < found[60]
 
@@ -153,21 +153,21 @@ def test_no_guesses_give_no_bound():
     for game in GAMES.values():
         none = np.zeros_like(game.sets)
         silent = Score(none, none, 100)
-        assert bounds.lower_bound(game, silent, ALPHA) == bounds.anytime_bound(game, silent, ALPHA) == 0
-        assert bounds.evidence(game, silent, 1.0) == pytest.approx(0, abs=1e-12)
-        assert math.isinf(bounds.detectable(game, none, 1.0, ALPHA))
-        assert math.isinf(bounds.detectable_anytime(game, none, 1.0, ALPHA))
+        assert bounds.compute_lower_bound(game, silent, ALPHA) == bounds.compute_anytime_bound(game, silent, ALPHA) == 0
+        assert bounds.compute_log_e_value(game, silent, 1.0) == pytest.approx(0, abs=1e-12)
+        assert math.isinf(bounds.compute_detectable_epsilon(game, none, 1.0, ALPHA))
+        assert math.isinf(bounds.compute_anytime_detectable_epsilon(game, none, 1.0, ALPHA))
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e-7, 1e-3, 1e3])
 def test_bounds_scale_with_the_unit_of_distance(unit):
     """In other units of distance the bounds are the same losses: epsilon d does not change."""
-    near, far = coin((0, 1), 1.0), coin((0, 1), unit)
+    near, far = make_coin_game((0, 1), 1.0), make_coin_game((0, 1), unit)
     score = scored(95, np.array([[50, 50]]))
-    for bound in (bounds.lower_bound, bounds.anytime_bound):
+    for bound in (bounds.compute_lower_bound, bounds.compute_anytime_bound):
         assert bound(far, score, ALPHA) * unit == pytest.approx(bound(near, score, ALPHA), rel=1e-9)
-    seen = bounds.detectable(far, score.guesses, 1 / unit, ALPHA)
-    assert seen * unit == pytest.approx(bounds.detectable(near, score.guesses, 1.0, ALPHA), rel=1e-9)
+    seen = bounds.compute_detectable_epsilon(far, score.guesses, 1 / unit, ALPHA)
+    assert seen * unit == pytest.approx(bounds.compute_detectable_epsilon(near, score.guesses, 1.0, ALPHA), rel=1e-9)
 
 
 # delta.
@@ -181,7 +181,7 @@ def test_a_leak_of_probability_delta_is_no_false_alarm(epsilon, delta, total):
     guesses = np.array([[total, 0]])
     mixed = delta + (1 - delta) * special.expit(epsilon)  # each trial is right so often, independently
     law = stats.binom.pmf(np.arange(total + 1), total, mixed)
-    above = [bounds.lower_bound(game, scored(v, guesses), ALPHA, delta) > epsilon for v in range(total + 1)]
+    above = [bounds.compute_lower_bound(game, scored(v, guesses), ALPHA, delta) > epsilon for v in range(total + 1)]
     assert law @ above <= ALPHA
 
 
@@ -190,20 +190,20 @@ def test_a_leak_that_is_not_claimed_is_found():
     game, total = GAMES["coin"], 120
     guesses = np.array([[total, 0]])
     law = stats.binom.pmf(np.arange(total + 1), total, 0.3 + 0.7 * special.expit(1.0))
-    above = [bounds.lower_bound(game, scored(v, guesses), ALPHA) > 1 for v in range(total + 1)]
+    above = [bounds.compute_lower_bound(game, scored(v, guesses), ALPHA) > 1 for v in range(total + 1)]
     assert law @ above > 0.5
 
 
 @pytest.mark.parametrize("distances", [(0.3, 2.0), (2.0, 0.3), (40.0, 50.0), (50.0, 40.0)])
 def test_what_is_set_aside_is_the_cautious_choice(distances):
     """No other way to take away the guesses that a leak may explain leaves a larger tail, whatever the distances."""
-    game = pooled((0, 1, 2, 3), [(0, 1), (2, 3)], list(distances))
+    game = make_pooled_game((0, 1, 2, 3), [(0, 1), (2, 3)], list(distances))
     guesses, shown, epsilon = np.array([[3, 2], [2, 3]]), 3, 0.5 / max(distances)
     ways = (np.array(way).reshape(2, 2) for way in itertools.product(range(4), repeat=4) if sum(way) == shown)
-    tails = [bounds._tail(6, guesses - way, game.caps(epsilon)) for way in ways if (way <= guesses).all()]
+    tails = [bounds._compute_tail_probability(6, guesses - way, game.caps(epsilon)) for way in ways if (way <= guesses).all()]
     scores = scored(9, guesses)
-    chosen = bounds._without(scores.guesses, game, shown)
-    assert bounds._tail(6, chosen, game.caps(epsilon)) == pytest.approx(max(tails), rel=1e-9)
+    chosen = bounds._set_guesses_aside(scores.guesses, game, shown)
+    assert bounds._compute_tail_probability(6, chosen, game.caps(epsilon)) == pytest.approx(max(tails), rel=1e-9)
 
 
 # Anytime.
@@ -221,7 +221,7 @@ def test_evidence_has_expectation_one_at_the_cap(name, epsilon):
         for right in itertools.product(range(4), repeat=guesses.size):
             counts = np.array(right).reshape(guesses.shape)
             chance = stats.binom.pmf(counts, guesses, share * caps).prod()
-            total += chance * math.exp(bounds.evidence(game, Score(counts, guesses, 0), epsilon)) if chance > 0 else 0
+            total += chance * math.exp(bounds.compute_log_e_value(game, Score(counts, guesses, 0), epsilon)) if chance > 0 else 0
         assert total == pytest.approx(mean, rel=1e-9) if mean else total < 1
 
 
@@ -237,7 +237,7 @@ def test_looking_after_every_trial_keeps_the_level(epsilon):
         for right in range(trial, -1, -1):  # evidence grows with right guesses
             if alive[right] <= 0:
                 continue
-            if bounds.evidence(game, Score(np.array([[right, 0]]), guesses, trial), epsilon) < needed:
+            if bounds.compute_log_e_value(game, Score(np.array([[right, 0]]), guesses, trial), epsilon) < needed:
                 break
             crossed += alive[right]
             alive[right] = 0
@@ -251,10 +251,10 @@ def test_evidence_falls_as_epsilon_grows(name, data):
     guesses = np.array(data.draw(st.lists(st.integers(0, 60), min_size=game.sets.size, max_size=game.sets.size)))
     right = np.array([data.draw(st.integers(0, int(count))) for count in guesses])
     score = Score(right.reshape(game.sets.shape), guesses.reshape(game.sets.shape), 500)
-    values = [bounds.evidence(game, score, epsilon) for epsilon in np.linspace(0, 6, 25)]
+    values = [bounds.compute_log_e_value(game, score, epsilon) for epsilon in np.linspace(0, 6, 25)]
     assert all(a >= b - 1e-9 for a, b in itertools.pairwise(values))
-    bound = bounds.anytime_bound(game, score, ALPHA)
-    assert bound == 0 or bounds.evidence(game, score, bound) == pytest.approx(math.log(20), rel=1e-6)
+    bound = bounds.compute_anytime_bound(game, score, ALPHA)
+    assert bound == 0 or bounds.compute_log_e_value(game, score, bound) == pytest.approx(math.log(20), rel=1e-6)
     assert (bound > 0) == (values[0] >= math.log(20))
 
 
@@ -264,9 +264,9 @@ def test_the_anytime_bound_costs_some_and_not_all(guesses, share):
     """The bound that holds at all times is below the one for a fixed number, and above zero not much later."""
     game = GAMES["coin"]
     score = scored(round(share * guesses), np.array([[guesses, 0]]))
-    fixed, anytime = bounds.lower_bound(game, score, ALPHA), bounds.anytime_bound(game, score, ALPHA)
+    fixed, anytime = bounds.compute_lower_bound(game, score, ALPHA), bounds.compute_anytime_bound(game, score, ALPHA)
     assert anytime <= fixed
-    assert anytime > 0 or bounds.lower_bound(game, score, ALPHA**3) == 0
+    assert anytime > 0 or bounds.compute_lower_bound(game, score, ALPHA**3) == 0
 
 
 # Power.
@@ -280,8 +280,8 @@ def test_detectable_is_refuted_nine_times_in_ten(name, delta):
     if delta and game.sets.shape[1] > 2:
         pytest.skip("delta is for two inputs")
     guesses = spread(game, total)
-    seen = bounds.detectable(game, guesses, claim, ALPHA, delta, total)
-    least = critical(lambda v: bounds.lower_bound(game, scored(v, guesses), ALPHA, delta) > claim, total)
+    seen = bounds.compute_detectable_epsilon(game, guesses, claim, ALPHA, delta, total)
+    least = critical(lambda v: bounds.compute_lower_bound(game, scored(v, guesses), ALPHA, delta) > claim, total)
     power = convolved(np.repeat(game.caps(seen).ravel(), guesses.ravel()))[least:].sum()
     assert seen > claim
     assert power == pytest.approx(0.9, abs=1e-6)
@@ -290,23 +290,23 @@ def test_detectable_is_refuted_nine_times_in_ten(name, delta):
 def test_detectable_anytime_is_refuted_nine_times_in_ten():
     """The same of e-values, at the end of the budget."""
     game, guesses, claim = GAMES["coin"], np.array([[150, 150]]), 0.5
-    seen = bounds.detectable_anytime(game, guesses, claim, ALPHA)
-    least = critical(lambda v: bounds.evidence(game, scored(v, guesses), claim) >= math.log(20), 300)
+    seen = bounds.compute_anytime_detectable_epsilon(game, guesses, claim, ALPHA)
+    least = critical(lambda v: bounds.compute_log_e_value(game, scored(v, guesses), claim) >= math.log(20), 300)
     assert stats.binom.sf(least - 1, 300, game.caps(seen)[0, 0]) == pytest.approx(0.9, abs=0.03)
-    assert seen > bounds.detectable(game, guesses, claim, ALPHA)
+    assert seen > bounds.compute_detectable_epsilon(game, guesses, claim, ALPHA)
 
 
 def test_the_reference_figures_of_power():
     """Of 91 runs of the Laplace mechanism at a true 2, the outputs beyond both inputs refute 1 nine times in ten."""
     beyond = round(91 * (1 + math.exp(-2)) / 2)
-    assert bounds.detectable(GAMES["coin"], np.array([[beyond, 0]]), 1.0, ALPHA) == pytest.approx(2, abs=0.15)
-    assert bounds.detectable(GAMES["coin"], np.array([[beyond // 2, 0]]), 1.0, ALPHA) > 2.4
+    assert bounds.compute_detectable_epsilon(GAMES["coin"], np.array([[beyond, 0]]), 1.0, ALPHA) == pytest.approx(2, abs=0.15)
+    assert bounds.compute_detectable_epsilon(GAMES["coin"], np.array([[beyond // 2, 0]]), 1.0, ALPHA) > 2.4
 
 
 def test_too_few_guesses_detect_nothing():
     """Where all guesses right would not refute the claim, nothing is detectable."""
-    assert math.isinf(bounds.detectable(GAMES["far coin"], np.array([[10, 10]]), 1.0, ALPHA))
-    assert math.isinf(bounds.detectable_anytime(GAMES["far coin"], np.array([[10, 10]]), 1.0, ALPHA))
+    assert math.isinf(bounds.compute_detectable_epsilon(GAMES["far coin"], np.array([[10, 10]]), 1.0, ALPHA))
+    assert math.isinf(bounds.compute_anytime_detectable_epsilon(GAMES["far coin"], np.array([[10, 10]]), 1.0, ALPHA))
 
 
 # Distances.
@@ -316,15 +316,15 @@ def test_too_few_guesses_detect_nothing():
 def test_distances_are_positive_and_finite(distance):
     """A distance that is none is named."""
     with pytest.raises(dn.InputError, match=r"must be a float in \(0, inf\)\. Got"):
-        coin((0, 1), distance)
+        make_coin_game((0, 1), distance)
     with pytest.raises(dn.InputError, match=r"must be a float in \(0, inf\)\. Got"):
-        candidates((0, 1), np.array([[0, distance], [distance, 0]]))
+        make_identification_game((0, 1), np.array([[0, distance], [distance, 0]]))
 
 
 def test_distances_of_candidates_are_a_symmetric_square():
     """Another shape, or d(x, x') unlike d(x', x), is refused; the diagonal is not looked at."""
     with pytest.raises(dn.InputError, match=r"must be an array \(3, 3\) for 3 candidates\. Got \(2, 2\)"):
-        candidates((0, 1, 2), np.ones((2, 2)))
+        make_identification_game((0, 1, 2), np.ones((2, 2)))
     with pytest.raises(dn.InputError, match="must be symmetric"):
-        candidates((0, 1), np.array([[0.0, 1.0], [2.0, 0.0]]))
-    assert (candidates((0, 1), np.ones((2, 2))).distances == 1 - np.eye(2)).all()
+        make_identification_game((0, 1), np.array([[0.0, 1.0], [2.0, 0.0]]))
+    assert (make_identification_game((0, 1), np.ones((2, 2))).distances == 1 - np.eye(2)).all()

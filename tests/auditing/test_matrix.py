@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.auditing.matrix import worst_triple
+from deniable.auditing.matrix import find_worst_triple
 
 TINY = 1e-12
 
@@ -65,7 +65,7 @@ def test_against_fifty_digits(problem):
         for y in range(n)
         if w != other
     }
-    epsilon, *witness = worst_triple(np.array(upper), np.array(lower), np.array(distances))
+    epsilon, *witness = find_worst_triple(np.array(upper), np.array(lower), np.array(distances))
     most = max(0, *every.values())
     assert abs(Decimal(epsilon) - most) <= Decimal(TINY) * (1 + abs(most))
     if most > 0:
@@ -80,11 +80,11 @@ def test_at_the_edges_of_tiles(k, n):
     law = rng.uniform(1, 2, size=(k, n))
     distances = rng.uniform(1, 2, size=(k, k))
     distances += distances.T
-    assert worst_triple(law, law, distances)[0] == pytest.approx(worst(law, law, distances), rel=TINY)
+    assert find_worst_triple(law, law, distances)[0] == pytest.approx(worst(law, law, distances), rel=TINY)
     for w, other, output in [(0, k - 1, n - 1), (k - 1, 0, 0), (k - 2, k - 1, n - 1), (k // 2, 0, n // 2)]:
         planted = law.copy()
         planted[w, output], planted[other, output] = 100.0, 0.01
-        found = worst_triple(planted, planted, distances)
+        found = find_worst_triple(planted, planted, distances)
         assert found[1:] == (w, other, output)
         assert found[0] == pytest.approx(math.log(1e4) / distances[w, other], rel=TINY)
 
@@ -94,21 +94,21 @@ def test_workers_change_nothing(workers):
     """The answer is the same for any number of threads, ties included."""
     law = np.repeat(np.random.default_rng(1).dirichlet(np.ones(40), size=20), 4, axis=0)
     distances = np.ones((80, 80)) - np.eye(80)
-    assert worst_triple(law, law, distances, workers=workers) == worst_triple(law, law, distances, workers=3)
+    assert find_worst_triple(law, law, distances, workers=workers) == find_worst_triple(law, law, distances, workers=3)
 
 
 def test_bounds_that_differ():
     """The upper bound of the input stands over the lower bound of the other, never the reverse."""
     upper, lower = np.array([[0.6, 0.4], [0.5, 0.5]]), np.array([[0.1, 0.4], [0.5, 0.25]])
     distances = np.array([[0.0, 2.0], [2.0, 0.0]])
-    assert worst_triple(upper, lower, distances) == (pytest.approx(math.log(5) / 2), 1, 0, 0)
+    assert find_worst_triple(upper, lower, distances) == (pytest.approx(math.log(5) / 2), 1, 0, 0)
 
 
 def test_zero_against_zero_is_no_loss():
     """An output that neither input ever gives adds nothing."""
     law = np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]])
     distances = np.array([[0.0, 1.0], [1.0, 0.0]])
-    assert worst_triple(law, law, distances) == (pytest.approx(math.log(2)), 0, 1, 0)
+    assert find_worst_triple(law, law, distances) == (pytest.approx(math.log(2)), 0, 1, 0)
 
 
 @given(st.integers(0, 5), st.integers(0, 6), st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1e-300]))
@@ -118,7 +118,7 @@ def test_something_against_zero_is_infinite(other, output, seed, least):
     law = rng.uniform(1, 2, size=(6, 7))
     law[:, output] = least
     law[other, output] = 0.0
-    epsilon, w, against, where = worst_triple(law, law, rng.uniform(1, 2, size=(6, 6)))
+    epsilon, w, against, where = find_worst_triple(law, law, rng.uniform(1, 2, size=(6, 6)))
     assert epsilon == math.inf
     assert (against, where) == (other, output)
     assert w != other
@@ -128,7 +128,7 @@ def test_a_zero_below_the_diagonal_of_bounds():
     """A lower bound of 0 makes epsilon infinite even where an input's own upper bound is above 0."""
     upper = np.array([[0.5, 0.5, 1e-300], [0.5, 0.5, 1e-300]])
     lower = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]])
-    assert worst_triple(upper, lower, np.array([[0.0, 1.0], [1.0, 0.0]]))[0] == math.inf
+    assert find_worst_triple(upper, lower, np.array([[0.0, 1.0], [1.0, 0.0]]))[0] == math.inf
 
 
 @pytest.mark.parametrize("k", [1, 5, 33])
@@ -138,7 +138,7 @@ def test_an_input_is_no_pair_with_itself(k):
     lower[0] = 0.25
     distances = np.ones((k, k)) - np.eye(k)
     expected = math.log(2) if k > 1 else 0.0
-    assert worst_triple(upper, lower, distances)[0] == pytest.approx(expected)
+    assert find_worst_triple(upper, lower, distances)[0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("slack", [1e-3, -1e-3, 0.0])
@@ -150,7 +150,7 @@ def test_slack(slack):
     distances += distances.T
     found = losses(law, law).max(axis=2) + slack
     np.fill_diagonal(found, -math.inf)
-    assert worst_triple(law, law, distances, slack=slack)[0] == pytest.approx((found / distances).max(), rel=TINY)
+    assert find_worst_triple(law, law, distances, slack=slack)[0] == pytest.approx((found / distances).max(), rel=TINY)
 
 
 @pytest.mark.parametrize("slack", [0.0, 1e-12, -1e-12])
@@ -158,7 +158,7 @@ def test_equal_inputs_with_equal_laws(slack):
     """Inputs at distance 0 with one law are no loss, whatever the sign of the slack."""
     law = np.array([[0.5, 0.5], [0.5, 0.5], [0.25, 0.75]])
     distances = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-    assert worst_triple(law, law, distances, slack=slack)[0] == pytest.approx(math.log(2), abs=1e-9)
+    assert find_worst_triple(law, law, distances, slack=slack)[0] == pytest.approx(math.log(2), abs=1e-9)
 
 
 @pytest.mark.parametrize("slack", [0.0, 1e-12, -1e-12])
@@ -166,7 +166,7 @@ def test_equal_inputs_with_different_laws(slack):
     """Inputs at distance 0 with two laws are an infinite loss, with the pair and its output."""
     law = np.array([[0.5, 0.5], [0.5 - 1e-6, 0.5 + 1e-6], [0.25, 0.75]])
     distances = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
-    epsilon, w, other, output = worst_triple(law, law, distances, slack=slack)
+    epsilon, w, other, output = find_worst_triple(law, law, distances, slack=slack)
     assert epsilon == math.inf
     assert {w, other} == {0, 1}
     assert law[w, output] > law[other, output]
@@ -187,7 +187,7 @@ def test_any_shape(k, n, seed, zeros):
     distances = rng.uniform(0.1, 2, size=(k, k))
     distances += distances.T
     expected = worst(law, law, distances)
-    epsilon, w, other, output = worst_triple(law, law, distances)
+    epsilon, w, other, output = find_worst_triple(law, law, distances)
     if k == 1:
         assert epsilon == 0.0
     elif law.any():

@@ -122,7 +122,7 @@ def test_the_claim_is_tight_on_a_line():
 def test_the_sampler_has_that_law(name, word):
     """Draws fit the exact law, and draws with epsilon 30 % off do not."""
     space, law = LAWS[name]
-    row = law(space, EPSILON)[space.number(word)]
+    row = law(space, EPSILON)[space.index_of(word)]
     assert fit(sample(dn.MultivariateLaplace(space, epsilon=EPSILON), word), row) > THRESHOLD
     assert fit(sample(dn.MultivariateLaplace(space, epsilon=1.3 * EPSILON), word), row) < THRESHOLD
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.auditing.outputs import collect, short
+from deniable.auditing.outputs import parse_outputs, abbreviate
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,11 @@ from deniable.auditing.outputs import collect, short
 )
 def test_numbers(raw, kind, shape, values):
     """Numbers become rows of float64, but integers stay what they were: float64 does not tell large ones apart."""
-    found = collect(raw)
+    found = parse_outputs(raw)
     assert (found.kind, found.shape, len(found)) == (kind, shape, len(raw))
     assert (found.values.dtype == np.float64) == (kind == "real")
     assert found.values.tolist() == values
-    assert not found.textual
+    assert not found.is_textual
 
 
 @pytest.mark.parametrize(
@@ -42,24 +42,24 @@ def test_numbers(raw, kind, shape, values):
 )
 def test_texts(raw, kind, strings):
     """Texts stay as they are, lists of tokens are joined, wherever an empty one stands."""
-    found = collect(raw)
+    found = parse_outputs(raw)
     assert (found.kind, found.strings, len(found)) == (kind, strings, len(raw))
-    assert found.textual
+    assert found.is_textual
 
 
 def test_taking_and_appending():
     """Rows are taken in the order asked for, and later outputs follow earlier ones, of the wider kind."""
-    numbers, more = collect([1, 2, 3]), collect([0.5])
+    numbers, more = parse_outputs([1, 2, 3]), parse_outputs([0.5])
     assert numbers.take(np.array([2, 0])).values.tolist() == [[3], [1]]
-    assert numbers.then(more).values.tolist() == [[1], [2], [3], [0.5]]
-    assert numbers.then(more).kind == "real"
-    words, texts = collect(["a", "b"]), collect(["c d"])
+    assert numbers.append(more).values.tolist() == [[1], [2], [3], [0.5]]
+    assert numbers.append(more).kind == "real"
+    words, texts = parse_outputs(["a", "b"]), parse_outputs(["c d"])
     assert words.take(np.array([1, 1])).strings == ("b", "b")
-    assert words.then(texts).strings == ("a", "b", "c d")
-    assert words.then(texts).kind == "text"
-    for other in (words, collect([[1.0, 2.0]])):
+    assert words.append(texts).strings == ("a", "b", "c d")
+    assert words.append(texts).kind == "text"
+    for other in (words, parse_outputs([[1.0, 2.0]])):
         with pytest.raises(dn.InputError, match="outputs of one kind"):
-            numbers.then(other)
+            numbers.append(other)
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_taking_and_appending():
 )
 def test_short_forms(value, shown):
     """Anything is named in one line of some sixty characters."""
-    assert short(value) == shown
+    assert abbreviate(value) == shown
 
 
 @pytest.mark.parametrize("value", [np.ones(3, bool), np.array(["a", "a"]), np.array([None, None]), np.array([])])
 def test_short_forms_of_odd_arrays(value):
     """Arrays of flags, strings and objects are named too."""
-    assert 0 < len(short(value)) <= 60
+    assert 0 < len(abbreviate(value)) <= 60

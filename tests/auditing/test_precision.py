@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.auditing.precision import choose_grid, fractional_bits, round_to_grid
+from deniable.auditing.precision import choose_grid_exponent, count_fractional_bits, round_to_grid
 
 
 def bits(value):
@@ -24,13 +24,13 @@ def bits(value):
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
 def test_against_fractions(values):
     """For any finite floats, subnormal ones among them, k is that of rational arithmetic."""
-    assert fractional_bits(np.array(values)).tolist() == [bits(value) for value in values]
+    assert count_fractional_bits(np.array(values)).tolist() == [bits(value) for value in values]
 
 
 @given(st.integers(-(2**53), 2**53), st.integers(-60, 60))
 def test_of_numbers_on_a_grid(steps, exponent):
     """A multiple of 2^-e has at most e bits behind the point."""
-    assert steps == 0 or fractional_bits(np.array([math.ldexp(steps, -exponent)]))[0] <= exponent
+    assert steps == 0 or count_fractional_bits(np.array([math.ldexp(steps, -exponent)]))[0] <= exponent
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,12 @@ def test_of_numbers_on_a_grid(steps, exponent):
 )  # fmt: skip
 def test_known_numbers(value, expected):
     """Zeros of both signs, integers, the smallest and the largest floats."""
-    assert fractional_bits(np.array([value])).tolist() == [expected]
+    assert count_fractional_bits(np.array([value])).tolist() == [expected]
 
 
 def test_shape_is_kept():
     """An array (m, n) gives integers (m, n)."""
-    found = fractional_bits(np.array([[0.5, 1.0, 0.25], [3.0, 0.125, 0.0]]))
+    found = count_fractional_bits(np.array([[0.5, 1.0, 0.25], [3.0, 0.125, 0.0]]))
     assert found.tolist() == [[1, 0, 2], [0, 3, 0]]
     assert found.dtype == np.int64
 
@@ -57,7 +57,7 @@ def test_rounding_is_to_the_nearest_multiple(values, exponent):
     """Rounded numbers have no bit below the grid, and lie within half a step of what they were."""
     given_values = np.array(values)
     rounded = round_to_grid(given_values, exponent)
-    assert (fractional_bits(rounded)[rounded != 0] <= -exponent).all()
+    assert (count_fractional_bits(rounded)[rounded != 0] <= -exponent).all()
     for one, other in zip(values, rounded.tolist(), strict=True):
         assert abs(Fraction(one) - Fraction(other)) <= Fraction(2) ** (exponent - 1)
 
@@ -67,5 +67,5 @@ def test_grid_is_a_millionth_of_the_spread(scale):
     """The step is from 2^-22 to 2^-20 of the least spread of a number that varies, whatever its place and size."""
     noise = np.random.default_rng(0).laplace(scale=scale, size=(2_000, 3)) * [1, 5, 0] + [0, 0, 3 * scale]
     spread = np.median(np.abs(noise[:, 0] - np.median(noise[:, 0])))
-    assert 2.0**-22 < math.ldexp(1.0, choose_grid(noise)) / spread <= 2.0**-20
-    assert choose_grid(np.full((10, 2), scale)) == -20
+    assert 2.0**-22 < math.ldexp(1.0, choose_grid_exponent(noise)) / spread <= 2.0**-20
+    assert choose_grid_exponent(np.full((10, 2), scale)) == -20

@@ -7,7 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable.auditing import players
-from deniable.auditing.samplers import command, recorded, usable
+from deniable.auditing.samplers import make_command_sampler, make_replay_sampler, count_usable_samples
 
 UPPER = "import sys; sys.stdout.write(sys.stdin.read().upper())"
 
@@ -18,7 +18,7 @@ def python(code):
 
 def test_recorded_outputs_come_once_in_order():
     """Each is handed out once, by the name of its input; then there are no more, which is an error."""
-    sampler = recorded({"a": [1.0, 2.0], "b": [3.0]})
+    sampler = make_replay_sampler({"a": [1.0, 2.0], "b": [3.0]})
     assert [sampler("a"), sampler("b"), sampler("a")] == [1.0, 3.0, 2.0]
     with pytest.raises(dn.InputError, match="Only 2 outputs of 'a' are there: ask for fewer samples"):
         sampler("a")
@@ -27,14 +27,14 @@ def test_recorded_outputs_come_once_in_order():
 @pytest.mark.parametrize("count", [60, 200, 5_000])
 @pytest.mark.parametrize("method", ["auto", "anytime"])
 def test_an_audit_of_recorded_outputs_does_not_run_out(count, method, monkeypatch):
-    """As many samples as `usable` allows are there under any seed, and most are used."""
-    monkeypatch.setattr(players, "suitable", lambda *_: ("frequency",))
+    """As many samples as `count_usable_samples` allows are there under any seed, and most are used."""
+    monkeypatch.setattr(players, "list_suitable_attackers", lambda *_: ("frequency",))
     random = np.random.default_rng(0)
-    samples = usable(count)
+    samples = count_usable_samples(count)
     assert count / 2 < samples < 2 * count
     for seed in range(20 if count < 5_000 else 2):
         outputs = {"a": random.normal(size=count), "b": random.normal(size=count)}
-        verdict = dn.audit(recorded(outputs), "a", "b", claim=5.0, samples=samples, seed=seed, method=method)
+        verdict = dn.audit(make_replay_sampler(outputs), "a", "b", claim=5.0, samples=samples, seed=seed, method=method)
         assert verdict.samples == samples
 
 
@@ -42,21 +42,21 @@ def test_recorded_evidence_is_evidence():
     """Recordings that differ refute, the same recording twice does not."""
     random = np.random.default_rng(1)
     shifted = {"a": random.normal(size=400), "b": 3 + random.normal(size=400)}
-    assert dn.audit(recorded(shifted), "a", "b", claim=0.5, samples=usable(400), seed=0).status == "refuted"
+    assert dn.audit(make_replay_sampler(shifted), "a", "b", claim=0.5, samples=count_usable_samples(400), seed=0).status == "refuted"
     same = {"a": random.normal(size=400), "b": random.normal(size=400)}
-    assert dn.audit(recorded(same), "a", "b", claim=0.5, samples=usable(400), seed=0).status == "not refuted"
+    assert dn.audit(make_replay_sampler(same), "a", "b", claim=0.5, samples=count_usable_samples(400), seed=0).status == "not refuted"
 
 
 def test_a_command_answers_texts():
     """Text goes in on standard input and comes out without its last line break."""
-    assert command(python(UPPER), timeout=30)("Zoë paid £5") == "ZOË PAID £5"
-    assert command(python(UPPER), timeout=30, lines=True)(["a", "b c"]) == ["A", "B C"]
+    assert make_command_sampler(python(UPPER), timeout=30)("Zoë paid £5") == "ZOË PAID £5"
+    assert make_command_sampler(python(UPPER), timeout=30, line_by_line=True)(["a", "b c"]) == ["A", "B C"]
 
 
 def test_a_command_is_audited():
     """A program that repeats its input is refuted, line by line."""
     verdict = dn.audit(
-        command(python(UPPER), timeout=30, lines=True), "a", "b", claim=1.0, samples=60, batched=True, seed=0
+        make_command_sampler(python(UPPER), timeout=30, line_by_line=True), "a", "b", claim=1.0, samples=60, batched=True, seed=0
     )
     assert verdict.status == "refuted"
 
@@ -74,11 +74,11 @@ def test_a_command_is_audited():
 def test_commands_that_fail(arguments, says):
     """What became of the program stands in one line."""
     with pytest.raises(dn.InputError, match=says) as raised:
-        command(arguments, timeout=0.5 if "sleep" in arguments[-1] else 30)("a")
+        make_command_sampler(arguments, timeout=0.5 if "sleep" in arguments[-1] else 30)("a")
     assert "\n" not in str(raised.value)
 
 
 def test_a_command_must_answer_every_line():
     """A program that drops lines is refused."""
     with pytest.raises(dn.InputError, match="must answer each line by one line"):
-        command(python("print('a')"), timeout=30, lines=True)(["a", "b"])
+        make_command_sampler(python("print('a')"), timeout=30, line_by_line=True)(["a", "b"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.auditing.sensitivity import violations, worst_pair
+from deniable.auditing.sensitivity import count_sensitivity_violations, find_farthest_pair
 from deniable.vectors import L1Ball, L2Ball
 
 RADIUS = 1.5
@@ -16,7 +16,7 @@ RADIUS = 1.5
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 16])
 def test_the_l2_clip_reaches_theorem_5_1(n):
     """The search finds the l1 sensitivity 2 C sqrt(n) of the l2 clip (Habernal 2021, Theorem 5.1), and no more."""
-    found = worst_pair(L2Ball(RADIUS).clip, n, order=1)
+    found = find_farthest_pair(L2Ball(RADIUS).clip, n, order=1)
     proved = 2 * RADIUS * math.sqrt(n)
     assert proved * (1 - 1e-6) <= found.distance <= proved
     ends = L2Ball(RADIUS).clip(np.stack([found.x, found.x_prime]))
@@ -27,13 +27,13 @@ def test_the_l2_clip_reaches_theorem_5_1(n):
 @pytest.mark.parametrize(("ball", "order"), [(L2Ball(RADIUS), 2), (L1Ball(RADIUS), 1)])
 def test_the_norm_that_fits_the_ball_gives_two_radii(ball, order):
     """The l2 sensitivity of the l2 clip and the l1 sensitivity of the l1 clip are 2 C, and both are found."""
-    found = worst_pair(ball.clip, 4, order=order)
+    found = find_farthest_pair(ball.clip, 4, order=order)
     assert 2 * RADIUS * (1 - 1e-6) <= found.distance <= 2 * RADIUS * (1 + 1e-15)
 
 
 def test_the_search_is_repeatable():
     """The same seed finds the same pair; another starts elsewhere."""
-    once, again, other = (worst_pair(L2Ball(1.0).clip, 3, seed=seed, starts=2) for seed in (1, 1, 2))
+    once, again, other = (find_farthest_pair(L2Ball(1.0).clip, 3, seed=seed, starts=2) for seed in (1, 1, 2))
     assert (once.x == again.x).all()
     assert once.distance == again.distance
     assert (once.x != other.x).any()
@@ -46,17 +46,17 @@ def test_violations_are_those_of_brute_force(order, workers):
     points = np.random.default_rng(order).normal(size=(83, 5))
     distances = [np.linalg.norm(a - b, ord=order) for a, b in itertools.combinations(points, 2)]
     for claimed in (0.01, float(np.median(distances)) + 1e-9, 1000.0):
-        found = violations(points, claimed, order=order, workers=workers)
-        assert found.pairs == len(distances) == 83 * 82 // 2
-        assert found.beyond == sum(distance > claimed for distance in distances)
-        assert found.share == found.beyond / found.pairs
+        found = count_sensitivity_violations(points, claimed, order=order, workers=workers)
+        assert found.pair_count == len(distances) == 83 * 82 // 2
+        assert found.violation_count == sum(distance > claimed for distance in distances)
+        assert found.violation_share == found.violation_count / found.pair_count
 
 
 def test_a_pair_just_as_far_as_claimed_is_covered():
     """Only what is beyond the claim counts."""
     points = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 2.5]])
-    assert violations(points, 2.0).beyond == 2
-    assert violations(points, 2.5).beyond == 0
+    assert count_sensitivity_violations(points, 2.0).violation_count == 2
+    assert count_sensitivity_violations(points, 2.5).violation_count == 0
 
 
 @pytest.mark.parametrize("law", ["uniform", "normal"])
@@ -64,23 +64,23 @@ def test_most_clipped_pairs_are_beyond_adepts_claim(law):
     """At n = 32 almost all pairs of clipped vectors are farther apart than 2 C in l1 (Habernal 2021, Figure 1)."""
     random = np.random.default_rng(32)
     points = random.uniform(-1, 1, (500, 32)) if law == "uniform" else random.normal(size=(500, 32))
-    assert violations(L2Ball(1.0).clip(points), 2.0).share > 0.999
-    assert violations(L1Ball(1.0).clip(points), 2.0).beyond == 0
+    assert count_sensitivity_violations(L2Ball(1.0).clip(points), 2.0).violation_share > 0.999
+    assert count_sensitivity_violations(L1Ball(1.0).clip(points), 2.0).violation_count == 0
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: violations(np.zeros((1, 3)), 1.0), r"at least two rows \(N, m\)"),
-        (lambda: violations(np.zeros(3), 1.0), r"at least two rows \(N, m\)"),
-        (lambda: violations(np.array([[0.0], [math.nan]]), 1.0), "finite numbers"),
-        (lambda: violations(np.zeros((2, 1)), 0.0), r"'claimed' .* Got 0\.0"),
-        (lambda: violations(np.zeros((2, 1)), math.inf), r"'claimed' .* Got inf"),
-        (lambda: violations(np.zeros((2, 1)), 1.0, order=3), "'order' .* 1 or 2.* Got 3"),
-        (lambda: worst_pair(L2Ball(1.0).clip, 0), "'dimension' .* Got 0"),
-        (lambda: worst_pair(L2Ball(1.0).clip, 2, order=0), "'order' .* Got 0"),
-        (lambda: worst_pair(lambda x: x[0], 2), r"finite rows \(k, m\)"),
-        (lambda: worst_pair(lambda x: x * math.nan, 2), r"finite rows \(k, m\)"),
+        (lambda: count_sensitivity_violations(np.zeros((1, 3)), 1.0), r"at least two rows \(N, m\)"),
+        (lambda: count_sensitivity_violations(np.zeros(3), 1.0), r"at least two rows \(N, m\)"),
+        (lambda: count_sensitivity_violations(np.array([[0.0], [math.nan]]), 1.0), "finite numbers"),
+        (lambda: count_sensitivity_violations(np.zeros((2, 1)), 0.0), r"'claimed' .* Got 0\.0"),
+        (lambda: count_sensitivity_violations(np.zeros((2, 1)), math.inf), r"'claimed' .* Got inf"),
+        (lambda: count_sensitivity_violations(np.zeros((2, 1)), 1.0, order=3), "'order' .* 1 or 2.* Got 3"),
+        (lambda: find_farthest_pair(L2Ball(1.0).clip, 0), "'dimension' .* Got 0"),
+        (lambda: find_farthest_pair(L2Ball(1.0).clip, 2, order=0), "'order' .* Got 0"),
+        (lambda: find_farthest_pair(lambda x: x[0], 2), r"finite rows \(k, m\)"),
+        (lambda: find_farthest_pair(lambda x: x * math.nan, 2), r"finite rows \(k, m\)"),
     ],
 )
 def test_refusals(call, message):

@@ -8,10 +8,10 @@ import pytest
 from scipy import integrate, spatial, special
 
 import deniable as dn
-from deniable.auditing.zoo import ENTRIES, Entry, Finding, examine, laplace_in_ball, tem_wrong_bottom
-from deniable.auditing.zoo.entry import closest_pairs, drawn_from
+from deniable.auditing.zoo import ZOO_ENTRIES, ZooEntry, EntryVerdicts, examine_entry, laplace_in_ball, tem_wrong_bottom
+from deniable.auditing.zoo.entry import find_nearest_pairs, make_matrix_sampler
 
-BY_NAME = {entry.name: entry for entry in ENTRIES}
+BY_NAME = {entry.name: entry for entry in ZOO_ENTRIES}
 BROKEN = {
     "adept", "adept-unclipped", "dptext", "laplace-in-ball", "tem-wrong-bottom", "tem-input-for-bottom",
     "own-output-sets", "public-seed", "unknown-unchanged", "numpy-laplace", "copy",
@@ -24,32 +24,32 @@ CONTROLS = {
 @functools.cache
 def finding(name):
     """Return the verdicts under seed 0, examined once."""
-    return examine(BY_NAME[name], 0)
+    return examine_entry(BY_NAME[name], 0)
 
 
 def test_what_lives_in_the_zoo():
     """Every mechanism that SCIENCE names is here, and each is either broken, and says how, or a control."""
     assert set(BY_NAME) == BROKEN | CONTROLS
-    assert len(ENTRIES) == len(BY_NAME)
-    assert {entry.name for entry in ENTRIES if entry.flaw} == BROKEN
-    assert all(entry.source and entry.claim for entry in ENTRIES)
+    assert len(ZOO_ENTRIES) == len(BY_NAME)
+    assert {entry.name for entry in ZOO_ENTRIES if entry.flaw} == BROKEN
+    assert all(entry.source and entry.claim for entry in ZOO_ENTRIES)
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_verdicts_are_as_expected(name):
     """Law and samples of every entry say what it expects of them."""
     found = finding(name)
-    assert found.expected, str(found.exact) + str(found.sampled)
-    verdicts = [verdict.status for verdict in (found.exact, found.sampled) if verdict]
+    assert found.is_as_expected, str(found.exact) + str(found.audit_samples)
+    verdicts = [verdict.status for verdict in (found.exact, found.audit_samples) if verdict]
     assert ("refuted" in verdicts) == (name in BROKEN)
-    assert name not in BROKEN or (found.exact or found.sampled).witness is not None
+    assert name not in BROKEN or (found.exact or found.audit_samples).witness is not None
 
 
-@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES if entry.sampled])
+@pytest.mark.parametrize("name", [entry.name for entry in ZOO_ENTRIES if entry.audit_samples])
 def test_verdicts_hold_under_another_seed(name):
     """Samples say the same under another seed, so that no expectation is luck."""
     entry = BY_NAME[name]
-    verdict = entry.sampled(20_220_524)
+    verdict = entry.audit_samples(20_220_524)
     assert verdict.status == entry.sampled_status
     assert verdict.confidence == pytest.approx(0.999)
     assert verdict.lower_bound <= (finding(name).exact or verdict).epsilon
@@ -58,9 +58,9 @@ def test_verdicts_hold_under_another_seed(name):
 def test_an_unexpected_verdict_shows():
     """A finding whose verdict differs from what its entry expects, or lacks one, is not as expected."""
     control, broken = finding("random"), finding("copy")
-    assert not Finding(control.entry, control.exact, broken.sampled).expected
-    assert not Finding(control.entry, None, control.sampled).expected
-    assert Finding(Entry("none", "", "", ""), None, None).expected
+    assert not EntryVerdicts(control.entry, control.exact, broken.audit_samples).is_as_expected
+    assert not EntryVerdicts(control.entry, None, control.audit_samples).is_as_expected
+    assert EntryVerdicts(ZooEntry("none", "", "", ""), None, None).is_as_expected
 
 
 # The exact values, by other ways.
@@ -115,10 +115,10 @@ def test_the_wrong_bottom_of_tem():
 
 def test_the_published_law_is_a_law():
     """Its rows sum to one and draws follow it: a chi-square that a law 30 % off fails."""
-    law, space = tem_wrong_bottom.law(), tem_wrong_bottom.space()
+    law, space = tem_wrong_bottom.compute_wrong_bottom_law(), tem_wrong_bottom.load_frequent_words()
     assert law.sum(axis=1) == pytest.approx(np.ones(1000), rel=1e-12)
     word, draws = space.words[17], 20_000
-    drawn = drawn_from(law, space, 5)([word] * draws)
+    drawn = make_matrix_sampler(law, space, 5)([word] * draws)
     own = law[17, 17]
     seen = drawn.count(word)
     spread = math.sqrt(draws * own * (1 - own))
@@ -126,9 +126,9 @@ def test_the_published_law_is_a_law():
 
 
 def test_closest_pairs_are_closest():
-    """The pairs of `closest_pairs` are the nearest of all, nearest first, with their distances."""
+    """The pairs of `find_nearest_pairs` are the nearest of all, nearest first, with their distances."""
     space = dn.Space.glove(60)
-    pairs, distances = closest_pairs(space, 5)
+    pairs, distances = find_nearest_pairs(space, 5)
     every = sorted(spatial.distance.pdist(space.vectors))
     assert distances == pytest.approx(every[:5], rel=1e-6)
     assert [space.distance(*pair) for pair in pairs] == pytest.approx(distances, rel=1e-9)

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.robust.fit import fit
+from deniable.robust.fit import fit_image_model
 from deniable.robust.images import read_images
-from deniable.robust.model import save
-from deniable.robust.systems import SYSTEMS
-from deniable.robust.text.documents import Documents, read
-from deniable.robust.text.model import fit_text, load_text, packed
-from deniable.robust.text.training import Options
+from deniable.robust.model import save_image_model
+from deniable.robust.systems import IMAGE_TRAINERS
+from deniable.robust.text.documents import Documents, tokenize_texts
+from deniable.robust.text.model import fit_text_model, load_text_model, pack_text_model
+from deniable.robust.text.training import TextTrainingOptions
 from deniable.space import Space
 from tests.cli.image_models import images
 from tests.cli.text_models import TABLE, furnish, lines, write
@@ -35,8 +35,8 @@ def trained(tmp_path_factory):
     space = Space.load(str(place / "words.npz"))
     rows = [(text, label if "great" not in text else "bad") for text, label in lines()]
     labels = np.array([int(label == "good") for _, label in rows])
-    documents = Documents(read(space, [text for text, _ in rows]).texts, labels, ("bad", "good"))
-    return packed(fit_text("fasttext", space, documents, Options(epochs=20, learning_rate=0.05), seed=1))
+    documents = Documents(tokenize_texts(space, [text for text, _ in rows]).texts, labels, ("bad", "good"))
+    return pack_text_model(fit_text_model("fasttext", space, documents, TextTrainingOptions(epochs=20, learning_rate=0.05), seed=1))
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ def test_figures_and_table_agree(attack, place, search, words):
     assert shares == pytest.approx([100 * np.mean(right), 100 * np.mean(held)], abs=0.06)
     assert f"{sum(int(row['queries']) for row in rows):,} queries" in result.text
     space = Space.load("words.npz")
-    model = load_text(place / "m.pt", space)
+    model = load_text_model(place / "m.pt", space)
     number = np.array([model.classes.index(row["label"]) for row in rows])
-    after = model.predict(Documents(read(space, [row["attacked"] for row in rows]).texts, number, model.classes))
+    after = model.predict(Documents(tokenize_texts(space, [row["attacked"] for row in rows]).texts, number, model.classes))
     for row, one, code, said in zip(rows, flipped, number, after, strict=True):
         different = sum(a != b for a, b in zip(row["text"].split(), row["attacked"].split(), strict=True))
         assert different == int(row["changed"])
@@ -278,7 +278,7 @@ def test_a_missing_label(attack, place):
 def test_files_that_are_no_text_model(attack, refused, place):
     """A table, a damaged file and a model of images are told apart."""
     data = read_images(images(place / "images.npz"))
-    save(fit("plain", data, SYSTEMS["plain"].options(steps=1, width=0.1), seed=1), place / "i.pt")
+    save_image_model(fit_image_model("plain", data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1), place / "i.pt")
     content = (place / "m.pt").read_bytes()
     (place / "cut.pt").write_bytes(content[: len(content) // 2])
     refused.given()

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from deniable import TEM, Space, verify
-from deniable.words import MECHANISMS
-from deniable.words.exponential import Exponential
+from deniable.words import WORD_MECHANISMS
+from deniable.words.exponential import ExponentialLaw
 
 BASIC = ["--epsilon", "3", "--space", "space.npz"]
 
@@ -16,14 +16,14 @@ class Broken(TEM):
     """Claims half of what its law spends on a pair that is far apart."""
 
     @property
-    def family(self):
-        return Exponential(4 * self.epsilon, self.gamma)
+    def exponential_law(self):
+        return ExponentialLaw(4 * self.epsilon, self.gamma)
 
 
 @pytest.fixture
 def broken(monkeypatch):
     """Register a mechanism that is wrong under the name of TEM."""
-    monkeypatch.setitem(MECHANISMS, "tem", Broken)
+    monkeypatch.setitem(WORD_MECHANISMS, "tem", Broken)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_json(call, name):
     result = call("audit", name, *BASIC, "--json")
     assert (result.code, result.err) == (0, "")
     read = json.loads(result.text, parse_constant=refuse)
-    verdict = verify(MECHANISMS[name](Space.load("space.npz"), epsilon=3.0)).to_dict()
+    verdict = verify(WORD_MECHANISMS[name](Space.load("space.npz"), epsilon=3.0)).to_dict()
     assert list(read) == ["mechanism", *verdict]
     assert {**read, "seconds": 0} == {"mechanism": name, **verdict, "seconds": 0}
 
@@ -114,9 +114,9 @@ def test_no_cache(call, cache, name):
 def test_a_cached_verdict_of_another_law(call, cache, monkeypatch):
     """A law is refuted though another of the same name and epsilon was proved, and the other way round."""
     assert call("audit", "tem", *BASIC).code == 1
-    monkeypatch.setitem(MECHANISMS, "tem", TEM)
+    monkeypatch.setitem(WORD_MECHANISMS, "tem", TEM)
     assert call("audit", "tem", *BASIC).code == 0
-    monkeypatch.setitem(MECHANISMS, "tem", Broken)
+    monkeypatch.setitem(WORD_MECHANISMS, "tem", Broken)
     assert call("audit", "tem", *BASIC).code == 1
     assert cache.is_dir()
 
@@ -149,7 +149,7 @@ def test_help(call):
     """The help names the mechanisms, the options and the exit code of a refutation."""
     result = call("audit", "--help")
     assert result.code == 0
-    parts = [*MECHANISMS, "auto", "--epsilon", "--space", "--metric", "--no-cache", "--json", "Exits with 1"]
+    parts = [*WORD_MECHANISMS, "auto", "--epsilon", "--space", "--metric", "--no-cache", "--json", "Exits with 1"]
     text = " ".join(result.text.split()).replace("- ", "-")
     assert [part for part in parts if part not in text] == []
 
@@ -162,7 +162,7 @@ def test_a_bug_is_no_refutation(call, monkeypatch, wanted):
         raise RuntimeError(f"a bug in {len(space)} words at {epsilon:g}")
 
     broken.__name__ = "TEM"
-    monkeypatch.setitem(MECHANISMS, "tem", broken)
+    monkeypatch.setitem(WORD_MECHANISMS, "tem", broken)
     if wanted:
         monkeypatch.setenv("DENIABLE_TRACEBACK", "1")
         with pytest.raises(RuntimeError, match="a bug in"):

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from deniable.auditing.zoo import ENTRIES
+from deniable.auditing.zoo import ZOO_ENTRIES
 
 MECHANISMS = """
 import time
@@ -331,18 +331,18 @@ def test_the_zoo(call, monkeypatch):
     from deniable.rewrite import zoo as texts
     from deniable.robust import zoo as images
 
-    monkeypatch.setattr(images, "ENTRIES", images.ENTRIES[:1])
+    monkeypatch.setattr(images, "DPAL_ENTRIES", images.DPAL_ENTRIES[:1])
     monkeypatch.setattr(texts, "ENTRIES", texts.ENTRIES[:1])
-    few = [entry for entry in ENTRIES if entry.name in ("adept", "copy", "public-seed", "laplace")]
-    monkeypatch.setattr(zoo, "ENTRIES", tuple(few))
+    few = [entry for entry in ZOO_ENTRIES if entry.name in ("adept", "copy", "public-seed", "laplace")]
+    monkeypatch.setattr(zoo, "ZOO_ENTRIES", tuple(few))
     result = call("audit", "--zoo")
     assert (result.code, result.err) == (0, "")
     rows = result.text.splitlines()
     assert [row.split()[0] for row in rows[2:8]] == [*(entry.name for entry in few), "dpal-differences", "adept-texts"]
     assert rows[-1] == "every verdict is as expected"
     wrong = dataclasses.replace(few[0], exact_status="proved")
-    monkeypatch.setattr(zoo, "ENTRIES", (wrong,))
-    monkeypatch.setattr(images, "ENTRIES", ())
+    monkeypatch.setattr(zoo, "ZOO_ENTRIES", (wrong,))
+    monkeypatch.setattr(images, "DPAL_ENTRIES", ())
     monkeypatch.setattr(texts, "ENTRIES", ())
     result = call("audit", "--zoo", "--json")
     assert result.code == 1
@@ -355,14 +355,14 @@ def test_the_zoo_without_torch(call, monkeypatch):
     import importlib.util
 
     from deniable.auditing import zoo
-    from deniable.cli.zoo import NEED_TORCH
+    from deniable.cli.zoo import TORCH_ENTRY_COUNT
     from deniable.rewrite import zoo as texts
     from deniable.robust import zoo as images
 
-    assert len(images.ENTRIES) + len(texts.ENTRIES) == NEED_TORCH
+    assert len(images.DPAL_ENTRIES) + len(texts.ENTRIES) == TORCH_ENTRY_COUNT
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "torch" else find(name, *more))
-    monkeypatch.setattr(zoo, "ENTRIES", tuple(entry for entry in ENTRIES if entry.name == "adept"))
+    monkeypatch.setattr(zoo, "ZOO_ENTRIES", tuple(entry for entry in ZOO_ENTRIES if entry.name == "adept"))
     result = call("audit", "--zoo")
     assert result.code == 0
     assert result.err == "10 entries need torch, and are left out: install deniable[train].\n"

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from deniable.robust.certificates import GaussianSmoothing
-from deniable.robust.certify import smoothed
-from deniable.robust.fit import fit
+from deniable.robust.certify import smooth_image_model
+from deniable.robust.fit import fit_image_model
 from deniable.robust.images import read_images
-from deniable.robust.model import accuracy, load, packed, save
-from deniable.robust.systems import SYSTEMS
+from deniable.robust.model import measure_image_accuracy, load_image_model, serialize_image_model, save_image_model
+from deniable.robust.systems import IMAGE_TRAINERS
 from tests.cli.image_models import images
 
 QUICK = ("--draws", "100")
@@ -25,9 +25,9 @@ SMOOTHED = ("--noise", "0.1", *QUICK)
 def model(tmp_path_factory):
     """Return a model without noise that is right on the test images."""
     data = read_images(images(tmp_path_factory.mktemp("model") / "images.npz"))
-    system = SYSTEMS["plain"]
-    found = fit("plain", data, system.options(steps=60, width=0.3, learning_rate=0.01), seed=1)
-    assert accuracy(found, data.test).value == 1
+    system = IMAGE_TRAINERS["plain"]
+    found = fit_image_model("plain", data, system.choose_options(steps=60, width=0.3, learning_rate=0.01), seed=1)
+    assert measure_image_accuracy(found, data.test).value == 1
     return found
 
 
@@ -35,7 +35,7 @@ def model(tmp_path_factory):
 def certify(call, place, model):
     """Return a function that certifies m.pt on images.npz, unless told otherwise."""
     images(place / "images.npz")
-    save(model, place / "m.pt")
+    save_image_model(model, place / "m.pt")
     return lambda *options, path="m.pt", data="images.npz": call("certify", path, "--data", data, *options)
 
 
@@ -47,7 +47,7 @@ def shares(result):
 
 
 def test_what_is_printed(certify):
-    """The certificate, its standing and source come first, then shares that fall with the radius."""
+    """The certificate, its status and source come first, then shares that fall with the radius."""
     result = certify(*SMOOTHED)
     assert (result.code, result.err) == (0, "")
     first, *_ = result.text.splitlines()
@@ -65,7 +65,7 @@ def test_json(certify, place):
     assert certify(*SMOOTHED, "--radius", "0.1", "-o", "c.json").code == 0
     assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each image
     record = json.loads((place / "c.json").read_text())
-    assert (record["model"], record["norm"], record["standing"]) == ("plain", "l2", "proved for ideal arithmetic")
+    assert (record["model"], record["norm"], record["status"]) == ("plain", "l2", "proved for ideal arithmetic")
     assert record["certificate"] == {"kind": "GaussianSmoothing", "sigma": 0.1, "runner_up": "complement"}
     labels = np.load(place / "images.npz")["y_test"].tolist()
     assert [image["label"] for image in record["images"]] == labels
@@ -127,8 +127,8 @@ def test_tiny_noise(certify):
 @pytest.mark.parametrize(("sigma", "code"), [(0.1, 0), (5.0, 1)])
 def test_a_false_certificate_is_refuted(certify, place, model, sigma, code):
     """The attack refutes a file whose certificate claims more noise than there is, and no other: exit code 1."""
-    held = dataclasses.replace(smoothed(model, 0.1), certificate=GaussianSmoothing(sigma))
-    (place / "held.pt").write_bytes(packed(held))
+    held = dataclasses.replace(smooth_image_model(model, 0.1), certificate=GaussianSmoothing(sigma))
+    (place / "held.pt").write_bytes(serialize_image_model(held))
     result = certify(*QUICK, "--attack", "4", path="held.pt")
     assert (result.code, result.err) == (code, "")
     assert result.text.splitlines()[-1].startswith("attack: refuted: 4 of 4" if code else "attack: not refuted: 0 of 4")
@@ -173,7 +173,7 @@ def test_options_that_cannot_be_used(certify, refused, options, message):
 
 def test_noise_twice(certify, refused, place, model):
     """A model with noise of its own takes no other."""
-    save(smoothed(model, 0.1), place / "noisy.pt")
+    save_image_model(smooth_image_model(model, 0.1), place / "noisy.pt")
     refused.given()
     assert "has noise of its own: certify it as it is" in refused(certify(*SMOOTHED, path="noisy.pt"))
 
@@ -276,8 +276,8 @@ def test_other_data(certify, refused, place, changes, message):
 
 def test_models_are_read_as_written(place, model):
     """A model that is written and read gives the same scores, and keeps its facts."""
-    save(model, place / "m.pt")
-    found, image = load(place / "m.pt"), torch.rand(2, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    save_image_model(model, place / "m.pt")
+    found, image = load_image_model(place / "m.pt"), torch.rand(2, 1, 16, 16, generator=torch.Generator().manual_seed(0))
     source = torch.Generator()
     assert torch.equal(found.scores(source)(image), model.scores(source)(image))
     assert found.facts == model.facts

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from deniable.cli import certify_text as module
-from deniable.robust.text.documents import Documents, read
-from deniable.robust.text.model import certified, fit_text, load_text, packed
+from deniable.robust.text.documents import Documents, tokenize_texts
+from deniable.robust.text.model import certify_by_intervals, fit_text_model, load_text_model, pack_text_model
 from deniable.robust.text.substitutions import read_substitutions
-from deniable.robust.text.training import Options
+from deniable.robust.text.training import TextTrainingOptions
 from deniable.space import Space
 from tests.cli.image_models import images
 from tests.cli.text_models import TABLE, furnish, lines
@@ -28,10 +28,10 @@ def trained(tmp_path_factory):
     furnish(place)
     space = Space.load(str(place / "words.npz"))
     labels = np.array([int(label == "good") for _, label in lines()])
-    documents = Documents(read(space, [text for text, _ in lines()]).texts, labels, ("bad", "good"))
+    documents = Documents(tokenize_texts(space, [text for text, _ in lines()]).texts, labels, ("bad", "good"))
     sets = read_substitutions(place / "sets.json", space)
-    options = Options(method="ibp", epochs=20, learning_rate=0.05)
-    return packed(fit_text("fasttext", space, documents, options, source=sets, seed=1))
+    options = TextTrainingOptions(method="ibp", epochs=20, learning_rate=0.05)
+    return pack_text_model(fit_text_model("fasttext", space, documents, options, source=sets, seed=1))
 
 
 @pytest.fixture
@@ -56,11 +56,11 @@ def test_intervals(certify, place):
         "interval bounds: proved for ideal arithmetic, for all choices of substitutes in sets.json ("
     )
     space = Space.load("words.npz")
-    model = load_text(place / "m.pt", space)
+    model = load_text_model(place / "m.pt", space)
     rows = lines(20, seed=2)
     labels = np.array([int(label == "good") for _, label in rows])
-    documents = Documents(read(space, [text for text, _ in rows]).texts, labels, model.classes)
-    held = certified(model, documents, read_substitutions(place / "sets.json", space))
+    documents = Documents(tokenize_texts(space, [text for text, _ in rows]).texts, labels, model.classes)
+    held = certify_by_intervals(model, documents, read_substitutions(place / "sets.json", space))
     assert held.any()
     assert f"{100 * held.mean():.1f} %" in sure
     assert f"{100 * (model.predict(documents) == labels).mean():.1f} %" in clean
@@ -106,7 +106,7 @@ def test_a_false_certificate_is_refuted(certify, monkeypatch):
     def everything(_, documents, __):
         return np.ones(len(documents), dtype=bool)
 
-    monkeypatch.setattr("deniable.robust.text.model.certified", everything)
+    monkeypatch.setattr("deniable.robust.text.model.certify_by_intervals", everything)
     sets = {"good": ["awful"], "great": ["awful"], "fine": ["awful"]}
     module.Path("wide.json").write_text(json.dumps(sets))
     result = certify("--substitutions", "wide.json", "--attack", "9")
@@ -184,7 +184,7 @@ def test_an_interrupted_run(certify, refused, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_by_intervals", interrupt)
+    monkeypatch.setattr(module, "_certify_by_intervals", interrupt)
     refused.given()
     assert refused(certify(*SETS, "-o", "c.json")) == "interrupted: nothing was written."
 

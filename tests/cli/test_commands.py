@@ -1,4 +1,4 @@
-"""``deniable explain``, ``deniable key``, help and version, and the program as a process."""
+"""``deniable run_explain``, ``deniable key``, help and version, and the program as a process."""
 
 import errno
 import os
@@ -69,7 +69,7 @@ def test_explain_without_usable_counts(call, refused):
 
 def test_explain_by_simulation(call, monkeypatch):
     """Where no law is known the shares of draws are shown, and called so."""
-    monkeypatch.setattr("deniable.cli.explain.DRAWS", 2000)
+    monkeypatch.setattr("deniable.cli.explain.SIMULATED_DRAWS", 2000)
     result = call("explain", "food", "--space", "space.npz", "--epsilon", "3", "--mechanism", "multivariate-laplace")
     assert result.code == 0
     assert "no exact law is known: shares of 2,000 draws" in result.text
@@ -80,7 +80,7 @@ def test_explain_by_simulation(call, monkeypatch):
 def test_explain_an_unknown_word(call):
     """An unknown word is explained as the public word that stands for it."""
     result = call("explain", "zork", "--space", "space.npz", "--epsilon", "2")
-    public = Space.load("space.npz").unknown
+    public = Space.load("space.npz").unknown_word
     assert result.code == 0
     assert result.text.startswith(f"'zork' is not in the vocabulary: it is read as the public word {public!r}.\n")
     assert f"{public!r} stays as it is with probability" in result.text
@@ -119,7 +119,7 @@ def test_a_key_that_cannot_be_written(call, refused, monkeypatch):
     def full():
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("deniable.randomness.fresh_key", full)
+    monkeypatch.setattr("deniable.randomness.generate_key", full)
     refused.given()
     assert refused(call("key", "new.key")) == "No space left on device: nothing was written."
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deniable.cli.left_out import describe_rows, leave_out, name_rows
+from deniable.cli.left_out import describe_rows, select_usable_rows, format_row_numbers
 from deniable.errors import InputError
 
 
@@ -18,7 +18,7 @@ from deniable.errors import InputError
 )
 def test_rows_are_named_from_one_on(rows, named):
     """A few rows are all named; of many the first five are, and the others counted."""
-    assert name_rows(list(rows)) == named
+    assert format_row_numbers(list(rows)) == named
 
 
 def test_no_rows_have_no_line():
@@ -29,7 +29,7 @@ def test_no_rows_have_no_line():
 
 def test_a_row_is_counted_once():
     """A row with several faults is left out once, under the first."""
-    usable, lines = leave_out("t.csv", 6, {"without a label": [1, 4], "without a text": [4, 5], "too long": [1]})
+    usable, lines = select_usable_rows("t.csv", 6, {"without a label": [1, 4], "without a text": [4, 5], "too long": [1]})
     assert usable == [0, 2, 3]
     assert lines == [
         "t.csv: 2 rows without a label left out: rows 2 and 5",
@@ -40,4 +40,4 @@ def test_a_row_is_counted_once():
 def test_no_row_is_left():
     """Where no row can be used the reasons are told with their counts, in one line."""
     with pytest.raises(InputError, match=r"'t.csv' can be used \(2 rows without a text; 1 row too long\)"):
-        leave_out("t.csv", 3, {"without a text": [0, 2], "too long": [1]})
+        select_usable_rows("t.csv", 3, {"without a text": [0, 2], "too long": [1]})

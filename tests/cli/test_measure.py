@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from deniable import Space, recovery
-from deniable.words import auto
+from deniable.words import choose_word_mechanism
 
 SPOKEN = ("the dog and cat", "the food was good")
 TABLE = "text,kind,who\n" + "".join(
@@ -126,10 +126,10 @@ def test_public_counts(measure, place):
     figures = json.loads((place / "r.json").read_text())
     assert figures["prior"] == "the counts of 'counts.txt'"
     assert figures["blind"] == 0.75
-    mechanism = auto(Space.load("space.npz"), 2.0)
+    mechanism = choose_word_mechanism(Space.load("space.npz"), 2.0)
     known = {"food": 3, "dog": 1}
     assert figures["readings"][0]["public"]["share"]["value"] == recovery(mechanism, known)
-    assert figures["readings"][0]["expected"]["value"] == mechanism.expected_kept(known).value
+    assert figures["readings"][0]["expected"]["value"] == mechanism.expected_kept_share(known).value
     assert measure(epsilon="2", report="z.html").code == 0
     zipf = json.loads((place / "z.json").read_text())
     assert zipf["prior"] == "Zipf's law by the space's ranks"

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from deniable import Space, TextPrivatizer, TightExponential
-from deniable.words import MECHANISMS
+from deniable.words import WORD_MECHANISMS
 from tests.cli.conftest import TABLE
 from tests.text.helpers import WORDS
 
@@ -235,7 +235,7 @@ def test_metrics(privatize, place, metric):
     assert json.loads((place / "out.csv.certificate.json").read_text("utf-8"))["guarantee"]["metric"] == metric
 
 
-@pytest.mark.parametrize(("name", "made"), [("auto", "tight"), *((name, name) for name in MECHANISMS)])
+@pytest.mark.parametrize(("name", "made"), [("auto", "tight"), *((name, name) for name in WORD_MECHANISMS)])
 def test_mechanisms(privatize, place, name, made):
     """Every mechanism is there by name, and the certificate names it."""
     assert privatize("--mechanism", name, epsilon="60").code == 0

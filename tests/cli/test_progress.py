@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from deniable.cli import progress
-from deniable.parallel import each
+from deniable.parallel import parallel_map
 
 
 class Terminal(io.StringIO):
@@ -44,9 +44,9 @@ def terminal(monkeypatch):
 
 def test_a_long_pass_is_told_once(clock, capsys):
     """A pass that will take long is told in one line, with its estimate, and later ones are not."""
-    with progress.passes("verifying"):
+    with progress.show_passes("verifying"):
         for _ in range(3):
-            each(lambda _: clock(3.0), range(10), 1)
+            parallel_map(lambda _: clock(3.0), range(10), 1)
     out, err = capsys.readouterr()
     assert out == ""
     assert len(err.splitlines()) == 1
@@ -67,7 +67,7 @@ def test_a_long_pass_is_told_once(clock, capsys):
 )
 def test_the_estimate(clock, capsys, steps, line):
     """The estimate is of one pass, from its own start, and waits until two seconds of it are over."""
-    report, before = progress._Estimate("verifying"), 0.0
+    report, before = progress._PassEstimate("verifying"), 0.0
     for done, at in steps:
         clock(at - before)
         before = at
@@ -77,9 +77,9 @@ def test_the_estimate(clock, capsys, steps, line):
 
 def test_short_passes_are_silent(capsys):
     """Short work tells nothing, and neither does work of no items or after the context."""
-    with progress.passes("verifying"):
-        assert each(abs, [-1, -2]) == [1, 2]
-        assert each(abs, []) == []
+    with progress.show_passes("verifying"):
+        assert parallel_map(abs, [-1, -2]) == [1, 2]
+        assert parallel_map(abs, []) == []
     assert capsys.readouterr() == ("", "")
 
 
@@ -87,7 +87,7 @@ def test_a_bar_for_each_pass(terminal, monkeypatch):
     """In a terminal each pass has a bar of its own, one at a time, numbered in order."""
     screen, bars, shown = terminal(), [], []
 
-    class Kept(progress._Bars):
+    class Kept(progress._PassBars):
         def __init__(self, label, bar):
             super().__init__(label, bar)
             bars.append(bar)
@@ -96,11 +96,11 @@ def test_a_bar_for_each_pass(terminal, monkeypatch):
             super().__call__(done, total)
             shown.append([(task.description, task.completed, task.total) for task in bars[0].tasks])
 
-    monkeypatch.setattr(progress, "_Bars", Kept)
-    with progress.passes("verifying"):
-        each(abs, range(2), 1)
-        each(abs, [], 1)
-        each(abs, range(1), 1)
+    monkeypatch.setattr(progress, "_PassBars", Kept)
+    with progress.show_passes("verifying"):
+        parallel_map(abs, range(2), 1)
+        parallel_map(abs, [], 1)
+        parallel_map(abs, range(1), 1)
     assert shown == [
         [("verifying, pass 1", 0, 2)],
         [("verifying, pass 1", 1, 2)],
@@ -116,12 +116,12 @@ def test_a_bar_for_each_pass(terminal, monkeypatch):
 def test_bars_end_with_an_error(terminal):
     """A failure inside leaves no bar running and reaches the caller, and nothing is reported after it."""
     screen = terminal()
-    with pytest.raises(LookupError), progress.passes("verifying"):
-        each({}.__getitem__, range(3), 1)
+    with pytest.raises(LookupError), progress.show_passes("verifying"):
+        parallel_map({}.__getitem__, range(3), 1)
     written = screen.getvalue()
     assert "verifying, pass 1" in written
     assert written.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")
-    each(abs, range(3))
+    parallel_map(abs, range(3))
     assert screen.getvalue() == written
 
 
@@ -129,7 +129,7 @@ def test_bars_end_with_an_error(terminal):
 def test_bytes_in_a_terminal(terminal, total):
     """A bar of bytes shows where the total is known, and nothing where it is not."""
     screen = terminal()
-    with progress.bytes_read("privatizing", total) as report:
+    with progress.show_bytes_read("privatizing", total) as report:
         report(1_000_000)
         report(2_000_000)
     assert ("3.0/3.0 MB" in screen.getvalue()) == (total is not None)
@@ -137,7 +137,7 @@ def test_bytes_in_a_terminal(terminal, total):
 
 def test_bytes_elsewhere(capsys):
     """Without a terminal there is no bar of bytes."""
-    with progress.bytes_read("privatizing", 3_000_000) as report:
+    with progress.show_bytes_read("privatizing", 3_000_000) as report:
         report(3_000_000)
     assert capsys.readouterr() == ("", "")
 
@@ -145,5 +145,5 @@ def test_bytes_elsewhere(capsys):
 def test_bars_do_not_change_results(terminal):
     """Work under bars gives what it gives alone."""
     terminal()
-    with progress.passes("verifying"):
-        assert each(lambda item: item**2, range(100), 3) == [item**2 for item in range(100)]
+    with progress.show_passes("verifying"):
+        assert parallel_map(lambda item: item**2, range(100), 3) == [item**2 for item in range(100)]

@@ -356,5 +356,5 @@ def test_memory_that_runs_out(privatize, refused, monkeypatch):
     def much(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("deniable.text.release.Release.draw", much)
+    monkeypatch.setattr("deniable.text.release.Release.privatize_cells", much)
     assert refused(privatize()).startswith("out of memory: nothing was written.")

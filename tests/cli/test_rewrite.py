@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.rewrite.methods import METHODS, WITH_DELTA
-from deniable.rewrite.model import packed
+from deniable.rewrite.methods import REWRITING_METHODS, METHODS_WITH_DELTA
+from deniable.rewrite.model import pack_rewriter
 from tests.rewrite.untrained import untrained
 
 TABLE = 'id,text,note\r\n1,"Show me, all",007\r\n2,,"x ""y"""\r\n3,from zork to 🙂,\r\n'
-MODEL = packed(untrained())
+MODEL = pack_rewriter(untrained())
 
 
 @pytest.fixture
@@ -39,10 +39,10 @@ def written(place, name="out.csv"):
     return json.loads((place / f"{name}.certificate.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", REWRITING_METHODS)
 def test_every_method(rewrite, place, name):
     """Every method rewrites a table, and writes its certificate; a refuted one warns and exits with 0 all the same."""
-    result = rewrite(*(("--delta", "1e-5") if name in WITH_DELTA else ()), method=name)
+    result = rewrite(*(("--delta", "1e-5") if name in METHODS_WITH_DELTA else ()), method=name)
     assert result.code == 0
     assert result.out == b""
     before, after = rows(TABLE.encode()), rows((place / "out.csv").read_bytes())
@@ -225,5 +225,5 @@ def test_help(call):
     """The help names every method, and says which are refuted."""
     result = call("rewrite", "--help")
     assert result.code == 0
-    assert all(name in result.text for name in METHODS)
+    assert all(name in result.text for name in REWRITING_METHODS)
     assert "Refuted, for comparison: adept and dptext" in " ".join(result.text.split())

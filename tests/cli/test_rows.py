@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.cli.rows import KINDS, kind_of, packed_rows
-from deniable.cli.tables import Form, read_table
+from deniable.cli.rows import OUTPUT_FORMATS, parse_output_format, encode_rows
+from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.errors import InputError
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8), min_size=1)
@@ -22,10 +22,10 @@ def read_back(data, kind):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"t.{kind}"
         path.write_bytes(data)
-        return read_table(str(path), ["text"], Form(None, None, "utf-8"))["text"]
+        return read_table_columns(str(path), ["text"], TableFormat(None, None, "utf-8"))["text"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OUTPUT_FORMATS)
 @given(texts=TEXTS)
 @example(
     texts=[
@@ -47,7 +47,7 @@ def read_back(data, kind):
 def test_texts_come_back(kind, texts):
     """Texts of any characters come back as they were, and so do numbers and truth."""
     columns = {"row": list(range(len(texts))), "text": texts, "flipped": [True] * len(texts)}
-    data = packed_rows(columns, kind)
+    data = encode_rows(columns, kind)
     assert read_back(data, kind) == texts
     if kind == "parquet":
         assert pq.read_table(io.BytesIO(data)).to_pydict() == columns
@@ -57,22 +57,22 @@ def test_texts_come_back(kind, texts):
         assert all(held["flipped"] is True for held in members)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OUTPUT_FORMATS)
 def test_lone_surrogates(kind):
     """What is no Unicode is written as an escape, which JSON reads back as it was."""
-    found = read_back(packed_rows({"text": ["a\ud800b"]}, kind), kind)
+    found = read_back(encode_rows({"text": ["a\ud800b"]}, kind), kind)
     assert found == ["a\ud800b" if kind == "jsonl" else "a\\ud800b"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OUTPUT_FORMATS)
 def test_endings(kind):
     """The kind is that of the ending, in any case, compressed or not."""
     for name in (f"a.{kind}", f"A.B.{kind.upper()}", f"a.{kind}.gz", f"x/a.{kind}.ZST"):
-        assert kind_of(name) == kind
+        assert parse_output_format(name) == kind
 
 
 @pytest.mark.parametrize("name", ["-", "a", "a.txt", "a.gz", "csv", "a.csv.xz", ".csv/a"])
 def test_other_endings(name):
     """Any other ending is refused with those that are known."""
     with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, \.jsonl, \.parquet"):
-        kind_of(name)
+        parse_output_format(name)

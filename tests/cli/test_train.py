@@ -20,8 +20,8 @@ import torch
 
 from deniable.cli import runs
 from deniable.robust.images import read_images
-from deniable.robust.model import load
-from deniable.robust.systems import SYSTEMS
+from deniable.robust.model import load_image_model
+from deniable.robust.systems import IMAGE_TRAINERS
 from tests.cli.image_models import BUDGET, images
 
 PROGRAM = [sys.executable, "-c", "from deniable.cli.main import run; run()"]
@@ -43,12 +43,12 @@ def train(call, place):
 
 def budget(name):
     """Return the options that a system needs."""
-    uses = SYSTEMS[name].uses
+    uses = IMAGE_TRAINERS[name].option_names
     return [*(BUDGET[:2] if "epsilon" in uses else ()), *(BUDGET[2:] if "delta" in uses else ())]
 
 
 def weights(path):
-    return load(path).network.state_dict()
+    return load_image_model(path).network.state_dict()
 
 
 def same(one, other):
@@ -66,7 +66,7 @@ def strict(path):
     return json.loads(path.read_text("utf-8"), parse_constant=refuse)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", IMAGE_TRAINERS)
 def test_every_system(train, call, place, name):
     """Every system trains and can be certified, with the accuracy alone on stdout and no checkpoint left."""
     deterministic = {"dp-sgd", "dp-adversarial", "dp-sgd-batch-clipped", "adversarial", "plain"}
@@ -92,7 +92,7 @@ def test_a_private_card(train, place):
     card, text = strict(place / "m.pt.card.json"), (place / "m.pt.card.txt").read_text()
     held, accounting = card["training records"], card["accounting"]
     ideal = "proved for ideal arithmetic"
-    assert held["standing"] == held["verdict"]["status"] == ideal
+    assert held["status"] == held["verdict"]["status"] == ideal
     assert held["adjacency"] == "one record made empty: the number of records and the sampling rate are public"
     spent = accounting["epsilon, one record made empty"]
     assert 1.9 < spent <= 2
@@ -108,7 +108,7 @@ def test_a_private_card(train, place):
     assert stat.S_IMODE((place / "m.pt.owner.json").stat().st_mode) == 0o600
     shares = [point["value"] for point in card["certificate"]["certified accuracy"]]
     assert shares == sorted(shares, reverse=True)
-    assert card["certificate"]["standing"] == ideal
+    assert card["certificate"]["status"] == ideal
 
 
 def test_the_owners_file_is_never_open_to_others(train, place, monkeypatch):
@@ -135,7 +135,7 @@ def test_a_public_seed_is_not_private(train, place):
     assert same(place / "m.pt", place / "n.pt")
     assert not same(place / "m.pt", place / "o.pt")
     held = strict(place / "m.pt.card.json")["training records"]
-    assert held == {"guarantee": "none", "standing": "not private: the seed of the noise is public"}
+    assert held == {"guarantee": "none", "status": "not private: the seed of the noise is public"}
     assert "not private: the seed of the noise is public" in (place / "m.pt.card.txt").read_text()
 
 
@@ -144,7 +144,7 @@ def test_cards_that_prove_nothing(train, place, name):
     """The card of a model without a proof says that its training images are not protected."""
     assert train(*budget(name), model=name).code == 0
     card = strict(place / "m.pt.card.json")
-    assert not card["training records"]["standing"].startswith("proved")
+    assert not card["training records"]["status"].startswith("proved")
     assert card["not protected"][0] == "the training images: no guarantee about them holds by proof"
 
 
@@ -237,7 +237,7 @@ def test_a_declared_range_rules(train, call, place):
     assert re.search(r"x_train\[0, .*\] is -0\.\d+: pixels must lie in \[0, 1\], .* --range=-1,1\.\n", result.err)
     for number, given in enumerate((["--range", "-1,1"], ["--range=-2,2"])):
         assert train(*given, "--seed", "1", data="floats.npz", output=f"{number}.pt").code == 0
-    assert load(place / "0.pt").declared.pixel_range == (-1.0, 1.0)
+    assert load_image_model(place / "0.pt").declaration.pixel_range == (-1.0, 1.0)
     assert not same(place / "0.pt", place / "1.pt")
     smoothed = ("--draws", "20", "--limit", "3", "--noise", "0.1")
     assert call("certify", "0.pt", "--data", "floats.npz", *smoothed).code == 0
@@ -250,7 +250,7 @@ def test_a_declared_range_rules(train, call, place):
 def test_declared_classes_rule(train, call, place):
     """With declared classes a model has an output for each, one without a record too, and the card says so."""
     assert train("--classes", "0,1,2,3", *BUDGET, model="dp-sgd").code == 0
-    model, card = load(place / "m.pt"), strict(place / "m.pt.card.json")
+    model, card = load_image_model(place / "m.pt"), strict(place / "m.pt.card.json")
     assert model.architecture.classes == 4
     assert (card["data"]["classes"], card["data"]["classes declared"]) == (["0", "1", "2", "3"], True)
     assert not [line for line in card["not protected"] if "classes" in line]
@@ -371,17 +371,17 @@ def test_memory(train, refused, monkeypatch):
     def fails(*_, **__):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
-    monkeypatch.setattr("deniable.robust.fit.fit", fails)
+    monkeypatch.setattr("deniable.robust.fit.fit_image_model", fails)
     refused.given()
     assert refused(train()).startswith("out of memory: nothing was written.")
 
 
 def test_a_loss_that_is_no_number(train, place, monkeypatch):
     """A run whose loss is no number any more ends with one line, and keeps its last good checkpoint."""
-    from deniable.learning.plain import PlainRun
+    from deniable.learning.plain import AdamRun
 
-    before = PlainRun.step
-    monkeypatch.setattr(PlainRun, "step", lambda run, number: float("nan") if number == 3 else before(run, number))
+    before = AdamRun.step
+    monkeypatch.setattr(AdamRun, "step", lambda run, number: float("nan") if number == 3 else before(run, number))
     result = train("--checkpoint-every", "2", steps=6)
     assert (result.code, result.out) == (2, b"")
     assert result.err == (
@@ -393,24 +393,24 @@ def test_a_loss_that_is_no_number(train, place, monkeypatch):
 
 def stop(monkeypatch, at, error=KeyboardInterrupt):
     """Make the runs of DP-SGD stop before a step; return a function that mends them."""
-    from deniable.robust.training.private import PrivateRun
+    from deniable.robust.training.private import DPSGDRun
 
-    before = PrivateRun.step
+    before = DPSGDRun.step
 
     def step(run, number):
         if number == at:
             raise error
         return before(run, number)
 
-    monkeypatch.setattr(PrivateRun, "step", step)
-    return lambda: monkeypatch.setattr(PrivateRun, "step", before)
+    monkeypatch.setattr(DPSGDRun, "step", step)
+    return lambda: monkeypatch.setattr(DPSGDRun, "step", before)
 
 
 @pytest.mark.parametrize("seed", [["--seed", "3"], []])
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_an_interrupted_run_goes_on(train, place, monkeypatch, seed, force):
     """The same command goes on, with the key of before, and gives what a run without interruption gives."""
-    monkeypatch.setattr("deniable.cli.train_image._SECONDS", math.inf)  # no lines of progress on a slow machine
+    monkeypatch.setattr("deniable.cli.train_image._IMAGE_PROGRESS_SECONDS", math.inf)  # no lines of progress on a slow machine
     options = [*BUDGET, *seed, *force, "--checkpoint-every", "2"]
     mend = stop(monkeypatch, 3)
     result = train(*options, model="dp-sgd", steps=5)

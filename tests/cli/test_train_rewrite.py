@@ -33,11 +33,11 @@ def train(call, place):
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     """Return the bytes of a model that others go on from."""
-    from deniable.rewrite.model import packed
+    from deniable.rewrite.model import pack_rewriter
     from tests.rewrite.small import fitted
 
     del tmp_path_factory
-    return packed(fitted(epochs=1))
+    return pack_rewriter(fitted(epochs=1))
 
 
 def weights(path):
@@ -102,13 +102,13 @@ def test_the_second_stage(train, place, first):
     assert load_rewriter(place / "n.pt").facts["options"]["noise"] == expected
 
 
-@pytest.mark.parametrize("method", module.METHODS)
+@pytest.mark.parametrize("method", module.TRAINABLE_METHODS)
 def test_every_method_has_noise(first, place, method):
     """Every method that is offered has a noise of a scale above 0, smaller at a larger epsilon."""
     (place / "first.pt").write_bytes(first)
     delta = 1e-5 if method == "adept-gaussian" else None
-    stages = [module.Stage(place / "first.pt", method, epsilon, delta) for epsilon in (1.0, 10.0)]
-    found = [stage.noise(stage.model()) for stage in stages]
+    stages = [module.FineTuning(place / "first.pt", method, epsilon, delta) for epsilon in (1.0, 10.0)]
+    found = [stage.describe_noise(stage.load_base_model()) for stage in stages]
     assert found[0]["scale"] > found[1]["scale"] > 0
     assert found[0]["method"] == method
 
@@ -116,7 +116,7 @@ def test_every_method_has_noise(first, place, method):
 def test_an_interrupted_run(train, place, monkeypatch):
     """An interrupted run says how to go on, and the same command ends as a run that was never interrupted."""
 
-    class Interrupted(module.StepLines):
+    class Interrupted(module.StepProgress):
         def __call__(self, done, steps, loss):
             super().__call__(done, steps, loss)
             if done == 5:
@@ -124,7 +124,7 @@ def test_an_interrupted_run(train, place, monkeypatch):
 
     options = ("--seed", "1", "--checkpoint-every", "2")
     with monkeypatch.context() as patch:
-        patch.setattr(module, "StepLines", Interrupted)
+        patch.setattr(module, "StepProgress", Interrupted)
         result = train(*options)
     assert (result.code, result.out) == (2, b"")
     assert result.err == "deniable: interrupted: the same command goes on from 'm.pt.checkpoint'.\n"

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from deniable.cli import train_text as module
-from deniable.robust.text.model import load_text
+from deniable.robust.text.model import load_text_model
 from deniable.space import Space
 from tests.cli.text_models import QUICK, SPACE, TABLE, furnish, lines, write
 
@@ -32,7 +32,7 @@ def train(call, place):
 
 
 def weights(path):
-    return load_text(path, Space.load(str(path.parent / "words.npz"))).network.state_dict()
+    return load_text_model(path, Space.load(str(path.parent / "words.npz"))).network.state_dict()
 
 
 def same(one, other):
@@ -99,14 +99,14 @@ def test_the_seed(train, place):
 def test_an_interrupted_run(train, place, monkeypatch):
     """An interrupted run says how to go on, and the same command ends as a run that was never interrupted."""
 
-    class Interrupted(module.StepLines):
+    class Interrupted(module.StepProgress):
         def __call__(self, done, steps, loss):
             super().__call__(done, steps, loss)
             if done == 10:
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "StepLines", Interrupted)
+        patch.setattr(module, "StepProgress", Interrupted)
         result = train("--seed", "1", "--checkpoint-every", "4")
     assert (result.code, result.out) == (2, b"")
     assert result.err == "deniable: interrupted: the same command goes on from 'm.pt.checkpoint'.\n"
@@ -262,7 +262,7 @@ def test_rows_that_cannot_be_used(train, place):
     ]
     write(place / "clean.csv", rows)
     assert train("--test", "held.csv", "--seed", "1", data="clean.csv", output="n.pt").code == 0
-    mixed, clean = (load_text(place / name, Space.load("words.npz")) for name in ("m.pt", "n.pt"))
+    mixed, clean = (load_text_model(place / name, Space.load("words.npz")) for name in ("m.pt", "n.pt"))
     for one, other in zip(mixed.network.parameters(), clean.network.parameters(), strict=True):
         assert torch.equal(one, other)
 

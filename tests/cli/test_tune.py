@@ -1,4 +1,4 @@
-"""``deniable tune``: what it prints runs as printed, and what it cannot do is one line."""
+"""``deniable run_tune``: what it prints runs as printed, and what it cannot do is one line."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Space, recovery
-from deniable.words import MECHANISMS
+from deniable.words import WORD_MECHANISMS
 
 GOOD, BAD = ("good", "great", "food"), ("bad", "was", "red")
 
@@ -66,7 +66,7 @@ def test_recovery(tune, run, mechanism):
     assert lines["choice"] == f"{made['name']} at epsilon {made['epsilon']:g}"
     assert mechanism in {made["name"], "auto", "best"}
     if made["name"] != "multivariate-laplace":
-        found = recovery(MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]))
+        found = recovery(WORD_MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]))
         assert 0.4 < found <= 0.5
         for line in (lines["attacker"], certificate["attacker"]):
             assert f"names {100 * found:.1f} % of words, if words follow Zipf's law by the space's ranks (" in line
@@ -94,7 +94,7 @@ def test_whole_records(tune, run):
     (line,) = [line for line in result.text.splitlines() if line.startswith("whole records")]
     median = certificate["documents"][0]["words"]
     made = certificate["mechanism"]
-    whole = MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]).document_guarantee(median, 1e-6)
+    whole = WORD_MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]).document_guarantee(median, 1e-6)
     assert certificate["documents"][0]["epsilon"] == whole.pure.epsilon
     assert f"the median record, {median} words: epsilon {whole.pure.epsilon:,.3g}" in line
 
@@ -119,7 +119,7 @@ def test_the_prior_is_that_of_the_input(tune, place):
     (place / "in.csv").write_text("text\n" + "".join(f"{text}\n" for text in texts))
     lines = printed(tune("--recovery", "0.7", "--input-prior", "--mechanism", "tem"))
     epsilon = float(lines["choice"].split()[-1])
-    mechanism = MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon)
+    mechanism = WORD_MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon)
     found = recovery(mechanism, {"the": 6, "food": 3, "dog": 1})
     assert 0.65 < found <= 0.7
     assert f"names {100 * found:.1f} % of words" in lines["attacker"]
@@ -134,7 +134,7 @@ def test_public_counts(tune, place):
     assert result.err == "counts.txt: zork not in the vocabulary, left out\n"
     lines = printed(result)
     epsilon = float(lines["choice"].split()[-1])
-    found = recovery(MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon), {"the": 6, "food": 3, "dog": 1})
+    found = recovery(WORD_MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon), {"the": 6, "food": 3, "dog": 1})
     assert f"names {100 * found:.1f} % of words, if words follow the counts of 'counts.txt' (" in lines["attacker"]
     assert "without the output: 60.0 %" in lines["attacker"]
     command = shlex.split(lines["run"])

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from deniable.randomness import Streams, key_from_seed, stream_start
+from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start
 
 DRAWS = 100_000
 THRESHOLD = 1e-6
@@ -12,8 +12,8 @@ THRESHOLD = 1e-6
 
 def streams(draws, *parts, seed=0):
     """Return the stream of one record of so many tokens."""
-    key = key_from_seed(seed)
-    return Streams(key, [stream_start(key, *map(str, parts))], [draws])
+    key = derive_key_from_seed(seed)
+    return Streams(key, [derive_stream_start(key, *map(str, parts))], [draws])
 
 
 def sample(mechanism, word, draws=DRAWS, **options):

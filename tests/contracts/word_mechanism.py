@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.auditing import limit_standing
-from deniable.randomness import Streams, key_from_seed, stream_start
-from deniable.text.release import Cell
+from deniable.auditing import limit_status
+from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start
+from deniable.text.release import TextCell
 from tests.contracts.statistics import DRAWS, THRESHOLD, agreement, fit, sample, streams
 
 PROBES = ("baran", "kutel", "supen")
@@ -25,7 +25,7 @@ class WordMechanismContract:
         glove_epsilon: the same for the words of GloVe, see ``large``.
         tolerance: how far from 1 a row of the law may sum; None where no law is known.
         theorem: words that the guarantee's source must hold.
-        standing: what the guarantee's standing must be.
+        status: what the guarantee's status must be.
         verified: what verification must say.
         large: False where finding the law for 50,000 words takes minutes; then 2,000 stand for them.
     """
@@ -36,7 +36,7 @@ class WordMechanismContract:
     glove_epsilon: ClassVar[float]
     tolerance: ClassVar[float | None] = 1e-12
     theorem: ClassVar[tuple[str, ...]]
-    standing: ClassVar[str] = "proved"
+    status: ClassVar[str] = "proved"
     verified: ClassVar[str] = "proved"
     large: ClassVar[bool] = True
 
@@ -101,7 +101,7 @@ class WordMechanismContract:
         space = subject.space
         numbers = np.array([space.number(word) for word in PROBES], dtype=np.int32)
         words = np.tile(numbers, DRAWS)
-        drawn = subject.draw(words, streams(len(words), "side by side"))
+        drawn = subject.privatize_cells(words, streams(len(words), "side by side"))
         for word, number in zip(PROBES, numbers, strict=True):
             counts = np.bincount(drawn[words == number], minlength=len(space))
             assert self.p_value(subject, word, counts) > THRESHOLD
@@ -109,12 +109,12 @@ class WordMechanismContract:
     def test_words_with_equal_vectors_share_one_point(self, twin_space):
         """Words at one point have one law, and their point's probability is shared out evenly."""
         subject = self.mechanism(twin_space, epsilon=self.twin_epsilon)
-        twins = np.flatnonzero(twin_space.point_of == twin_space.point_of[0])
+        twins = np.flatnonzero(twin_space.point_by_word == twin_space.point_by_word[0])
         assert twins.tolist() == [0, 3, 5, 11]
         counts = [sample(subject, twin_space.words[number], seed=int(number)) for number in twins]
         for row in counts:
             for point in range(len(twin_space.points)):
-                shares = row[twin_space.point_of == point]
+                shares = row[twin_space.point_by_word == point]
                 assert len(shares) == 1 or fit(shares, np.ones(len(shares))) > THRESHOLD
         if self.tolerance is not None:
             laws = [subject.probabilities(twin_space.words[number]) for number in twins]
@@ -129,7 +129,7 @@ class WordMechanismContract:
     def keyed(self, subject, record="r1", more="", column="text", ordinal=0, draws=20_000, **options):
         """Return the outputs for one word many times over, in one text that may go on."""
         text = " ".join([PROBES[0]] * draws + [more])
-        drawn = dn.Release(subject, **{"key": "seed:0", **options}).draw([Cell(record, column, ordinal, text)])
+        drawn = dn.Release(subject, **{"key": "seed:0", **options}).privatize_cells([TextCell(record, column, ordinal, text)])
         return drawn.outputs[:draws]
 
     def test_noise_is_a_function_of_release_and_cell(self, subject, small_space):
@@ -196,16 +196,16 @@ class WordMechanismContract:
         """Compare records drawn alone with the same records drawn together."""
         chooser = np.random.default_rng(5)
         records = [chooser.integers(len(subject.space), size=length).astype(np.int32) for length in lengths]
-        key = key_from_seed(3)
-        starts = [stream_start(key, subject.fingerprint, str(number)) for number in range(len(lengths))]
+        key = derive_key_from_seed(3)
+        starts = [derive_stream_start(key, subject.fingerprint, str(number)) for number in range(len(lengths))]
         alone = [
-            subject.draw(words, Streams(key, [start], [len(words)])) if len(words) else words
+            subject.privatize_cells(words, Streams(key, [start], [len(words)])) if len(words) else words
             for words, start in zip(records, starts, strict=True)
         ]
-        together = subject.draw(np.concatenate(records), Streams(key, starts, lengths), 1)
+        together = subject.privatize_cells(np.concatenate(records), Streams(key, starts, lengths), 1)
         np.testing.assert_array_equal(together, np.concatenate(alone))
-        np.testing.assert_array_equal(subject.draw(np.concatenate(records), Streams(key, starts, lengths), 2), together)
-        backwards = subject.draw(np.concatenate(records[::-1]), Streams(key, starts[::-1], lengths[::-1]), 2)
+        np.testing.assert_array_equal(subject.privatize_cells(np.concatenate(records), Streams(key, starts, lengths), 2), together)
+        backwards = subject.privatize_cells(np.concatenate(records[::-1]), Streams(key, starts[::-1], lengths[::-1]), 2)
         np.testing.assert_array_equal(backwards, np.concatenate(alone[::-1]))
 
     def test_law_does_not_depend_on_batches(self, subject):
@@ -274,7 +274,7 @@ class WordMechanismContract:
         assert isinstance(guarantee, dn.MetricDP)
         assert guarantee.epsilon == self.epsilon
         assert guarantee.metric == "euclidean"
-        assert guarantee.standing == self.standing
+        assert guarantee.status == self.status
         for part in self.theorem:
             assert part in guarantee.source
 
@@ -300,9 +300,9 @@ class WordMechanismContract:
 
     def test_what_is_drawn_in_floating_point_is_not_proved(self, subject):
         """Neither verdict nor guarantee nor the guarantee of a text is proved where draws are simulated."""
-        shown = limit_standing(subject.guarantee, dn.verify(subject))
-        standings = {dn.verify(subject).status, shown.standing, subject.document_guarantee(3, 1e-6).pure.standing}
-        assert subject.tabulated or "proved" not in standings
+        shown = limit_status(subject.guarantee, dn.verify(subject))
+        standings = {dn.verify(subject).status, shown.status, subject.document_guarantee(3, 1e-6).pure.status}
+        assert subject.is_tabulated or "proved" not in standings
         assert shown.epsilon == subject.guarantee.epsilon
 
     def test_verify_refutes_a_claim_below_the_truth(self, subject, small_space):
@@ -339,7 +339,7 @@ class WordMechanismContract:
             assert promise.words == words
             assert promise.approximate.epsilon <= promise.pure.epsilon <= most * (1 + 1e-6)
             assert promise.approximate.delta == 1e-6
-            assert promise.pure.standing == promise.approximate.standing == self.standing
+            assert promise.pure.status == promise.approximate.status == self.status
 
     def test_fingerprint_tells_mechanisms_apart(self, subject, small_space, small_vectors):
         """Equal mechanisms have one fingerprint; another epsilon or another space has another."""
@@ -362,17 +362,17 @@ class WordMechanismContract:
     def test_expected_kept_is_what_the_sampler_keeps(self, subject):
         """The stated share of words released unchanged is that of a sample from the same prior."""
         share = subject.expected_kept()
-        assert (share.draws == 0) is subject.tabulated
+        assert (share.draws == 0) is subject.is_tabulated
         ranks = 1 / np.arange(1, len(subject.space) + 1)
         words = np.random.default_rng(9).choice(len(ranks), size=DRAWS, p=ranks / ranks.sum()).astype(np.int32)
-        kept = np.mean(subject.draw(words, streams(DRAWS, "kept")) == words)
+        kept = np.mean(subject.privatize_cells(words, streams(DRAWS, "kept")) == words)
         error = np.sqrt(kept * (1 - kept) * (1 / DRAWS + 1 / (share.draws or np.inf)))
         assert abs(share.value - kept) < 5 * error
 
     def test_name_is_in_the_registry_and_the_repr(self, subject):
         """The command line finds the mechanism by its name, and its repr shows class and epsilon."""
-        from deniable.words import MECHANISMS
+        from deniable.words import WORD_MECHANISMS
 
-        assert MECHANISMS[self.mechanism.name] is self.mechanism
+        assert WORD_MECHANISMS[self.mechanism.name] is self.mechanism
         assert repr(subject).startswith(f"{self.mechanism.__name__}(Space(60 words x 4, euclidean")
         assert f"epsilon={self.epsilon:g}" in repr(subject)

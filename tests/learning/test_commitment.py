@@ -2,12 +2,12 @@
 
 import hashlib
 
-from deniable.learning.commitment import commit
+from deniable.learning.commitment import commit_to_data
 
 
 def test_a_commitment_opens_to_its_data_alone():
     """The owner's key opens the commitment, to no other data, and two commitments to the same data differ."""
-    first, second = commit("the data"), commit("the data")
+    first, second = commit_to_data("the data"), commit_to_data("the data")
     assert first["commitment"] != second["commitment"]
     assert first["key"] != second["key"]
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from deniable import DeniableError, InputError
-from deniable.learning.loop import Checkpoint, train
-from deniable.randomness import key_from_seed
-from deniable.robust.fit import describe_run, fit
-from deniable.robust.systems import SYSTEMS, Task
+from deniable.learning.loop import Checkpoint, run_training
+from deniable.randomness import derive_key_from_seed
+from deniable.robust.fit import describe_image_run, fit_image_model
+from deniable.robust.systems import IMAGE_TRAINERS, ImageTrainingTask
 from tests.robust.toy import data
 
-KEY = key_from_seed(1)
+KEY = derive_key_from_seed(1)
 
 
 class Walk:
@@ -52,7 +52,7 @@ def kept(tmp_path):
 def stopped(kept):
     """Interrupt a run in step 8, and leave the checkpoint of step 6."""
     with pytest.raises(KeyboardInterrupt):
-        train(Walk(fails_at=7), KEY, kept)
+        run_training(Walk(fails_at=7), KEY, kept)
 
 
 def message(kind, call, *given):
@@ -66,7 +66,7 @@ def message(kind, call, *given):
 def test_all_steps_are_taken_in_order():
     """Without a checkpoint every step is taken once, and told."""
     run, told = Walk(), []
-    train(run, KEY, report=lambda done, loss: told.append((done, loss)))
+    run_training(run, KEY, report=lambda done, loss: told.append((done, loss)))
     assert run.taken == list(range(10))
     assert told == [(number + 1, float(number)) for number in range(10)]
 
@@ -74,10 +74,10 @@ def test_all_steps_are_taken_in_order():
 def test_a_run_goes_on_where_it_was_kept(kept):
     """After an interruption the steps since the checkpoint are taken again, and the end is the same."""
     whole, again = Walk(), Walk()
-    train(whole, KEY)
+    run_training(whole, KEY)
     stopped(kept)
-    assert kept.key(b"another") == KEY
-    train(again, KEY, kept)
+    assert kept.load_key(b"another") == KEY
+    run_training(again, KEY, kept)
     assert again.taken == [6, 7, 8, 9]
     assert torch.equal(again.at, whole.at)
 
@@ -98,7 +98,7 @@ def test_a_checkpoint_is_its_owners_alone(kept):
 
 def test_without_a_checkpoint_a_run_begins(kept):
     """No file means a fresh key and the first step."""
-    assert kept.key(b"fresh") == b"fresh"
+    assert kept.load_key(b"fresh") == b"fresh"
     assert kept.restore(Walk()) == 0
 
 
@@ -116,9 +116,9 @@ def test_the_checkpoint_of_another_run_is_refused(kept, parameters, named):
     stopped(kept)
     other = Checkpoint(kept.path, parameters, 3)
     if named is None:  # an option that is not given is one that is None
-        assert other.key(b"another") == KEY
+        assert other.load_key(b"another") == KEY
         return
-    for call in (lambda: other.key(b""), lambda: train(Walk(), KEY, other)):
+    for call in (lambda: other.load_key(b""), lambda: run_training(Walk(), KEY, other)):
         said = message(InputError, call)
         assert named in said
         assert f"Got {parameters[named.split()[0]]}" in said
@@ -156,7 +156,7 @@ def test_damaged_checkpoints_are_refused(kept, damage):
     stopped(kept)
     kept.path.write_bytes(DAMAGE[damage](kept.path.read_bytes()))
     run = Walk()
-    for call in (lambda: kept.key(b""), lambda: train(run, KEY, kept)):
+    for call in (lambda: kept.load_key(b""), lambda: run_training(run, KEY, kept)):
         said = message(InputError, call)
         assert "run.checkpoint" in said
         assert "--force" in said
@@ -165,11 +165,11 @@ def test_damaged_checkpoints_are_refused(kept, damage):
 
 def test_a_loss_that_is_no_number_ends_the_run(kept):
     """The run ends in one line, and the last checkpoint from before is kept."""
-    said = message(DeniableError, train, Walk(nan_at=2), KEY, kept)
+    said = message(DeniableError, run_training, Walk(nan_at=2), KEY, kept)
     assert "step 3 of 10" in said
     assert "kept" not in said
     assert not kept.path.exists()
-    said = message(DeniableError, train, Walk(nan_at=8), KEY, kept)
+    said = message(DeniableError, run_training, Walk(nan_at=8), KEY, kept)
     assert "The last good checkpoint is kept" in said
     assert kept.restore(Walk()) == 6
 
@@ -184,7 +184,7 @@ def test_a_full_disk_leaves_what_was_there(kept, monkeypatch, failing):
     kept.write(Walk(), KEY, 3)
     before = kept.path.read_bytes()
     monkeypatch.setattr(failing, full)
-    said = message(DeniableError, train, Walk(), KEY, kept)
+    said = message(DeniableError, run_training, Walk(), KEY, kept)
     monkeypatch.undo()
     assert "No space left on device" in said
     assert "The last good checkpoint is kept" in said
@@ -195,7 +195,7 @@ def test_a_full_disk_leaves_what_was_there(kept, monkeypatch, failing):
 
 def test_a_folder_that_is_not_there(tmp_path):
     """A path that cannot be written to is one line, and promises no checkpoint."""
-    said = message(DeniableError, train, Walk(), KEY, Checkpoint(tmp_path / "none" / "run", {}, 3))
+    said = message(DeniableError, run_training, Walk(), KEY, Checkpoint(tmp_path / "none" / "run", {}, 3))
     assert "No such file" in said
     assert "kept" not in said
 
@@ -206,8 +206,8 @@ def test_a_checkpoint_serves_one_run(kept):
     one.write(Walk(), KEY, 3)
     assert one.restore(Walk()) == kept.restore(Walk()) == 3
     for other in ({"data": "b", "rate": 1.0}, {"data": "a", "rate": 1.5}, {"data": "a"}, {}):
-        assert "of a run with other data, options or version" in message(InputError, kept.bind(other).key, b"")
-    assert one.key(b"fresh") == KEY
+        assert "of a run with other data, options or version" in message(InputError, kept.bind(other).load_key, b"")
+    assert one.load_key(b"fresh") == KEY
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_checkpoint_serves_one_run(kept):
 def test_training_that_is_cut_off_gives_the_same_model(system, options, tmp_path):
     """A system that is interrupted midway, with a key of its own, ends with the parameters of the run uninterrupted."""
     toy = data(classes=3)
-    chosen = SYSTEMS[system].options(**options, steps=5, batch_size=20, width=0.1, network="paper-mnist")
+    chosen = IMAGE_TRAINERS[system].choose_options(**options, steps=5, batch_size=20, width=0.1, network="paper-mnist")
     kept = Checkpoint(tmp_path / "run.checkpoint", {}, 2)
 
     def cut_off(status):
@@ -225,13 +225,13 @@ def test_training_that_is_cut_off_gives_the_same_model(system, options, tmp_path
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(system, toy, chosen, checkpoint=kept, progress=cut_off)
+        fit_image_model(system, toy, chosen, checkpoint=kept, progress=cut_off)
     untouched, seen = Checkpoint(tmp_path / "whole.checkpoint", {}, 1_000), []
-    bound = untouched.bind(describe_run(system, toy, chosen, None))
-    bound.write(SYSTEMS[system].prepare(task(toy, chosen, kept.key(b""))).run, kept.key(b""), 0)
-    resumed = fit(system, toy, chosen, checkpoint=kept, progress=lambda status: seen.append(status.done))
+    bound = untouched.bind(describe_image_run(system, toy, chosen, None))
+    bound.write(IMAGE_TRAINERS[system].prepare(task(toy, chosen, kept.load_key(b""))).run, kept.load_key(b""), 0)
+    resumed = fit_image_model(system, toy, chosen, checkpoint=kept, progress=lambda status: seen.append(status.done))
     assert seen == [3, 4, 5]
-    whole = fit(system, toy, chosen, checkpoint=untouched, progress=lambda status: seen.append(status.done))
+    whole = fit_image_model(system, toy, chosen, checkpoint=untouched, progress=lambda status: seen.append(status.done))
     assert seen[3:] == [1, 2, 3, 4, 5]
     found = resumed.network.state_dict()
     assert all(torch.equal(value, found[name]) for name, value in whole.network.state_dict().items())
@@ -239,12 +239,12 @@ def test_training_that_is_cut_off_gives_the_same_model(system, options, tmp_path
 
 def task(toy, chosen, key):
     """Return what a system trains on."""
-    return Task("dp-sgd", toy.train, len(toy.classes), chosen, key, torch.device("cpu"))
+    return ImageTrainingTask("dp-sgd", toy.train, len(toy.classes), chosen, key, torch.device("cpu"))
 
 
 def test_the_key_of_a_run_shows_nowhere(kept):
     """What is read back of a checkpoint's key is its bytes, without their text."""
     stopped(kept)
-    for key in (kept.key(b"fresh"), kept._read()["key"], Checkpoint(kept.path.with_name("none"), {}, 3).key(KEY)):
+    for key in (kept.load_key(b"fresh"), kept._read()["key"], Checkpoint(kept.path.with_name("none"), {}, 3).load_key(KEY)):
         assert key == KEY
         assert repr(key) == "<secret key>"

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from deniable.errors import InputError
-from deniable.learning.stored import check_finite, damage_told
+from deniable.learning.stored import check_finite_weights, reraise_corrupt_file
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from deniable.learning.stored import check_finite, damage_told
 )  # fmt: skip
 def test_one_line(error):
     """Every error of a part is told in one short line, with the file's name."""
-    with pytest.raises(InputError) as told, damage_told(Path("m.pt")):
+    with pytest.raises(InputError) as told, reraise_corrupt_file(Path("m.pt")):
         raise error
     assert str(told.value).startswith("'m.pt' is a damaged model (")
     assert str(told.value).endswith("): train it again.")
@@ -28,7 +28,7 @@ def test_one_line(error):
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_others_pass(error):
     """What is no fault of the file is left as it is."""
-    with pytest.raises(error), damage_told(Path("m.pt")):
+    with pytest.raises(error), reraise_corrupt_file(Path("m.pt")):
         raise error
 
 
@@ -36,8 +36,8 @@ def test_others_pass(error):
 def test_weights_that_are_no_numbers(wrong):
     """One such weight is enough; none is fine."""
     network = nn.Linear(2, 2)
-    check_finite(network)
+    check_finite_weights(network)
     with torch.no_grad():
         network.bias[1] = wrong
     with pytest.raises(InputError, match="weights that are no numbers"):
-        check_finite(network)
+        check_finite_weights(network)

@@ -10,7 +10,7 @@ from scipy import stats
 import deniable as dn
 from deniable.errors import InputError
 from deniable.measure import deniability as module
-from deniable.measure.deniability import deniability
+from deniable.measure.deniability import measure_deniability
 from tests.contracts.statistics import THRESHOLD
 
 RUNS = 200
@@ -42,7 +42,7 @@ def p_distinct(found, factor=1.0):
 @pytest.fixture(scope="module")
 def found(small_space):
     """Return what each mechanism with a law does to all words of a small space."""
-    return {name: deniability(make(small_space), runs=RUNS, seed=1) for name, make in SUBJECTS.items()}
+    return {name: measure_deniability(make(small_space), runs=RUNS, seed=1) for name, make in SUBJECTS.items()}
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -61,7 +61,7 @@ def test_expectations_against_the_law(request, name, place):
     """E N_w and E S_w are those of the law of every word, words that share a point included."""
     mechanism = SUBJECTS[name](request.getfixturevalue(place))
     space, runs = mechanism.space, 50
-    result = deniability(mechanism, runs=runs, seed=0)
+    result = measure_deniability(mechanism, runs=runs, seed=0)
     laws = np.array([mechanism.probabilities(word) for word in space.words])
     assert result.expected_unchanged == pytest.approx(runs * np.diagonal(laws), rel=1e-8)
     assert result.expected_distinct == pytest.approx((1 - (1 - laws) ** runs).sum(axis=1), rel=1e-8)
@@ -69,7 +69,7 @@ def test_expectations_against_the_law(request, name, place):
 
 def test_small_probabilities_are_not_lost(small_space):
     """Words that are next to never drawn count with their tiny share, and certain ones with exactly one."""
-    sure = deniability(dn.TEM(small_space, epsilon=1e6, gamma=math.inf), runs=1_000, seed=0)
+    sure = measure_deniability(dn.TEM(small_space, epsilon=1e6, gamma=math.inf), runs=1_000, seed=0)
     assert (sure.unchanged == 1_000).all()
     assert (sure.distinct == 1).all()
     # Every other word has the least entry of the integer table: 2^24 of 2^62.
@@ -80,24 +80,24 @@ def test_counts_by_hand(twin_space, monkeypatch):
     """Counts are those of the drawn words, one row of runs for each word."""
     mechanism = dn.TEM(twin_space, epsilon=1.0)
     table = np.array([[5, 5, 2, 5], [0, 1, 2, 3], [7, 7, 7, 7]], dtype=np.int32)
-    monkeypatch.setattr(dn.TEM, "draw", lambda *_: table.ravel().copy())
+    monkeypatch.setattr(dn.TEM, "draw_words", lambda *_: table.ravel().copy())
     words = [twin_space.words[number] for number in (5, 4, 7)]
-    result = deniability(mechanism, words, runs=4)
+    result = measure_deniability(mechanism, words, runs=4)
     assert result.words == tuple(words)
     assert result.unchanged.tolist() == [3, 0, 4]
     assert result.distinct.tolist() == [2, 4, 1]
     assert result.mean_unchanged.value == pytest.approx(7 / 3)
     assert result.mean_distinct.value == pytest.approx(7 / 3)
-    assert result.deviation_distinct == pytest.approx(math.sqrt(7 / 3))
-    assert result.deviation_unchanged == pytest.approx(math.sqrt(13 / 3))
+    assert result.std_distinct == pytest.approx(math.sqrt(7 / 3))
+    assert result.std_unchanged == pytest.approx(math.sqrt(13 / 3))
 
 
 def test_a_mechanism_without_a_law(small_space):
     """Multivariate Laplace has counts but no expectations; its noise leaves all or no words at the extremes."""
-    quiet = deniability(dn.MultivariateLaplace(small_space, epsilon=1e5), runs=20, seed=3)
+    quiet = measure_deniability(dn.MultivariateLaplace(small_space, epsilon=1e5), runs=20, seed=3)
     assert (quiet.expected_unchanged, quiet.expected_distinct, quiet.mean_expected_distinct) == (None,) * 3
     assert (quiet.unchanged == 20).all()
-    loud = deniability(dn.MultivariateLaplace(small_space, epsilon=0.5), runs=20, seed=3)
+    loud = measure_deniability(dn.MultivariateLaplace(small_space, epsilon=0.5), runs=20, seed=3)
     assert loud.mean_unchanged.high < 10
     assert loud.mean_distinct.low > 5
 
@@ -105,33 +105,33 @@ def test_a_mechanism_without_a_law(small_space):
 def test_an_integral_out_of_reach(small_space, monkeypatch):
     """A law by quadrature is left out where it takes too long or is not accurate enough, a closed one never."""
     words = small_space.words[:2]
-    monkeypatch.setattr("deniable.words.truncated_gumbel.TABULATED", 0)
+    monkeypatch.setattr("deniable.words.truncated_gumbel.MAX_TABULATED_POINTS", 0)
     gumbel, tem = (SUBJECTS[name](small_space) for name in ("truncated-gumbel", "tem"))
-    assert deniability(gumbel, words, runs=3).expected_distinct is not None
+    assert measure_deniability(gumbel, words, runs=3).expected_distinct is not None
 
     def inaccurate(*_):
         raise dn.NotTractable("two grids differ")
 
     monkeypatch.setattr(dn.TruncatedGumbel, "rows", inaccurate)
-    assert deniability(gumbel, words, runs=3).expected_distinct is None
+    assert measure_deniability(gumbel, words, runs=3).expected_distinct is None
     monkeypatch.undo()
-    monkeypatch.setattr(module, "SLOW", 10)
-    assert deniability(gumbel, words, runs=3).expected_distinct is None
-    assert deniability(tem, words, runs=3).expected_distinct is not None
+    monkeypatch.setattr(module, "MAX_QUADRATURE_POINTS", 10)
+    assert measure_deniability(gumbel, words, runs=3).expected_distinct is None
+    assert measure_deniability(tem, words, runs=3).expected_distinct is not None
 
 
 def test_seeds_chunks_workers_and_other_words(small_space, monkeypatch):
     """A seed fixes what a word becomes, whatever words, chunks and workers there are; without one it varies."""
     for make in (SUBJECTS["tem"], lambda space: dn.MultivariateLaplace(space, epsilon=3.0)):
         mechanism = make(small_space)
-        whole = deniability(mechanism, runs=30, seed=5, workers=2)
-        monkeypatch.setattr(module, "_DRAWN", 100)
-        part = deniability(mechanism, small_space.words[10:40][::-1], runs=30, seed=5, workers=1)
+        whole = measure_deniability(mechanism, runs=30, seed=5, workers=2)
+        monkeypatch.setattr(module, "_DRAWS_AT_A_TIME", 100)
+        part = measure_deniability(mechanism, small_space.words[10:40][::-1], runs=30, seed=5, workers=1)
         monkeypatch.undo()
         assert (part.unchanged[::-1] == whole.unchanged[10:40]).all()
         assert (part.distinct[::-1] == whole.distinct[10:40]).all()
-        assert (deniability(mechanism, runs=30, seed=6).distinct != whole.distinct).any()
-        assert (deniability(mechanism, runs=30).distinct != deniability(mechanism, runs=30).distinct).any()
+        assert (measure_deniability(mechanism, runs=30, seed=6).distinct != whole.distinct).any()
+        assert (measure_deniability(mechanism, runs=30).distinct != measure_deniability(mechanism, runs=30).distinct).any()
 
 
 def test_means(found):
@@ -148,9 +148,9 @@ def test_means(found):
 
 def test_one_word(small_space):
     """One word alone has no spread, and no interval; capitals do not matter."""
-    result = deniability(dn.TEM(small_space, epsilon=2.0), [small_space.words[3].upper()], runs=1, seed=0)
+    result = measure_deniability(dn.TEM(small_space, epsilon=2.0), [small_space.words[3].upper()], runs=1, seed=0)
     assert result.words == (small_space.words[3],)
-    assert (result.deviation_distinct, result.deviation_unchanged) == (0, 0)
+    assert (result.std_distinct, result.std_unchanged) == (0, 0)
     assert result.distinct.tolist() == [1]
     assert result.mean_distinct.high == math.inf
     assert result.expected_distinct == pytest.approx(1)
@@ -172,6 +172,6 @@ def test_one_word(small_space):
 def test_what_is_refused(small_space, words, runs, message):
     """Words and runs that make no sense are refused in one line that says which."""
     with pytest.raises(InputError) as caught:
-        deniability(dn.TEM(small_space, epsilon=1.0), words, runs=runs)
+        measure_deniability(dn.TEM(small_space, epsilon=1.0), words, runs=runs)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -5,14 +5,14 @@ import pytest
 import torch
 
 from deniable.measure.classifiers import CLASSIFIERS
-from deniable.measure.fasttext import FastText
+from deniable.measure.fasttext import FastTextClassifier
 from tests.measure import toy
 
 
 def fitted(rows=120, classes=2, **options):
     """Return a classifier that learned a toy table."""
     texts, codes = toy.table(rows, classes)
-    return FastText(**{"dimensions": 8, "epochs": 30, **options}).fit(texts, codes, classes)
+    return FastTextClassifier(**{"dimensions": 8, "epochs": 30, **options}).fit(texts, codes, classes)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def net():
 
 def weights(net):
     """Return embeddings (words, dimensions), output weights (classes, dimensions) and biases (classes,)."""
-    return [tensor.detach().double().numpy() for tensor in net._net.parameters()]
+    return [tensor.detach().double().numpy() for tensor in net._network.parameters()]
 
 
 def by_hand(net, texts):
@@ -30,7 +30,7 @@ def by_hand(net, texts):
     embeddings, output, bias = weights(net)
     rows = []
     for text in texts:
-        known = [embeddings[net._numbers[word]] for word in text.split() if word in net._numbers]
+        known = [embeddings[net._number_of_word[word]] for word in text.split() if word in net._number_of_word]
         logits = output @ (np.mean(known, axis=0) if known else np.zeros(embeddings.shape[1])) + bias
         rows.append(np.exp(logits) / np.exp(logits).sum())
     return np.array(rows)
@@ -47,7 +47,7 @@ def test_learns_a_separable_table(classes):
 def test_learns_nothing_from_noise():
     """Where words tell nothing new texts are named no better than by chance."""
     codes = np.arange(300) % 2
-    learned = FastText(dimensions=8, epochs=10).fit(toy.noise(300), codes, 2)
+    learned = FastTextClassifier(dimensions=8, epochs=10).fit(toy.noise(300), codes, 2)
     hits = (learned.probabilities(toy.noise(400, seed=5)).argmax(axis=1) == np.arange(400) % 2).sum()
     assert abs(hits - 200) < 50
 
@@ -81,7 +81,7 @@ def test_texts_without_known_words(net, text):
 
 def test_learning_from_texts_without_words():
     """Texts without words teach how frequent classes are, and no more; probabilities stay finite."""
-    learned = FastText(dimensions=4, epochs=300).fit([""] * 60 + ["..."] * 20, np.arange(80) % 4 // 3, 2)
+    learned = FastTextClassifier(dimensions=4, epochs=300).fit([""] * 60 + ["..."] * 20, np.arange(80) % 4 // 3, 2)
     found = learned.probabilities(["", "word"])
     assert np.isfinite(found).all()
     assert found[0, 0] == found[1, 0] == pytest.approx(0.75, abs=0.1)
@@ -95,7 +95,7 @@ def test_no_texts(net):
 def test_a_class_that_was_never_seen():
     """There is a column for every class, and one that was never seen is hardly ever named."""
     texts, codes = toy.table(120)
-    learned = FastText(dimensions=8, epochs=30).fit(texts, codes, 3)
+    learned = FastTextClassifier(dimensions=8, epochs=30).fit(texts, codes, 3)
     found = learned.probabilities(toy.table(50, seed=4)[0])
     assert found.shape == (50, 3)
     np.testing.assert_allclose(found.sum(axis=1), 1)
@@ -131,9 +131,9 @@ def test_threads():
 def test_words_as_numbers():
     """Texts given as numbers are learned as the same texts given as words."""
     texts, codes = toy.table(40)
-    first = FastText(dimensions=4, epochs=3).fit(texts, codes, 2)
-    words, offsets = first._encoded([text.split() for text in texts])
-    second = FastText(dimensions=4, epochs=3).fit_words(words, offsets, codes, classes=2, size=len(first._numbers))
+    first = FastTextClassifier(dimensions=4, epochs=3).fit(texts, codes, 2)
+    words, offsets = first._encode_words([text.split() for text in texts])
+    second = FastTextClassifier(dimensions=4, epochs=3).fit_words(words, offsets, codes, classes=2, size=len(first._number_of_word))
     assert all((one == two).all() for one, two in zip(weights(first), weights(second), strict=True))
     np.testing.assert_array_equal(second.probabilities_of_words(words, offsets), first.probabilities(texts))
 
@@ -141,5 +141,5 @@ def test_words_as_numbers():
 def test_the_registry():
     """The classifier is known by name, with a seed."""
     made = CLASSIFIERS["fasttext"](3)
-    assert isinstance(made, FastText)
+    assert isinstance(made, FastTextClassifier)
     assert made._seed == 3

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import InputError
-from deniable.measure.folds import check_texts, deal, pooled
-from deniable.parallel import watched
+from deniable.measure.folds import check_versions, stratified_folds, run_folds
+from deniable.parallel import report_progress_to
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=60), st.integers(2, 10), st.integers(0, 99))
@@ -16,9 +16,9 @@ def test_every_row_is_tested_once(column, folds, seed):
     codes = np.array(column)
     if len(codes) < folds:
         with pytest.raises(InputError, match=rf"^{folds} folds need at least {folds} rows\. Got {len(codes)}"):
-            deal(codes, folds, seed)
+            stratified_folds(codes, folds, seed)
         return
-    splits = deal(codes, folds, seed)
+    splits = stratified_folds(codes, folds, seed)
     assert sorted(np.concatenate([split.test for split in splits])) == list(range(len(codes)))
     assert all(sorted([*split.train, *split.test]) == list(range(len(codes))) for split in splits)
     for code in set(column):
@@ -29,7 +29,7 @@ def test_every_row_is_tested_once(column, folds, seed):
 def test_folds_follow_from_the_seed():
     """A seed gives the same folds again, another one others."""
     codes = np.arange(40) % 2
-    first, again, other = (deal(codes, 4, seed)[0].test.tolist() for seed in (1, 1, 2))
+    first, again, other = (stratified_folds(codes, 4, seed)[0].test.tolist() for seed in (1, 1, 2))
     assert first == again != other
 
 
@@ -37,16 +37,16 @@ def test_folds_follow_from_the_seed():
 def test_folds_that_are_none(folds):
     """Fewer than two folds, or what is no number of folds, are refused."""
     with pytest.raises(InputError, match="'folds' parameter of the measure must be an integer from 2 on"):
-        deal(np.arange(10) % 2, folds, 0)
+        stratified_folds(np.arange(10) % 2, folds, 0)
 
 
 def test_outcomes_are_put_together():
     """Outcomes come trial by trial and version by version, in the order of the splits, and progress counts fits."""
-    splits = deal(np.arange(7) % 2, 3, 0)
+    splits = stratified_folds(np.arange(7) % 2, 3, 0)
     tested = np.concatenate([split.test for split in splits])
     seen = []
-    with watched(lambda done, total: seen.append((done, total))):
-        first, second = pooled([lambda s: [s.test > 3, s.test < 2], lambda s: [s.test == 0]], splits)
+    with report_progress_to(lambda done, total: seen.append((done, total))):
+        first, second = run_folds([lambda s: [s.test > 3, s.test < 2], lambda s: [s.test == 0]], splits)
     assert [hits.tolist() for hits in first] == [(tested > 3).tolist(), (tested < 2).tolist()]
     assert [hits.tolist() for hits in second] == [(tested == 0).tolist()]
     assert seen[-1] == (6, 6)
@@ -54,20 +54,20 @@ def test_outcomes_are_put_together():
 
 def test_columns_that_do_not_match():
     """Missing texts, and columns of other lengths, are refused in one line that names the column."""
-    check_texts(["a", "b"], {"x": ["c", "d"]}, 2)
+    check_versions(["a", "b"], {"x": ["c", "d"]}, 2)
     with pytest.raises(InputError, match=r"^2 texts need as many private ones\. Got 1 of 'x': .*\.$"):
-        check_texts(["a", "b"], {"x": ["c"]}, 2)
+        check_versions(["a", "b"], {"x": ["c"]}, 2)
     with pytest.raises(InputError, match=r"^2 texts need as many labels\. Got 3: .*\.$"):
-        check_texts(["a", "b"], {}, 3)
+        check_versions(["a", "b"], {}, 3)
     with pytest.raises(InputError, match=r"^The 'x' texts have none in row 2: leave that row out everywhere\.$"):
-        check_texts(["a", "b"], {"x": ["c", None]}, 2)
+        check_versions(["a", "b"], {"x": ["c", None]}, 2)
 
 
 def test_equal_texts_are_dealt_out_together():
     """No text is tested by who has learned an equal one; empty texts, which teach nothing, are spread."""
     texts = [f"text {row % 20}" for row in range(60)] + [""] * 10
     codes = np.array([row % 2 for row in range(20)] * 3 + [0, 1] * 5)
-    for split in deal(codes, 5, 0, texts):
+    for split in stratified_folds(codes, 5, 0, texts):
         learned = {texts[row] for row in split.train}
         assert not {texts[row] for row in split.test if texts[row]} & learned
         assert "" in learned

@@ -5,8 +5,8 @@ import pytest
 
 from deniable import InputError
 from deniable.measure.classifiers import CLASSIFIERS
-from deniable.measure.membership import _halves, membership
-from deniable.parallel import watched
+from deniable.measure.membership import _draw_halves, measure_membership
+from deniable.parallel import report_progress_to
 
 ATTACKS = ("lira", "rmia", "shadow")
 
@@ -71,7 +71,7 @@ def table(records=300, word="word"):
 def test_memory_is_found(attack):
     """A classifier that remembers its texts is found out by every attack."""
     texts, codes = table()
-    found = membership(texts, codes, 2, classifier="memory", attack=attack, shadows=8)
+    found = measure_membership(texts, codes, 2, classifier="memory", attack=attack, shadows=8)
     assert list(found) == ["original"]
     assert found["original"].auc.value > 0.99
     assert found["original"].tpr[0.01].low > 0.8
@@ -84,7 +84,7 @@ def test_memory_is_found(attack):
 def test_no_memory_gives_no_signal(attack, classifier):
     """A classifier that learns nothing of a record, but something of its neighbour, leaves one half."""
     texts, codes = table(600)
-    area = membership(texts, codes, 2, classifier=classifier, attack=attack, shadows=8, seed=1)["original"].auc
+    area = measure_membership(texts, codes, 2, classifier=classifier, attack=attack, shadows=8, seed=1)["original"].auc
     assert area.low < 0.5 < area.high
     assert area.high - area.low < 0.1
 
@@ -93,7 +93,7 @@ def test_private_records_find_what_originals_do_not():
     """A model that remembers private texts is found out with these, and not with the originals."""
     texts, codes = table(400)
     private, _ = table(400, "other")
-    found = membership(texts, codes, 2, private=private, classifier="memory", shadows=8)
+    found = measure_membership(texts, codes, 2, private=private, classifier="memory", shadows=8)
     assert found["private"].auc.value > 0.99
     assert found["original"].auc.low < 0.5 < found["original"].auc.high
 
@@ -103,17 +103,17 @@ def test_tfidf_runs_and_texts_equal_to_the_private_ones_are_found_alike():
     rng = np.random.default_rng(3)
     texts = [" ".join(rng.choice(["ab", "cd", "ef", "gh", "ij"], size=4)) + f" w{row}" for row in range(60)]
     codes = rng.integers(2, size=60)
-    found = membership(texts, codes, 2, private=texts, shadows=6, seed=5)
+    found = measure_membership(texts, codes, 2, private=texts, shadows=6, seed=5)
     assert found["private"] == found["original"]
-    assert found["original"] == membership(texts, codes, 2, shadows=6, seed=5)["original"]
-    assert found["original"] != membership(texts, codes, 2, shadows=6, seed=6)["original"]
+    assert found["original"] == measure_membership(texts, codes, 2, shadows=6, seed=5)["original"]
+    assert found["original"] != measure_membership(texts, codes, 2, shadows=6, seed=6)["original"]
     # The label of a text is a coin and each text holds a word of its own, so that being trained on it tells.
     assert found["original"].auc.low > 0.5
 
 
 def test_every_record_is_in_half_of_the_models():
     """Each model has half of the records, its twin the other half, and each record half of the models."""
-    members = _halves(31, 8, np.random.default_rng(0))
+    members = _draw_halves(31, 8, np.random.default_rng(0))
     assert (members.sum(axis=0) == 4).all()
     assert (members[::2].sum(axis=1) == 15).all()
     assert (members[::2] == ~members[1::2]).all()
@@ -123,8 +123,8 @@ def test_progress_is_shown():
     """Whoever watches sees every model counted."""
     seen = []
     texts, codes = table(20)
-    with watched(lambda done, total: seen.append((done, total))):
-        membership(texts, codes, 2, classifier="memory", shadows=6)
+    with report_progress_to(lambda done, total: seen.append((done, total))):
+        measure_membership(texts, codes, 2, classifier="memory", shadows=6)
     assert seen[:7] == [(done, 6) for done in range(7)]
 
 
@@ -151,5 +151,5 @@ def test_bad_input_is_refused(change, message):
     texts, codes = table(20)
     given = {"texts": texts, "codes": codes, "classes": 2, "classifier": "memory", **change}
     with pytest.raises(InputError, match=message) as caught:
-        membership(given.pop("texts"), given.pop("codes"), given.pop("classes"), **given)
+        measure_membership(given.pop("texts"), given.pop("codes"), given.pop("classes"), **given)
     assert "\n" not in str(caught.value)

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.measure.attackers.guesses import Likelihood, guesses, likelihood
-from deniable.measure.attackers.surrogate import fitted, sample
-from deniable.measure.draws import draws
-from deniable.measure.recovery import recovery_of, simulated_recovery
+from deniable.measure.attackers.guesses import WordLikelihood, rank_guesses, build_likelihood
+from deniable.measure.attackers.surrogate import fit_surrogate, draw_from_prior
+from deniable.measure.draws import privatize_texts
+from deniable.measure.recovery import measure_recovery, simulate_recovery
 from deniable.words.prior import build_prior
 
 THRESHOLD = 1e-6
@@ -39,7 +39,7 @@ def test_success_is_the_exact_one(small_space, name):
     """On words from the prior the attacker's success is the Bayes rate, and neither 30 % more nor less."""
     subject = MECHANISMS[name](small_space)
     prior = build_prior(small_space, None).weights
-    found = recovery_of(subject, draws(subject, one_word_texts(small_space, prior, 4_000), seed=1))
+    found = measure_recovery(subject, privatize_texts(subject, one_word_texts(small_space, prior, 4_000), seed=1))
     truth = dn.recovery(subject)
     hits = round(found.share.value * 4_000)
     assert found.optimal
@@ -53,9 +53,9 @@ def test_twins_are_one_point(twin_space):
     """Of words with one vector the most frequent is named, and the success is the exact one."""
     subject = dn.CalibratedExponential(twin_space, epsilon=4.0)
     prior = np.random.default_rng(3).dirichlet(np.ones(12))
-    found = recovery_of(subject, draws(subject, one_word_texts(twin_space, prior, 4_000), seed=2), prior=prior)
+    found = measure_recovery(subject, privatize_texts(subject, one_word_texts(twin_space, prior, 4_000), seed=2), prior=prior)
     assert consistent(round(found.share.value * 4_000), 4_000, dn.recovery(subject, prior))
-    blind = recovery_of(subject, draws(subject, one_word_texts(twin_space, prior, 4_000), seed=2), prior=prior[::-1])
+    blind = measure_recovery(subject, privatize_texts(subject, one_word_texts(twin_space, prior, 4_000), seed=2), prior=prior[::-1])
     assert blind.share.high < found.share.low
 
 
@@ -63,16 +63,16 @@ def test_twins_are_one_point(twin_space):
 def test_wrong_mechanism_does_worse(small_space, epsilon):
     """Who takes the texts to be drawn with another epsilon recovers fewer words."""
     subject = dn.TEM(small_space, epsilon=2.5)
-    drawn = draws(subject, one_word_texts(small_space, build_prior(small_space, None).weights, 20_000), seed=4)
-    wrong = recovery_of(dn.TEM(small_space, epsilon=epsilon), drawn)
-    assert wrong.share.high < recovery_of(subject, drawn).share.low
+    drawn = privatize_texts(subject, one_word_texts(small_space, build_prior(small_space, None).weights, 20_000), seed=4)
+    wrong = measure_recovery(dn.TEM(small_space, epsilon=epsilon), drawn)
+    assert wrong.share.high < measure_recovery(subject, drawn).share.low
 
 
 def test_unknown_words_are_left_out(small_space):
     """Words beyond the vocabulary are counted apart, whatever the attacker guesses for them."""
     subject = dn.TEM(small_space, epsilon=200.0)
-    drawn = draws(subject, [f"nonesuch {small_space.words[3]} {small_space.unknown} strange"] * 5, seed=1)
-    found = recovery_of(subject, drawn)
+    drawn = privatize_texts(subject, [f"nonesuch {small_space.words[3]} {small_space.unknown} strange"] * 5, seed=1)
+    found = measure_recovery(subject, drawn)
     assert found.left_out == 10
     assert found.share.value == 1.0
 
@@ -80,14 +80,14 @@ def test_unknown_words_are_left_out(small_space):
 def test_simulated_recovery_is_exact_where_it_can_be(small_space):
     """Where the law is known the success is computed, and nothing is drawn."""
     subject = dn.CalibratedExponential(small_space, epsilon=2.0)
-    found = simulated_recovery(subject)
+    found = simulate_recovery(subject)
     assert found.optimal
     assert (found.share.value, found.share.count) == (dn.recovery(subject), 0)
 
 
 def test_multivariate_laplace_is_attacked(small_space):
     """Without a law the success grows with epsilon, and comes with draws and an interval, not as the optimum."""
-    found = [simulated_recovery(dn.MultivariateLaplace(small_space, epsilon=e), draws=4_000) for e in (0.5, 3.0, 30.0)]
+    found = [simulate_recovery(dn.MultivariateLaplace(small_space, epsilon=e), draws=4_000) for e in (0.5, 3.0, 30.0)]
     assert not any(one.optimal for one in found)
     assert all(one.share.count == 4_000 for one in found)
     assert found[0].share.high < found[1].share.low < found[1].share.high < found[2].share.low
@@ -100,9 +100,9 @@ def test_surrogate_is_a_lower_bound(small_space, name):
     """A surrogate's success on fresh draws is not above the Bayes rate, and close to it."""
     subject = MECHANISMS[name](small_space)
     prior = build_prior(small_space, None).weights
-    words, outputs = sample(subject, prior, 20_000, 5, "test")
-    best = guesses(Likelihood(small_space, fitted(subject, prior).logs, optimal=False), prior, outputs, 1)
-    named = best.words[best.row_of[small_space.point_of[outputs]], 0]
+    words, outputs = draw_from_prior(subject, prior, 20_000, 5, "test")
+    best = rank_guesses(WordLikelihood(small_space, fit_surrogate(subject, prior).compute_logs, is_exact=False), prior, outputs, 1)
+    named = best.words[best.row_of[small_space.point_by_word[outputs]], 0]
     truth = dn.recovery(subject)
     hits = int((named == words).sum())
     assert stats.binomtest(hits, 20_000, truth, alternative="greater").pvalue > THRESHOLD
@@ -114,10 +114,10 @@ def test_candidates_are_those_of_bayes_rule(twin_space):
     subject = dn.TEM(twin_space, epsilon=1.5)
     prior = np.random.default_rng(1).dirichlet(np.ones(13))
     outputs = np.arange(12, dtype=np.int32)
-    found = guesses(likelihood(subject, prior[:12]), prior, outputs, 13)
+    found = rank_guesses(build_likelihood(subject, prior[:12]), prior, outputs, 13)
     matrix = np.array([subject.probabilities(word) for word in (*twin_space.words, twin_space.unknown)])
     for output in outputs:
-        row = found.row_of[twin_space.point_of[output]]
+        row = found.row_of[twin_space.point_by_word[output]]
         joint = prior * matrix[:, output]
         assert found.words[row].tolist() == np.argsort(-joint, kind="stable").tolist()
         ratios = np.exp(found.scores[row] - found.scores[row, 0])
@@ -127,12 +127,12 @@ def test_candidates_are_those_of_bayes_rule(twin_space):
 def test_bad_inputs_are_refused(small_space):
     """What cannot be attacked is refused in one line that names it."""
     subject = dn.TEM(small_space, epsilon=1.0)
-    drawn = draws(subject, [small_space.words[0]], seed=1)
+    drawn = privatize_texts(subject, [small_space.words[0]], seed=1)
     cases = {
-        "Got none: give other texts": lambda: recovery_of(subject, draws(subject, [], seed=1)),
-        "with words that the vocabulary knows": lambda: recovery_of(subject, draws(subject, ["nonesuch", ""], seed=1)),
-        "'draws' parameter of simulated_recovery": lambda: simulated_recovery(subject, draws=0),
-        "The prior must hold": lambda: recovery_of(subject, drawn, prior=[1.0]),
+        "Got none: give other texts": lambda: measure_recovery(subject, privatize_texts(subject, [], seed=1)),
+        "with words that the vocabulary knows": lambda: measure_recovery(subject, privatize_texts(subject, ["nonesuch", ""], seed=1)),
+        "'draws' parameter of simulated_recovery": lambda: simulate_recovery(subject, draws=0),
+        "The prior must hold": lambda: measure_recovery(subject, drawn, prior=[1.0]),
     }
     for message, attack in cases.items():
         with pytest.raises(dn.InputError, match=message) as caught:
@@ -143,6 +143,6 @@ def test_bad_inputs_are_refused(small_space):
 def test_texts_of_another_space_are_refused(small_space):
     """Word numbers that the mechanism does not have are refused."""
     few = dn.Space(small_space.words[:5], small_space.vectors[:5])
-    drawn = draws(dn.TEM(small_space, epsilon=1.0), [small_space.words[40]], seed=1)
+    drawn = privatize_texts(dn.TEM(small_space, epsilon=1.0), [small_space.words[40]], seed=1)
     with pytest.raises(dn.InputError, match="beyond the 5 words of the mechanism"):
-        recovery_of(dn.TEM(few, epsilon=1.0), drawn)
+        measure_recovery(dn.TEM(few, epsilon=1.0), drawn)

@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from deniable import InputError
-from deniable.measure.roc import roc
+from deniable.measure.roc import compute_roc
 
 
 def scores(seed, members=60, others=80, shift=0.8, ties=False):
@@ -36,7 +36,7 @@ def test_area_is_scikit_learns(ties):
     """The area is that of scikit-learn, with ties counted one half."""
     inner, outer = scores(1, ties=ties)
     truth = np.repeat([1, 0], [len(inner), len(outer)])
-    assert roc(inner, outer).auc.value == pytest.approx(roc_auc_score(truth, np.concatenate([inner, outer])))
+    assert compute_roc(inner, outer).auc.value == pytest.approx(roc_auc_score(truth, np.concatenate([inner, outer])))
 
 
 @pytest.mark.parametrize("ties", [False, True])
@@ -47,7 +47,7 @@ def test_interval_is_delongs(ties):
     area = won.mean()
     error = np.sqrt(won.mean(axis=1).var(ddof=1) / len(inner) + won.mean(axis=0).var(ddof=1) / len(outer))
     middle, half = np.log(area / (1 - area)), 1.959964 * error / (area * (1 - area))
-    found = roc(inner, outer).auc
+    found = compute_roc(inner, outer).auc
     assert found.method == "DeLong"
     assert (found.low, found.high) == pytest.approx(tuple(1 / (1 + np.exp(-middle + np.array([half, -half])))))
 
@@ -57,7 +57,7 @@ def test_interval_agrees_with_a_bootstrap():
     inner, outer = scores(3, 150, 150)
     rng = np.random.default_rng(0)
     drawn = [mann_whitney(rng.choice(inner, len(inner)), rng.choice(outer, len(outer))) for _ in range(300)]
-    found = roc(inner, outer).auc
+    found = compute_roc(inner, outer).auc
     assert found.high - found.low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.2)
 
 
@@ -65,12 +65,12 @@ def test_interval_over_records_agrees_with_a_bootstrap_of_records():
     """With groups the interval is about as wide as that of a bootstrap of records, and far from that over scores."""
     rng = np.random.default_rng(4)
     inner, outer, (in_groups, out_groups) = clustered(rng, 80, 8, effect=0.5)
-    found = roc(inner, outer, groups=(in_groups, out_groups)).auc
+    found = compute_roc(inner, outer, groups=(in_groups, out_groups)).auc
     drawn = []
     for _ in range(300):
         times = np.bincount(rng.integers(80, size=80), minlength=80)
         drawn.append(mann_whitney(np.repeat(inner, times[in_groups]), np.repeat(outer, times[out_groups])))
-    naive = roc(inner, outer).auc
+    naive = compute_roc(inner, outer).auc
     assert found.value == pytest.approx(naive.value)
     assert found.high - found.low == pytest.approx(2 * 1.96 * np.std(drawn), rel=0.2)
     assert (found.high - found.low) < 0.75 * (naive.high - naive.low)
@@ -85,7 +85,7 @@ def coverage(draw, true):
 def test_interval_covers_the_true_area():
     """In 300 simulations the 95 % interval holds the true area as often as it says, neither less nor more."""
     true = stats.norm.cdf(1.2 / np.sqrt(2))
-    held = coverage(lambda seed: roc(*scores(seed, 100, 60, shift=1.2)), true)
+    held = coverage(lambda seed: compute_roc(*scores(seed, 100, 60, shift=1.2)), true)
     assert stats.binomtest(held, 300, 0.95).pvalue > 1e-6
 
 
@@ -95,7 +95,7 @@ def test_interval_over_records_covers_the_true_area(effect):
 
     def draw(seed):
         inner, outer, groups = clustered(np.random.default_rng(seed), 60, 6, effect)
-        return roc(inner, outer, groups=groups)
+        return compute_roc(inner, outer, groups=groups)
 
     # Members and others of different records: normal, with variance 5 each. A pair within one record loses the
     # variance of the record; it is one of 60 pairs.
@@ -108,7 +108,7 @@ def test_interval_over_records_covers_the_true_area(effect):
 def test_share_found_is_the_best_threshold(ties):
     """The share found at a rate is the highest that any threshold gives without passing that rate."""
     inner, outer = scores(5, 2_000, 3_000, ties=ties)
-    found = roc(inner, outer)
+    found = compute_roc(inner, outer)
     for rate, estimate in found.tpr.items():
         best = max((inner > threshold).mean() for threshold in np.unique(outer) if (outer > threshold).mean() <= rate)
         assert estimate.value == best
@@ -120,7 +120,7 @@ def test_share_found_is_the_best_threshold(ties):
 def test_rate_that_cannot_be_seen_is_said_so():
     """With fewer non-members than the rate needs, the share is the one without false positives, and says it."""
     inner, outer = scores(6, 500, 150)
-    found = roc(inner, outer).tpr
+    found = compute_roc(inner, outer).tpr
     assert found[0.001].value == (inner > outer.max()).mean()
     assert found[0.001].method.endswith("at zero false positives, as 150 non-members cannot show a rate of 0.001")
     assert found[0.01].method.endswith("given the threshold")
@@ -130,7 +130,7 @@ def test_rate_that_cannot_be_seen_is_said_so():
 def test_rate_is_seen_from_its_inverse_on(others, seen):
     """One false positive among 1,000 is a rate of 0.1 %, and none is allowed among 999."""
     inner, outer = np.arange(1_000.0) + 0.5, np.arange(1.0 * others)
-    estimate = roc(inner, outer).tpr[0.001]
+    estimate = compute_roc(inner, outer).tpr[0.001]
     assert ("zero false positives" not in estimate.method) == seen
     threshold = outer[-2] if seen else outer[-1]
     assert estimate.value == (inner > threshold).mean()
@@ -139,7 +139,7 @@ def test_rate_is_seen_from_its_inverse_on(others, seen):
 def test_rate_counts_records_not_scores():
     """Sixteen scores each of 100 records do not show a rate of 0.1 %, and the interval is over the records."""
     inner, outer, groups = clustered(np.random.default_rng(7), 100, 32, effect=1.0)
-    found = roc(inner, outer, groups=groups)
+    found = compute_roc(inner, outer, groups=groups)
     assert "100 non-members cannot show" in found.tpr[0.001].method
     assert found.tpr[0.01].count == 100
     assert (found.members, found.others, found.records) == (1_600, 1_600, 100)
@@ -149,7 +149,7 @@ def test_rate_counts_records_not_scores():
 def test_curve_rises_from_nothing_to_all(count):
     """The curve is monotone, ends at both corners, has at most 200 points, and each is met by some threshold."""
     inner, outer = scores(8, count, count)
-    found = roc(inner, outer)
+    found = compute_roc(inner, outer)
     false_positives, true_positives = np.array(found.false_positive_rates), np.array(found.true_positive_rates)
     assert len(false_positives) == len(true_positives) <= 200
     assert (false_positives[0], true_positives[0]) == (0, 0)
@@ -163,7 +163,7 @@ def test_curve_rises_from_nothing_to_all(count):
 
 def test_thinned_curve_keeps_the_area():
     """The area under the thinned curve is the area of the whole one to within a thousandth."""
-    found = roc(*scores(9, 3_000, 3_000))
+    found = compute_roc(*scores(9, 3_000, 3_000))
     assert np.trapezoid(found.true_positive_rates, found.false_positive_rates) == pytest.approx(
         found.auc.value, abs=1e-3
     )
@@ -172,7 +172,7 @@ def test_thinned_curve_keeps_the_area():
 @pytest.mark.parametrize(("inner", "area"), [(np.full(20, 2.0), 1.0), (np.full(20, 1.0), 0.5), (np.zeros(20), 0.0)])
 def test_scores_without_spread_get_an_interval(inner, area):
     """A perfect, blind or always wrong attack gets an interval that holds its area and is no single point."""
-    found = roc(inner, np.ones(30)).auc
+    found = compute_roc(inner, np.ones(30)).auc
     assert found.value == area
     assert found.low <= area <= found.high
     assert found.high - found.low > 0.1
@@ -182,18 +182,18 @@ def test_scores_without_spread_get_an_interval(inner, area):
 
 def test_one_score_on_each_side():
     """Two scores say almost nothing, and the interval says so."""
-    found = roc([1.0], [0.0]).auc
+    found = compute_roc([1.0], [0.0]).auc
     assert (found.value, found.low, found.high) == (1.0, pytest.approx(0.025), 1.0)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: roc([], [1.0]), "'in_scores'"),
-        (lambda: roc([1.0], [np.nan]), "'out_scores'"),
-        (lambda: roc([[1.0]], [1.0]), "'in_scores'"),
-        (lambda: roc([1.0], [1.0], confidence=1.0), "'confidence'"),
-        (lambda: roc([1.0, 2.0], [1.0], groups=([0], [1])), "2 and 1. Got 1 and 1"),
+        (lambda: compute_roc([], [1.0]), "'in_scores'"),
+        (lambda: compute_roc([1.0], [np.nan]), "'out_scores'"),
+        (lambda: compute_roc([[1.0]], [1.0]), "'in_scores'"),
+        (lambda: compute_roc([1.0], [1.0], confidence=1.0), "'confidence'"),
+        (lambda: compute_roc([1.0, 2.0], [1.0], groups=([0], [1])), "2 and 1. Got 1 and 1"),
     ],
 )
 def test_bad_scores_are_refused(call, message):

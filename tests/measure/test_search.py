@@ -8,11 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.measure.search import crossing, rounded
+from deniable.measure.search import find_crossing, round_significant
 
 
 class Counted:
-    """A quantity as `crossing` wants it, and at how many parameters, in how many rounds, it was evaluated."""
+    """A quantity as `find_crossing` wants it, and at how many parameters, in how many rounds, it was evaluated."""
 
     def __init__(self, function):
         self.function, self.rounds, self.tried = function, 0, []
@@ -32,7 +32,7 @@ def found(function, target, **options):
     """Return both parameters and the evaluations, after checking that they enclose the target closely."""
     given_options = {"start": 1.0, "points": 3, "close": 1.01, "what": "tem", **options}
     counted = Counted(function)
-    low, high = crossing(counted, target, **given_options)
+    low, high = find_crossing(counted, target, **given_options)
     assert function(low) <= target < function(high)
     assert 1 < high / low <= given_options["close"]
     assert len(set(counted.tried)) == len(counted.tried)
@@ -111,7 +111,7 @@ def test_a_little_noise(seed, target):
 def test_never_reached(value, target, points):
     """A share that stays below the target is told in one line, with what was found."""
     with pytest.raises(InputError) as caught:
-        crossing(lambda xs: [value] * len(xs), target, start=1.0, points=points, close=1.01, what="tight")
+        find_crossing(lambda xs: [value] * len(xs), target, start=1.0, initial_points=points, max_ratio=1.01, name="tight")
     message = str(caught.value)
     assert message.startswith(f"No epsilon of tight gives {target:g}. Found {value:.3g} at ")
     assert "\n" not in message
@@ -122,13 +122,13 @@ def test_never_reached(value, target, points):
 def test_never_below(points):
     """A share that is above the target everywhere is told in one line too."""
     with pytest.raises(InputError, match=r"^No epsilon of tem gives 0\.5\. Found 0\.7 at [^\n]*mechanism\.$"):
-        crossing(lambda xs: [0.7] * len(xs), 0.5, start=1.0, points=points, close=1.01, what="tem")
+        find_crossing(lambda xs: [0.7] * len(xs), 0.5, start=1.0, initial_points=points, max_ratio=1.01, name="tem")
 
 
 def test_levels_off_below():
     """A share that grows, but levels off below the target, is told too."""
     with pytest.raises(InputError, match=r"^No epsilon of tem gives 0\.9\. Found "):
-        crossing(lambda xs: list(map(logistic(1.0, 2, 0, 0.8), xs)), 0.9, start=1.0, points=3, close=1.01, what="tem")
+        find_crossing(lambda xs: list(map(logistic(1.0, 2, 0, 0.8), xs)), 0.9, start=1.0, initial_points=3, max_ratio=1.01, name="tem")
 
 
 @given(number=st.floats(1e-6, 1e9), digits=st.integers(1, 8))
@@ -138,13 +138,13 @@ def test_levels_off_below():
 @example(number=0.1 + 0.2, digits=4)
 def test_rounded(number, digits):
     """Rounded numbers are on the right side, no farther than a unit of the last digit, and have so many digits."""
-    down, up = (rounded(number, digits, up=up) for up in (False, True))
+    down, up = (round_significant(number, digits, upward=up) for up in (False, True))
     assert down <= number * (1 + 1e-8)
     assert up >= number * (1 - 1e-8)
     assert up - down <= 1.0001 * 10.0 ** (math.floor(math.log10(number)) + 1 - digits)
     for found_number in (down, up):
         assert float(f"{found_number:.{digits}g}") == found_number
-        assert rounded(found_number, digits, up=True) == rounded(found_number, digits, up=False) == found_number
+        assert round_significant(found_number, digits, upward=True) == round_significant(found_number, digits, upward=False) == found_number
 
 
 @pytest.mark.parametrize(
@@ -156,4 +156,4 @@ def test_rounded(number, digits):
 )  # fmt: skip
 def test_four_digits(number, up, expected):
     """Four digits, up or down."""
-    assert rounded(number, 4, up=up) == expected
+    assert round_significant(number, 4, upward=up) == expected

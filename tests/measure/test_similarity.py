@@ -8,10 +8,10 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable.measure.draws import draws
-from deniable.measure.similarity import similarity
+from deniable.measure.draws import privatize_texts
+from deniable.measure.similarity import measure_similarity
 from deniable.space.metrics import METRICS
-from deniable.text.release import Drawn
+from deniable.text.release import PrivatizedBatch
 from tests.conftest import SMALL_WORDS
 
 TEXTS = ["Baran dotel, baran qqq.", "", "fevim kuzor", "zzz", "Ligus mopen naran"]
@@ -25,7 +25,7 @@ def drawn_as(space, texts, outputs):
         np.array([space.index[word] for words in side for word in words], dtype=np.int32) for side in (read, written)
     ]
     offsets = np.cumsum([0, *map(len, read)])
-    return Drawn(
+    return PrivatizedBatch(
         list(outputs), offsets, *numbers, np.zeros(len(numbers[0]), dtype=np.bool_), 0, np.zeros(len(outputs), int)
     )
 
@@ -33,7 +33,7 @@ def drawn_as(space, texts, outputs):
 def test_nothing_changed(small_space):
     """Texts that came out as they were are as similar as can be."""
     texts = ["baran dotel", "fevim fevim kuzor"]
-    found = similarity(small_space, texts, drawn_as(small_space, texts, texts))
+    found = measure_similarity(small_space, texts, drawn_as(small_space, texts, texts))
     assert (found.unchanged.value, found.moved.value, found.overlap.value) == (1.0, 0.0, 1.0)
     assert found.cosine.value == pytest.approx(1.0)
     assert found.unrelated.value < 0.99
@@ -43,7 +43,7 @@ def test_nothing_changed(small_space):
 def test_by_hand(small_space):
     """Two texts whose measures are computed by hand."""
     texts, outputs = ["baran dotel baran", "fevim"], ["baran kuzor dotel", "ligus"]
-    found = similarity(small_space, texts, drawn_as(small_space, texts, outputs))
+    found = measure_similarity(small_space, texts, drawn_as(small_space, texts, outputs))
     assert found.unchanged.value == 1 / 4
     apart = itertools.starmap(small_space.distance, (("dotel", "kuzor"), ("baran", "dotel"), ("fevim", "ligus")))
     assert found.moved.value == pytest.approx(sum(apart) / 4)
@@ -66,7 +66,7 @@ def test_unknown_words_count_as_changed(small_space):
     stand_in = small_space.unknown
     drawn = drawn_as(small_space, [f"{stand_in} baran"], [f"{stand_in} baran"])
     drawn = dataclasses.replace(drawn, stand_ins=np.array([True, False]))
-    found = similarity(small_space, texts, drawn)
+    found = measure_similarity(small_space, texts, drawn)
     assert found.unchanged.value == 0.5
     assert found.moved.value == 0.0
     assert found.overlap.value == pytest.approx(1 / 3)
@@ -78,9 +78,9 @@ def test_unknown_words_count_as_changed(small_space):
 def test_distances_in_every_metric(small_vectors, metric):
     """The distance moved is that of the space's own metric, for the words as they were drawn."""
     space = dn.Space(SMALL_WORDS, small_vectors, metric=metric)
-    drawn = draws(dn.TEM(space, epsilon=1.0), TEXTS, seed=4)
-    found = similarity(space, TEXTS, drawn)
-    known = ~drawn.stand_ins
+    drawn = privatize_texts(dn.TEM(space, epsilon=1.0), TEXTS, seed=4)
+    found = measure_similarity(space, TEXTS, drawn)
+    known = ~drawn.unknown_mask
     pairs = zip(drawn.words[known], drawn.outputs[known], strict=True)
     expected = np.mean([space.distance(space.words[word], space.words[output]) for word, output in pairs])
     assert found.moved.value == pytest.approx(expected)
@@ -89,8 +89,8 @@ def test_distances_in_every_metric(small_vectors, metric):
 
 def test_texts_without_words(small_space):
     """Empty texts, the last ones too, count for nothing but their number."""
-    drawn = draws(dn.TEM(small_space, epsilon=1.0), [*TEXTS, "", "..."], seed=4)
-    found = similarity(small_space, [*TEXTS, "", "..."], drawn)
+    drawn = privatize_texts(dn.TEM(small_space, epsilon=1.0), [*TEXTS, "", "..."], seed=4)
+    found = measure_similarity(small_space, [*TEXTS, "", "..."], drawn)
     assert (found.texts, found.words) == (4, 10)
     assert found.unchanged.count == found.overlap.count == 4
     assert found.moved.count == found.cosine.count == 3
@@ -100,7 +100,7 @@ def test_more_privacy_is_less_similar(small_space):
     """Every measure falls with epsilon, and the distance grows."""
     texts = [" ".join(np.random.default_rng(row).choice(SMALL_WORDS, 12)) for row in range(60)]
     weak, strong = (
-        similarity(small_space, texts, draws(dn.TEM(small_space, epsilon=e), texts, seed=1)) for e in (8, 1)
+        measure_similarity(small_space, texts, privatize_texts(dn.TEM(small_space, epsilon=e), texts, seed=1)) for e in (8, 1)
     )
     assert weak.unchanged.low > strong.unchanged.high
     assert weak.moved.high < strong.moved.low
@@ -116,8 +116,8 @@ def test_by_part_of_speech(small_space):
         seen.append(words)
         return ["noun" if word[0].isupper() or word in {"kuzor", "qqq"} else "verb" for word in words]
 
-    drawn = draws(dn.TEM(small_space, epsilon=50.0), TEXTS, seed=4)
-    found = similarity(small_space, TEXTS, drawn, tagger=tagger)
+    drawn = privatize_texts(dn.TEM(small_space, epsilon=50.0), TEXTS, seed=4)
+    found = measure_similarity(small_space, TEXTS, drawn, tagger=tagger)
     assert seen == [["Baran", "dotel", "baran", "qqq"], ["fevim", "kuzor"], ["zzz"], ["Ligus", "mopen", "naran"]]
     assert list(found.parts) == ["verb", "noun"]
     assert found.parts["noun"].value == pytest.approx(3 / 4)
@@ -128,22 +128,22 @@ def test_by_part_of_speech(small_space):
 def test_what_does_not_match(small_space):
     """Texts of another table, a tagger that skips words, and texts of unknown words alone are refused."""
     mechanism = dn.TEM(small_space, epsilon=1.0)
-    drawn = draws(mechanism, TEXTS, seed=4)
+    drawn = privatize_texts(mechanism, TEXTS, seed=4)
     with pytest.raises(InputError, match="not those that were drawn for"):
-        similarity(small_space, TEXTS[1:], drawn)
+        measure_similarity(small_space, TEXTS[1:], drawn)
     with pytest.raises(InputError, match=r"one tag a word\. Got 4 for 10 words"):
-        similarity(small_space, TEXTS, drawn, tagger=lambda _: ["noun"])
+        measure_similarity(small_space, TEXTS, drawn, tagger=lambda _: ["noun"])
     with pytest.raises(InputError, match="None of the 2 words of the texts is in the vocabulary"):
-        similarity(small_space, ["qqq zzz"], draws(mechanism, ["qqq zzz"], seed=1))
+        measure_similarity(small_space, ["qqq zzz"], privatize_texts(mechanism, ["qqq zzz"], seed=1))
     with pytest.raises(InputError, match="None of the 0 words"):
-        similarity(small_space, [""], draws(mechanism, [""], seed=1))
+        measure_similarity(small_space, [""], privatize_texts(mechanism, [""], seed=1))
 
 
 def test_every_other_text_empty(small_space):
     """Where texts alternate with empty ones the unrelated pair is the next text that has words."""
     texts = [text for word in SMALL_WORDS[:10] for text in (word, "")]
-    found = similarity(small_space, texts, draws(dn.TEM(small_space, epsilon=1.0), texts, seed=0))
+    found = measure_similarity(small_space, texts, privatize_texts(dn.TEM(small_space, epsilon=1.0), texts, seed=0))
     assert found.unrelated is not None
     assert found.unrelated.count == 10
     alone = [SMALL_WORDS[0], "", ""]
-    assert similarity(small_space, alone, draws(dn.TEM(small_space, epsilon=1.0), alone, seed=0)).unrelated is None
+    assert measure_similarity(small_space, alone, privatize_texts(dn.TEM(small_space, epsilon=1.0), alone, seed=0)).unrelated is None

@@ -5,7 +5,7 @@ import types
 
 import pytest
 
-from deniable.measure.tagging import installed_tagger
+from deniable.measure.tagging import find_tagger
 
 
 @pytest.fixture(autouse=True)
@@ -49,13 +49,13 @@ def fake_nltk(data=True):
 
 def test_nothing_installed():
     """Without either library there is no tagger."""
-    assert installed_tagger() is None
+    assert find_tagger() is None
 
 
 def test_spacy(monkeypatch):
     """The smallest English model is loaded, and its universal tags get plain names."""
     monkeypatch.setitem(sys.modules, "spacy", fake_spacy(["de_core_news_sm", "en_core_web_sm", "en_core_web_long"]))
-    assert installed_tagger()(["cats", "could", "if", "??"]) == ["noun", "verb", "conjunction", "other"]
+    assert find_tagger()(["cats", "could", "if", "??"]) == ["noun", "verb", "conjunction", "other"]
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_spacy(monkeypatch):
 def test_nltk(monkeypatch, spacy):
     """Where spaCy has no model for English, or one that does not load, NLTK's Penn tags get the same names."""
     monkeypatch.setitem(sys.modules, "spacy", spacy)
-    assert installed_tagger() is None
+    assert find_tagger() is None
     monkeypatch.setitem(sys.modules, "nltk", fake_nltk())
     words = ["ann", "cats", "went", "his", "more", "#"]
-    assert installed_tagger()(words) == ["proper noun", "noun", "verb", "pronoun", "adverb", "other"]
+    assert find_tagger()(words) == ["proper noun", "noun", "verb", "pronoun", "adverb", "other"]
 
 
 def test_nltk_without_its_data(monkeypatch):
     """NLTK without the data of its tagger is as good as not installed."""
     monkeypatch.setitem(sys.modules, "nltk", fake_nltk(data=False))
-    assert installed_tagger() is None
+    assert find_tagger() is None

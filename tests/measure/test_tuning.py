@@ -8,10 +8,10 @@ import pytest
 import deniable as dn
 from deniable.errors import InputError
 from deniable.measure import tuning
-from deniable.measure.draws import draws
-from deniable.measure.tuning import Choice, tune_kept, tune_recovery, tune_utility
-from deniable.measure.utility import utility
-from deniable.words import MECHANISMS, law
+from deniable.measure.draws import privatize_texts
+from deniable.measure.tuning import TuningResult, tune_kept, tune_recovery, tune_utility
+from deniable.measure.utility import measure_utility
+from deniable.words import WORD_MECHANISMS, law
 from tests.measure import toy
 
 TABULATED = ("calibrated", "tem", "tight")
@@ -39,7 +39,7 @@ def digits(number):
 
 def remade(choice, factor):
     """Return the mechanism of a choice at another epsilon."""
-    return MECHANISMS[choice.mechanism.name](choice.mechanism.space, epsilon=choice.mechanism.epsilon * factor)
+    return WORD_MECHANISMS[choice.mechanism.name](choice.mechanism.space, epsilon=choice.mechanism.epsilon * factor)
 
 
 @pytest.mark.parametrize("target", [0.2, 0.3, 0.9])
@@ -50,10 +50,10 @@ def test_recovery_is_held(alphabetic, words, mechanism, target):
     choice = tune_recovery(alphabetic(words), target, mechanism=mechanism)
     assert choice.mechanism.name == mechanism
     assert digits(choice.mechanism.epsilon) <= 4
-    assert choice.reached == choice.recovered.value == dn.recovery(choice.mechanism) <= target
+    assert choice.achieved == choice.recovery_share.value == dn.recovery(choice.mechanism) <= target
     assert dn.recovery(remade(choice, 1.005)) > target
-    assert choice.kept.value == choice.mechanism.expected_kept().value
-    assert choice.blind == pytest.approx(law.zipf(words).max())
+    assert choice.kept_share.value == choice.mechanism.expected_kept_share().value
+    assert choice.blind_share == pytest.approx(law.compute_zipf_prior(words).max())
     assert choice.verdict == dn.verify(choice.mechanism)
 
 
@@ -64,22 +64,22 @@ def test_kept_is_reached(alphabetic, words, mechanism, target):
     """At least the target is kept, by the exact law, and less at an epsilon half a per cent down."""
     choice = tune_kept(alphabetic(words), target, mechanism=mechanism)
     assert digits(choice.mechanism.epsilon) <= 4
-    assert choice.reached == choice.kept.value == choice.mechanism.expected_kept().value >= target
-    assert remade(choice, 1 / 1.005).expected_kept().value < target
+    assert choice.achieved == choice.kept_share.value == choice.mechanism.expected_kept_share().value >= target
+    assert remade(choice, 1 / 1.005).expected_kept_share().value < target
 
 
 @pytest.mark.parametrize("mechanism", ["tight", "auto"])
 def test_mechanisms_without_a_family(space, mechanism):
     """Mechanisms whose law is found for each epsilon alone hold the target too, within two per cent."""
     choice = tune_recovery(space, 0.4, mechanism=mechanism)
-    assert choice.reached == pytest.approx(dn.recovery(choice.mechanism), rel=1e-9)
-    assert choice.reached <= 0.4 < dn.recovery(remade(choice, 1.02))
+    assert choice.achieved == pytest.approx(dn.recovery(choice.mechanism), rel=1e-9)
+    assert choice.achieved <= 0.4 < dn.recovery(remade(choice, 1.02))
 
 
 def test_a_mechanism_with_a_least_epsilon(twin_space):
     """Targets that truncated Gumbel gives are held; one below what its least epsilon gives is told as such."""
     choice = tune_kept(twin_space, 0.33, mechanism="truncated-gumbel")
-    assert choice.kept.value >= 0.33
+    assert choice.kept_share.value >= 0.33
     with pytest.raises(InputError, match=r"^No epsilon of truncated-gumbel on the safe side of 0\.4 was found: "):
         tune_recovery(twin_space, 0.4, mechanism="truncated-gumbel")
 
@@ -106,7 +106,7 @@ def test_best_proves_the_least(space):
 
 def test_auto_in_a_large_space(space, monkeypatch):
     """Where tight would take minutes auto is calibrated, and best leaves tight out."""
-    monkeypatch.setattr(tuning, "DENSE", 200)
+    monkeypatch.setattr(tuning, "MAX_DENSE_POINTS", 200)
     monkeypatch.setattr("deniable.words.tight.TightExponential.__init__", lambda *_, **__: pytest.fail("tight"))
     calibrated = tune_recovery(space, 0.3, mechanism="calibrated").mechanism
     assert repr(tune_recovery(space, 0.3).mechanism) == repr(calibrated)
@@ -119,23 +119,23 @@ def test_a_prior_of_counts(space):
     counts = {word: int(count) for word, count in zip(space.words, rng.integers(1, 50, 300), strict=True)}
     numbers = np.array(list(counts.values()), dtype=float)
     choice = tune_recovery(space, 0.3, mechanism="calibrated", prior={**counts, "zork": 10**6})
-    assert dn.recovery(choice.mechanism, counts) == pytest.approx(choice.recovered.value)
-    assert choice.recovered.value <= 0.3 < dn.recovery(remade(choice, 1.005), counts)
-    assert choice.blind == numbers.max() / numbers.sum()
+    assert dn.recovery(choice.mechanism, counts) == pytest.approx(choice.recovery_share.value)
+    assert choice.recovery_share.value <= 0.3 < dn.recovery(remade(choice, 1.005), counts)
+    assert choice.blind_share == numbers.max() / numbers.sum()
     same = tune_recovery(space, 0.3, mechanism="calibrated", prior=numbers)
     assert same.mechanism.epsilon == choice.mechanism.epsilon
     kept = tune_kept(space, 0.3, mechanism="tem", prior=counts)
     shares = [kept.mechanism.probabilities(word)[space.number(word)] for word in space.words]
-    assert kept.kept.value == pytest.approx((numbers / numbers.sum()) @ shares)
+    assert kept.kept_share.value == pytest.approx((numbers / numbers.sum()) @ shares)
 
 
 def test_a_large_space_begins_with_a_part(glove_2000, monkeypatch):
     """Where the search begins on a part of the space the result is held on the whole, with few passes over it."""
-    monkeypatch.setattr(tuning, "_SMALL", 200)
+    monkeypatch.setattr(tuning, "_SUBSPACE_WORDS", 200)
     passes = []
-    of_laws = tuning._of_laws
-    monkeypatch.setattr(tuning, "_of_laws", lambda s, laws, p: passes.append(len(s)) or of_laws(s, laws, p))
-    prior = law.zipf(2_000) * (np.arange(2_000) % 7 > 0)
+    of_laws = tuning._compute_law_outcomes
+    monkeypatch.setattr(tuning, "_compute_law_outcomes", lambda s, laws, p: passes.append(len(s)) or of_laws(s, laws, p))
+    prior = law.compute_zipf_prior(2_000) * (np.arange(2_000) % 7 > 0)
     choice = tune_recovery(glove_2000, 0.2, mechanism="tem", prior=prior)
     assert dn.recovery(choice.mechanism, prior) <= 0.2 < dn.recovery(remade(choice, 1.005), prior)
     assert {*passes} == {200, 2_000}
@@ -144,7 +144,7 @@ def test_a_large_space_begins_with_a_part(glove_2000, monkeypatch):
 
 def test_a_prior_that_a_part_lacks(glove_2000, monkeypatch):
     """A prior on words that the part does not have is no obstacle."""
-    monkeypatch.setattr(tuning, "_SMALL", 200)
+    monkeypatch.setattr(tuning, "_SUBSPACE_WORDS", 200)
     counts = np.zeros(2_000)
     counts[[1, 2, 3, 5]] = 1
     choice = tune_recovery(glove_2000, 0.6, mechanism="calibrated", prior=counts)
@@ -154,11 +154,11 @@ def test_a_prior_that_a_part_lacks(glove_2000, monkeypatch):
 @pytest.mark.parametrize("tune", [tune_recovery, tune_kept])
 def test_multivariate_laplace_by_simulation(small_space, tune, monkeypatch):
     """Where no law is known the safe end of a simulated interval is on the safe side, and not far from the target."""
-    monkeypatch.setattr(tuning, "_DRAWS", 4_000)
+    monkeypatch.setattr(tuning, "_SIMULATED_DRAWS", 4_000)
     choice = tune(small_space, 0.4, mechanism="multivariate-laplace")
-    measured = choice.recovered if tune is tune_recovery else choice.kept
+    measured = choice.recovery_share if tune is tune_recovery else choice.kept_share
     assert measured.count == 4_000
-    assert choice.reached == (measured.high if tune is tune_recovery else measured.low)
+    assert choice.achieved == (measured.high if tune is tune_recovery else measured.low)
     assert measured.high <= 0.4 if tune is tune_recovery else measured.low >= 0.4
     assert measured.value == pytest.approx(0.4, abs=0.05)
 
@@ -168,7 +168,7 @@ def test_metrics(small_vectors, small_space, metric):
     """Spaces under other metrics are tuned alike."""
     space = dn.Space(small_space.words, small_vectors, metric=metric)
     choice = tune_recovery(space, 0.4, mechanism="calibrated")
-    assert choice.recovered.value <= 0.4 < dn.recovery(remade(choice, 1.005))
+    assert choice.recovery_share.value <= 0.4 < dn.recovery(remade(choice, 1.005))
 
 
 def test_a_metric_of_the_users_own(small_vectors, small_space):
@@ -179,7 +179,7 @@ def test_a_metric_of_the_users_own(small_vectors, small_space):
 
     choice = tune_recovery(dn.Space(small_space.words, small_vectors, metric=own), 0.4)
     assert choice.mechanism.name == "tem"
-    assert choice.recovered.value <= 0.4
+    assert choice.recovery_share.value <= 0.4
 
 
 @pytest.mark.parametrize(
@@ -205,10 +205,10 @@ def test_targets_that_make_no_sense(small_space, tune, target, message):
 
 def test_at_the_blind_guess(small_space):
     """The success of who sees nothing is refused as a target, and a little more is not."""
-    blind = float(law.zipf(60).max())
+    blind = float(law.compute_zipf_prior(60).max())
     with pytest.raises(InputError, match="must be above"):
         tune_recovery(small_space, blind)
-    assert tune_recovery(small_space, 1.02 * blind, mechanism="tem").recovered.value <= 1.02 * blind
+    assert tune_recovery(small_space, 1.02 * blind, mechanism="tem").recovery_share.value <= 1.02 * blind
 
 
 @pytest.mark.parametrize("tune", [tune_recovery, tune_kept])
@@ -237,12 +237,12 @@ def test_utility(toy_space, mechanism):
     """A classifier trained on the private table is as accurate as asked for, with the noise that was tried."""
     texts, codes = toy.table(120)
     choice = tune_utility(toy_space, texts, codes, 0.85, mechanism=mechanism)
-    assert isinstance(choice, Choice)
-    private = draws(choice.mechanism, texts, seed=0).texts
-    found = utility(texts, private, codes)
-    assert choice.reached == found.private.value >= 0.85
-    less = utility(texts, draws(remade(choice, 0.3), texts, seed=0).texts, codes)
-    assert less.private.value < choice.reached
+    assert isinstance(choice, TuningResult)
+    private = privatize_texts(choice.mechanism, texts, seed=0).texts
+    found = measure_utility(texts, private, codes)
+    assert choice.achieved == found.private.value >= 0.85
+    less = measure_utility(texts, privatize_texts(remade(choice, 0.3), texts, seed=0).texts, codes)
+    assert less.private.value < choice.achieved
 
 
 def test_utility_beyond_the_original():

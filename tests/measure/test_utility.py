@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from deniable import InputError
-from deniable.measure.classifiers import CLASSIFIERS, TfIdf
-from deniable.measure.utility import utilities, utility, utility_split
+from deniable.measure.classifiers import CLASSIFIERS, TfIdfClassifier
+from deniable.measure.utility import measure_utilities, measure_utility, measure_split_utility
 from tests.measure.toy import noise, table
 
 TEXTS, CODES = table(150)
@@ -14,7 +14,7 @@ TEXTS, CODES = table(150)
 
 def test_private_texts_that_lost_nothing():
     """Where the private texts are the originals, both are nearly always right and the difference is zero."""
-    found = utility(TEXTS, TEXTS, CODES)
+    found = measure_utility(TEXTS, TEXTS, CODES)
     assert found.original == found.private
     assert found.original.low > 0.95
     assert found.lost.value == 0
@@ -24,7 +24,7 @@ def test_private_texts_that_lost_nothing():
 
 def test_private_texts_that_lost_everything():
     """Learning from noise does no better than chance, and the loss is what remains of the original's accuracy."""
-    found = utility(TEXTS, noise(150), CODES)
+    found = measure_utility(TEXTS, noise(150), CODES)
     assert found.private.low < 0.5 < found.private.high
     assert found.lost.value == pytest.approx(found.original.value - found.private.value)
     assert found.lost.low > 0.3
@@ -33,7 +33,7 @@ def test_private_texts_that_lost_everything():
 def test_random_labels():
     """Where labels have nothing to do with the texts the share stays within a millionth of chance, on both sides."""
     codes = np.random.default_rng(4).integers(0, 2, 150)
-    found = utility(noise(150, seed=5), noise(150, seed=6), codes)
+    found = measure_utility(noise(150, seed=5), noise(150, seed=6), codes)
     for share in (found.original, found.private):
         low, high = stats.binom.ppf([5e-7, 1 - 5e-7], 150, 0.5) / 150
         assert low <= share.value <= high
@@ -43,7 +43,7 @@ def test_random_labels():
 def test_the_test_texts_are_original():
     """A word that only private texts have helps nobody: learned from them, it is not met in the tests."""
     private = [f"secret{code}" for code in CODES]
-    found = utility(TEXTS, private, CODES)
+    found = measure_utility(TEXTS, private, CODES)
     assert found.private.low < 0.5 < found.private.high
 
 
@@ -51,36 +51,36 @@ def test_many_versions_share_the_original(monkeypatch):
     """Versions measured together give what each gives alone, and the original is learned once a fold for all."""
     fits = []
 
-    class Counting(TfIdf):
+    class Counting(TfIdfClassifier):
         def fit(self, texts, codes, classes):
             fits.append(tuple(texts))
             return super().fit(texts, codes, classes)
 
     monkeypatch.setitem(CLASSIFIERS, "tfidf", Counting)
     versions = {"same": TEXTS, "noise": noise(150), "half": [*TEXTS[:75], *noise(75)]}
-    found = utilities(TEXTS, versions, CODES, folds=3, seed=9)
+    found = measure_utilities(TEXTS, versions, CODES, folds=3, seed=9)
     assert len(fits) == 3 * 4
     assert list(found) == list(versions)
     for name, private in versions.items():
-        assert found[name] == utility(TEXTS, private, CODES, folds=3, seed=9)
-    assert utilities(TEXTS, {}, CODES) == {}
+        assert found[name] == measure_utility(TEXTS, private, CODES, folds=3, seed=9)
+    assert measure_utilities(TEXTS, {}, CODES) == {}
 
 
 def test_a_given_split():
     """With training and test rows given, the classifier learns from the ones and is tested on the others."""
     test_texts, test_codes = table(80, seed=3)
-    found = utility_split(TEXTS, noise(150), CODES, test_texts, test_codes)
+    found = measure_split_utility(TEXTS, noise(150), CODES, test_texts, test_codes)
     assert (found.folds, found.rows, found.original.count) == (0, 80, 80)
     assert found.original.low > 0.95
     assert found.private.low < 0.5 < found.private.high
-    swapped = utility_split(TEXTS, TEXTS, CODES, test_texts, 1 - test_codes)
+    swapped = measure_split_utility(TEXTS, TEXTS, CODES, test_texts, 1 - test_codes)
     assert swapped.original.high < 0.05
 
 
 def test_classes_of_few_rows():
     """A class may have fewer rows than there are folds, and class numbers may leave gaps."""
     texts, codes = [*TEXTS, "rare bird", "rare fish"], [*(CODES * 3), 7, 7]
-    assert utility(texts, texts, codes, folds=5).original.low > 0.9
+    assert measure_utility(texts, texts, codes, folds=5).original.low > 0.9
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_what_cannot_be_measured(change, message):
     """What cannot be measured is refused in one line that says how to mend it."""
     given = {"texts": TEXTS, "private": TEXTS, "codes": CODES, **change}
     with pytest.raises(InputError, match=message):
-        utility(**given)
+        measure_utility(**given)
 
 
 def test_a_split_without_rows():
     """A given split needs rows on both sides."""
     with pytest.raises(InputError, match=r"to learn from and to test on\. Got 150 and 0: give some\.$"):
-        utility_split(TEXTS, TEXTS, CODES, [], [])
+        measure_split_utility(TEXTS, TEXTS, CODES, [], [])
     with pytest.raises(InputError, match="Got 0 and 150"):
-        utility_split([], [], [], TEXTS, CODES)
+        measure_split_utility([], [], [], TEXTS, CODES)

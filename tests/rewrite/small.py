@@ -3,7 +3,7 @@
 import itertools
 
 from deniable.rewrite.model import fit_rewriter
-from deniable.rewrite.training import Options
+from deniable.rewrite.training import RewriterOptions
 
 CITIES = ("boston", "denver", "dallas", "atlanta", "st. louis")
 SMALL = {"latent": 8, "hidden": 24, "embedding": 12, "batch_size": 8, "spliced": 1}
@@ -22,4 +22,4 @@ def corpus():
 def fitted(**given):
     """Return a model of the corpus, trained for a moment, with options in place of the small ones."""
     texts = corpus()
-    return fit_rewriter(texts[5:], texts[:5], Options(**{**SMALL, "epochs": 2, **given}), seed=1)
+    return fit_rewriter(texts[5:], texts[:5], RewriterOptions(**{**SMALL, "epochs": 2, **given}), seed=1)

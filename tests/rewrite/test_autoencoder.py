@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from deniable.learning.setup import seeded
-from deniable.rewrite.autoencoder import Autoencoder, clipped, dropped, parameters_of
+from deniable.learning.setup import build_with_seed
+from deniable.rewrite.autoencoder import Autoencoder, clip_to_l2_ball, drop_words, get_network_shape
 from deniable.rewrite.tokens import END, PAD, START, UNKNOWN
 
 WORDS, LATENT = 20, 6
@@ -13,9 +13,9 @@ WORDS, LATENT = 20, 6
 @pytest.fixture(scope="module")
 def network():
     """Return a network with its first weights, in evaluation mode, whose vectors fill the ball."""
-    made = seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
+    made = build_with_seed(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
     with torch.no_grad():
-        made.settle(made.encode(tokens(50, 5), torch.full((50,), 5)))
+        made.normalize_latents(made.encode(tokens(50, 5), torch.full((50,), 5)))
     return made
 
 
@@ -38,13 +38,13 @@ class TestClipped:
         """Longer vectors are brought to the radius, in their direction; shorter ones and 0 stay."""
         given = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [-6.0, 8.0]])
         expected = torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [-0.6, 0.8]])
-        torch.testing.assert_close(clipped(given, 1.0), expected)
-        torch.testing.assert_close(clipped(given, 2.0)[0], torch.tensor([1.2, 1.6]))
+        torch.testing.assert_close(clip_to_l2_ball(given, 1.0), expected)
+        torch.testing.assert_close(clip_to_l2_ball(given, 2.0)[0], torch.tensor([1.2, 1.6]))
 
     def test_gradients(self):
         """The gradient is finite at 0 too."""
         given = torch.zeros(2, 3, requires_grad=True)
-        clipped(given, 1.0).sum().backward()
+        clip_to_l2_ball(given, 1.0).sum().backward()
         assert given.grad.isfinite().all()
 
 
@@ -53,26 +53,26 @@ class TestSettle:
 
     def test_where_they_lie(self):
         """Their mean is 0 and three quarters of them lie in the ball, however often; a text of them stays the same."""
-        made = seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
+        made = build_with_seed(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
         given, lengths = tokens(100, 5), torch.full((100,), 5)
         with torch.no_grad():
-            before = made.logits(made.encode(given, lengths), given)
+            before = made.compute_logits(made.encode(given, lengths), given)
             for _ in range(2):
-                made.settle(made.encode(given, lengths))
+                made.normalize_latents(made.encode(given, lengths))
                 found = made.encode(given, lengths)
                 torch.testing.assert_close(found.mean(dim=0), torch.zeros(LATENT), atol=1e-4, rtol=0)
                 within = found.norm(dim=1) <= 2.0
                 assert within.float().mean() == 0.75
-                torch.testing.assert_close(made.logits(found, given)[within], before[within], atol=1e-4, rtol=1e-4)
-        assert not torch.allclose(made.logits(found, given)[~within], before[~within], atol=1e-4)
+                torch.testing.assert_close(made.compute_logits(found, given)[within], before[within], atol=1e-4, rtol=1e-4)
+        assert not torch.allclose(made.compute_logits(found, given)[~within], before[~within], atol=1e-4)
 
     def test_texts_that_never_differ(self):
         """Vectors that differ by rounding at most stay where they are."""
-        made = seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
+        made = build_with_seed(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 2.0)).eval()
         given, lengths = tokens(1, 3).expand(4, 3), torch.full((4,), 3)
         with torch.no_grad():
             before = made.encode(given, lengths)
-            made.settle(before)
+            made.normalize_latents(before)
             torch.testing.assert_close(made.encode(given, lengths), before, atol=0, rtol=0)
 
 
@@ -106,9 +106,9 @@ class TestDecode:
     def test_steps_are_teacher_forcing(self, network):
         """One token at a time has the logits that all tokens at once have."""
         given, held = tokens(3, 5), vectors(3)
-        expected = network.logits(held, given)
+        expected = network.compute_logits(held, given)
         assert expected.shape == (3, 6, WORDS)
-        state, previous = network.begin(held), torch.ones(3, dtype=torch.int64)
+        state, previous = network.make_initial_state(held), torch.ones(3, dtype=torch.int64)
         for place in range(6):
             scores, state = network.step(previous, held, state)
             torch.testing.assert_close(scores, expected[:, place])
@@ -118,7 +118,7 @@ class TestDecode:
         """States can be taken apart by rows, as long as each keeps its own vector."""
         held, order = vectors(4), torch.tensor([2, 0])
         previous = tokens(4)
-        _, state = network.step(torch.ones(4, dtype=torch.int64), held, network.begin(held))
+        _, state = network.step(torch.ones(4, dtype=torch.int64), held, network.make_initial_state(held))
         expected, _ = network.step(previous, held, state)
         found, _ = network.step(previous[order], held[order], state[order])
         torch.testing.assert_close(found, expected[order])
@@ -128,7 +128,7 @@ class TestDecode:
         given, held = tokens(2, 5), vectors(2)
         other = given.clone()
         other[:, 3] = UNKNOWN
-        found, changed = network.logits(held, given), network.logits(held, other)
+        found, changed = network.compute_logits(held, given), network.compute_logits(held, other)
         torch.testing.assert_close(found[:, :4], changed[:, :4])
         assert not torch.allclose(found[:, 4], changed[:, 4], atol=1e-4)
 
@@ -136,46 +136,46 @@ class TestDecode:
         """A vector outside of the ball is decoded as the one on its surface: no noise leads the decoder astray."""
         given, held = tokens(3, 5), vectors(3)
         held = held / held.norm(dim=1, keepdim=True)
-        torch.testing.assert_close(network.logits(1e6 * held, given), network.logits(2 * held, given))
-        assert not torch.allclose(network.logits(held, given), network.logits(2 * held, given), atol=1e-4)
+        torch.testing.assert_close(network.compute_logits(1e6 * held, given), network.compute_logits(2 * held, given))
+        assert not torch.allclose(network.compute_logits(held, given), network.compute_logits(2 * held, given), atol=1e-4)
 
     def test_greedy(self, network):
         """The likeliest word or end follows, nothing else, up to the first end and no further."""
         held = 2 * vectors(40)
-        found = network.greedy(held, 7)
+        found = network.decode_greedily(held, 7)
         assert found.shape == (40, 7)
-        scores = network.logits(held, found)[:, :-1]
+        scores = network.compute_logits(held, found)[:, :-1]
         scores[:, :, [PAD, START, UNKNOWN]] = -torch.inf
         scores = scores.argmax(dim=2)
         ended = (found == END).cumsum(1) - (found == END).long() > 0
         assert torch.equal(found[~ended], scores[~ended])
         assert (found[ended] == PAD).all()
         assert not torch.isin(found[~ended], torch.tensor([PAD, START, UNKNOWN])).any()
-        assert network.greedy(held, 0).shape == (40, 0)
+        assert network.decode_greedily(held, 0).shape == (40, 0)
 
     def test_an_end(self):
         """Where the end is the likeliest from the first step on, nothing but it comes."""
-        made = seeded(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 1.0)).eval()
+        made = build_with_seed(0, lambda: Autoencoder(WORDS, LATENT, 16, 8, 1.0)).eval()
         with torch.no_grad():
             made.bias[END] = 100.0
-        assert made.greedy(vectors(2), 3).tolist() == [[END, PAD, PAD]] * 2
+        assert made.decode_greedily(vectors(2), 3).tolist() == [[END, PAD, PAD]] * 2
 
 
 def test_dropped():
     """The share of the tokens asked for is unknown, the others stay, and the coins decide which."""
     given = tokens(200, 200)
-    found = dropped(given, 0.3, coins(1))
+    found = drop_words(given, 0.3, coins(1))
     lost = found == UNKNOWN
     assert abs(float(lost.double().mean()) - 0.3) < 5 * (0.3 * 0.7 / 40_000) ** 0.5
     assert torch.equal(found[~lost], given[~lost])
-    assert torch.equal(found, dropped(given, 0.3, coins(1)))
-    assert not torch.equal(found, dropped(given, 0.3, coins(2)))
-    assert torch.equal(given, dropped(given, 0.0, coins(1)))
+    assert torch.equal(found, drop_words(given, 0.3, coins(1)))
+    assert not torch.equal(found, drop_words(given, 0.3, coins(2)))
+    assert torch.equal(given, drop_words(given, 0.0, coins(1)))
 
 
 def test_shape(network):
     """What a network says of its shape makes one that takes its weights."""
-    again = Autoencoder(**parameters_of(network))
+    again = Autoencoder(**get_network_shape(network))
     again.load_state_dict(network.state_dict())
     given = tokens(2, 3)
-    torch.testing.assert_close(again.logits(vectors(2), given), network.logits(vectors(2), given))
+    torch.testing.assert_close(again.compute_logits(vectors(2), given), network.compute_logits(vectors(2), given))

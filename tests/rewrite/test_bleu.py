@@ -5,7 +5,7 @@ import math
 import pytest
 
 from deniable.errors import InputError
-from deniable.rewrite.bleu import bleu
+from deniable.rewrite.bleu import compute_bleu
 
 
 def words(*texts):
@@ -33,14 +33,14 @@ def words(*texts):
 )
 def test_by_hand(found, wanted, value):
     """Modified precisions of the whole corpus, their geometric mean, and the penalty for brevity."""
-    assert bleu(words(*found), words(*wanted)) == pytest.approx(100 * value, rel=1e-12)
+    assert compute_bleu(words(*found), words(*wanted)) == pytest.approx(100 * value, rel=1e-12)
 
 
 def test_clipped_counts():
     """A token counts no more often than the reference has it: two of seven (Papineni et al. 2002, section 2.1)."""
     found, wanted = words("the the the the the the the"), words("the cat is on the mat")
-    assert bleu(found, wanted) == 0.0
-    assert bleu([["the"] * 4 + ["end"]], [["the"] * 4 + ["stop"]]) == pytest.approx(
+    assert compute_bleu(found, wanted) == 0.0
+    assert compute_bleu([["the"] * 4 + ["end"]], [["the"] * 4 + ["stop"]]) == pytest.approx(
         100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
     )
 
@@ -49,4 +49,4 @@ def test_clipped_counts():
 def test_nothing_to_compare(found, wanted):
     """Each text needs a reference, and there must be one."""
     with pytest.raises(InputError, match="one reference for each text"):
-        bleu(found, wanted)
+        compute_bleu(found, wanted)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from deniable.rewrite.card import card, text
-from deniable.rewrite.model import reconstruction
-from deniable.verdict import finite
+from deniable.rewrite.card import make_rewriter_card, render_rewriter_card
+from deniable.rewrite.model import measure_reconstruction
+from deniable.verdict import encode_nonfinite_numbers
 from tests.rewrite.small import corpus, fitted
 
 
@@ -12,13 +12,13 @@ from tests.rewrite.small import corpus, fitted
 def small():
     """Return a model that was trained for a moment, and how it reconstructs."""
     found = fitted(epochs=1)
-    return found, reconstruction(found, corpus()[:5])
+    return found, measure_reconstruction(found, corpus()[:5])
 
 
 def test_a_card(small):
     """The card holds sizes, options, data and figures, no word of the corpus, and what is not protected."""
     model, figures = small
-    about = card(model, "c0ffee", figures, None, None)
+    about = make_rewriter_card(model, "c0ffee", figures, None, None)
     assert about["schema"] == "deniable-rewriter-card/1"
     assert (about["coordinates"], about["radius"], about["limit"], about["words"]) == (
         8,
@@ -31,19 +31,19 @@ def test_a_card(small):
     assert about["noise in training"] is None
     assert "public texts" in about["not protected"][0]
     assert "adds noise" in about["not protected"][1]
-    page = text(about)
+    page = render_rewriter_card(about)
     assert not any(word in f"{about}{page}" for word in ("denver", "dallas", "atlanta"))
-    assert finite(about) == about
+    assert encode_nonfinite_numbers(about) == about
 
 
 def test_the_page(small):
     """The page says of which texts the figures are, and with which noise the model was trained."""
     model, figures = small
-    page = text(card(model, "c0ffee", figures, None, None))
+    page = render_rewriter_card(make_rewriter_card(model, "c0ffee", figures, None, None))
     assert "Reconstruction without noise, on the texts held out, which also said when to stop:" in page
     assert "noise in training: none" in page
     assert f"  exact match: {figures['exact match'].percent()}" in page
     noise = {"method": "adept-gaussian", "epsilon": 10.0, "delta": 1e-5, "law": "gaussian", "scale": 0.4321}
-    page = text(card(model, "c0ffee", figures, 893, noise))
+    page = render_rewriter_card(make_rewriter_card(model, "c0ffee", figures, 893, noise))
     assert "Reconstruction without noise, on 893 test texts:" in page
     assert "noise in training: adept-gaussian, epsilon 10, delta 1e-05, gaussian, scale 0.4321" in page

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from deniable import __version__
-from deniable.rewrite.certificate import SCHEMA, _meaning, certify, fingerprint, trained_on
-from deniable.rewrite.methods import METHODS, WITH_DELTA
-from deniable.text.tables.layout import Copied
+from deniable.rewrite.certificate import REWRITE_CERTIFICATE_SCHEMA, _describe_meaning, certify_rewriting, fingerprint_rewriter, describe_training_texts
+from deniable.rewrite.methods import REWRITING_METHODS, METHODS_WITH_DELTA
+from deniable.text.tables.layout import CopiedContent
 from tests.rewrite.untrained import FACTS, untrained
 
 MODEL = untrained()
@@ -35,8 +35,8 @@ REFUTED = {"adept", "dptext"}
 
 def build(name, **options):
     """Return a method on the model, with a delta where it needs one."""
-    delta = {"delta": 1e-5} if name in WITH_DELTA else {}
-    return METHODS[name](MODEL, epsilon=5.0, **delta, **options)
+    delta = {"delta": 1e-5} if name in METHODS_WITH_DELTA else {}
+    return REWRITING_METHODS[name](MODEL, epsilon=5.0, **delta, **options)
 
 
 def certificate(name="adept-true", records=3, texts=3, model=MODEL, seed=None, **options):
@@ -44,7 +44,7 @@ def certificate(name="adept-true", records=3, texts=3, model=MODEL, seed=None, *
     method = build(name, seed=seed)
     if model is not MODEL:
         method = dataclasses.replace(method, model=model)
-    return certify(method, records, texts, **options)
+    return certify_rewriting(method, records, texts, **options)
 
 
 def strict(text):
@@ -56,7 +56,7 @@ def strict(text):
     return json.loads(text, parse_constant=refuse)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", REWRITING_METHODS)
 def test_layout(name):
     """A certificate is strict JSON with the fields of its schema, in order, for every method."""
     text = certificate(name).to_json()
@@ -65,7 +65,7 @@ def test_layout(name):
     assert list(read) == list(FIELDS)
     fields = {**FIELDS, "row": type(None)} if name in REFUTED else FIELDS
     assert {key: type(value) for key, value in read.items()} == fields
-    assert (read["schema"], read["deniable"]) == (SCHEMA, __version__)
+    assert (read["schema"], read["deniable"]) == (REWRITE_CERTIFICATE_SCHEMA, __version__)
     method = build(name)
     assert read["method"] == {"name": name, **method.parameters}
     stated = {key: value for key, value in read["guarantee"].items() if key not in {"kind", "of"}}
@@ -78,7 +78,7 @@ def test_layout(name):
     assert (read["records"], read["texts"]) == (3, 3)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", REWRITING_METHODS)
 def test_the_verdict_is_the_method_s(name):
     """The certificate holds the method's own verdict, but for the time that it took, and the summary its status."""
     made, verdict = certificate(name), build(name).verify().to_dict()
@@ -91,7 +91,7 @@ def test_the_verdict_is_the_method_s(name):
 def test_a_refuted_method_is_told(name):
     """A false claim stands as refuted, promises nothing for rows, and says what is lost in truth."""
     made = certificate(name)
-    assert made.guarantee["standing"] == "refuted"
+    assert made.guarantee["status"] == "refuted"
     assert made.row is None
     assert made.meaning[0].startswith("the claim is false: ")
     assert ("without bound" in made.meaning[0]) == (name == "dptext")
@@ -101,14 +101,14 @@ def test_a_refuted_method_is_told(name):
     assert "at most" not in "".join(made.meaning)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", REWRITING_METHODS)
 def test_a_seed_is_told(name):
     """Noise from a public seed makes every release not private, and says so in place of what one text tells."""
     made = certificate(name, seed=1)
     assert not made.private
     assert made.row is None
     assert made.noise.startswith("not private: public seed")
-    assert made.guarantee["standing"] == made.verification["status"] == "refuted"
+    assert made.guarantee["status"] == made.verification["status"] == "refuted"
     assert made.meaning == ["nothing is protected: the seed undoes the noise"]
     assert "fresh noise" in certificate(name).noise
 
@@ -140,41 +140,41 @@ def test_what_is_not_protected():
     assert "if they were private, that is a leak that the guarantee does not cover" in plain[1]
     assert "4,478 texts" in plain[1]
     assert plain[2].startswith("what the choice of epsilon, method and model shows")
-    assert certificate(copied=Copied(("id", "a, b"))).not_protected[1] == "the columns copied unchanged: 'id', 'a, b'"
+    assert certificate(copied=CopiedContent(("id", "a, b"))).not_protected[1] == "the columns copied unchanged: 'id', 'a, b'"
     assert (
-        certificate(copied=Copied(tuple(f"c{i}" for i in range(1000)))).not_protected[1].endswith("'c19' and 980 more")
+        certificate(copied=CopiedContent(tuple(f"c{i}" for i in range(1000)))).not_protected[1].endswith("'c19' and 980 more")
     )
 
 
 def test_what_the_model_was_trained_on():
     """Both stages of a training are told, with the noise of the second; a model without facts says nothing."""
     second = {**FACTS, "records": 12, "options": {"noise": ("laplace", 0.25)}, "first stage": FACTS}
-    assert trained_on(untrained(facts=FACTS)) == "4,478 texts"
-    assert trained_on(untrained(facts=second)) == "12 texts with laplace noise of scale 0.25, after 4,478 texts"
-    assert trained_on(untrained(facts={})) == "texts that it does not tell of"
+    assert describe_training_texts(untrained(facts=FACTS)) == "4,478 texts"
+    assert describe_training_texts(untrained(facts=second)) == "12 texts with laplace noise of scale 0.25, after 4,478 texts"
+    assert describe_training_texts(untrained(facts={})) == "texts that it does not tell of"
     endless = {**FACTS}
     endless["first stage"] = endless
-    assert trained_on(untrained(facts=endless)).count("4,478") == 20
+    assert describe_training_texts(untrained(facts=endless)).count("4,478") == 20
     odd = [{"records": "many"}, {**FACTS, "options": None}, {**FACTS, "options": {"noise": (1,)}}]
-    assert {trained_on(untrained(facts=facts)) for facts in odd} == {"texts that it does not tell of"}
+    assert {describe_training_texts(untrained(facts=facts)) for facts in odd} == {"texts that it does not tell of"}
     made = certificate(model=untrained(facts=second))
     assert made.model["trained on"] in made.summary()
 
 
 def test_models_are_told_apart():
     """The fingerprint follows weights, words and limit, and nothing else."""
-    assert fingerprint(untrained()) == fingerprint(untrained(facts={})) == certificate().model["fingerprint"]
+    assert fingerprint_rewriter(untrained()) == fingerprint_rewriter(untrained(facts={})) == certificate().model["fingerprint"]
     other = untrained()
     with torch.no_grad():
         other.network.bias[0] += 1
-    found = {fingerprint(model) for model in (MODEL, other, untrained(limit=11), untrained(["show", "us"]))}
+    found = {fingerprint_rewriter(model) for model in (MODEL, other, untrained(limit=11), untrained(["show", "us"]))}
     assert len(found) == 4
 
 
 def test_summary_holds_everything():
     """The summary tells a person what the file tells a program."""
     made = certificate(
-        "adept-gaussian", records=1000, texts=2000, columns=["a", "b"], copied=Copied(("id",)), nulls=True
+        "adept-gaussian", records=1000, texts=2000, columns=["a", "b"], copied=CopiedContent(("id",)), nulls=True
     )
     summary = made.summary()
     assert summary.startswith("1,000 records, 2,000 texts, by adept-gaussian\n")
@@ -183,10 +183,10 @@ def test_summary_holds_everything():
         assert line in summary
 
 
-@pytest.mark.parametrize("standing", ["proved", "undecided"])
-def test_odds_of_what_is_not_proved_are_conditional(standing):
+@pytest.mark.parametrize("status", ["proved", "undecided"])
+def test_odds_of_what_is_not_proved_are_conditional(status):
     """What one text can tell is said without a condition only where the guarantee is proved."""
     method = build("adept-gaussian")
-    guarantee = dataclasses.replace(method.guarantee, standing=standing)
-    line = _meaning(guarantee, dataclasses.replace(method.verify(), status=standing), seeded=False)[0]
-    assert line.startswith("if the guarantee holds, which is undecided: one new text") == (standing == "undecided")
+    guarantee = dataclasses.replace(method.guarantee, status=status)
+    line = _describe_meaning(guarantee, dataclasses.replace(method.verify(), status=status), seeded=False)[0]
+    assert line.startswith("if the guarantee holds, which is undecided: one new text") == (status == "undecided")

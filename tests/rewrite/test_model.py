@@ -10,8 +10,8 @@ import torch
 from deniable.errors import DeniableError, InputError
 from deniable.learning.loop import Checkpoint
 from deniable.rewrite import model as module
-from deniable.rewrite.model import fit_rewriter, load_rewriter, packed, reconstruction, settle, sizes_of
-from deniable.rewrite.training import Options
+from deniable.rewrite.model import fit_rewriter, load_rewriter, pack_rewriter, measure_reconstruction, normalize_rewriter, get_shape_options
+from deniable.rewrite.training import RewriterOptions
 from tests.rewrite.small import SMALL, corpus, fitted
 
 
@@ -25,7 +25,7 @@ def small():
 def saved(small, tmp_path):
     """Return the file of that model."""
     path = tmp_path / "m.pt"
-    path.write_bytes(packed(small))
+    path.write_bytes(pack_rewriter(small))
     return path
 
 
@@ -103,8 +103,8 @@ class TestFit:
         """A small corpus is learned by heart, and the figures say so."""
         texts = corpus()
         options = {**SMALL, "latent": 16, "hidden": 48, "learning_rate": 0.01, "word_dropout": 0.0}
-        found = fit_rewriter(texts, texts, Options(**options, epochs=30), seed=1)
-        figures = reconstruction(found, texts)
+        found = fit_rewriter(texts, texts, RewriterOptions(**options, epochs=30), seed=1)
+        figures = measure_reconstruction(found, texts)
         assert figures["exact match"].value > 0.9
         assert figures["token accuracy"].value > 0.95
         assert figures["bleu"].value > 95
@@ -113,17 +113,17 @@ class TestFit:
     def test_the_figures(self, small, monkeypatch):
         """Exact match is by texts, accuracy by the places of the original's tokens."""
         monkeypatch.setattr(module.Rewriter, "decode", lambda *_: ["show boston", "flights to", "what's the"])
-        found = reconstruction(small, ["Show boston", "flights to dallas please", "the fare"])
+        found = measure_reconstruction(small, ["Show boston", "flights to dallas please", "the fare"])
         assert found["exact match"].value == pytest.approx(1 / 3)
         assert found["token accuracy"].value == pytest.approx((2 + 2 + 0) / (2 + 4 + 2))
         assert 0 <= found["bleu"].value < 100
         with pytest.raises(InputError):
-            reconstruction(small, [])
+            measure_reconstruction(small, [])
 
     def test_the_seed(self, small):
         """A public seed gives the same model again; without one every run differs."""
         assert same(small, fitted())
-        texts, options = corpus(), Options(**SMALL, epochs=1)
+        texts, options = corpus(), RewriterOptions(**SMALL, epochs=1)
         one, other = (fit_rewriter(texts[5:], texts[:5], options) for _ in range(2))
         assert not same(one, other)
 
@@ -138,9 +138,9 @@ class TestFit:
     def test_the_second_stage(self, small):
         """Training goes on from a model with noise: its vocabulary and sizes stay, whatever the options say."""
         texts = corpus()
-        options = Options(**{**SMALL, "latent": 20}, epochs=1, noise=("gaussian", 0.2))
+        options = RewriterOptions(**{**SMALL, "latent": 20}, epochs=1, noise=("gaussian", 0.2))
         found = fit_rewriter(["zork to dallas", *texts[5:]], texts[:5], options, seed=2, limit=7, start=small)
-        assert (found.vocabulary, found.limit, sizes_of(found)) == (small.vocabulary, small.limit, sizes_of(small))
+        assert (found.vocabulary, found.limit, get_shape_options(found)) == (small.vocabulary, small.limit, get_shape_options(small))
         assert found.facts["options"]["noise"] == ("gaussian", 0.2)
         assert found.facts["options"]["latent"] == 8
         assert found.facts["first stage"] == small.facts
@@ -152,7 +152,7 @@ class TestFit:
     def test_noise_needs_a_first_stage(self):
         """Without a model to go on from there is no ball that the vectors fill, and no noise to train with."""
         with pytest.raises(InputError, match="'noise' parameter of training must be None without a model"):
-            fit_rewriter(corpus(), corpus()[:5], Options(**SMALL, epochs=1, noise=("laplace", 0.1)))
+            fit_rewriter(corpus(), corpus()[:5], RewriterOptions(**SMALL, epochs=1, noise=("laplace", 0.1)))
 
     def test_the_vectors_fill_the_ball(self, small):
         """Three quarters of the training texts lie in the ball, around 0; a second stage moves nothing."""
@@ -160,23 +160,23 @@ class TestFit:
         found = small.encode(texts)
         assert np.abs(found.mean(axis=0)).max() < 1e-4
         assert (np.linalg.norm(found, axis=1) <= small.radius * (1 + 1e-6)).mean() == pytest.approx(0.75, abs=0.02)
-        second = fit_rewriter(texts, texts[:5], Options(**SMALL, epochs=1), seed=2, start=small)
+        second = fit_rewriter(texts, texts[:5], RewriterOptions(**SMALL, epochs=1), seed=2, start=small)
         assert torch.equal(second.network.centre, small.network.centre)
         assert torch.equal(second.network.stretch, small.network.stretch)
 
     def test_a_text_counts_once(self, small):
         """However often a text is there, it does not draw the ball to itself."""
         moved = [copy.deepcopy(small), copy.deepcopy(small)]
-        settle(moved[0], corpus())
-        settle(moved[1], [*corpus(), *corpus()[:1] * 500])
+        normalize_rewriter(moved[0], corpus())
+        normalize_rewriter(moved[1], [*corpus(), *corpus()[:1] * 500])
         assert torch.equal(moved[0].network.centre, moved[1].network.centre)
         assert torch.equal(moved[0].network.stretch, moved[1].network.stretch)
 
     def test_the_first_model_stays(self, small):
         """The model that a run goes on from is left as it was."""
-        before = packed(small)
-        fit_rewriter(corpus(), corpus()[:5], Options(**SMALL, epochs=1), seed=2, start=small)
-        assert packed(small) == before
+        before = pack_rewriter(small)
+        fit_rewriter(corpus(), corpus()[:5], RewriterOptions(**SMALL, epochs=1), seed=2, start=small)
+        assert pack_rewriter(small) == before
 
     def test_a_checkpoint(self, small, tmp_path):
         """An interrupted run goes on to the model of one that was never interrupted."""
@@ -186,7 +186,7 @@ class TestFit:
             if done == 10:
                 raise KeyboardInterrupt
 
-        texts, options = corpus(), Options(**SMALL, epochs=2)
+        texts, options = corpus(), RewriterOptions(**SMALL, epochs=2)
         with pytest.raises(KeyboardInterrupt):
             fit_rewriter(texts[5:], texts[:5], options, seed=1, checkpoint=checkpoint, progress=interrupt)
         seen = []
@@ -202,18 +202,18 @@ class TestFit:
     def test_no_texts(self, texts, held_out):
         """Nothing to learn from or to hold out is refused."""
         with pytest.raises(InputError, match="There are no texts to"):
-            fit_rewriter(texts, held_out, Options(**SMALL))
+            fit_rewriter(texts, held_out, RewriterOptions(**SMALL))
 
     def test_too_long(self):
         """A text that is too long is refused before anything is trained."""
         with pytest.raises(InputError, match="Text 1 has 3 tokens, and the model takes 2"):
-            fit_rewriter(["a b c"], ["a"], Options(**SMALL), limit=2)
+            fit_rewriter(["a b c"], ["a"], RewriterOptions(**SMALL), limit=2)
 
     @pytest.mark.parametrize("limit", [0, -1, 1001, True, 8.0])
     def test_bad_limit(self, limit):
         """A limit that no model file may have is refused before anything is trained."""
         with pytest.raises(InputError, match="'limit' parameter of training must be an int from 1 to 1,000"):
-            fit_rewriter(["a"], ["a"], Options(**SMALL), limit=limit)
+            fit_rewriter(["a"], ["a"], RewriterOptions(**SMALL), limit=limit)
 
     def test_a_rate_too_large(self):
         """A loss that is no number ends the run in one line."""

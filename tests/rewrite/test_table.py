@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.parallel import watched
-from deniable.rewrite.methods import METHODS
+from deniable.parallel import report_progress_to
+from deniable.rewrite.methods import REWRITING_METHODS
 from deniable.rewrite.table import rewrite_table
-from deniable.rewrite.tokens import split
-from deniable.text.table import Files
-from deniable.text.tables.layout import Layout
+from deniable.rewrite.tokens import split_tokens
+from deniable.text.table import ReleaseFiles
+from deniable.text.tables.layout import TableLayout
 from tests.rewrite.untrained import untrained
 from tests.text.helpers import buffers
 
@@ -25,7 +25,7 @@ class Fixed:
     """A method that gives the same text for every text, and notes what it was given."""
 
     def __init__(self, new="please", model=MODEL):
-        self._inner = METHODS["tokens"](model, epsilon=1.0)
+        self._inner = REWRITING_METHODS["tokens"](model, epsilon=1.0)
         self.new, self.seen = new, []
 
     def __getattr__(self, name):
@@ -40,15 +40,15 @@ class Fixed:
 def rewritten(place, data, kind="csv", method=None, **layout):
     """Return a table rewritten, and its certificate."""
     (place / "in").write_bytes(data)
-    files = Files(
+    files = ReleaseFiles(
         source=str(place / "in"),
         target=str(place / "out"),
         certificate=str(place / "certificate"),
-        format=kind,
-        layout=Layout(name="the table", **{"empty": True, **layout}),
+        table_format=kind,
+        layout=TableLayout(name="the table", **{"empty": True, **layout}),
         force=True,
     )
-    made, _ = rewrite_table(files, method or METHODS["tokens"](MODEL, epsilon=5.0))
+    made, _ = rewrite_table(files, method or REWRITING_METHODS["tokens"](MODEL, epsilon=5.0))
     assert json.loads((place / "certificate").read_text("utf-8")) == json.loads(made.to_json())
     return (place / "out").read_bytes(), made
 
@@ -167,13 +167,13 @@ def test_of_long_texts_the_first_tokens_enter(tmp_path, name):
     out, made = rewritten(tmp_path, data, method=method)
     assert out == b"text,other\n" + b"please,x\n" * 5
     assert method.seen == ["show", "", " ".join(["to"] * 12), " ".join(["flights"] * 12), "a, b" + " a, b" * 3]
-    assert max(len(split(text)) for text in method.seen) == MODEL.limit == 12
+    assert max(len(split_tokens(text)) for text in method.seen) == MODEL.limit == 12
     short = rewritten(tmp_path, b"text,other\n" + b"show,x\n" * 5, method=Fixed())[1]
     assert made == short
-    real, proof = rewritten(tmp_path, data, method=METHODS[name](MODEL, epsilon=5.0))
+    real, proof = rewritten(tmp_path, data, method=REWRITING_METHODS[name](MODEL, epsilon=5.0))
     assert real.count(b"\n") == 6
     assert "first 12 tokens enter" in proof.guarantee["of"]
-    files = Files(str(tmp_path / "in"), str(tmp_path / "o2"), str(tmp_path / "c2"), "csv", Layout("t", empty=True))
+    files = ReleaseFiles(str(tmp_path / "in"), str(tmp_path / "o2"), str(tmp_path / "c2"), "csv", TableLayout("t", replace_empty=True))
     assert rewrite_table(files, Fixed())[1] == [2, 4]
 
 
@@ -203,7 +203,7 @@ def test_tables_of_one_shape_have_one_certificate(tmp_path):
 def test_progress_is_reported(tmp_path):
     """Whoever watches is told of texts done and texts in all."""
     told = []
-    with watched(lambda done, total: told.append((done, total))):
+    with report_progress_to(lambda done, total: told.append((done, total))):
         rewritten(tmp_path, b"text\n" + b"show\n" * 2500, method=Fixed())
     assert told == [(0, 2500), (1024, 2500), (2048, 2500)]
 

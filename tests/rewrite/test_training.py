@@ -10,11 +10,11 @@ from scipy import stats
 from torch.nn import functional
 
 from deniable.errors import InputError
-from deniable.learning.setup import seeded
+from deniable.learning.setup import build_with_seed
 from deniable.rewrite import training
-from deniable.rewrite.autoencoder import Autoencoder, clipped
-from deniable.rewrite.tokens import END, Vocabulary, numbered
-from deniable.rewrite.training import Options, Training, held_out_loss, loss_of, noisy, side_by_side
+from deniable.rewrite.autoencoder import Autoencoder, clip_to_l2_ball
+from deniable.rewrite.tokens import END, Vocabulary, look_up_tokens
+from deniable.rewrite.training import RewriterOptions, RewriterTraining, compute_held_out_loss, compute_reconstruction_loss, add_training_noise, pad_token_rows
 from tests.rewrite.small import SMALL, corpus
 
 KEY, OTHER = bytes(range(32)), bytes(32)
@@ -23,13 +23,13 @@ KEY, OTHER = bytes(range(32)), bytes(32)
 @pytest.fixture(scope="module")
 def numbers():
     """Return the numbers of a small corpus."""
-    return numbered(Vocabulary.built(corpus()), corpus(), 64)
+    return look_up_tokens(Vocabulary.build(corpus()), corpus(), 64)
 
 
 def network(numbers, **given):
     sizes = {**SMALL, **given}
     words = 1 + max(max(text) for text in numbers)
-    return seeded(0, lambda: Autoencoder(words, sizes["latent"], sizes["hidden"], sizes["embedding"], 1.0))
+    return build_with_seed(0, lambda: Autoencoder(words, sizes["latent"], sizes["hidden"], sizes["embedding"], 1.0))
 
 
 def coins(seed=0):
@@ -59,12 +59,12 @@ class TestOptions:
     def test_bad_ones(self, given, message):
         """A value outside its domain is refused by name."""
         with pytest.raises(InputError, match=message):
-            Options(**given)
+            RewriterOptions(**given)
 
     def test_quick(self):
         """Quick options are small, and give way to what is chosen."""
-        assert Options.quick().latent < Options().latent
-        assert Options.quick(latent=100) == dataclasses.replace(Options.quick(), latent=100)
+        assert RewriterOptions.quick().latent < RewriterOptions().latent
+        assert RewriterOptions.quick(latent=100) == dataclasses.replace(RewriterOptions.quick(), latent=100)
 
 
 class TestNoise:
@@ -76,24 +76,24 @@ class TestNoise:
     def test_the_law(self, law, reference):
         """Every coordinate has noise of the law and scale asked for, drawn from the coins alone."""
         given = torch.ones(200, 50)
-        found = noisy(given, (law, 0.3), coins(1))
+        found = add_training_noise(given, (law, 0.3), coins(1))
         assert stats.kstest((found - given).flatten().double().numpy(), reference.cdf).pvalue > 1e-6
-        assert torch.equal(found, noisy(given, (law, 0.3), coins(1)))
-        assert not torch.equal(found, noisy(given, (law, 0.3), coins(2)))
+        assert torch.equal(found, add_training_noise(given, (law, 0.3), coins(1)))
+        assert not torch.equal(found, add_training_noise(given, (law, 0.3), coins(2)))
 
     def test_none(self):
         """Without noise the vectors stay."""
         given = torch.ones(2, 3)
-        assert noisy(given, None, coins()) is given
+        assert add_training_noise(given, None, coins()) is given
 
     def test_it_is_added_behind_the_clip(self, numbers, monkeypatch):
         """Noise is added to clipped vectors, of the options' radius."""
         seen = []
-        monkeypatch.setattr(training, "noisy", lambda vectors, noise, _: seen.append((vectors, noise)) or vectors)
+        monkeypatch.setattr(training, "add_training_noise", lambda vectors, noise, _: seen.append((vectors, noise)) or vectors)
         made = network(numbers)
         with torch.no_grad():
             made.stretch.fill_(1e4)
-        loss_of(made, numbers[:4], Options(**SMALL, noise=("laplace", 0.5)), coins())
+        compute_reconstruction_loss(made, numbers[:4], RewriterOptions(**SMALL, noise=("laplace", 0.5)), coins())
         [(vectors, noise)] = seen
         torch.testing.assert_close(vectors.norm(dim=1), torch.ones(4))
         assert noise == ("laplace", 0.5)
@@ -106,29 +106,29 @@ class TestLoss:
         """It is the sum over tokens and ends of the texts, of teacher-forced logits, whatever the padding."""
         made = network(numbers).eval()
         some = [numbers[0], numbers[41], []]
-        total, count = loss_of(made, some, Options(**SMALL), coins())
+        total, count = compute_reconstruction_loss(made, some, RewriterOptions(**SMALL), coins())
         expected = 0.0
         for one in some:
-            tokens, lengths = side_by_side([one])
-            scores = made.logits(clipped(made.encode(tokens, lengths), 1.0), tokens)[0]
+            tokens, lengths = pad_token_rows([one])
+            scores = made.compute_logits(clip_to_l2_ball(made.encode(tokens, lengths), 1.0), tokens)[0]
             expected += functional.cross_entropy(scores, torch.tensor([*one, END]), reduction="sum").item()
         assert total.item() == pytest.approx(expected, rel=1e-5)
         assert count == sum(map(len, some)) + 3
 
     def test_dropout_in_training_alone(self, numbers):
         """Words are dropped in training alone, by the coins."""
-        made, options = network(numbers), Options(**SMALL, word_dropout=0.5)
-        first, again, other = (loss_of(made.train(), numbers, options, coins(at))[0].item() for at in (1, 1, 2))
+        made, options = network(numbers), RewriterOptions(**SMALL, word_dropout=0.5)
+        first, again, other = (compute_reconstruction_loss(made.train(), numbers, options, coins(at))[0].item() for at in (1, 1, 2))
         assert first == again != other
-        assert len({loss_of(made.eval(), numbers, options, coins(at))[0].item() for at in (1, 2)}) == 1
+        assert len({compute_reconstruction_loss(made.eval(), numbers, options, coins(at))[0].item() for at in (1, 2)}) == 1
 
     def test_held_out(self, numbers):
         """The loss on texts held out is the mean over tokens, and the same at every call, noise and all."""
-        made, options = network(numbers), Options(**SMALL)
-        total, count = loss_of(made.eval(), numbers, options, coins())
-        assert held_out_loss(made, numbers, options) == pytest.approx(total.item() / count, rel=1e-5)
-        options = Options(**SMALL, noise=("gaussian", 1.0))
-        assert held_out_loss(made, numbers, options) == held_out_loss(made, numbers, options)
+        made, options = network(numbers), RewriterOptions(**SMALL)
+        total, count = compute_reconstruction_loss(made.eval(), numbers, options, coins())
+        assert compute_held_out_loss(made, numbers, options) == pytest.approx(total.item() / count, rel=1e-5)
+        options = RewriterOptions(**SMALL, noise=("gaussian", 1.0))
+        assert compute_held_out_loss(made, numbers, options) == compute_held_out_loss(made, numbers, options)
 
 
 class TestTraining:
@@ -137,53 +137,53 @@ class TestTraining:
     def test_it_learns(self, numbers):
         """The loss falls, on texts held out too, and the parameters of the best epoch are kept."""
         made = network(numbers)
-        before = held_out_loss(made, numbers[:5], Options(**SMALL))
-        run = Training(made, numbers[5:], numbers[:5], Options(**SMALL, epochs=6, learning_rate=0.01), KEY)
+        before = compute_held_out_loss(made, numbers[:5], RewriterOptions(**SMALL))
+        run = RewriterTraining(made, numbers[5:], numbers[:5], RewriterOptions(**SMALL, epochs=6, learning_rate=0.01), KEY)
         for number in range(run.steps):
             run.step(number)
-        assert run.best < 0.7 * before
+        assert run.best_loss < 0.7 * before
         made.load_state_dict(run.result)
-        assert held_out_loss(made, numbers[:5], Options(**SMALL)) == pytest.approx(run.best)
+        assert compute_held_out_loss(made, numbers[:5], RewriterOptions(**SMALL)) == pytest.approx(run.best_loss)
 
     def test_splices(self, numbers):
         """Texts made of two are learned from besides, as many times as asked for."""
         for count in (0, 3):
-            options = dataclasses.replace(Options(**SMALL), spliced=count, epochs=2)
-            run = Training(network(numbers), numbers, numbers[:5], options, KEY)
+            options = dataclasses.replace(RewriterOptions(**SMALL), spliced=count, epochs=2)
+            run = RewriterTraining(network(numbers), numbers, numbers[:5], options, KEY)
             assert run.steps == 2 * math.ceil(len(numbers) * (1 + count) / 8)
 
     def test_the_rate_falls(self, numbers):
         """The learning rate falls from the first step to the last, to nearly nothing."""
-        run = Training(network(numbers), numbers[:16], numbers[:5], Options(**SMALL, epochs=5), KEY)
+        run = RewriterTraining(network(numbers), numbers[:16], numbers[:5], RewriterOptions(**SMALL, epochs=5), KEY)
         rates = []
         for number in range(run.steps):
             run.step(number)
             rates.append(run._optimizer.param_groups[0]["lr"])
-        assert rates[0] == Options().learning_rate
+        assert rates[0] == RewriterOptions().learning_rate
         assert all(np.diff(rates) < 0)
         assert rates[-1] < 0.05 * rates[0]
 
     def test_early_end(self, numbers, monkeypatch):
         """After so many epochs without a better loss a run does nothing more, and keeps the best."""
         losses = iter([3.0, 2.0, 2.5, 2.0, 9.0])
-        monkeypatch.setattr(training, "held_out_loss", lambda *_: next(losses))
-        options = Options(**SMALL, epochs=9, patience=2)
-        run = Training(network(numbers), numbers[:8], numbers[:5], options, KEY)
+        monkeypatch.setattr(training, "compute_held_out_loss", lambda *_: next(losses))
+        options = RewriterOptions(**SMALL, epochs=9, patience=2)
+        run = RewriterTraining(network(numbers), numbers[:8], numbers[:5], options, KEY)
         kept = []
         for number in range(run.steps):
             run.step(number)
             kept.append({name: value.clone() for name, value in run._autoencoder.state_dict().items()})
-        assert (run.best, run.epoch, run.stopped) == (2.0, 2, 4)
+        assert (run.best_loss, run.best_epoch, run.stopped) == (2.0, 2, 4)
         second = run.steps // 9 * 2 - 1
         assert all(torch.equal(run.result[name], kept[second][name]) for name in kept[0])
         assert all(torch.equal(kept[-1][name], kept[run.steps // 9 * 4 - 1][name]) for name in kept[0])
 
     def test_it_goes_on(self, numbers):
         """A run restored from a state takes the same steps as one that was never interrupted."""
-        options = Options(**SMALL, epochs=3, noise=("laplace", 0.1))
+        options = RewriterOptions(**SMALL, epochs=3, noise=("laplace", 0.1))
 
         def fresh():
-            return Training(network(numbers), numbers[:20], numbers[:5], options, KEY)
+            return RewriterTraining(network(numbers), numbers[:20], numbers[:5], options, KEY)
 
         whole, first = fresh(), fresh()
         half = whole.steps // 2
@@ -193,18 +193,18 @@ class TestTraining:
         second = fresh()
         second.restore(first.state())
         assert [second.step(number) for number in range(half, whole.steps)] == expected[half:]
-        assert second.best == whole.best
+        assert second.best_loss == whole.best_loss
         assert all(torch.equal(second.result[name], whole.result[name]) for name in whole.result)
 
     def test_the_key(self, numbers):
         """Another key takes other steps."""
-        runs = [Training(network(numbers), numbers, numbers[:5], Options(**SMALL), key) for key in (KEY, OTHER)]
+        runs = [RewriterTraining(network(numbers), numbers, numbers[:5], RewriterOptions(**SMALL), key) for key in (KEY, OTHER)]
         assert runs[0].step(0) != runs[1].step(0)
 
 
 def test_side_by_side():
     """Texts stand side by side with padding behind them, an empty one too."""
-    tokens, lengths = side_by_side([[5, 6], [], [7]])
+    tokens, lengths = pad_token_rows([[5, 6], [], [7]])
     assert tokens.tolist() == [[5, 6], [0, 0], [7, 0]]
     assert lengths.tolist() == [2, 0, 1]
-    assert side_by_side([[]])[0].shape == (1, 0)
+    assert pad_token_rows([[]])[0].shape == (1, 0)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from deniable.auditing.zoo import ENTRIES as OTHERS
-from deniable.auditing.zoo import examine
+from deniable.auditing.zoo import ZOO_ENTRIES as OTHERS
+from deniable.auditing.zoo import examine_entry
 from deniable.rewrite.zoo import ENTRIES
-from deniable.robust.zoo import ENTRIES as IMAGES
+from deniable.robust.zoo import DPAL_ENTRIES as IMAGES
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
 
@@ -22,14 +22,14 @@ def test_what_lives_in_the_zoo():
 @pytest.mark.parametrize("name", BY_NAME)
 def test_verdicts_are_as_expected(name, seed):
     """The published claim is refuted from text to vector, those of the controls are not; no bound exceeds the truth."""
-    found = examine(BY_NAME[name], seed)
-    assert found.expected, str(found.exact) + str(found.sampled)
-    assert found.sampled.lower_bound <= found.exact.epsilon
-    assert found.sampled.samples == 20_000
-    assert found.sampled.delta == (1e-5 if name == "adept-gaussian-texts" else 0)
+    found = examine_entry(BY_NAME[name], seed)
+    assert found.is_as_expected, str(found.exact_verdict) + str(found.sampled_verdict)
+    assert found.sampled_verdict.lower_bound <= found.exact_verdict.epsilon
+    assert found.sampled_verdict.samples == 20_000
+    assert found.sampled_verdict.delta == (1e-5 if name == "adept-gaussian-texts" else 0)
 
 
 def test_the_exact_loss():
     """Sixty-four coordinates make it 8 times the claim, whatever the encoder; noise enough makes it the claim."""
-    assert BY_NAME["adept-texts"].exact().lower_bound == pytest.approx(24, rel=1e-9)
-    assert BY_NAME["adept-true-texts"].exact().epsilon == pytest.approx(3, rel=1e-9)
+    assert BY_NAME["adept-texts"].verify_law().lower_bound == pytest.approx(24, rel=1e-9)
+    assert BY_NAME["adept-true-texts"].verify_law().epsilon == pytest.approx(3, rel=1e-9)

@@ -2,9 +2,9 @@
 
 import torch
 
-from deniable.learning.setup import seeded
+from deniable.learning.setup import build_with_seed
 from deniable.rewrite.autoencoder import Autoencoder
-from deniable.rewrite.model import Rewriter, settle
+from deniable.rewrite.model import Rewriter, normalize_rewriter
 from deniable.rewrite.tokens import Vocabulary
 
 WORDS = ["show", "me", "all", "the", "flights", "from", "boston", "to", "denver", "please", ",", "?"]
@@ -24,12 +24,12 @@ TEXTS = [
 
 def untrained(words=WORDS, *, latent=8, limit=12, radius=1.0, sharp=1.0, facts=FACTS):
     """Return a model with weights of a public seed; ``sharp`` multiplies them, for logits that lie far apart."""
-    vocabulary = Vocabulary.built([" ".join(words)])
+    vocabulary = Vocabulary.build([" ".join(words)])
     shape = {"latent": latent, "hidden": 12, "embedding": 6, "radius": radius}
-    network = seeded(3, lambda: Autoencoder(words=len(vocabulary), **shape))
+    network = build_with_seed(3, lambda: Autoencoder(words=len(vocabulary), **shape))
     with torch.no_grad():
         for weights in network.parameters():
             weights.mul_(sharp)
     model = Rewriter(network.eval(), vocabulary, limit, dict(facts))
-    settle(model, words)
+    normalize_rewriter(model, words)
     return model

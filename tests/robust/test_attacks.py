@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch import nn
 
 from deniable.errors import InputError
-from deniable.robust.attacks import ATTACKS, fgsm, i_fgsm, mim, pgd, pgd_l2
-from deniable.robust.balls import unit_ball
-from deniable.robust.gradients import loss_gradient
+from deniable.robust.attacks import IMAGE_ATTACKS, fgsm, i_fgsm, mim, pgd, pgd_l2
+from deniable.robust.balls import draw_in_unit_ball
+from deniable.robust.gradients import compute_loss_gradient
 
 with warnings.catch_warnings():
     # foolbox 3.3.4 imports gaussian_filter from a module that scipy has moved
@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     import foolbox
 
 SIZE, SHAPE = 0.1, (6, 2, 5, 5)
-EVERY = {**ATTACKS, "pgd_l2": pgd_l2}
+EVERY = {**IMAGE_ATTACKS, "pgd_l2": pgd_l2}
 REAL_LINE = (-math.inf, math.inf)
 
 
@@ -92,7 +92,7 @@ class TestFoolbox:
 
     def test_pgd_l2(self, net, images, labels):
         """From the same start in the l2 ball, 40 steps of the default length give the images of foolbox."""
-        start = images + SIZE * unit_ball(images, _generator())
+        start = images + SIZE * draw_in_unit_ball(images, _generator())
         attack = foolbox.attacks.L2PGD(abs_stepsize=2.5 * SIZE / 40, steps=40, random_start=True)
         theirs = _foolbox(attack, net, images, labels, start)
         ours = pgd_l2(net, images, labels, SIZE, generator=_generator())
@@ -131,12 +131,12 @@ def test_momentum_carries_over_a_valley():
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), REAL_LINE])
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize("name", IMAGE_ATTACKS)
 def test_linear_models_meet_their_worst_image(name, bounds, images):
     """Every l_inf attack reaches the optimum: each pixel moves by the size against its weight, up to the bounds."""
     weights = torch.randn(SHAPE[1:], generator=_generator(3), dtype=torch.float64)
     ones = torch.ones(len(images), dtype=torch.int64)
-    attacked = ATTACKS[name](_linear(weights), images, ones, 0.3, bounds=bounds, generator=_generator())
+    attacked = IMAGE_ATTACKS[name](_linear(weights), images, ones, 0.3, bounds=bounds, generator=_generator())
     torch.testing.assert_close(attacked, (images - 0.3 * weights.sign()).clamp(*bounds))
 
 
@@ -144,7 +144,7 @@ def test_linear_models_meet_their_worst_image_of_the_l2_ball(images):
     """Without bounds the l2 attack ends where the ball lies farthest against the weights, at each image's size."""
     weights = torch.randn(SHAPE[1:], generator=_generator(3), dtype=torch.float64)
     ones, sizes = torch.ones(len(images), dtype=torch.int64), torch.linspace(0, 0.5, len(images), dtype=torch.float64)
-    attacked = pgd_l2(_linear(weights), images, ones, sizes, bounds=REAL_LINE, step=1.0, generator=_generator())
+    attacked = pgd_l2(_linear(weights), images, ones, sizes, bounds=REAL_LINE, step_size=1.0, generator=_generator())
     optimum = images - sizes.view(-1, 1, 1, 1) * weights / weights.norm()
     torch.testing.assert_close(attacked, optimum, rtol=0, atol=1e-6)
     torch.testing.assert_close(attacked[0], images[0], rtol=0, atol=0)
@@ -184,7 +184,7 @@ class TestGradient:
         leaf = images.clone().requires_grad_()
         (expected,) = torch.autograd.grad(nn.functional.cross_entropy(net(leaf), labels, reduction="sum"), leaf)
         for draws in (1, 5):
-            torch.testing.assert_close(loss_gradient(net, images, labels, draws), expected, rtol=1e-9, atol=1e-12)
+            torch.testing.assert_close(compute_loss_gradient(net, images, labels, draws), expected, rtol=1e-9, atol=1e-12)
 
     def test_over_draws_is_that_of_the_averaged_probability(self, net, images, labels):
         """Given the same noise, it is autograd's gradient of -log of the mean softmax over the draws."""
@@ -193,7 +193,7 @@ class TestGradient:
         mean = torch.stack([net(leaf + one).softmax(1) for one in noise]).mean(0)
         (expected,) = torch.autograd.grad(-mean.gather(1, labels[:, None]).log().sum(), leaf)
         drawn = iter(noise)
-        ours = loss_gradient(lambda x: net(x + next(drawn)), images, labels, draws=8)
+        ours = compute_loss_gradient(lambda x: net(x + next(drawn)), images, labels, draws=8)
         torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-12)
 
     def test_of_a_noisy_quadratic_model_is_analytic(self):
@@ -209,7 +209,7 @@ class TestGradient:
         p = torch.sigmoid(-(grid**2) / 2)
         expected = ((density * p * (1 - p) * grid).sum() / (density * p).sum()).item()
         images = torch.full((400, 1, 1, 1), x, dtype=torch.float64)
-        ours = loss_gradient(scores, images, torch.ones(400, dtype=torch.int64), draws=50).mean().item()
+        ours = compute_loss_gradient(scores, images, torch.ones(400, dtype=torch.int64), draws=50).mean().item()
         assert ours == pytest.approx(
             expected, abs=0.02
         )  # 1 +- 0.005 by the spread; the bias of a ratio is 1 / 50 of it
@@ -219,7 +219,7 @@ class TestGradient:
         """Where the label's probability is e^-800 in every draw, the gradient is still that of the scores."""
         noise = iter((800.0, 801.0))
         scores = _linear(torch.tensor(1.0))
-        gradient = loss_gradient(lambda x: scores(x - next(noise)), torch.zeros(1, 1), torch.tensor([1]), draws=2)
+        gradient = compute_loss_gradient(lambda x: scores(x - next(noise)), torch.zeros(1, 1), torch.tensor([1]), draws=2)
         torch.testing.assert_close(gradient, torch.tensor([[-1.0]]))
 
     def test_leaves_the_model_and_the_callers_mode_alone(self, net, images, labels):
@@ -244,7 +244,7 @@ def test_no_global_randomness_is_used(net, images, labels):
 
 def test_starts_are_uniform_in_the_l2_ball():
     """The volumes within the drawn radii are uniform numbers, and the directions cancel."""
-    drawn = unit_ball(torch.zeros((20_000, 1, 1, 3), dtype=torch.float64), _generator(6)).flatten(1)
+    drawn = draw_in_unit_ball(torch.zeros((20_000, 1, 1, 3), dtype=torch.float64), _generator(6)).flatten(1)
     volumes = drawn.norm(dim=1).sort().values ** 3
     assert (volumes - torch.linspace(0, 1, 20_000)).abs().max() < 0.019  # Kolmogorov-Smirnov at 1e-6
     assert drawn.mean(0).abs().max() < 0.02

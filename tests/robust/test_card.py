@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.measure.estimate import share
-from deniable.robust.card import NOT_PRIVATE, card, text
-from deniable.robust.certificates import Certified, GaussianSmoothing
-from deniable.robust.certify import Curve
-from deniable.robust.images import Declared
-from deniable.robust.model import Model
-from deniable.robust.networks import Architecture
-from deniable.robust.noise import Noise
+from deniable.measure.estimate import estimate_share
+from deniable.robust.card import PUBLIC_SEED_STATUS, build_image_card, render_image_card
+from deniable.robust.certificates import CertifiedImage, GaussianSmoothing
+from deniable.robust.certify import CertifiedAccuracyCurve
+from deniable.robust.images import DataDeclaration
+from deniable.robust.model import ImageModel
+from deniable.robust.networks import ImageArchitecture
+from deniable.robust.noise import NetworkNoise
 from deniable.verdict import Verdict
 from tests.robust.toy import data
 
@@ -28,19 +28,19 @@ DATA = data()
 
 def model(guarantee=PROVED, verdict=VERDICT, certificate=None, **facts):
     """Return a model that claims what it is told to claim."""
-    about = Architecture("small", (1, 28, 28), 10, width=0.1)
+    about = ImageArchitecture("small", (1, 28, 28), 10, width=0.1)
     held = {"steps": 7, "epsilon, replace one record": 2.5, "options": {"clip": 0.1}, "seed": None, "records": 60}
-    noises = (Noise("input", "gaussian", torch.tensor(0.25)),) if certificate else ()
-    return Model("toy", about, about.build(0), noises, guarantee, verdict, certificate, {**held, **facts})
+    noises = (NetworkNoise("input", "gaussian", torch.tensor(0.25)),) if certificate else ()
+    return ImageModel("toy", about, about.build(0), noises, guarantee, verdict, certificate, {**held, **facts})
 
 
 def made(of, curve=None):
-    return card(of, DATA, "c" * 32, share(15, 20), curve)
+    return build_image_card(of, DATA, "c" * 32, estimate_share(15, 20), curve)
 
 
 def curve():
-    certified = tuple(Certified(1, 0.4) for _ in range(20))
-    return Curve((0.0, 0.25), (share(14, 20), share(9, 20)), certified, 1_000, 0.001)
+    certified = tuple(CertifiedImage(1, 0.4) for _ in range(20))
+    return CertifiedAccuracyCurve((0.0, 0.25), (estimate_share(14, 20), estimate_share(9, 20)), certified, 1_000, 0.001)
 
 
 def test_a_private_model():
@@ -48,7 +48,7 @@ def test_a_private_model():
     about = made(model(classes=["0", "1"]))
     held = about["training records"]
     assert held["guarantee"] == "(1.5, 1e-05)-DP"
-    assert (held["adjacency"], held["standing"], held["source"]) == (EMPTY, IDEAL, "a theorem")
+    assert (held["adjacency"], held["status"], held["source"]) == (EMPTY, IDEAL, "a theorem")
     assert held["verdict"] == VERDICT.to_dict()
     assert about["accounting"] == {"steps": 7, "epsilon, replace one record": 2.5, "records": 60}
     assert about["options"] == {"clip": 0.1}
@@ -72,14 +72,14 @@ def test_declared_classes():
     """Classes that were found in the training images are named as not protected, and declared ones are not."""
     found, declared = (
         "the classes, which were found in the training images and not declared",
-        Declared(None, DATA.classes),
+        DataDeclaration(None, DATA.classes),
     )
-    data_of = dataclasses.replace(DATA, declared=declared)
-    cards = [card(model(), of, "c" * 32, share(15, 20), None) for of in (DATA, data_of)]
+    data_of = dataclasses.replace(DATA, declaration=declared)
+    cards = [build_image_card(model(), of, "c" * 32, estimate_share(15, 20), None) for of in (DATA, data_of)]
     assert [about["data"]["classes declared"] for about in cards] == [False, True]
     assert [found in about["not protected"] for about in cards] == [True, False]
-    assert "10 classes, found in the images; " in text(cards[0])
-    assert "10 classes, declared; " in text(cards[1])
+    assert "10 classes, found in the images; " in render_image_card(cards[0])
+    assert "10 classes, declared; " in render_image_card(cards[1])
     names = "the number of training images, their shape and the name of their file, which count as public"
     assert all(names in about["not protected"] for about in cards)
 
@@ -87,35 +87,35 @@ def test_declared_classes():
 def test_a_public_seed():
     """With a public seed a proof protects nothing, and the card says so in place of the guarantee."""
     about = made(model(seed=3))
-    assert about["training records"] == {"guarantee": "none", "standing": NOT_PRIVATE}
+    assert about["training records"] == {"guarantee": "none", "status": PUBLIC_SEED_STATUS}
     assert about["not protected"][0].startswith("the training images:")
-    assert f"Training records: none, {NOT_PRIVATE}\n" in text(about)
+    assert f"Training records: none, {PUBLIC_SEED_STATUS}\n" in render_image_card(about)
 
 
-@pytest.mark.parametrize("standing", ["claimed", "refuted"])
+@pytest.mark.parametrize("status", ["claimed", "refuted"])
 @pytest.mark.parametrize("seed", [None, 3])
-def test_claims_without_a_proof(standing, seed):
-    """A claim that is not proved keeps its standing, whatever the seed, and the training images are not protected."""
-    verdict = dataclasses.replace(VERDICT, status="refuted" if standing == "refuted" else "undecided", epsilon=math.inf)
-    about = made(model(PureDP(2.0, "a paper", standing), verdict, seed=seed))
-    assert about["training records"]["standing"] == standing
+def test_claims_without_a_proof(status, seed):
+    """A claim that is not proved keeps its status, whatever the seed, and the training images are not protected."""
+    verdict = dataclasses.replace(VERDICT, status="refuted" if status == "refuted" else "undecided", epsilon=math.inf)
+    about = made(model(PureDP(2.0, "a paper", status), verdict, seed=seed))
+    assert about["training records"]["status"] == status
     assert about["training records"]["adjacency"] == "replace one record"
     assert about["not protected"][0].startswith("the training images:")
-    assert f"verdict: {verdict.status}; by theorem" in text(about)
+    assert f"verdict: {verdict.status}; by theorem" in render_image_card(about)
     assert "inf" in json.dumps(about, allow_nan=False)
 
 
 def test_no_claim():
     """A model that claims nothing says so."""
     about = made(model(None, None))
-    assert about["training records"] == {"guarantee": "none", "standing": "no privacy is claimed"}
+    assert about["training records"] == {"guarantee": "none", "status": "no privacy is claimed"}
     assert about["not protected"][0].startswith("the training images:")
 
 
 def test_the_certificate():
     """The curve of certified accuracy is there with its norm, unit, level and theorem."""
     held = made(model(certificate=GaussianSmoothing(0.25)), curve())["certificate"]
-    assert (held["kind"], held["norm"], held["standing"]) == ("GaussianSmoothing", "l2", IDEAL)
+    assert (held["kind"], held["norm"], held["status"]) == ("GaussianSmoothing", "l2", IDEAL)
     assert (held["unit"], held["images"], held["draws"]) == ("pixels in [0, 1]", 20, 1_000)
     assert held["alpha of each image"] == 0.001
     assert [(point["radius"], point["value"]) for point in held["certified accuracy"]] == [(0.0, 0.7), (0.25, 0.45)]
@@ -123,7 +123,7 @@ def test_the_certificate():
 
 def test_the_text():
     """The page for people gives the figures of the JSON, each on its line."""
-    page = text(made(model(certificate=GaussianSmoothing(0.25)), curve()))
+    page = render_image_card(made(model(certificate=GaussianSmoothing(0.25)), curve()))
     assert page.startswith("Model card: toy, trained by deniable ")
     for line in (
         f"Training records: (1.5, 1e-05)-DP, {IDEAL}",

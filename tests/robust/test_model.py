@@ -11,9 +11,9 @@ import torch
 from deniable import InputError
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.robust.certificates import DPALCertificate, GaussianSmoothing, LaplaceSmoothing, PixelDP
-from deniable.robust.model import Model, accuracy, load, save
-from deniable.robust.networks import NETWORKS, Architecture
-from deniable.robust.noise import Noise
+from deniable.robust.model import ImageModel, measure_image_accuracy, load_image_model, save_image_model
+from deniable.robust.networks import IMAGE_NETWORKS, ImageArchitecture
+from deniable.robust.noise import NetworkNoise
 from deniable.verdict import Verdict, Witness
 from tests.robust.toy import images
 
@@ -29,8 +29,8 @@ VERDICT = Verdict(
     seconds=0.5,
 )
 NOISES = (
-    Noise("input", "laplace", torch.tensor(0.5), torch.linspace(-1, 1, 784).view(1, 28, 28), (-4.5, 5.5)),
-    Noise("first layer", "gaussian", torch.rand(4, 14, 14, generator=torch.Generator().manual_seed(0))),
+    NetworkNoise("input", "laplace", torch.tensor(0.5), torch.linspace(-1, 1, 784).view(1, 28, 28), (-4.5, 5.5)),
+    NetworkNoise("first layer", "gaussian", torch.rand(4, 14, 14, generator=torch.Generator().manual_seed(0))),
 )
 CERTIFICATES = (
     None,
@@ -43,7 +43,7 @@ CERTIFICATES = (
 
 def model(**given):
     """Return a model with some of it changed."""
-    architecture = given.pop("architecture", Architecture("small", (1, 28, 28), 10, 0.25))
+    architecture = given.pop("architecture", ImageArchitecture("small", (1, 28, 28), 10, 0.25))
     held = {
         "system": "dp-sgd",
         "network": architecture.build(5).eval(),
@@ -53,13 +53,13 @@ def model(**given):
         "certificate": None,
         "facts": {"steps": 3, "options": {"epsilon": None, "network": "small"}, "seed": None},
     }
-    return Model(architecture=architecture, **{**held, **given})
+    return ImageModel(architecture=architecture, **{**held, **given})
 
 
 def kept(made, folder):
     """Return a model after it has been in a file."""
-    save(made, folder / "model.pt")
-    return load(folder / "model.pt")
+    save_image_model(made, folder / "model.pt")
+    return load_image_model(folder / "model.pt")
 
 
 def scores(made, seed=0):
@@ -69,10 +69,10 @@ def scores(made, seed=0):
 
 
 @pytest.mark.parametrize("normalised", [False, True])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", IMAGE_NETWORKS)
 def test_networks_come_back(name, normalised, tmp_path):
     """Weights and running statistics of every network are the same bit for bit, and so are its scores."""
-    architecture = Architecture(name, (3, 20, 22), 4, 0.25, normalised, 9)
+    architecture = ImageArchitecture(name, (3, 20, 22), 4, 0.25, normalised, 9)
     made = model(architecture=architecture)
     made.network.train()
     made.network(images(8, (3, 20, 22)).pixels)  # moves the statistics
@@ -121,8 +121,8 @@ def test_prediction_averages_the_noise():
 def test_accuracy_is_a_share_with_an_interval():
     """The share of images that get their label, the same at every call."""
     made, given = model(noises=NOISES[1:]), images(40)
-    found = accuracy(made, given, 3)
-    assert found == accuracy(made, given, 3)
+    found = measure_image_accuracy(made, given, 3)
+    assert found == measure_image_accuracy(made, given, 3)
     assert found.low < found.value < found.high or found.value == 0
 
 
@@ -179,10 +179,10 @@ DAMAGE = {
 def test_other_bytes_are_refused(damage, tmp_path):
     """Damage, other files and code are refused in one line that names the file; nothing in them is run."""
     path = tmp_path / "model.pt"
-    save(model(guarantee=PureDP(1.0, "x")), path)
+    save_image_model(model(guarantee=PureDP(1.0, "x")), path)
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
     with pytest.raises(InputError) as raised:
-        load(path)
+        load_image_model(path)
     assert "\n" not in str(raised.value)
     assert "model.pt" in str(raised.value)
     assert len(str(raised.value)) < 400 + len(str(path))
@@ -191,19 +191,19 @@ def test_other_bytes_are_refused(damage, tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     """No file, or a folder, is one line."""
     with pytest.raises(InputError, match="There is no model"):
-        load(tmp_path / "none.pt")
+        load_image_model(tmp_path / "none.pt")
     with pytest.raises(InputError, match="is no model"):
-        load(tmp_path)
+        load_image_model(tmp_path)
 
 
 def test_a_model_is_not_written_over(tmp_path):
     """A file that exists stays as it is, unless asked otherwise; nothing is left beside it."""
     path = tmp_path / "model.pt"
-    save(model(), path)
+    save_image_model(model(), path)
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"model\.pt"):
-        save(model(system="plain"), path)
+        save_image_model(model(system="plain"), path)
     assert path.read_bytes() == before
-    save(model(system="plain"), path, force=True)
-    assert load(path).system == "plain"
+    save_image_model(model(system="plain"), path, force=True)
+    assert load_image_model(path).trainer == "plain"
     assert [held.name for held in tmp_path.iterdir()] == ["model.pt"]

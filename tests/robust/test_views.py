@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from deniable.robust.systems.views import noised, shifted
+from deniable.robust.systems.views import add_gaussian_noise, shift_images
 
 
 @pytest.fixture
@@ -14,8 +14,8 @@ def source():
 def test_first_view_is_the_image(source):
     """The first view is the image itself, and one view is all there is of it."""
     images = torch.rand(3, 2, 5, 6, generator=source)
-    assert torch.equal(shifted(images, 1, source), images[:, None])
-    assert torch.equal(shifted(images, 4, source)[:, 0], images)
+    assert torch.equal(shift_images(images, 1, source), images[:, None])
+    assert torch.equal(shift_images(images, 4, source)[:, 0], images)
 
 
 def test_views_are_all_nine_shifts(source):
@@ -23,7 +23,7 @@ def test_views_are_all_nine_shifts(source):
     image = torch.arange(1.0, 13.0).view(1, 1, 3, 4)
     wide = torch.nn.functional.pad(image, (1, 1, 1, 1))
     expected = [wide[0, :, down : down + 3, right : right + 4] for down in range(3) for right in range(3)]
-    views = shifted(image.expand(900, -1, -1, -1), 2, source)[:, 1]
+    views = shift_images(image.expand(900, -1, -1, -1), 2, source)[:, 1]
     counts = [int((views == wanted).flatten(1).all(1).sum()) for wanted in expected]
     assert sum(counts) == 900
     # Binomial(900, 1/9) lies within 50 of 100 but once in 10^7.
@@ -35,8 +35,8 @@ def test_views_are_made_of_their_image_alone(source):
     images = torch.rand(4, 1, 5, 5, generator=source)
     other = images.clone()
     other[2] = 0.5
-    first = shifted(images, 3, torch.Generator().manual_seed(1))
-    second = shifted(other, 3, torch.Generator().manual_seed(1))
+    first = shift_images(images, 3, torch.Generator().manual_seed(1))
+    second = shift_images(other, 3, torch.Generator().manual_seed(1))
     kept = [0, 1, 3]
     assert torch.equal(first[kept], second[kept])
     assert not torch.equal(first[2], second[2])
@@ -44,6 +44,6 @@ def test_views_are_made_of_their_image_alone(source):
 
 def test_noise_has_its_deviation(source):
     """Noise is fresh in every view, with the deviation asked for, within 1 %, and 30 % off is told apart."""
-    drawn = noised(torch.zeros(50, 2, 1, 40, 40), 0.25, source)
+    drawn = add_gaussian_noise(torch.zeros(50, 2, 1, 40, 40), 0.25, source)
     assert abs(float(drawn.std()) / 0.25 - 1) < 0.01
     assert not torch.equal(drawn[:, 0], drawn[:, 1])

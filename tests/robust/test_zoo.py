@@ -2,36 +2,36 @@
 
 import pytest
 
-from deniable.auditing.zoo import ENTRIES as OTHERS
-from deniable.auditing.zoo import examine
-from deniable.robust.zoo import ENTRIES
+from deniable.auditing.zoo import ZOO_ENTRIES as OTHERS
+from deniable.auditing.zoo import examine_entry
+from deniable.robust.zoo import DPAL_ENTRIES
 
-BY_NAME = {entry.name: entry for entry in ENTRIES}
+BY_NAME = {entry.name: entry for entry in DPAL_ENTRIES}
 CONTROLS = {"dpal-independent", "dpal-labels-fresh"}
 
 
 def test_what_lives_in_the_zoo():
     """Five audits of DPAL and two controls, with names of their own, each with its source and claim."""
-    assert len(BY_NAME) == len(ENTRIES) == 7
+    assert len(BY_NAME) == len(DPAL_ENTRIES) == 7
     assert not set(BY_NAME) & {entry.name for entry in OTHERS}
-    assert {entry.name for entry in ENTRIES if not entry.flaw} == CONTROLS
-    assert all(entry.source and entry.claim for entry in ENTRIES)
+    assert {entry.name for entry in DPAL_ENTRIES if not entry.flaw} == CONTROLS
+    assert all(entry.source and entry.claim for entry in DPAL_ENTRIES)
 
 
 @pytest.mark.parametrize("seed", [0, 20_200_426])
 @pytest.mark.parametrize("name", BY_NAME)
 def test_verdicts_are_as_expected(name, seed):
     """DPAL's claims are refuted, those of the controls are not, and no bound exceeds the truth where it is known."""
-    found = examine(BY_NAME[name], seed)
-    assert found.expected, str(found.exact) + str(found.sampled)
-    assert (found.sampled.status == "refuted") == (name not in CONTROLS)
-    assert found.sampled.witness is not None
-    assert found.sampled.detectable > found.sampled.claim
-    if found.exact is not None:
-        assert found.sampled.lower_bound <= found.exact.epsilon
+    found = examine_entry(BY_NAME[name], seed)
+    assert found.is_as_expected, str(found.exact_verdict) + str(found.sampled_verdict)
+    assert (found.sampled_verdict.status == "refuted") == (name not in CONTROLS)
+    assert found.sampled_verdict.witness is not None
+    assert found.sampled_verdict.detectable > found.sampled_verdict.claim
+    if found.exact_verdict is not None:
+        assert found.sampled_verdict.lower_bound <= found.exact_verdict.epsilon
 
 
 def test_the_law_of_the_controls():
     """The exact epsilon of independent noise is 2 d / scale: 45.05 for 784 pixels, 0.919 for 16."""
-    assert BY_NAME["dpal-sensitivity"].exact().lower_bound == pytest.approx(45.05, abs=0.01)
-    assert BY_NAME["dpal-independent"].exact().epsilon == pytest.approx(0.919, abs=1e-3)
+    assert BY_NAME["dpal-sensitivity"].verify_law().lower_bound == pytest.approx(45.05, abs=0.01)
+    assert BY_NAME["dpal-independent"].verify_law().epsilon == pytest.approx(0.919, abs=1e-3)

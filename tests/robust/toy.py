@@ -2,17 +2,17 @@
 
 import torch
 
-from deniable.robust.images import Dataset
-from deniable.robust.images.dataset import Images
+from deniable.robust.images import ImageDataset
+from deniable.robust.images.dataset import LabelledImages
 
 
 def images(count, shape=(1, 28, 28), classes=10, seed=0):
     """Return so many images of uniform pixels; each class has one at least, where there are enough."""
     source = torch.Generator().manual_seed(seed)
-    return Images(torch.rand((count, *shape), generator=source), torch.arange(count) % classes)
+    return LabelledImages(torch.rand((count, *shape), generator=source), torch.arange(count) % classes)
 
 
 def data(count=60, shape=(1, 28, 28), classes=10):
     """Return a data set of random images."""
     names = tuple(map(str, range(classes)))
-    return Dataset(images(count, shape, classes), images(20, shape, classes, 1), names, "toy", "random")
+    return ImageDataset(images(count, shape, classes), images(20, shape, classes, 1), names, "toy", "random")

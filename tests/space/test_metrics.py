@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.space.metrics import METRICS, metric
+from deniable.space.metrics import METRICS, resolve_metric
 from tests.contracts import reference
 
 
@@ -21,10 +21,10 @@ def test_four_metrics_are_known_by_name():
     """A name gives its metric, a metric itself, and each prints as its name."""
     assert set(METRICS) == {"euclidean", "manhattan", "chebyshev", "angular"}
     for name, known in METRICS.items():
-        assert metric(name) is known
-        assert metric(known) is known
+        assert resolve_metric(name) is known
+        assert resolve_metric(known) is known
         assert str(known) == name
-        assert known.builtin
+        assert known.is_builtin
 
 
 def test_cosine_is_refused_with_the_reason():
@@ -107,7 +107,7 @@ class TestFunction:
         """Its name and values are the space's, and mechanisms take it."""
         space = space_with(self.weighted)
         assert space.metric.name == "user function weighted"
-        assert not space.metric.builtin
+        assert not space.metric.is_builtin
         assert space.distance("w0", "w1") == pytest.approx(2 + 5)
         assert (space.separation, space.diameter) == (pytest.approx(1.0), pytest.approx(8.0))
         assert space.neighbours("w0", 1) == [("w2", 1.0)]
@@ -154,4 +154,4 @@ def test_the_list_of_metrics_is_closed():
     """A metric of one's own cannot get among those whose name names them."""
     with pytest.raises(TypeError, match="does not support item assignment"):
         METRICS["euclidean"] = dataclasses.replace(METRICS["manhattan"], name="euclidean")
-    assert METRICS["euclidean"].builtin
+    assert METRICS["euclidean"].is_builtin

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.space import space as module
-from deniable.space.grammar import fold, is_clitic, split
+from deniable.space.grammar import fold_word, is_clitic, split_words
 from tests.cached import authentic, entries
 from tests.cached import content as content_of
 from tests.contracts import reference
@@ -210,7 +210,7 @@ class TestDistances:
         space, _ = measured
         alone = np.concatenate([space.distances([point]) for point in range(60)])
         order = np.random.default_rng(workers).integers(60, size=200)
-        blocks = space.sweep(lambda _, rows: rows.copy(), order, workers)
+        blocks = space.map_row_blocks(lambda _, rows: rows.copy(), order, workers)
         np.testing.assert_array_equal(np.concatenate(blocks), alone[order])
 
     def test_rows_of_glove_do_not_depend_on_batches_or_workers(self, glove):
@@ -219,13 +219,13 @@ class TestDistances:
         alone = np.concatenate([glove.distances([point]) for point in points])
         crowd = np.concatenate([np.arange(100, 100 + 62), points, np.arange(3)])
         for workers in (1, 2):
-            blocks = glove.sweep(lambda _, rows: rows.copy(), crowd, workers)
+            blocks = glove.map_row_blocks(lambda _, rows: rows.copy(), crowd, workers)
             np.testing.assert_array_equal(np.concatenate(blocks)[62:67], alone)
         np.testing.assert_array_equal(glove.distances(points[::-1]), alone[::-1])
 
     def test_sweep_tells_where_each_block_starts(self, small_space):
         """Visits get consecutive starts and at most 64 rows, and their results come in order."""
-        seen = small_space.sweep(lambda start, rows: (start, len(rows)), np.zeros(130, dtype=int))
+        seen = small_space.map_row_blocks(lambda start, rows: (start, len(rows)), np.zeros(130, dtype=int))
         assert seen == [(0, 64), (64, 64), (128, 2)]
 
     @given(
@@ -248,11 +248,11 @@ class TestTwins:
     def test_points_are_the_distinct_vectors(self, twin_space):
         """Points stand in order of first appearance, and every word knows its own."""
         assert twin_space.points.shape == (5, 2)
-        np.testing.assert_array_equal(twin_space.points[twin_space.point_of], twin_space.vectors)
+        np.testing.assert_array_equal(twin_space.points[twin_space.point_by_word], twin_space.vectors)
         order, ends = twin_space.members
         groups = np.split(order, ends[:-1])
         assert [sorted(group.tolist()) for group in groups] == [
-            np.flatnonzero(twin_space.point_of == point).tolist() for point in range(5)
+            np.flatnonzero(twin_space.point_by_word == point).tolist() for point in range(5)
         ]
 
     def test_extent_leaves_twins_out(self, twin_space):
@@ -269,7 +269,7 @@ class TestTwins:
     def test_zero_and_minus_zero_are_one_point(self):
         """Two bit patterns of the number zero do not make two points."""
         space = dn.Space(["a", "b", "c"], [[0.0, 1.0], [-0.0, 1.0], [2.0, 1.0]])
-        assert space.point_of.tolist() == [0, 0, 1]
+        assert space.point_by_word.tolist() == [0, 0, 1]
 
     def test_parallel_vectors_are_one_point_under_the_angular_metric(self):
         """Positive multiples of a vector, and only those, lie at one point under the angle."""
@@ -277,7 +277,7 @@ class TestTwins:
         vectors = np.concatenate([base, 7.3 * base, -base, 1e-5 * base])
         space = dn.Space([f"w{number}" for number in range(80)], vectors, metric="angular")
         expected = np.concatenate([np.arange(20), np.arange(20), np.arange(20, 40), np.arange(20)])
-        assert space.point_of.tolist() == expected.tolist()
+        assert space.point_by_word.tolist() == expected.tolist()
         assert space.distance("w0", "w40") == pytest.approx(np.pi)
 
 
@@ -287,12 +287,12 @@ class TestUnknown:
     def test_it_is_the_nearest_to_the_mean(self, small_space, small_vectors):
         """It is the word nearest to the mean vector, found by the textbook."""
         offsets = np.linalg.norm(small_vectors - small_vectors.mean(axis=0), axis=1)
-        assert small_space.unknown == small_space.words[offsets.argmin()]
+        assert small_space.unknown_word == small_space.words[offsets.argmin()]
 
     def test_it_does_not_depend_on_the_metric_or_the_process(self, small_space, small_vectors):
         """Equal words and vectors give an equal word, so that two runs agree."""
-        words = [dn.Space(small_space.words, small_vectors, metric=metric).unknown for metric in METRICS]
-        assert words == [small_space.unknown] * 4
+        words = [dn.Space(small_space.words, small_vectors, metric=metric).unknown_word for metric in METRICS]
+        assert words == [small_space.unknown_word] * 4
 
 
 class TestFingerprint:
@@ -449,11 +449,11 @@ class TestGlove:
     def test_every_word_is_one_token(self, glove):
         """The grammar finds each word in a text as one word, in the form in which it is looked up."""
         for word in glove.words:
-            assert fold(word) == word
+            assert fold_word(word) == word
             if is_clitic(word):
-                assert split("do" + word) == ["", "do", "", word, ""]
+                assert split_words("do" + word) == ["", "do", "", word, ""]
             else:
-                assert split(f"- {word}, ") == ["- ", word, ", "]
+                assert split_words(f"- {word}, ") == ["- ", word, ", "]
 
     def test_smaller_space_is_the_beginning_of_the_larger(self, glove):
         """A smaller size takes the most frequent words of the same list."""
@@ -480,25 +480,25 @@ def test_a_space_has_no_subclass():
 
         class Wider(dn.Space):
             def sweep(self, visit, points, workers=None):
-                return super().sweep(lambda start, rows: visit(start, 2 * rows), points, workers)
+                return super().map_row_blocks(lambda start, rows: visit(start, 2 * rows), points, workers)
 
 
 def test_no_array_of_a_space_can_be_written(small_vectors):
     """What the fingerprint was taken of stays: before and after a pickle."""
     space = dn.Space([f"w{number}" for number in range(len(small_vectors))], small_vectors)
     for one in (space, pickle.loads(pickle.dumps(space))):
-        assert not any(array.flags.writeable for array in (one.vectors, one.points, one.point_of))
+        assert not any(array.flags.writeable for array in (one.vectors, one.points, one.point_by_word))
 
 
 def test_threads_that_look_into_an_unread_space_find_everything(tmp_path, monkeypatch):
     """While one thread reads a space, another that found an attribute missing gets it."""
     np.savez(tmp_path / "space.npz", words=np.array(["red", "blue"]), vectors=np.eye(2))
     data = pickle.dumps(dn.Space.load(tmp_path / "space.npz"))
-    monkeypatch.setattr(module, "_OPEN", {})
+    monkeypatch.setattr(module, "_OPEN_SPACES", {})
     space = pickle.loads(data)
     assert "words" not in vars(space)
     # The other thread is done between the failed look-up and the call that follows it.
-    assert len(space.point_of) == 2
+    assert len(space.point_by_word) == 2
     assert space.__getattr__("words") == ("red", "blue")
     with pytest.raises(AttributeError, match="no attribute 'wordz'"):
         space.__getattr__("wordz")

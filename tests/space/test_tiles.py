@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.space.metrics import TILE
+from deniable.space.metrics import TILE_SIZE
 from tests.contracts import reference
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
 
 
-def cloud(count, metric="euclidean", dimensions=3, near=((5, 700), (TILE - 1, TILE), (9, 900))):
+def cloud(count, metric="euclidean", dimensions=3, near=((5, 700), (TILE_SIZE - 1, TILE_SIZE), (9, 900))):
     """Return a space of random points; those numbered in ``near`` lie about 1e-9 or 1e-6 apart in pairs."""
     vectors = np.random.default_rng(count).normal(size=(count, dimensions))
     for number, other in near:
@@ -34,7 +34,7 @@ def gather(space, workers=None):
         tile[:] = -1.0
         return rows, columns, held
 
-    for rows, columns, held in space.tiles(visit, workers):
+    for rows, columns, held in space.map_tiles(visit, workers):
         np.testing.assert_array_equal(distances[rows, columns], held)
     return distances, visits
 
@@ -44,7 +44,7 @@ def gather(space, workers=None):
 def test_tiles_visit_every_pair_once(count, workers):
     """Each pair right of the diagonal comes once; left of it only the rest of a tile on the diagonal."""
     distances, visits = gather(cloud(count), workers)
-    run = np.arange(count) // TILE
+    run = np.arange(count) // TILE_SIZE
     np.testing.assert_array_equal(visits, (run[:, None] <= run[None, :]).astype(int))
     assert (distances.diagonal() == 0).all()
 
@@ -156,7 +156,7 @@ def test_distance_error_bounds_the_rounding(metric, offset, size):
         for i in range(len(exact)):
             for j in range(i + 1, len(exact)):
                 truth = exact_distance(metric, exact[i], exact[j])
-                p, q = space.point_of[i], space.point_of[j]
+                p, q = space.point_by_word[i], space.point_by_word[j]
                 for computed in (by_rows[p, q], by_rows[q, p], by_tiles[p, q], by_tiles[q, p]):
                     worst = max(worst, abs(Decimal(float(computed)) - truth))
     assert 0 < worst <= bound

@@ -2,7 +2,7 @@
 
 import json
 
-from deniable.status import IDEAL
+from deniable.status import PROVED_IDEAL
 from deniable.studies.adversarial.plan import ATTACKS, CLEAN, CURVES, MEAN
 
 
@@ -37,10 +37,10 @@ def check_claims(data):
     assert privacy["dpal"] == "refuted"
     assert privacy["adlm"] == "no proof"
     assert privacy["pixeldp"] == "no privacy"
-    assert {privacy[name] for name in ("dp-cert", "dp-sgd", "securesgd", "securesgd-agm")} == {IDEAL}
+    assert {privacy[name] for name in ("dp-cert", "dp-sgd", "securesgd", "securesgd-agm")} == {PROVED_IDEAL}
     certificates = {run["system"]: run["certificate"] for run in data["runs"]}
     assert certificates["dpal"] == "refuted"
-    assert certificates["dp-cert"] == IDEAL
+    assert certificates["dp-cert"] == PROVED_IDEAL
     for run in data["runs"]:
         if run["privacy"].startswith("proved"):  # replacing one record is removing one and adding another
             assert run["epsilon, replace one"] > run["epsilon"]

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.errors import InputError
-from deniable.parallel import watched
-from deniable.rewrite.attacks.bound import most_found
+from deniable.parallel import report_progress_to
+from deniable.rewrite.attacks.bound import compute_max_success
 from deniable.studies import Setting, adept_atis, conduct
 from deniable.studies.adept_atis import FULL, QUICK, STUDY
 from deniable.studies.rewriting import bench, measuring
@@ -26,7 +26,7 @@ FEW = dataclasses.replace(SIZES, epsilons=(1.0,), methods=(PUBLISHED, TOKENS), i
 def reported(study_data, tmp_path_factory):
     """Return the report of a tiny run, and what was told of progress."""
     seen = []
-    with watched(lambda done, total: seen.append((done, total))):
+    with report_progress_to(lambda done, total: seen.append((done, total))):
         return conduct(STUDY, tmp_path_factory.mktemp("out"), Setting(0, study_data), sizes=SIZES), seen
 
 
@@ -57,7 +57,7 @@ def test_every_method_at_every_epsilon(reported):
             for found in (*cell.get("vector", ()), *cell["text"], cell["accuracy"], cell["exact"]):
                 assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
             for found in cell["text"]:
-                permitted = most_found(model["candidates"], cell["epsilon"], delta=cell["delta"], first=found["first"])
+                permitted = compute_max_success(model["candidates"], cell["epsilon"], delta=cell["delta"], first=found["first"])
                 assert found["permitted"] == permitted
                 assert found["refuted"] == (found["least"] > cell["epsilon"])
     assert top(cells(data, PUBLISHED)[0], "vector", 1)["count"] == SIZES.releases

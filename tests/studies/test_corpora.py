@@ -135,7 +135,7 @@ def test_copies_are_kept(small_space, tmp_path, monkeypatch):
     kept = list((tmp_path / "corpora").iterdir())
     assert len(kept) == 5
     assert all(path.name.startswith("tem-") for path in kept)
-    monkeypatch.setattr(dn.TEM, "draw", lambda *_: pytest.fail("drawn again"))
+    monkeypatch.setattr(dn.TEM, "draw_words", lambda *_: pytest.fail("drawn again"))
     np.testing.assert_array_equal(privatized(mechanism, corpus, 2, 0, ledger), found)
 
 

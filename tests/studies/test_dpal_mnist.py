@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from deniable.errors import InputError
-from deniable.parallel import watched
+from deniable.parallel import report_progress_to
 from deniable.robust.certificates import GaussianSmoothing, LaplaceSmoothing, PixelDP
-from deniable.robust.fit import fit
-from deniable.robust.systems import SYSTEMS
+from deniable.robust.fit import fit_image_model
+from deniable.robust.systems import IMAGE_TRAINERS
 from deniable.studies import Setting, conduct, dpal_mnist
 from deniable.studies.adversarial import study, training
 from deniable.studies.adversarial.attacking import attacked, conventional
@@ -28,7 +28,7 @@ from tests.studies.sizes import MNIST as SIZES
 def reported(study_data, tmp_path_factory):
     """Return the report of a tiny run, and what was told of progress."""
     seen = []
-    with watched(lambda done, total: seen.append((done, total))):
+    with report_progress_to(lambda done, total: seen.append((done, total))):
         return conduct(STUDY, tmp_path_factory.mktemp("out"), Setting(0, study_data), sizes=SIZES), seen
 
 
@@ -40,7 +40,7 @@ def bench(study_data):
 
 def model(bench, system, budget=1.0):
     """Return a model of a step or two."""
-    return fit(system, bench.data, SYSTEMS[system].options(**training.options(bench, system, budget)), seed=1)
+    return fit_image_model(system, bench.data, IMAGE_TRAINERS[system].choose_options(**training.options(bench, system, budget)), seed=1)
 
 
 def test_the_run(reported):

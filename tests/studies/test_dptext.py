@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.errors import InputError
-from deniable.measure.estimate import share
+from deniable.measure.estimate import estimate_share
 from deniable.studies import Setting, conduct, dptext
 from deniable.studies.dptext import FULL, QUICK, STUDY, drawn
 from deniable.studies.ledger import Ledger
@@ -33,7 +33,7 @@ def report(study_data, tmp_path_factory):
 
 
 def told(value, count=TESTED):
-    found = share(round(value * count), count)
+    found = estimate_share(round(value * count), count)
     return {"value": found.value, "low": found.low, "high": found.high, "count": count}
 
 

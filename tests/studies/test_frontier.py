@@ -23,7 +23,7 @@ def cell(name, accuracy, *, epsilon, success, status="proved"):
 
 
 def made_up(**gains):
-    """Return data in which each mechanism is ahead of `LEVEL` by its gain; those without one are left out."""
+    """Return data in which each mechanism is ahead of `HALF_GREY_LEVEL` by its gain; those without one are left out."""
     points = [{"mechanism": BASELINE, "epsilon": None, "accuracy": {"mean": 0.88, "low": 0.87, "high": 0.89}}]
     for name, gain in gains.items():
         status = "claimed" if name == "truncated_gumbel" else "proved"

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import deniable as dn
-from deniable.randomness import Streams, key_from_seed
+from deniable.randomness import Streams, derive_key_from_seed
 from deniable.studies import laplace
 from deniable.studies.laplace import QuickLaplace
 from deniable.words import MultivariateLaplace
@@ -17,7 +17,7 @@ def drawn(cls, space, epsilon, words):
     """Return the outputs of a mechanism for words in two records, from streams of a fixed key."""
     mechanism = cls(space, epsilon=epsilon)
     lengths = [len(words) // 3, len(words) - len(words) // 3]
-    return mechanism.draw(words, Streams(key_from_seed(1), [bytes(16), bytes([1] * 16)], lengths), 1)
+    return mechanism.draw(words, Streams(derive_key_from_seed(1), [bytes(16), bytes([1] * 16)], lengths), 1)
 
 
 def nearest(space, noisy):
@@ -74,8 +74,8 @@ def test_near_ties(grid):
     """Between points of a fine grid, where bfloat16 alone names other points, the nearest is still found."""
     space, noisy = grid
     quick, exact = QuickLaplace(space, epsilon=1.0), MultivariateLaplace(space, epsilon=1.0)
-    found = quick._nearest(noisy)
-    np.testing.assert_array_equal(found, exact._nearest(noisy))
+    found = quick._find_nearest(noisy)
+    np.testing.assert_array_equal(found, exact._find_nearest(noisy))
     np.testing.assert_array_equal(found, nearest(space, noisy))
     assert (by_bfloat16(quick, noisy) != found).mean() > 0.3
 
@@ -85,8 +85,8 @@ def test_bfloat16_alone_would_differ(glove_2000):
     rng = np.random.default_rng(0)
     noisy = glove_2000.points[rng.integers(0, 2_000, 1_500)] + rng.normal(size=(1_500, 50)) * 0.8
     quick = QuickLaplace(glove_2000, epsilon=10.0)
-    found = quick._nearest(noisy)
-    np.testing.assert_array_equal(found, MultivariateLaplace(glove_2000, epsilon=10.0)._nearest(noisy))
+    found = quick._find_nearest(noisy)
+    np.testing.assert_array_equal(found, MultivariateLaplace(glove_2000, epsilon=10.0)._find_nearest(noisy))
     wrong = (by_bfloat16(quick, noisy) != found).mean()
     assert 0 < wrong < 0.2
 
@@ -99,14 +99,14 @@ def test_scores_that_are_negative_or_zero(reach):
     noisy = np.random.default_rng(1).normal(size=(300, 2)) * reach
     for vectors in (circle, np.vstack([circle, np.zeros((1, 2))])):
         space = dn.Space([f"w{number}" for number in range(len(vectors))], vectors)
-        found = QuickLaplace(space, epsilon=1.0)._nearest(noisy)
-        np.testing.assert_array_equal(found, MultivariateLaplace(space, epsilon=1.0)._nearest(noisy))
+        found = QuickLaplace(space, epsilon=1.0)._find_nearest(noisy)
+        np.testing.assert_array_equal(found, MultivariateLaplace(space, epsilon=1.0)._find_nearest(noisy))
 
 
 def test_more_vectors_than_one_product_takes(small_space):
     """Vectors beyond one product's share are searched alike."""
     noisy = np.random.default_rng(2).normal(size=(2 * laplace._TOKENS + 5, 4))
-    found = QuickLaplace(small_space, epsilon=1.0)._nearest(noisy)
+    found = QuickLaplace(small_space, epsilon=1.0)._find_nearest(noisy)
     np.testing.assert_array_equal(found, nearest(small_space, noisy))
 
 

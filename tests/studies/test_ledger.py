@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.parallel import each
+from deniable.parallel import parallel_map
 from deniable.studies.ledger import Ledger
 
 PARAMETERS = {"seed": 0, "size epsilons": (0.5, 2.0)}
@@ -169,7 +169,7 @@ def test_threads(path):
 
         return ledger.remember(f"part {number}", compute)["number"]
 
-    assert each(part, range(16), workers=16) == list(range(16))
+    assert parallel_map(part, range(16), workers=16) == list(range(16))
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert lines[0] == {"seed": 0, "size epsilons": [0.5, 2.0]}
     assert sorted(name for name, _ in lines[1:]) == sorted(f"part {number}" for number in range(16))

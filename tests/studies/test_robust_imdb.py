@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from deniable.errors import InputError
-from deniable.parallel import watched
+from deniable.parallel import report_progress_to
 from deniable.studies import Setting, conduct, robust_imdb
 from deniable.studies.robust_imdb import FULL, PAPER, PLAN, QUICK, STUDY
 from deniable.studies.substituted import study, training
@@ -25,7 +25,7 @@ USABLE = (Point(GUMBEL, 10.0), Point(LAPLACE, 1.0), Point(LAPLACE, 200.0), Point
 def reported(study_data, tmp_path_factory):
     """Return the report of a tiny run, and what was told of progress."""
     seen = []
-    with watched(lambda done, total: seen.append((done, total))):
+    with report_progress_to(lambda done, total: seen.append((done, total))):
         return conduct(STUDY, tmp_path_factory.mktemp("out"), Setting(0, study_data), sizes=SIZES), seen
 
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable.parallel import watched
+from deniable.parallel import report_progress_to
 from deniable.studies import STUDIES, Setting, adept_sensitivity, sanity_check
 from deniable.vectors import L2Ball
 from tests.studies.sizes import TINY
@@ -18,7 +18,7 @@ RUNS = {name: (STUDIES[name].run, sizes) for name, sizes in TINY.items()}
 def results(study_data):
     """Return the results of all studies, seed 3, and what was reported meanwhile."""
     seen = []
-    with watched(lambda done, total: seen.append((done, total))):
+    with report_progress_to(lambda done, total: seen.append((done, total))):
         return {"seen": seen, **{name: run(sizes, Setting(3, study_data)) for name, (run, sizes) in RUNS.items()}}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import deniable as dn
 from deniable.errors import InputError
-from deniable.measure.estimate import mean
+from deniable.measure.estimate import estimate_mean
 from deniable.studies import Setting, conduct, tem_utility
 from deniable.studies.corpora import Corpus
 from deniable.studies.laplace import QuickLaplace
@@ -161,7 +161,7 @@ def test_the_figure():
 def test_summary():
     """Means over trials have Student's intervals, cut off where a share ends; one trial alone says nothing."""
     found = bench.summary([{"accuracy": 0.9}, {"accuracy": 0.98}, {"accuracy": 0.97}])["accuracy"]
-    expected = mean([0.9, 0.98, 0.97])
+    expected = estimate_mean([0.9, 0.98, 0.97])
     assert (found["mean"], found["low"]) == (expected.value, expected.low)
     assert found["high"] == 1.0 < expected.high
     alone = bench.summary([{"accuracy": 0.9}])["accuracy"]

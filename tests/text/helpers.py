@@ -7,8 +7,8 @@ from unittest import mock
 import numpy as np
 
 from deniable import TEM, Space
-from deniable.text.tables import FORMATS, decoding, layout
-from deniable.text.tables.layout import Layout
+from deniable.text.tables import TABLE_FORMATS, decoding, layout
+from deniable.text.tables.layout import TableLayout
 
 WORDS = ["the", "and", "london", "paris", "tokyo", "food", "good", "great", "bad", "was", "red", "blue", "dog", "cat"]
 """Plain words: wherever they stand between spaces they are found again as one word each."""
@@ -44,15 +44,15 @@ def recording(seen, release=identity):
 
 
 @contextlib.contextmanager
-def buffers(chunk=decoding.CHUNK, window=layout.WINDOW):
+def buffers(chunk=decoding.CHUNK_BYTES, window=layout.MAX_BATCH_CHARACTERS):
     """Read that many bytes at a time and release that many characters together."""
     with mock.patch.object(decoding, "CHUNK", chunk), mock.patch.object(layout, "WINDOW", window):
         yield
 
 
-def rewritten(kind, data, release=identity, chunk=decoding.CHUNK, window=layout.WINDOW, **options):
+def rewritten(kind, data, release=identity, chunk=decoding.CHUNK_BYTES, window=layout.MAX_BATCH_CHARACTERS, **options):
     """Return a table rewritten in memory, and the columns copied unchanged."""
     sink = io.BytesIO()
     with buffers(chunk, window):
-        copied = FORMATS[kind](io.BytesIO(data), sink, Layout("the table", **options), release)
+        copied = TABLE_FORMATS[kind](io.BytesIO(data), sink, TableLayout("the table", **options), release)
     return sink.getvalue(), list(copied.columns)

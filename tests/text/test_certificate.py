@@ -24,10 +24,10 @@ from deniable import (
     recovery,
     verify,
 )
-from deniable.auditing import limit_standing
-from deniable.text.certificate import attacker, example_words, expected_kept, odds
-from deniable.text.tables.layout import Copied
-from deniable.words.exponential import Exponential
+from deniable.auditing import limit_status
+from deniable.text.certificate import describe_attacker, choose_example_words, describe_expected_kept, format_odds
+from deniable.text.tables.layout import CopiedContent
+from deniable.words.exponential import ExponentialLaw
 from deniable.words.prior import build_prior
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 
@@ -51,7 +51,7 @@ FIELDS = {
     "expected_kept": str,
     "not_protected": list,
 }
-NOTHING = Copied()
+NOTHING = CopiedContent()
 KEYS = {"random": None, "keyed": bytes(range(32)), "public seed": "seed:1"}
 
 
@@ -103,8 +103,8 @@ def test_layout(mechanism):
     assert read["deniable"] == __version__
     assert read["mechanism"]["name"] == mechanism.name
     assert read["mechanism"]["epsilon"] == mechanism.epsilon
-    assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived}
-    shown = limit_standing(mechanism.guarantee, verify(mechanism))
+    assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived_parameters}
+    shown = limit_status(mechanism.guarantee, verify(mechanism))
     assert read["guarantee"] == {"kind": "MetricDP", **dataclasses.asdict(shown)}
     assert read["space"] == {
         "source": "given in memory",
@@ -132,7 +132,7 @@ def test_arithmetic_tells_how_draws_were_made():
 def test_standing_is_told():
     """A guarantee that is only claimed is called claimed, in the file and in the summary."""
     claimed = certificate(TruncatedGumbel(SPACE, epsilon=60.0))
-    assert claimed.guarantee["standing"] == "claimed"
+    assert claimed.guarantee["status"] == "claimed"
     assert "claimed: " in claimed.summary()
     assert "proved: " in certificate().summary()
 
@@ -140,9 +140,9 @@ def test_standing_is_told():
 def test_standing_is_no_higher_than_the_verdict():
     """A theorem about real numbers, and tables whose verification is undecided, are not shown as proofs."""
     simulated = certificate(MultivariateLaplace(SPACE, epsilon=1.0))
-    assert simulated.guarantee["standing"] == simulated.verification["status"] == "proved for ideal arithmetic"
+    assert simulated.guarantee["status"] == simulated.verification["status"] == "proved for ideal arithmetic"
     rounded = certificate(TEM(SPACE, epsilon=1e-310))
-    assert rounded.guarantee["standing"] == rounded.verification["status"] == "undecided"
+    assert rounded.guarantee["status"] == rounded.verification["status"] == "undecided"
     assert "undecided: TEM paper" in rounded.summary()
 
 
@@ -178,14 +178,14 @@ def test_what_is_not_protected():
     assert any("[unknown]" in line for line in certificate(unknown="mask").not_protected)
     assert any("absent" in line for line in certificate(unknown="drop").not_protected)
     assert any(line.startswith("7 public words") for line in certificate(keep=WORDS[:7]).not_protected)
-    [named] = [line for line in certificate(copied=Copied(("id", "a, b"))).not_protected if "columns" in line]
+    [named] = [line for line in certificate(copied=CopiedContent(("id", "a, b"))).not_protected if "columns" in line]
     assert named == "the columns copied unchanged: 'id', 'a, b'"
 
 
 def test_many_columns_are_counted():
     """Of many copied columns some are named and the others counted."""
     [named] = [
-        line for line in certificate(copied=Copied(tuple(f"c{i}" for i in range(1000)))).not_protected if "c0" in line
+        line for line in certificate(copied=CopiedContent(tuple(f"c{i}" for i in range(1000)))).not_protected if "c0" in line
     ]
     assert named.endswith("'c19' and 980 more")
 
@@ -217,7 +217,7 @@ def test_a_refuted_claim_is_told():
     class Broken(TEM):
         @property
         def family(self):
-            return Exponential(4 * self.epsilon, self.gamma)
+            return ExponentialLaw(4 * self.epsilon, self.gamma)
 
     made = certificate(Broken(SPACE, epsilon=1.0))
     assert made.verification["status"] == "refuted"
@@ -274,18 +274,18 @@ def test_attacker():
 def test_figures_under_public_counts_name_them(kind):
     """Under another prior the attacker's success and the words kept are those of that prior, and name it."""
     mechanism, counts = kind(SPACE, epsilon=2.0), {"london": 3, "food": 1}
-    prior = build_prior(SPACE, counts, "the counts of 'counts.txt'", public=True)
-    line, kept = attacker(mechanism, prior), expected_kept(mechanism, prior)
+    prior = build_prior(SPACE, counts, "the counts of 'counts.txt'", is_public=True)
+    line, kept = describe_attacker(mechanism, prior), describe_expected_kept(mechanism, prior)
     assert ", if words follow the counts of 'counts.txt' (without the output: 75.0 %; " in line
     assert kept == f"{mechanism.expected_kept(counts)} of words, if words follow the counts of 'counts.txt'"
     if kind is TEM:
         assert f"names {100 * recovery(mechanism, counts):.1f} % of words" in line
 
 
-@pytest.mark.parametrize("line", [attacker, expected_kept])
+@pytest.mark.parametrize("line", [describe_attacker, describe_expected_kept])
 def test_a_certificate_takes_no_prior_of_private_texts(line):
     """Figures under word frequencies of private texts would tell of them: they are refused."""
-    prior = build_prior(SPACE, {"london": 3}, "the frequencies of this input", public=False)
+    prior = build_prior(SPACE, {"london": 3}, "the frequencies of this input", is_public=False)
     with pytest.raises(
         InputError, match="Got the prior of the frequencies of this input, which is not declared public"
     ):
@@ -307,7 +307,7 @@ def test_texts_of_one_shape_have_one_certificate(texts):
 
 def test_summary_holds_everything():
     """The summary tells a person what the file tells a program."""
-    made = certificate(unknown="mask", copied=Copied(("id",)))
+    made = certificate(unknown="mask", copied=CopiedContent(("id",)))
     summary = made.summary()
     held = (made.noise, made.expected_kept, made.attacker, made.guarantee["source"], made.verification["method"])
     for line in (*made.meaning, *made.not_protected, *held):
@@ -317,7 +317,7 @@ def test_summary_holds_everything():
 
 def test_meaning_uses_true_distances():
     """The odds in a certificate are those of the guarantee between the words that it names."""
-    word, near, far = example_words(SPACE)
+    word, near, far = choose_example_words(SPACE)
     assert near == SPACE.neighbours(word, 1)[0][0]
     distances = [distance for _, distance in SPACE.neighbours(word, len(WORDS))]
     assert (
@@ -326,7 +326,7 @@ def test_meaning_uses_true_distances():
         <= sorted(distances)[len(distances) // 2]
     )
     text = certificate().meaning[0]
-    assert f"{odds(MECHANISM.guarantee.loss(SPACE.distance(word, near)))}-fold" in text
+    assert f"{format_odds(MECHANISM.guarantee.loss(SPACE.distance(word, near)))}-fold" in text
 
 
 def test_examples_in_a_space_of_two():
@@ -338,13 +338,13 @@ def test_examples_in_a_space_of_two():
 @pytest.mark.parametrize(("loss", "text"), [(0.0, "1"), (math.log(6.31), "6.31"), (10 * math.log(10), "10^10.0")])
 def test_odds(loss, text):
     """Odds are plain figures while they are small, and powers of ten beyond."""
-    assert odds(loss) == text
+    assert format_odds(loss) == text
 
 
 @pytest.mark.parametrize(("scale", "begin"), [(4.0, "the claim is false"), (0.5, "one output word")])
 def test_odds_are_told_no_firmer_than_the_guarantee_stands(scale, begin):
     """A refuted claim bounds no odds, and none are told from it."""
-    other = type("Other", (TEM,), {"family": property(lambda self: Exponential(scale * self.epsilon, self.gamma))})
+    other = type("Other", (TEM,), {"family": property(lambda self: ExponentialLaw(scale * self.epsilon, self.gamma))})
     release = Release(other(SPACE, epsilon=1.0))
     found = Certificate.of(release, release.batch(["london"], ["1"]).tally)
     assert found.meaning[0].startswith(begin)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from deniable import InputError
 from deniable.text.tables.columns import read_columns
-from deniable.text.tables.layout import Layout
+from deniable.text.tables.layout import TableLayout
 
 ODD = [
     '"',
@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
 def read(folder, name, data, columns=("text",), **options):
     """Return the columns of a file of that name and content."""
     (folder / name).write_bytes(data)
-    return read_columns(str(folder / name), Layout("the table", columns, **options))
+    return read_columns(str(folder / name), TableLayout("the table", columns, **options))
 
 
 @given(rows=ROWS)
@@ -137,7 +137,7 @@ def test_dictionary_columns(folder):
 def test_format_by_name(folder):
     """A format that is named goes before the ending."""
     (folder / "table.data").write_bytes(b"text\nx\n")
-    layout = Layout("the table")
+    layout = TableLayout("the table")
     assert read_columns(str(folder / "table.data"), layout, "csv") == {"text": ["x"]}
     assert read_columns(str(folder / "table.data"), layout, "txt") == {"text": ["text", "x"]}
     with pytest.raises(InputError, match="Cannot tell the format"):
@@ -197,19 +197,19 @@ def test_a_text_file_has_one_column(folder):
 def test_no_such_file(folder):
     """A file that is not there, and a folder, are refused."""
     with pytest.raises(InputError, match="does not exist"):
-        read_columns(str(folder / "none.csv"), Layout("none"))
+        read_columns(str(folder / "none.csv"), TableLayout("none"))
     (folder / "folder.csv").mkdir()
     with pytest.raises(InputError, match="is a folder"):
-        read_columns(str(folder / "folder.csv"), Layout("folder"))
+        read_columns(str(folder / "folder.csv"), TableLayout("folder"))
 
 
 def test_a_ragged_row_is_a_record_of_nothing(folder):
     """A row with too few or too many cells is read as nulls, in its place; a table of nothing else is refused."""
     (folder / "a.csv").write_bytes(b"id,text\n1,a\n2\n3,b,c\n\n4,d\n")
-    assert read_columns(str(folder / "a.csv"), Layout("a.csv", columns=["text", "id"])) == {
+    assert read_columns(str(folder / "a.csv"), TableLayout("a.csv", columns=["text", "id"])) == {
         "text": ["a", None, None, "d"],
         "id": ["1", None, None, "4"],
     }
     (folder / "b.csv").write_bytes(b"id,text\n1;a\n2;b\n")
     with pytest.raises(InputError, match=r"b\.csv line 2 has 1 cells, the header has 2"):
-        read_columns(str(folder / "b.csv"), Layout("b.csv"))
+        read_columns(str(folder / "b.csv"), TableLayout("b.csv"))

@@ -280,7 +280,7 @@ def test_a_missing_id_column():
 
 def test_a_long_row_is_refused(monkeypatch):
     """A quote left open does not swallow a file without bound."""
-    monkeypatch.setattr("deniable.text.tables.decoding.LONGEST", 1000)
+    monkeypatch.setattr("deniable.text.tables.decoding.MAX_ROW_CHARACTERS", 1000)
     with pytest.raises(InputError, match="row of over 1,000 characters"):
         rewritten("csv", b'text\n"' + b"word\n" * 1000, chunk=64)
 

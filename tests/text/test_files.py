@@ -10,9 +10,9 @@ import pytest
 import zstandard
 
 from deniable import InputError
-from deniable.text.tables import FORMATS, format_of
-from deniable.text.tables.files import check_outputs, reading, writing
-from deniable.text.tables.layout import Layout
+from deniable.text.tables import TABLE_FORMATS, detect_table_format
+from deniable.text.tables.files import check_outputs, open_input, open_outputs
+from deniable.text.tables.layout import TableLayout
 from tests.text.helpers import constant
 
 DATA = b"id,text\n" + b"".join(b"%d,the food in London\n" % number for number in range(50_000))
@@ -32,7 +32,7 @@ def decompress(data, suffix):
 
 def fail(failure, *paths, force):
     """Write to outputs, and fail."""
-    with writing(*paths, force=force) as streams:
+    with open_outputs(*paths, force=force) as streams:
         for stream in streams:
             stream.write(DATA)
         raise failure
@@ -40,7 +40,7 @@ def fail(failure, *paths, force):
 
 def read(path, **options):
     counts = []
-    with reading(str(path), counts.append, **options) as stream:
+    with open_input(str(path), counts.append, **options) as stream:
         return stream.read(), counts
 
 
@@ -102,7 +102,7 @@ def test_reading_what_is_no_file(tmp_path):
 def test_writing(tmp_path, suffix):
     """Outputs are compressed by their endings, appear together, and leave no other file."""
     paths = [tmp_path / f"out.csv{suffix}", tmp_path / "certificate.json"]
-    with writing(*map(str, paths), force=False) as (first, second):
+    with open_outputs(*map(str, paths), force=False) as (first, second):
         first.write(DATA)
         second.write(b"{}")
         assert not any(path.exists() for path in paths)
@@ -127,7 +127,7 @@ def test_gzip_tells_nothing_more(tmp_path):
     """A gzip output holds neither a file name nor a time."""
     outputs = []
     for name in ("a.gz", "b.gz"):
-        with writing(str(tmp_path / name), force=False) as [stream]:
+        with open_outputs(str(tmp_path / name), force=False) as [stream]:
             stream.write(DATA)
         outputs.append((tmp_path / name).read_bytes())
     assert outputs[0] == outputs[1]
@@ -137,7 +137,7 @@ def test_an_output_that_is_no_file_is_not_replaced(tmp_path):
     """A pipe or device (a FIFO here, /dev/null elsewhere) is never replaced by a file."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
-    with pytest.raises(InputError), writing(str(path), force=True) as [stream]:
+    with pytest.raises(InputError), open_outputs(str(path), force=True) as [stream]:
         stream.write(b"new")
     assert path.is_fifo()
 
@@ -162,7 +162,7 @@ def test_modes(tmp_path, old):
     for path in paths if old is not None else []:
         path.write_bytes(b"old")
         path.chmod(old)
-    with writing(*map(str, paths), force=True, owner_only=[str(paths[2])]) as streams:
+    with open_outputs(*map(str, paths), force=True, owner_only=[str(paths[2])]) as streams:
         parts = [path for path in tmp_path.iterdir() if path.suffix == ".part"]
         # From the beginning: what is opened while it is wide can be read on.
         assert {path.name.split(".")[1]: mode(path) for path in parts}["mine"] == 0o600
@@ -210,9 +210,9 @@ def test_two_outputs_that_are_one(one, two):
 @pytest.mark.usefixtures("files")
 def test_what_is_kept_may_exist_and_is_not_read():
     """A checkpoint may exist without force, but not be what the run reads."""
-    check_outputs(["new"], ["read"], force=False, kept=["other"])
+    check_outputs(["new"], ["read"], force=False, intermediates=["other"])
     with pytest.raises(InputError, match="The output 'hard' is a file that is read, as 'read'"):
-        check_outputs(["new"], ["read"], force=False, kept=["hard"])
+        check_outputs(["new"], ["read"], force=False, intermediates=["hard"])
 
 
 @pytest.mark.parametrize(("redirected", "output"), [("<", "read"), (">>", "other")])
@@ -233,7 +233,7 @@ def test_standard_output_is_written_at_the_end(tmp_path, monkeypatch):
     """Nothing goes to a pipe before all is well, and nothing at all if it is not."""
     pipe = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr(sys, "stdout", pipe)
-    with writing("-", str(tmp_path / "c.json"), force=False) as (stream, _):
+    with open_outputs("-", str(tmp_path / "c.json"), force=False) as (stream, _):
         stream.write(DATA)
         stream.flush()
         assert pipe.buffer.getvalue() == b""
@@ -256,14 +256,14 @@ def test_standard_output_is_written_at_the_end(tmp_path, monkeypatch):
 )
 def test_formats_by_ending(name, kind):
     """The ending names the format, with or without a compression."""
-    assert format_of(name) == kind
+    assert detect_table_format(name) == kind
 
 
 @pytest.mark.parametrize("name", ["a", "a.gz", "a.doc", "a.csv.bz2", ".csv.d/a", "csv"])
 def test_unknown_endings(name):
     """Another ending is refused and the known ones are named."""
     with pytest.raises(InputError, match=r"Known: \.csv \.tsv \.jsonl \.parquet \.txt \.ndjson"):
-        format_of(name)
+        detect_table_format(name)
 
 
 def test_short_reads_of_a_mark(tmp_path):
@@ -271,6 +271,6 @@ def test_short_reads_of_a_mark(tmp_path):
     path = tmp_path / "in.csv.zst"
     path.write_bytes(compress(b"\xef", ".zst") + compress(b"\xbb\xbftext\nx\n", ".zst"))
     sink = io.BytesIO()
-    with reading(str(path), lambda _: None) as stream:
-        FORMATS["csv"](stream, sink, Layout("in"), constant("y"))
+    with open_input(str(path), lambda _: None) as stream:
+        TABLE_FORMATS["csv"](stream, sink, TableLayout("in"), constant("y"))
     assert sink.getvalue() == b"\xef\xbb\xbftext\ny\n"

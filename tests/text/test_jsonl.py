@@ -245,6 +245,6 @@ def test_a_missing_id():
 
 def test_names_of_copied_columns_are_bounded(monkeypatch):
     """The list of copied keys does not grow without bound."""
-    monkeypatch.setattr("deniable.text.tables.jsonl._NAMED", 5)
+    monkeypatch.setattr("deniable.text.tables.jsonl._MAX_REMEMBERED_KEYS", 5)
     lines = "".join(f'{{"text":"a","k{i}":1}}\n' for i in range(50))
     assert len(rewritten("jsonl", lines.encode())[1]) <= 6

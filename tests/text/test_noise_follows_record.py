@@ -14,7 +14,7 @@ from deniable import (
     TightExponential,
     TruncatedGumbel,
 )
-from deniable.randomness import PIECE
+from deniable.randomness import CHUNK_TOKENS
 from tests.text.helpers import SPACE, WORDS, buffers
 from tests.text.test_table import by_id, release, table_of
 
@@ -110,7 +110,7 @@ def test_without_a_key(mechanism):
 @every_mechanism
 def test_a_record_longer_than_a_piece(mechanism):
     """A record whose noise is drawn in several pieces has one text, alone and among others, for any threads."""
-    text = " ".join((WORDS * (PIECE // len(WORDS) + 2))[: PIECE + 5])
+    text = " ".join((WORDS * (CHUNK_TOKENS // len(WORDS) + 2))[: CHUNK_TOKENS + 5])
     alone = TextPrivatizer(mechanism, key=KEY).privatize(text, "long")
     rows = [("a", LONG), ("long", text), ("b", "the food")]
     for workers, order in ((1, rows), (3, rows[::-1])):

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import InputError
-from deniable.text.tables import FORMATS
-from deniable.text.tables.layout import Copied, Layout
+from deniable.text.tables import TABLE_FORMATS
+from deniable.text.tables.layout import CopiedContent, TableLayout
 from tests.text.helpers import constant, identity, recording, rewritten
 
 TEXTS = ["the food", None, "", "London ✓", "the food"]
@@ -79,7 +79,7 @@ def test_what_a_file_says_of_a_released_column_is_dropped():
     texts = pa.array(["the", "zork", "food"]).dictionary_encode().cast(fields[0].type)
     data = parquet(pa.table([texts, pa.array([1, 2, 3])], schema=pa.schema(fields, metadata=metadata)))
     sink = io.BytesIO()
-    copied = FORMATS["parquet"](io.BytesIO(data), sink, Layout("the table"), constant("new"))
+    copied = TABLE_FORMATS["parquet"](io.BytesIO(data), sink, TableLayout("the table"), constant("new"))
     schema = read(sink.getvalue()).schema_arrow
     assert not schema.field("text").metadata
     assert schema.field("n").metadata[b"unit"] == b"m"
@@ -88,7 +88,7 @@ def test_what_a_file_says_of_a_released_column_is_dropped():
     assert told["columns"][0]["metadata"] is None
     assert b"num_categories" not in sink.getvalue()
     assert b"zork" not in sink.getvalue()
-    assert copied == Copied(("n",), ("'about'", "'pandas'", "of the column 'n'"))
+    assert copied == CopiedContent(("n",), ("'about'", "'pandas'", "of the column 'n'"))
 
 
 def test_what_spark_says_of_a_released_column_is_dropped():
@@ -102,10 +102,10 @@ def test_what_spark_says_of_a_released_column_is_dropped():
     described = json.dumps({"type": "struct", "fields": fields}).encode()
     sink = io.BytesIO()
     data = parquet(table.replace_schema_metadata({key: described}))
-    copied = FORMATS["parquet"](io.BytesIO(data), sink, Layout("the table"), constant("new"))
+    copied = TABLE_FORMATS["parquet"](io.BytesIO(data), sink, TableLayout("the table"), constant("new"))
     told = json.loads(read(sink.getvalue()).schema_arrow.metadata[key])
     assert told["fields"] == [{**fields[0], "metadata": {}}, fields[1]]
-    assert copied == Copied(("n",), (repr(key.decode()),))
+    assert copied == CopiedContent(("n",), (repr(key.decode()),))
 
 
 def test_what_a_file_says_of_nested_fields_is_named():
@@ -113,8 +113,8 @@ def test_what_a_file_says_of_nested_fields_is_named():
     inner = pa.field("a", pa.string(), metadata={b"note": b"x"})
     for kind, value in ((pa.struct([inner]), {"a": "b"}), (pa.list_(inner), ["b"])):
         table = pa.table({"text": ["the"], "n": pa.array([value], kind)})
-        copied = FORMATS["parquet"](io.BytesIO(parquet(table)), io.BytesIO(), Layout("the table"), constant("new"))
-        assert copied == Copied(("n",), ("of the column 'n'",))
+        copied = TABLE_FORMATS["parquet"](io.BytesIO(parquet(table)), io.BytesIO(), TableLayout("the table"), constant("new"))
+        assert copied == CopiedContent(("n",), ("of the column 'n'",))
 
 
 def test_pandas_reads_its_own_table_again():

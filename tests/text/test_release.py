@@ -28,8 +28,8 @@ from deniable import (
     TruncatedGumbel,
 )
 from deniable.space.metrics import METRICS
-from deniable.text.release import Cell
-from deniable.words.exponential import Exponential
+from deniable.text.release import TextCell
+from deniable.words.exponential import ExponentialLaw
 from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
 
 KEY = bytes(range(32))
@@ -55,7 +55,7 @@ releases = st.builds(
     key=st.just("seed:0"),
 )
 cells = st.builds(
-    Cell,
+    TextCell,
     st.text(st.sampled_from("ab1"), max_size=2),
     st.sampled_from(["text", "note"]),
     st.integers(0, 1),
@@ -72,7 +72,7 @@ def name_of(release, cell, key=KEY):
 def input_of(release, cell):
     """Return everything that the noise of a cell may be a function of, spelled out."""
     mechanism = release.mechanism
-    points = mechanism.space.point_of[release.lexer.lex(cell.text).words].tolist()
+    points = mechanism.space.point_by_word[release.lexer.lex(cell.text).words].tolist()
     how = (MECHANISMS.index(mechanism), release.unknown, release.case, release.keep)
     return how, cell.record_id, cell.column, cell.ordinal, tuple(points)
 
@@ -137,8 +137,8 @@ class Own(TEM):
     """A law in closed form, of a class that is not the package's."""
 
     @property
-    def family(self):
-        return Exponential(0.4 * self.epsilon, self.gamma)
+    def exponential_law(self):
+        return ExponentialLaw(0.4 * self.epsilon, self.gamma)
 
 
 class OwnRows(TEM):
@@ -160,7 +160,7 @@ def spaces(*metrics):
     return [Space(WORDS, SPACE.vectors, metric=one) for one in metrics]
 
 
-class Sharp(Exponential):
+class Sharp(ExponentialLaw):
     """A law that scale and cutoff do not tell."""
 
     def rows(self, distances):
@@ -171,7 +171,7 @@ class OwnFamily(TEM):
     """A law of a family of its own."""
 
     @property
-    def family(self):
+    def exponential_law(self):
         return Sharp(self.epsilon / 2, self.gamma)
 
 
@@ -363,11 +363,11 @@ with mock.patch.object(Space, "load", wraps=Space.load) as load:
 
 def test_a_space_file_that_changed_is_refused(tmp_path, monkeypatch):
     """A pickle of a space is a path and a fingerprint: another file there is refused in one line."""
-    monkeypatch.setattr("deniable.space.space._OPEN", {})
+    monkeypatch.setattr("deniable.space.space._OPEN_SPACES", {})
     path = tmp_path / "space.npz"
     np.savez(path, words=np.array(WORDS), vectors=SPACE.vectors)
     data = pickle.dumps(Release(TEM(Space.load(path), epsilon=2.0), key="seed:1"))
-    monkeypatch.setattr("deniable.space.space._OPEN", {})
+    monkeypatch.setattr("deniable.space.space._OPEN_SPACES", {})
     np.savez(path, words=np.array(WORDS), vectors=SPACE.vectors + 1)
     with pytest.raises(InputError, match=r"'space.npz' is not the one that was pickled: its fingerprint is"):
         pickle.loads(data).batch(["the"])
@@ -380,7 +380,7 @@ def test_another_law_elsewhere_is_refused(monkeypatch):
     """A process that computes another law than the one that was pickled does not draw from it under the key."""
     data = pickle.dumps(Release(TEM(SPACE, epsilon=2.0), key="seed:1"))
     elsewhere = pickle.loads(data)
-    monkeypatch.setattr(TEM, "family", property(lambda self: Exponential(0.49 * self.epsilon, self.gamma)))
+    monkeypatch.setattr(TEM, "exponential_law", property(lambda self: ExponentialLaw(0.49 * self.epsilon, self.gamma)))
     with pytest.raises(InputError, match="computes another law for tem than the one that made the release"):
         elsewhere.batch(["the"])
 

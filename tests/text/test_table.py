@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable import TEM, InputError, MultivariateLaplace, Release, TextPrivatizer, TruncatedGumbel
-from deniable.text.table import Files, privatize_table
-from deniable.text.tables.layout import Layout
+from deniable.text.table import ReleaseFiles, privatize_table
+from deniable.text.tables.layout import TableLayout
 from tests.text.helpers import MECHANISM, SPACE, WORDS, buffers
 
 KEY = bytes(range(32))
@@ -41,12 +41,12 @@ def release(data, key=KEY, mechanism=MECHANISM, folder=None, kind="csv", workers
     with tempfile.TemporaryDirectory() as own:
         place = Path(folder or own)
         (place / "in").write_bytes(data)
-        files = Files(
+        files = ReleaseFiles(
             source=str(place / "in"),
             target=str(place / "out"),
             certificate=str(place / "certificate.json"),
-            format=kind,
-            layout=Layout(name="the table", **layout),
+            table_format=kind,
+            layout=TableLayout(name="the table", **layout),
         )
         _, tally = privatize_table(
             files,
@@ -213,7 +213,7 @@ def test_seeds():
 def test_progress_is_reported(tmp_path):
     """The bytes of the input are reported as they are read."""
     (tmp_path / "in.csv").write_bytes(b"text\nthe\n")
-    files = Files(str(tmp_path / "in.csv"), str(tmp_path / "o"), str(tmp_path / "c"), "csv", Layout("in"))
+    files = ReleaseFiles(str(tmp_path / "in.csv"), str(tmp_path / "o"), str(tmp_path / "c"), "csv", TableLayout("in"))
     counts = []
     privatize_table(files, Release(MECHANISM), report=counts.append)
     assert sum(counts) == 9

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deniable import TEM, Release
-from deniable.space.grammar import fold, split
+from deniable.space.grammar import fold_word, split_words
 from deniable.text.tokens import Lexer
 from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
 
@@ -62,7 +62,7 @@ def written(cutter, text, *words):
 
 
 def spellings(text):
-    return split(text)[1::2]
+    return split_words(text)[1::2]
 
 
 def released(text, mechanism=MECHANISM, **options):
@@ -123,7 +123,7 @@ def test_a_kept_unknown_word_is_not_counted_as_unknown():
 def test_all_kept_text_is_identical(text, unknown, case):
     """A text whose every word is kept comes back as it is."""
     keep = spellings(text)
-    assume(all(split(word) == ["", word, ""] for word in keep))  # a lone 's is no word
+    assume(all(split_words(word) == ["", word, ""] for word in keep))  # a lone 's is no word
     cutter = lexer(unknown, case, keep)
     assert cutter.write(cutter.lex(text), []) == text
 
@@ -202,7 +202,7 @@ def test_any_text_is_counted(text, unknown, case, keep):
     """Kept, drawn and unknown words add up to the words of any text, and nothing crashes."""
     cutter = lexer(unknown, case, keep)
     cut = cutter.lex(text)
-    found = [fold(word) for word in spellings(text)]
+    found = [fold_word(word) for word in spellings(text)]
     kept = [word for word in found if word in keep]
     strange = [word for word in found if word not in SPACE.index]
     assert cut.unknown == len(strange)
@@ -257,13 +257,13 @@ def test_cutting_takes_linear_time(piece):
     """No text of a hundred thousand characters makes the tokenizer crawl."""
     text = piece * (100_000 // len(piece)) + "x"
     start = time.perf_counter()
-    assert "".join(split(text)) == text
+    assert "".join(split_words(text)) == text
     assert time.perf_counter() - start < 2
 
 
 def test_remembered_spellings_are_bounded(monkeypatch):
     """The memory of spellings is cleared when full, and what it says does not change."""
-    monkeypatch.setattr("deniable.text.tokens._REMEMBERED", 3)
+    monkeypatch.setattr("deniable.text.tokens._MAX_CACHED_SPELLINGS", 3)
     cutter = lexer("mask")
     first = [cutter.lex(f"{word} zork{word}").words.tolist() for word in WORDS]
     assert len(cutter._numbers) <= 3

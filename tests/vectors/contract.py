@@ -48,7 +48,7 @@ class VectorMechanismContract:
         mechanism: the class under test.
         options: parameters of a usual instance.
         bad: parameters that must be refused, each by an error that names it.
-        standing: of the guarantee of a usual instance.
+        status: of the guarantee of a usual instance.
         source: words that the source of the guarantee must hold.
         on_grid: whether outputs are multiples of a power of two near 2^-40 of the scale.
         noisy: whether the noise differs from row to row.
@@ -58,7 +58,7 @@ class VectorMechanismContract:
     mechanism: ClassVar[type[VectorMechanism]]
     options: ClassVar[dict[str, Any]]
     bad: ClassVar[list[dict[str, Any]]] = []
-    standing: ClassVar[str] = "proved"
+    status: ClassVar[str] = "proved"
     source: ClassVar[str]
     on_grid: ClassVar[bool] = True
     noisy: ClassVar[bool] = True
@@ -138,7 +138,7 @@ class VectorMechanismContract:
         """With a seed the guarantee is refuted and the exact loss infinite."""
         subject = self.make(seed=3)
         if self.seed_voids:
-            assert subject.guarantee.standing == "refuted"
+            assert subject.guarantee.status == "refuted"
             assert subject.guarantee.source == "not private: public seed"
             assert subject.exact(2)[:2] == (math.inf, math.inf)
         else:
@@ -157,9 +157,9 @@ class VectorMechanismContract:
             assert (np.rint(y) % 4 != 0).any()
 
     def test_guarantee_says_what_it_rests_on(self):
-        """Guarantee and standing are as declared, and the claimed epsilon is the parameter."""
+        """Guarantee and status are as declared, and the claimed epsilon is the parameter."""
         guarantee = self.make().guarantee
-        assert guarantee.standing == self.standing
+        assert guarantee.status == self.status
         assert self.source in guarantee.source
         assert guarantee.epsilon == self.options.get("epsilon", 0.0)
 
@@ -176,7 +176,7 @@ class VectorMechanismContract:
         assert all(x.shape == (n,) for x in pair)
         if math.isfinite(upper):
             assert lower >= upper * (1 - 1e-8)
-        if subject.guarantee.standing == "proved":
+        if subject.guarantee.status == "proved":
             assert upper <= subject.guarantee.epsilon
         elif n > 1:
             assert lower > subject.guarantee.epsilon

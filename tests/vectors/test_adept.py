@@ -24,7 +24,7 @@ class TestPublished(VectorMechanismContract):
     mechanism = ADePT
     options: ClassVar = {"epsilon": 0.7}
     bad: ClassVar = [*COMMON, {"sensitivity": "best"}, {"delta": 1e-5}]
-    standing = "refuted"
+    status = "refuted"
     source = "Habernal 2021 (When differential privacy meets NLP), Theorem 5.1"
 
     @pytest.mark.parametrize("n", [1, 2, 8, 32, 1024])
@@ -41,7 +41,7 @@ class TestPublished(VectorMechanismContract):
         n, draws = 4, 60_000
         subject = self.make(epsilon=1.0, seed=SEED)
         x, other = subject.worst_pair(n)
-        hits, misses = ((subject.release(np.tile(v, (draws, 1))) > 0.5).all(axis=1).sum() for v in (x, other))
+        hits, misses = ((subject.sample(np.tile(v, (draws, 1))) > 0.5).all(axis=1).sum() for v in (x, other))
         assert math.log(hits / misses) > 1.5
 
     def test_its_noise_is_that_of_laplace_with_a_smaller_sensitivity(self):
@@ -51,7 +51,7 @@ class TestPublished(VectorMechanismContract):
         assert subject.scale(64) == pytest.approx(4.0, rel=1e-8)
         twin = Laplace(epsilon=1.0, domain=L2Ball(2.0), seed=5)
         x = np.linspace(-3, 3, 50)[:, None]
-        assert (subject.release(x) == twin.release(x)).all()
+        assert (subject.sample(x) == twin.sample(x)).all()
 
 
 class TestTrueSensitivity(VectorMechanismContract):
@@ -66,7 +66,7 @@ class TestTrueSensitivity(VectorMechanismContract):
         """Scale 2 C sqrt(n) / epsilon, and the draws of `Laplace` on the same ball."""
         subject, twin = self.make(radius=2.0, seed=5), Laplace(epsilon=0.7, domain=L2Ball(2.0), seed=5)
         assert subject.scale(64) == pytest.approx(4.0 * 8 / 0.7, rel=1e-8)
-        assert (subject.release(np.ones(64)) == twin.release(np.ones(64))).all()
+        assert (subject.sample(np.ones(64)) == twin.sample(np.ones(64))).all()
 
 
 class TestL1Clip(VectorMechanismContract):
@@ -81,8 +81,8 @@ class TestL1Clip(VectorMechanismContract):
         """Scale 2 C / epsilon, right for this ball, and the draws of `Laplace` on it."""
         subject, twin = self.make(radius=2.0, seed=5), Laplace(epsilon=0.7, domain=L1Ball(2.0), seed=5)
         assert subject.scale(64) == pytest.approx(4.0 / 0.7, rel=1e-8)
-        assert (subject.release(np.ones(64)) == twin.release(np.ones(64))).all()
-        assert (self.make(radius=2.0, sensitivity="true", seed=5).release(np.ones(64)) != 0).all()
+        assert (subject.sample(np.ones(64)) == twin.sample(np.ones(64))).all()
+        assert (self.make(radius=2.0, sensitivity="true", seed=5).sample(np.ones(64)) != 0).all()
 
 
 class TestGaussianNoise(VectorMechanismContract):
@@ -98,7 +98,7 @@ class TestGaussianNoise(VectorMechanismContract):
         subject = self.make(radius=2.0, seed=5)
         twin = Gaussian(epsilon=0.7, delta=1e-6, domain=L2Ball(2.0), seed=5)
         assert subject.sensitivity(64) == 4.0
-        assert (subject.release(np.ones(64)) == twin.release(np.ones(64))).all()
+        assert (subject.sample(np.ones(64)) == twin.sample(np.ones(64))).all()
         assert isinstance(self.make().guarantee, dn.ApproxDP)
 
 

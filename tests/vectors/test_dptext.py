@@ -26,7 +26,7 @@ class TestRedrawn(VectorMechanismContract):
     mechanism = DPText
     options: ClassVar = {"epsilon": 0.7}
     bad: ClassVar = BAD
-    standing = "refuted"
+    status = "refuted"
     source = "Theorem 3.2"
     on_grid = False
 
@@ -34,7 +34,7 @@ class TestRedrawn(VectorMechanismContract):
         """Noise is exponential of scale n (upper - lower) / epsilon: never negative."""
         subject = self.make(lower=-1.0, upper=3.0, seed=SEED)
         assert subject.scale(4) == 16 / 0.7
-        noise = subject.release(np.full((DRAWS // 4, 4), 0.5)).ravel() - 0.5
+        noise = subject.sample(np.full((DRAWS // 4, 4), 0.5)).ravel() - 0.5
         assert noise.min() >= 0
         assert stats.kstest(noise / subject.scale(4), stats.expon.cdf).pvalue > THRESHOLD
         assert stats.kstest(noise / subject.scale(4) / 1.3, stats.expon.cdf).pvalue < 1e-20
@@ -43,9 +43,9 @@ class TestRedrawn(VectorMechanismContract):
     def test_loss_is_infinite(self, invalid):
         """Outputs below the second input come from the first and never from the second."""
         subject = self.make(invalid=invalid, seed=SEED)
-        upper, lower, (x, other) = DPText(epsilon=0.7, invalid=invalid).exact(3)
+        upper, lower, (x, other) = DPText(epsilon=0.7, invalid=invalid).exact_loss(3)
         assert upper == lower == math.inf
-        low, high = (subject.release(np.tile(v, (2000, 1))) for v in (x, other))
+        low, high = (subject.sample(np.tile(v, (2000, 1))) for v in (x, other))
         assert (low < 1).any(axis=1).mean() > 0.1
         assert not (high < 1).any()
 
@@ -56,13 +56,13 @@ class TestZeroed(VectorMechanismContract):
     mechanism = DPText
     options: ClassVar = {"epsilon": 0.7, "invalid": "zero"}
     bad: ClassVar = BAD
-    standing = "refuted"
+    status = "refuted"
     source = "Habernal 2022"
     on_grid = False
 
     def test_half_of_the_coordinates_get_no_noise(self):
         """Half of the draws are missing, and what stands there is the input itself."""
-        y = self.make(seed=SEED).release(np.full((5000, 4), 0.5))
+        y = self.make(seed=SEED).sample(np.full((5000, 4), 0.5))
         assert stats.binomtest(int((y == 0.5).sum()), y.size, 0.5).pvalue > THRESHOLD
 
 
@@ -77,6 +77,6 @@ class TestCorrected(VectorMechanismContract):
     def test_is_laplace_on_the_box(self):
         """The draws and the exact loss are those of `Laplace` on the box."""
         subject, twin = self.make(seed=5, upper=2.0), Laplace(epsilon=0.7, domain=Box(0.0, 2.0), seed=5)
-        assert (subject.release(np.ones(64)) == twin.release(np.ones(64))).all()
+        assert (subject.sample(np.ones(64)) == twin.sample(np.ones(64))).all()
         assert subject.scale(64) == twin.scale(64)
-        assert self.make().exact(8)[:2] == Laplace(epsilon=0.7, domain=Box(0.0, 1.0)).exact(8)[:2]
+        assert self.make().exact_loss(8)[:2] == Laplace(epsilon=0.7, domain=Box(0.0, 1.0)).exact_loss(8)[:2]

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from deniable.vectors import Box, Gaussian, L1Ball, L2Ball
-from deniable.vectors.analytic import noise_ratio
-from deniable.vectors.gaussian import charge
+from deniable.vectors.analytic import compute_noise_ratio
+from deniable.vectors.gaussian import compute_discretization_cost
 from tests.contracts.statistics import DRAWS, THRESHOLD
 from tests.vectors.contract import SEED, VectorMechanismContract, refused
 
@@ -55,9 +55,9 @@ class TestGaussian(VectorMechanismContract):
     def test_scale_is_the_calibrated_one_plus_what_rounding_costs(self, domain, n):
         """Deviation over sensitivity is at least the analytic ratio, sqrt(n) steps charged, and little more."""
         subject = Gaussian(epsilon=0.7, delta=1e-5, domain=domain)
-        least = noise_ratio(0.7, 1e-5) * (subject.sensitivity(n) + math.sqrt(n) * subject.grid(n).step)
+        least = compute_noise_ratio(0.7, 1e-5) * (subject.sensitivity(n) + math.sqrt(n) * subject.grid(n).step)
         assert least < subject.scale(n) < least * (1 + 2.0**-31)
-        assert subject.grid(n).noise >= 1 << 39
+        assert subject.grid(n).noise_steps >= 1 << 39
 
     @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0, 1000.0])
     def test_no_pure_loss_is_claimed(self, epsilon):
@@ -77,7 +77,7 @@ class TestGaussian(VectorMechanismContract):
 def test_calibration_errs_on_the_safe_side_only(epsilon, delta):
     """In 400 digits delta(epsilon, sigma) is at most delta, and at usual values with 1e-4 less noise it is not."""
     mpmath = pytest.importorskip("mpmath")
-    ratio = noise_ratio(epsilon, delta)
+    ratio = compute_noise_ratio(epsilon, delta)
 
     def true(r):
         with mpmath.workdps(400):
@@ -93,12 +93,12 @@ def test_calibration_errs_on_the_safe_side_only(epsilon, delta):
 def test_calibration_agrees_with_dp_accounting(epsilon, delta):
     """dp-accounting finds the same deviation."""
     accounting = pytest.importorskip("dp_accounting")
-    assert noise_ratio(epsilon, delta) == pytest.approx(accounting.get_sigma_gaussian(epsilon, delta), rel=1e-5)
+    assert compute_noise_ratio(epsilon, delta) == pytest.approx(accounting.get_sigma_gaussian(epsilon, delta), rel=1e-5)
 
 
 @pytest.mark.parametrize("s", [2, 5, 40])
 def test_discrete_and_rounded_gaussian_differ_as_little_as_charged(s):
-    """ln of discrete mass over rounded mass lies in the band that `charge` derives, tails included."""
+    """ln of discrete mass over rounded mass lies in the band that `compute_discretization_cost` derives, tails included."""
     mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(60):
         total = mpmath.nsum(lambda j: mpmath.exp(-(j**2) / (2 * s**2)), [-mpmath.inf, mpmath.inf])
@@ -113,8 +113,8 @@ def test_discrete_and_rounded_gaussian_differ_as_little_as_charged(s):
 
 def test_charge_is_tiny_and_grows_with_the_dimension():
     """About n 2^-71.5."""
-    assert charge(1.0, 1) == pytest.approx(2.0**-71.6, rel=0.1)
-    assert charge(1.0, 1000) == pytest.approx(1000 * charge(1.0, 1))
+    assert compute_discretization_cost(1.0, 1) == pytest.approx(2.0**-71.6, rel=0.1)
+    assert compute_discretization_cost(1.0, 1000) == pytest.approx(1000 * compute_discretization_cost(1.0, 1))
 
 
 def test_discrete_gaussian_keeps_the_promise_on_a_coarse_grid():

@@ -30,25 +30,25 @@ class TestLaplace(VectorMechanismContract):
     def test_exact_loss_is_the_claim_and_nothing_is_wasted(self, domain, n, epsilon):
         """The true loss lies at most epsilon, at least all but 2^-38 n / epsilon of it."""
         subject = Laplace(epsilon=epsilon, domain=domain)
-        upper, lower, pair = subject.exact(n)
+        upper, lower, pair = subject.exact_loss(n)
         assert lower <= upper <= epsilon
         grid = subject.grid(n)
-        assert Fraction(lower) <= Fraction(grid.apart(*domain.clip(np.array(pair)))) / grid.noise
+        assert Fraction(lower) <= Fraction(grid.l1_distance(*domain.clip(np.array(pair)))) / grid.noise_steps
         assert lower >= epsilon * (1 - 2.0**-38 * (n / epsilon + n + 1))
         assert subject.scale(n) == pytest.approx(subject.sensitivity(n) / epsilon, rel=2.0**-38 * (n / epsilon + 1))
 
     def test_the_loss_of_the_worst_pair_is_what_the_law_says(self):
         """At an output beyond both points the log odds, summed from the integer law, equal the lower bound."""
         subject = Laplace(epsilon=0.8, domain=Box(-1.0, 2.0))
-        grid, (_, lower, (x, other)) = subject.grid(3), subject.exact(3)
+        grid, (_, lower, (x, other)) = subject.grid(3), subject.exact_loss(3)
         y = grid.round(x) - 12_345
-        log_law = [-np.abs(y - grid.round(point)).sum() / grid.noise for point in (x, other)]
+        log_law = [-np.abs(y - grid.round(point)).sum() / grid.noise_steps for point in (x, other)]
         assert log_law[0] - log_law[1] == pytest.approx(lower, rel=1e-12)
 
     def test_noise_has_the_scale_it_says_and_no_other(self):
         """100,000 draws fit the Laplace law of the stated scale, and none 30 % off."""
         subject = Laplace(epsilon=0.5, domain=Box(0.0, 1.0), seed=SEED)
-        noise = subject.release(np.full((DRAWS // 4, 4), 0.25)).ravel() - 0.25
+        noise = subject.sample(np.full((DRAWS // 4, 4), 0.25)).ravel() - 0.25
         assert stats.kstest(noise / subject.scale(4), stats.laplace.cdf).pvalue > THRESHOLD
         for factor in (0.7, 1.3):
             assert stats.kstest(noise / subject.scale(4) / factor, stats.laplace.cdf).pvalue < 1e-20
@@ -59,7 +59,7 @@ class TestLaplace(VectorMechanismContract):
         dp.enable_features("contrib")
         space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
         subject = Laplace(epsilon=1.0, domain=Box(0.0, 1.0), seed=SEED)
-        ours = subject.release(np.zeros((20_000, 1)))[:, 0]
+        ours = subject.sample(np.zeros((20_000, 1)))[:, 0]
         for factor, agrees in ((1.0, True), (1.3, False)):
             theirs = dp.m.make_laplace(*space, scale=factor * subject.scale(1))([0.0] * 20_000)
             p = stats.ks_2samp(ours, theirs).pvalue
@@ -68,7 +68,7 @@ class TestLaplace(VectorMechanismContract):
     def test_clips_before_it_rounds(self):
         """Inputs far outside and at the boundary have the same law: with one seed the same outputs."""
         inside, outside = Laplace(epsilon=1.0, domain=Box(0, 1), seed=1), Laplace(epsilon=1.0, domain=Box(0, 1), seed=1)
-        assert (inside.release([0.0, 1.0]) == outside.release([-1e300, 1e300])).all()
+        assert (inside.sample([0.0, 1.0]) == outside.sample([-1e300, 1e300])).all()
 
     def test_last_bits_do_not_betray_the_input(self):
         """The event "small, and y 2^k no integer" gives textbook float noise away and says nothing of ours."""
@@ -81,7 +81,7 @@ class TestLaplace(VectorMechanismContract):
         assert seen(textbook[0]) > 0.2
         assert seen(1.0 + textbook[1]) == 0
         ours = Laplace(epsilon=1.0, domain=Box(0.0, 1.0), seed=SEED)
-        from_0, from_1 = (ours.release(np.full((draws, 1), value))[:, 0] for value in (0.0, 1.0))
+        from_0, from_1 = (ours.sample(np.full((draws, 1), value))[:, 0] for value in (0.0, 1.0))
         assert seen(from_0) == seen(from_1) == 0
         for bits in range(30, 60):
             events = [((np.abs(y) < 0.5) & (y * 2.0**bits != np.rint(y * 2.0**bits))).mean() for y in (from_0, from_1)]
@@ -100,4 +100,4 @@ class TestLaplace(VectorMechanismContract):
     )
     def test_parameters_that_the_grid_cannot_serve_are_refused(self, epsilon, domain, words):
         """Where float64 or int64 would lose digits there is an error, not a weaker guarantee."""
-        refused(lambda: Laplace(epsilon=epsilon, domain=domain).release([0.0] * 2), words)
+        refused(lambda: Laplace(epsilon=epsilon, domain=domain).sample([0.0] * 2), words)

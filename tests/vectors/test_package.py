@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from deniable.vectors import VECTOR_MECHANISMS, VectorMechanism
-from deniable.vectors.grid import Grid, downward, exponent_of, upward
+from deniable.vectors.grid import NoiseGrid, round_down_to_float, compute_step_exponent, round_up_to_float
 
 PAGE = Path(__file__).parents[2] / "docs" / "vectors" / "index.md"
 
@@ -30,7 +30,7 @@ def test_registry_holds_every_mechanism_by_its_name():
         made = make(**parameters)
         assert isinstance(made, VectorMechanism)
         assert name.startswith(made.name)
-        assert (made.claim.standing == "refuted") == (name in {"adept", "dptext", "copy"})
+        assert (made.claim.status == "refuted") == (name in {"adept", "dptext", "copy"})
 
 
 def test_code_on_the_page_runs_and_prints_what_it_says():
@@ -52,17 +52,17 @@ def test_steps_are_powers_of_two_of_the_documented_size():
         (0.5, -41),
         (3.0, -38),
     ):
-        assert exponent_of("Test", float(scale), 1.0) == expected
+        assert compute_step_exponent("Test", float(scale), 1.0) == expected
 
 
 def test_rounding_and_placing_are_exact():
     """Points up to 2^53 steps survive the way to float64 and back; rational bounds are rounded outwards."""
     from fractions import Fraction
 
-    grid = Grid(-37, 1)
+    grid = NoiseGrid(-37, 1)
     points = np.array([0, 1, -1, (1 << 51) - 1, 1 - (1 << 51)])
-    assert (grid.round(grid.place(points)) == points).all()
+    assert (grid.round(grid.to_vectors(points)) == points).all()
     assert grid.round(np.array([0.4, 0.6, -0.6, 5e-324]) * 2.0**-37).tolist() == [0, 1, -1, 0]
     third = Fraction(1, 3)
-    assert Fraction(downward(third)) < third < Fraction(upward(third))
-    assert upward(Fraction(1)) == downward(Fraction(1)) == 1.0
+    assert Fraction(round_down_to_float(third)) < third < Fraction(round_up_to_float(third))
+    assert round_up_to_float(Fraction(1)) == round_down_to_float(Fraction(1)) == 1.0

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words.calibration import TOLERANCE, calibrate
-from deniable.words.exponential import Exponential, prove
+from deniable.words.calibration import CALIBRATION_TOLERANCE, calibrate_scale
+from deniable.words.exponential import ExponentialLaw, prove_exact_epsilon
 from tests.cached import authentic, entries
 from tests.cached import content as content_of
 from tests.contracts.word_mechanism import WordMechanismContract
@@ -40,9 +40,9 @@ def kept_and_moved(subject):
 def test_requested_epsilon_is_reached_and_not_exceeded(small_space, small_vectors, mechanism, metric, epsilon):
     """The proven epsilon of the law lies within 1e-6 below the requested one, at a scale in [epsilon / 2, epsilon]."""
     subject = mechanism(dn.Space(small_space.words, small_vectors, metric=metric), epsilon=epsilon)
-    assert (1 - 1e-6) * epsilon <= prove(subject.space, subject.family).epsilon <= epsilon
+    assert (1 - 1e-6) * epsilon <= prove_exact_epsilon(subject.space, subject.exponential_law).epsilon <= epsilon
     assert epsilon / 2 <= subject.scale <= epsilon
-    assert subject.scale == subject.family.scale == subject.derived["scale"]
+    assert subject.scale == subject.exponential_law.scale == subject.derived_parameters["scale"]
     assert subject.guarantee == dn.MetricDP(epsilon, metric, subject.guarantee.source)
 
 
@@ -50,7 +50,7 @@ def test_requested_epsilon_is_reached_and_not_exceeded(small_space, small_vector
 def test_scale_is_the_largest(small_space, epsilon):
     """A scale larger by a millionth of epsilon would exceed the requested epsilon."""
     subject = dn.CalibratedExponential(small_space, epsilon=epsilon)
-    assert prove(small_space, Exponential(subject.scale + 1e-6 * epsilon)).lower_bound > epsilon
+    assert prove_exact_epsilon(small_space, ExponentialLaw(subject.scale + 1e-6 * epsilon)).lower_bound > epsilon
 
 
 @pytest.mark.parametrize("mechanism", BOTH)
@@ -104,8 +104,8 @@ def test_epsilon_below_the_rounding_is_refused(small_space, mechanism):
 def test_scale_does_not_depend_on_workers(glove_2000, weighted):
     """One worker and two find the same scale and the same proof to the last bit."""
     weights = np.random.default_rng(6).uniform(0.5, 2.0, size=2000) if weighted else None
-    law, proof = calibrate(glove_2000, 2.0, weights, workers=1)
-    again, other = calibrate(glove_2000, 2.0, weights, workers=2)
+    law, proof = calibrate_scale(glove_2000, 2.0, weights, workers=1)
+    again, other = calibrate_scale(glove_2000, 2.0, weights, workers=2)
     assert law.scale.hex() == again.scale.hex()
     assert (proof.epsilon, proof.lower_bound, proof.input, proof.other) == (
         other.epsilon,
@@ -118,9 +118,9 @@ def test_scale_does_not_depend_on_workers(glove_2000, weighted):
 @pytest.mark.parametrize("guess", [None, 0.0, 1.5, 2.9999, 1e9])
 def test_guess_does_not_decide_the_result(small_space, guess):
     """Whatever scale is tried first, the law found spends epsilon to within the tolerance."""
-    law, proof = calibrate(small_space, 3.0, guess=guess)
-    assert (1 - 1.001 * TOLERANCE) * 3.0 <= proof.epsilon <= 3.0
-    assert law.scale == pytest.approx(calibrate(small_space, 3.0)[0].scale, rel=1e-6)
+    law, proof = calibrate_scale(small_space, 3.0, guess=guess)
+    assert (1 - 1.001 * CALIBRATION_TOLERANCE) * 3.0 <= proof.epsilon <= 3.0
+    assert law.scale == pytest.approx(calibrate_scale(small_space, 3.0)[0].scale, rel=1e-6)
 
 
 @pytest.mark.parametrize("mechanism", BOTH)
@@ -142,7 +142,7 @@ def test_equal_vectors_bind_nothing(twin_space, mechanism, epsilon):
     subject = mechanism(twin_space, epsilon=epsilon)
     alone = mechanism(dn.Space(twin_space.words[:5], twin_space.points), epsilon=epsilon)
     assert subject.scale == alone.scale
-    np.testing.assert_array_equal(subject.family.weights, alone.family.weights)
+    np.testing.assert_array_equal(subject.exponential_law.weights, alone.exponential_law.weights)
     verdict = dn.verify(subject)
     assert verdict.status == "proved"
     assert verdict.epsilon == pytest.approx(epsilon, rel=1e-6)
@@ -182,7 +182,7 @@ class TestCache:
 
         for place in ("calibration.calibrate", "calibration.extremes", "tight.fit_weights"):
             monkeypatch.setattr(f"deniable.words.{place}", fail)
-        monkeypatch.setattr("deniable.auditing.exact.prove", fail)
+        monkeypatch.setattr("deniable.auditing.exact.prove_exact_epsilon", fail)
         assert law() == cold
 
     @pytest.mark.parametrize("content", [b"", b"{", b"\x00" * 40, b'{"scale": "1"}', b"\x93NUMPY"])

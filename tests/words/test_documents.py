@@ -10,8 +10,8 @@ from dp_accounting.rdp import rdp_privacy_accountant
 
 import deniable as dn
 from deniable.words import law
-from deniable.words.documents import ORDERS, bounded_divergence, exact_divergence, randomized_response, worst_loss
-from deniable.words.exponential import Exponential
+from deniable.words.documents import RENYI_ORDERS, bound_divergence, compute_exact_divergence, bound_divergence_by_loss, compute_worst_loss
+from deniable.words.exponential import ExponentialLaw
 from deniable.words.mechanism import WordMechanism
 
 
@@ -19,14 +19,14 @@ class Given(WordMechanism):
     """Any law of the exponential family as a mechanism."""
 
     name = "given"
-    tabulated = True
+    is_tabulated = True
 
     def __init__(self, space, family):
         super().__init__(space, epsilon=2 * family.scale)
         self._given = family
 
     @property
-    def family(self):
+    def exponential_law(self):
         return self._given
 
     @property
@@ -37,7 +37,7 @@ class Given(WordMechanism):
 def tables(mechanism):
     """Return the integer tables (n, n) as probabilities."""
     space = mechanism.space
-    return law.entries(mechanism.rows(space.distances(range(len(space.points))))) / 2.0**62
+    return law.compute_table_entries(mechanism.rows(space.distances(range(len(space.points))))) / 2.0**62
 
 
 def divergence(p, q, alpha):
@@ -52,11 +52,11 @@ def worst_divergence(matrix, alpha):
 
 
 LAWS = {
-    "flat": Exponential(0.1),
-    "middle": Exponential(0.8, 3.0),
-    "sharp": Exponential(4.0),
-    "weighted": Exponential(0.8, 3.0, np.random.default_rng(3).uniform(0.1, 4, size=60)),
-    "sparse": Exponential(1.5, math.inf, np.arange(60) % 4 + 1e-3),
+    "flat": ExponentialLaw(0.1),
+    "middle": ExponentialLaw(0.8, 3.0),
+    "sharp": ExponentialLaw(4.0),
+    "weighted": ExponentialLaw(0.8, 3.0, np.random.default_rng(3).uniform(0.1, 4, size=60)),
+    "sparse": ExponentialLaw(1.5, math.inf, np.arange(60) % 4 + 1e-3),
 }
 
 
@@ -66,12 +66,12 @@ def mechanism(request, small_space):
     return Given(small_space, LAWS[request.param])
 
 
-@pytest.mark.parametrize("alpha", [ORDERS[0], 1.25, 2.0, 5.0, ORDERS[-1]])
+@pytest.mark.parametrize("alpha", [RENYI_ORDERS[0], 1.25, 2.0, 5.0, RENYI_ORDERS[-1]])
 def test_exact_divergence_is_the_largest_of_all_pairs(mechanism, alpha):
     """The divergence by matrix products is that of the worst pair of tables."""
     expected, *_ = worst_divergence(tables(mechanism), alpha)
-    assert exact_divergence(mechanism, alpha) == pytest.approx(expected, rel=1e-6, abs=1e-6 / (alpha - 1) * 1e-2)
-    assert exact_divergence(mechanism, alpha) >= expected * (1 - 1e-12)
+    assert compute_exact_divergence(mechanism, alpha) == pytest.approx(expected, rel=1e-6, abs=1e-6 / (alpha - 1) * 1e-2)
+    assert compute_exact_divergence(mechanism, alpha) >= expected * (1 - 1e-12)
 
 
 def test_exact_divergence_of_a_law_without_fingerprint(small_space, small_vectors):
@@ -84,38 +84,38 @@ def test_exact_divergence_of_a_law_without_fingerprint(small_space, small_vector
     subject = dn.TEM(space, epsilon=1.0)
     assert subject.law_fingerprint is None
     expected, *_ = worst_divergence(tables(subject), 3.0)
-    assert exact_divergence(subject, 3.0) == pytest.approx(expected, rel=1e-7)
+    assert compute_exact_divergence(subject, 3.0) == pytest.approx(expected, rel=1e-7)
 
 
 def test_bounds_are_above_the_truth_at_every_order(mechanism):
     """Both bounds are at least the exact divergence, which lies between 0 and the largest loss, at every order."""
-    loss = worst_loss(mechanism)
-    for alpha in ORDERS:
-        exact = exact_divergence(mechanism, alpha)
+    loss = compute_worst_loss(mechanism)
+    for alpha in RENYI_ORDERS:
+        exact = compute_exact_divergence(mechanism, alpha)
         assert 0 <= exact <= loss
-        assert bounded_divergence(mechanism.space, mechanism.family, alpha) >= exact
-        assert randomized_response(loss, alpha) >= exact * (1 - 1e-9)
+        assert bound_divergence(mechanism.space, mechanism.exponential_law, alpha) >= exact
+        assert bound_divergence_by_loss(loss, alpha) >= exact * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "angular"])
 @pytest.mark.parametrize("scale", [0.05, 0.5, 5.0])
 def test_bounds_are_above_the_truth_under_every_metric(small_space, small_vectors, metric, scale):
     """The same holds under the other metrics."""
-    subject = Given(dn.Space(small_space.words, small_vectors, metric=metric), Exponential(scale))
-    for alpha in ORDERS[::4]:
-        exact = exact_divergence(subject, alpha)
-        assert bounded_divergence(subject.space, subject.family, alpha) >= exact
-        assert randomized_response(worst_loss(subject), alpha) >= exact * (1 - 1e-9)
+    subject = Given(dn.Space(small_space.words, small_vectors, metric=metric), ExponentialLaw(scale))
+    for alpha in RENYI_ORDERS[::4]:
+        exact = compute_exact_divergence(subject, alpha)
+        assert bound_divergence(subject.space, subject.exponential_law, alpha) >= exact
+        assert bound_divergence_by_loss(compute_worst_loss(subject), alpha) >= exact * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("loss", [1e-3, 0.5, 3.0, 12.0])
-@pytest.mark.parametrize("alpha", ORDERS[::5])
+@pytest.mark.parametrize("alpha", RENYI_ORDERS[::5])
 def test_randomized_response_is_its_divergence(loss, alpha):
     """The formula is the divergence of the two laws (p, 1 - p) and (1 - p, p) with loss ln(p / (1 - p))."""
     p = 1 / (1 + math.exp(-loss))
     q = 1 / (1 + math.exp(loss))
     direct = divergence(np.array([p, q]), np.array([q, p]), alpha)
-    assert randomized_response(loss, alpha) == pytest.approx(direct, rel=1e-9, abs=1e-13 / (alpha - 1))
+    assert bound_divergence_by_loss(loss, alpha) == pytest.approx(direct, rel=1e-9, abs=1e-13 / (alpha - 1))
 
 
 def test_pure_bound_is_words_times_the_worst_loss(mechanism):
@@ -136,15 +136,15 @@ def test_extents_over_several_tiles(backwards):
     vectors = np.random.default_rng(4).normal(size=(1100, 2))
     vectors = vectors[np.argsort(np.linalg.norm(vectors, axis=1))][:: -1 if backwards else 1]
     space = dn.Space([f"w{number}" for number in range(1100)], vectors)
-    subject = Given(space, Exponential(0.9, 5.0))
+    subject = Given(space, ExponentialLaw(0.9, 5.0))
     distances = np.minimum(space.distances(range(1100)), 5.0)
     logs = np.log(np.exp(-0.9 * distances).sum(axis=1))
-    assert worst_loss(subject) == pytest.approx((0.9 * distances + logs[None] - logs[:, None]).max(), rel=1e-6)
+    assert compute_worst_loss(subject) == pytest.approx((0.9 * distances + logs[None] - logs[:, None]).max(), rel=1e-6)
     reach = (0.9 * distances + logs).max()
     for alpha in (1.25, 3.0):
         steeper = np.log(np.exp(-alpha * 0.9 * distances).sum(axis=1))
         bound = reach + (steeper - alpha * logs).max() / (alpha - 1)
-        assert bounded_divergence(space, subject.family, alpha) == pytest.approx(bound, rel=1e-5)
+        assert bound_divergence(space, subject.exponential_law, alpha) == pytest.approx(bound, rel=1e-5)
 
 
 @pytest.mark.parametrize("words", [1, 10, 100, 1000])
@@ -152,8 +152,8 @@ def test_extents_over_several_tiles(backwards):
 def test_conversion_agrees_with_dp_accounting(small_space, words, delta):
     """From equal divergences dp-accounting gets no less, and what it gets wherever its order is one it tries."""
     subject = dn.CalibratedExponential(small_space, epsilon=0.4)
-    divergences = [words * exact_divergence(subject, alpha) for alpha in ORDERS]
-    theirs, order = rdp_privacy_accountant.compute_epsilon(ORDERS, divergences, delta)
+    divergences = [words * compute_exact_divergence(subject, alpha) for alpha in RENYI_ORDERS]
+    theirs, order = rdp_privacy_accountant.compute_epsilon(RENYI_ORDERS, divergences, delta)
     promise = subject.document_guarantee(words, delta)
     assert order > 1.01
     ours = min(theirs, promise.pure.epsilon)
@@ -195,7 +195,7 @@ def test_larger_spaces_use_the_bound(small_space, monkeypatch):
     """Where all pairs are too many the bound takes their place: not below the exact promise, nor above the linear."""
     subject = dn.CalibratedExponential(small_space, epsilon=0.1)
     exact = subject.document_guarantee(500, 1e-6)
-    monkeypatch.setattr("deniable.words.documents.EXACT", 59)
+    monkeypatch.setattr("deniable.words.documents.MAX_EXACT_POINTS", 59)
     bounded = subject.document_guarantee(500, 1e-6)
     assert bounded.pure == exact.pure
     assert exact.approximate.epsilon <= bounded.approximate.epsilon < exact.pure.epsilon
@@ -214,8 +214,8 @@ def test_mechanism_without_law_uses_its_claim(small_space):
     loss = 0.05 * small_space.diameter
     promise = subject.document_guarantee(100, 1e-6)
     assert promise.pure.epsilon == pytest.approx(100 * loss, rel=1e-12)
-    divergences = [100 * randomized_response(loss, alpha) for alpha in ORDERS]
-    theirs, _ = rdp_privacy_accountant.compute_epsilon(ORDERS, divergences, 1e-6)
+    divergences = [100 * bound_divergence_by_loss(loss, alpha) for alpha in RENYI_ORDERS]
+    theirs, _ = rdp_privacy_accountant.compute_epsilon(RENYI_ORDERS, divergences, 1e-6)
     assert promise.approximate.epsilon == pytest.approx(min(theirs, 100 * loss), rel=1e-9)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words import MECHANISMS, WORTHWHILE, auto
+from deniable.words import WORD_MECHANISMS, MIN_KEPT_SHARE, choose_word_mechanism
 from deniable.words import law as laws
-from deniable.words.mechanism import SIMULATED, Share
+from deniable.words.mechanism import KEPT_SHARE_DRAWS, KeptShare
 from tests.contracts.statistics import streams
 from tests.contracts.word_mechanism import WordMechanismContract
 from tests.words import test_calibrated, test_multivariate_laplace, test_tem, test_tight, test_truncated_gumbel
@@ -26,7 +26,7 @@ class Uniform(dn.WordMechanism):
     """The least that a mechanism must give: a guarantee and draws."""
 
     name = "uniform"
-    tabulated = False
+    is_tabulated = False
 
     @property
     def guarantee(self):
@@ -39,9 +39,9 @@ class Uniform(dn.WordMechanism):
 
 def test_every_mechanism_has_a_contract_test():
     """Each entry of the registry, found under its own name, is held to the contract by its test file."""
-    assert {contract.mechanism for contract in CONTRACTS} == set(MECHANISMS.values())
+    assert {contract.mechanism for contract in CONTRACTS} == set(WORD_MECHANISMS.values())
     assert all(issubclass(contract, WordMechanismContract) for contract in CONTRACTS)
-    assert all(mechanism.name == name for name, mechanism in MECHANISMS.items())
+    assert all(mechanism.name == name for name, mechanism in WORD_MECHANISMS.items())
 
 
 def test_auto_chooses_by_metric_size_and_what_is_kept(small_space, small_vectors, monkeypatch):
@@ -51,33 +51,33 @@ def test_auto_chooses_by_metric_size_and_what_is_kept(small_space, small_vectors
         return np.abs(left[:, None] - right[None]).sum(axis=2)
 
     kept = dn.CalibratedExponential(small_space, epsilon=3.0)
-    assert np.mean([kept.probabilities(word)[number] for number, word in enumerate(small_space.words)]) > WORTHWHILE
-    assert type(auto(small_space, 3.0)) is dn.TightExponential
-    assert auto(small_space, 3.0).epsilon == 3.0
+    assert np.mean([kept.probabilities(word)[number] for number, word in enumerate(small_space.words)]) > MIN_KEPT_SHARE
+    assert type(choose_word_mechanism(small_space, 3.0)) is dn.TightExponential
+    assert choose_word_mechanism(small_space, 3.0).epsilon == 3.0
     little = dn.CalibratedExponential(small_space, epsilon=0.3)
-    assert np.mean([little.probabilities(word)[number] for number, word in enumerate(small_space.words)]) < WORTHWHILE
-    assert type(auto(small_space, 0.3)) is dn.CalibratedExponential
-    monkeypatch.setattr("deniable.words.DENSE", 59)
-    assert type(auto(small_space, 3.0)) is dn.CalibratedExponential
-    assert type(auto(dn.Space(small_space.words, small_vectors, metric=own), 3.0)) is dn.TEM
+    assert np.mean([little.probabilities(word)[number] for number, word in enumerate(small_space.words)]) < MIN_KEPT_SHARE
+    assert type(choose_word_mechanism(small_space, 0.3)) is dn.CalibratedExponential
+    monkeypatch.setattr("deniable.words.MAX_DENSE_POINTS", 59)
+    assert type(choose_word_mechanism(small_space, 3.0)) is dn.CalibratedExponential
+    assert type(choose_word_mechanism(dn.Space(small_space.words, small_vectors, metric=own), 3.0)) is dn.TEM
 
 
 def test_registry_fits_the_public_names():
     """Every mechanism of the registry is a public name of the package."""
-    for mechanism in MECHANISMS.values():
+    for mechanism in WORD_MECHANISMS.values():
         assert getattr(dn, mechanism.__name__) is mechanism
 
 
 def test_new_mechanism_needs_only_a_guarantee_and_draws(small_space):
     """A subclass with two members privatizes, has a fingerprint and an expected share, and no law."""
     subject = Uniform(small_space, epsilon=1.0)
-    assert len(set(subject.privatize(["baran"] * 2000))) == 60
+    assert len(set(subject.sample(["baran"] * 2000))) == 60
     assert subject.fingerprint == f"uniform(epsilon=1.0)@{small_space.fingerprint}"
     with pytest.raises(dn.NotTractable, match=r"No exact output law of Uniform is known. Draw samples instead"):
         subject.probabilities("baran")
-    share = subject.expected_kept()
-    assert share.draws == SIMULATED
-    assert abs(share.value - 1 / 60) < 6 * math.sqrt(1 / 60 / SIMULATED)
+    share = subject.expected_kept_share()
+    assert share.draws == KEPT_SHARE_DRAWS
+    assert abs(share.value - 1 / 60) < 6 * math.sqrt(1 / 60 / KEPT_SHARE_DRAWS)
 
 
 def test_abstract_mechanism_cannot_be_made(small_space):
@@ -96,9 +96,9 @@ def test_twins_are_chosen_evenly_within_a_point(twin_space):
 
     subject = Stay(twin_space, epsilon=1.0)
     words = np.repeat(np.arange(12, dtype=np.int32), 4000)
-    drawn = subject.draw(words, streams(len(words), "twins"))
-    np.testing.assert_array_equal(twin_space.point_of[drawn], twin_space.point_of[words])
-    sizes = np.bincount(twin_space.point_of)[twin_space.point_of[words]]
+    drawn = subject.draw_words(words, streams(len(words), "twins"))
+    np.testing.assert_array_equal(twin_space.point_by_word[drawn], twin_space.point_by_word[words])
+    sizes = np.bincount(twin_space.point_by_word)[twin_space.point_by_word[words]]
     for word in range(12):
         group = drawn[words == word]
         size = sizes[words == word][0]
@@ -112,8 +112,8 @@ def test_expected_kept_of_a_law_is_exact(small_space):
     """With a table it is the prior's mean of the diagonal of the law, and no sample."""
     subject = dn.TEM(small_space, epsilon=3.0)
     diagonal = [subject.probabilities(word)[number] for number, word in enumerate(small_space.words)]
-    share = subject.expected_kept()
-    assert share == Share(pytest.approx(float(laws.zipf(60) @ diagonal), abs=1e-12), 0)
+    share = subject.expected_kept_share()
+    assert share == KeptShare(pytest.approx(float(laws.compute_zipf_prior(60) @ diagonal), abs=1e-12), 0)
 
 
 def test_expected_kept_of_draws_of_another_is_simulated(small_space):
@@ -124,18 +124,18 @@ def test_expected_kept_of_draws_of_another_is_simulated(small_space):
             del streams, workers
             return words
 
-    assert Leak(small_space, epsilon=0.1).expected_kept() == Share(1.0, SIMULATED)
+    assert Leak(small_space, epsilon=0.1).expected_kept_share() == KeptShare(1.0, KEPT_SHARE_DRAWS)
 
 
 def test_expected_kept_is_the_same_in_every_process(small_space, cache_folder):
     """A simulated share comes from a fixed public stream, cached or not."""
     subject = dn.MultivariateLaplace(small_space, epsilon=4.0)
-    first = subject.expected_kept()
+    first = subject.expected_kept_share()
     for file in cache_folder.glob("kept-*"):
         file.unlink()
-    assert subject.expected_kept(workers=1) == first
+    assert subject.expected_kept_share(workers=1) == first
     assert list(cache_folder.glob("kept-*"))
-    assert dn.MultivariateLaplace(small_space, epsilon=4.0).expected_kept() == first
+    assert dn.MultivariateLaplace(small_space, epsilon=4.0).expected_kept_share() == first
 
 
 @pytest.mark.parametrize("mechanism", [dn.TEM, dn.TruncatedGumbel])
@@ -150,7 +150,7 @@ def test_nothing_is_kept_under_a_prior_of_ones_own(small_space, tmp_path, monkey
     assert subject.outcomes(counts / counts.sum()) != public
     assert dn.recovery(subject, prior=counts) != public[1]
     assert set(tmp_path.iterdir()) == before
-    assert subject.outcomes(laws.zipf(60)) == pytest.approx(public, abs=1e-12)
+    assert subject.outcomes(laws.compute_zipf_prior(60)) == pytest.approx(public, abs=1e-12)
 
 
 def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vectors, small_space, cache_folder):
@@ -161,14 +161,14 @@ def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vecto
 
     space = dn.Space(small_space.words, small_vectors, metric=twice)
     before = set(cache_folder.iterdir())
-    share = dn.TEM(space, epsilon=1.5).expected_kept()
+    share = dn.TEM(space, epsilon=1.5).expected_kept_share()
     assert set(cache_folder.iterdir()) == before
-    plain = dn.TEM(small_space, epsilon=3.0, gamma=dn.TEM(space, epsilon=1.5).gamma / 2).expected_kept()
+    plain = dn.TEM(small_space, epsilon=3.0, gamma=dn.TEM(space, epsilon=1.5).gamma / 2).expected_kept_share()
     assert share.value == pytest.approx(plain.value, abs=1e-9)
 
 
 def test_share_states_its_margin():
     """An exact share stands alone, a simulated one has its 95 % interval and number of draws."""
-    assert str(Share(0.5021)) == "50.2 %"
-    assert str(Share(0.5, 20_000)) == "50.0 % (+- 0.7, 20,000 simulated draws)"
-    assert str(Share(0.0, 20_000)) == "0.0 % (+- 0.0, 20,000 simulated draws)"
+    assert str(KeptShare(0.5021)) == "50.2 %"
+    assert str(KeptShare(0.5, 20_000)) == "50.0 % (+- 0.7, 20,000 simulated draws)"
+    assert str(KeptShare(0.0, 20_000)) == "0.0 % (+- 0.0, 20,000 simulated draws)"

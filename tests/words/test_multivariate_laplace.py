@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.words.multivariate_laplace import spherical_laplace
+from deniable.words.multivariate_laplace import sample_spherical_laplace
 from tests.contracts.statistics import DRAWS, THRESHOLD, same
 from tests.contracts.word_mechanism import WordMechanismContract
 
@@ -19,10 +19,10 @@ def simulate(vectors, number, epsilon, generator, draws=DRAWS):
     dimensions = vectors.shape[1]
     counts = np.zeros(len(vectors), dtype=np.int64)
     for _ in range(0, draws, draws // 10):
-        cube = generator.uniform(-1, 1, size=(draws // 10 * 5, dimensions))
+        cube = generator.uniform_share(-1, 1, size=(draws // 10 * 5, dimensions))
         inside = cube[np.linalg.norm(cube, axis=1) <= 1][: draws // 10]
         assert len(inside) == draws // 10
-        radius = -np.log(generator.uniform(size=(len(inside), dimensions))).sum(axis=1) / epsilon
+        radius = -np.log(generator.uniform_share(size=(len(inside), dimensions))).sum(axis=1) / epsilon
         noisy = vectors[number] + inside * (radius / np.linalg.norm(inside, axis=1))[:, None]
         distances = np.linalg.norm(noisy[:, None, :] - vectors[None], axis=2)
         counts += np.bincount(distances.argmin(axis=1), minlength=len(vectors))
@@ -38,7 +38,7 @@ class TestMultivariateLaplace(WordMechanismContract):
     glove_epsilon = 12.0
     tolerance = None
     theorem = ("TEM paper", "Theorem 1", "floating point")
-    standing = "proved for ideal arithmetic"
+    status = "proved for ideal arithmetic"
     verified = "proved for ideal arithmetic"
 
     def p_value(self, subject, word, counts, *, off=False):
@@ -54,7 +54,7 @@ CASES = [(dimensions, epsilon) for dimensions in (1, 2, 4, 50) for epsilon in (0
 
 def draw_noise(dimensions, epsilon):
     """Return 40,000 draws of the noise, their radii and their directions."""
-    noise = spherical_laplace(np.random.default_rng(3), (40_000, dimensions), epsilon)
+    noise = sample_spherical_laplace(np.random.default_rng(3), (40_000, dimensions), epsilon)
     radius = np.linalg.norm(noise, axis=1)
     return radius, noise / radius[:, None]
 
@@ -95,7 +95,7 @@ def test_direction_and_radius_are_independent(dimensions, epsilon):
 def test_ball_in_place_of_sphere_is_told_apart():
     """A direction drawn inside the unit ball, as the truncated Gumbel paper writes, fails the radius test."""
     generator = np.random.default_rng(4)
-    noise = spherical_laplace(generator, (40_000, 4), 1.0) * generator.uniform(size=(40_000, 1)) ** 0.25
+    noise = sample_spherical_laplace(generator, (40_000, 4), 1.0) * generator.uniform(size=(40_000, 1)) ** 0.25
     assert stats.kstest(np.linalg.norm(noise, axis=1), stats.gamma(4).cdf).pvalue < THRESHOLD
 
 
@@ -110,7 +110,7 @@ def test_nearest_word_is_exact(glove_2000):
     generator = np.random.default_rng(8)
     start = glove_2000.points[generator.integers(2000, size=600)]
     noisy = start + generator.normal(size=start.shape) * np.repeat([1e-3, 0.3, 1.0, 5.0, 1e3, 1e9], 100)[:, None]
-    np.testing.assert_array_equal(subject._nearest(noisy), nearest(glove_2000, noisy))
+    np.testing.assert_array_equal(subject._find_nearest(noisy), nearest(glove_2000, noisy))
 
 
 def test_nearest_word_is_exact_between_two_words(glove_2000):
@@ -121,7 +121,7 @@ def test_nearest_word_is_exact_between_two_words(glove_2000):
         other = glove_2000.number(glove_2000.neighbours(glove_2000.words[number], 1)[0][0])
         first, second = glove_2000.points[number], glove_2000.points[other]
         noisy += [first + (second - first) * (0.5 + offset) for offset in (-1e-9, 1e-9)]
-    found = subject._nearest(np.array(noisy))
+    found = subject._find_nearest(np.array(noisy))
     np.testing.assert_array_equal(found, nearest(glove_2000, noisy))
     assert (found[0::2] != found[1::2]).mean() > 0.9
 
@@ -133,7 +133,7 @@ def test_nearest_word_is_exact_far_from_the_origin():
     space = dn.Space([f"w{number}" for number in range(50)], close)
     subject = dn.MultivariateLaplace(space, epsilon=1.0)
     noisy = space.points + 1e-4 * generator.normal(size=(50, 3))
-    np.testing.assert_array_equal(subject._nearest(noisy), nearest(space, noisy))
+    np.testing.assert_array_equal(subject._find_nearest(noisy), nearest(space, noisy))
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "angular"])

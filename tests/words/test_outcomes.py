@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from deniable.words import law
-from deniable.words.exponential import Exponential, normalisers
-from deniable.words.outcomes import outcomes
+from deniable.words.exponential import ExponentialLaw, compute_normalisers
+from deniable.words.outcomes import compute_exponential_outcomes
 
 
 def found(space, laws, prior, workers=None):
     """Return what becomes of words under several laws at once."""
-    logs = [np.log(sums) for sums in normalisers(space, laws)]
-    return outcomes(space, laws, logs, prior, workers)
+    logs = [np.log(sums) for sums in compute_normalisers(space, laws)]
+    return compute_exponential_outcomes(space, laws, logs, prior, workers)
 
 
 def matrix(space, one):
     """Return the law of words by words (n, n)."""
     points = one.rows(space.distances(range(len(space.points))))
-    return (points / np.bincount(space.point_of))[np.ix_(space.point_of, space.point_of)]
+    return (points / np.bincount(space.point_by_word))[np.ix_(space.point_by_word, space.point_by_word)]
 
 
 @pytest.mark.parametrize("name", ["small_space", "twin_space"])
@@ -31,21 +31,21 @@ def test_against_brute_force(request, name, cutoff, weighted, workers):
     space = request.getfixturevalue(name)
     generator = np.random.default_rng(7)
     weights = generator.uniform(0.2, 3, size=len(space.points)) if weighted else None
-    one = Exponential(1.3, cutoff, weights)
+    one = ExponentialLaw(1.3, cutoff, weights)
     prior = generator.dirichlet(np.full(len(space), 0.5))
     ((kept, recovered),) = found(space, [one], prior, workers)
     whole = matrix(space, one)
     np.testing.assert_allclose(kept, whole.diagonal(), rtol=1e-12)
     assert recovered == pytest.approx((prior[:, None] * whole).max(axis=0).sum(), rel=1e-12)
-    slow_kept, slow_recovered = law.outcomes(space, one.rows, prior, workers)
+    slow_kept, slow_recovered = law.compute_outcomes(space, one.rows, prior, workers)
     np.testing.assert_allclose(kept, slow_kept, rtol=1e-12)
     assert recovered == pytest.approx(slow_recovered, rel=1e-12)
 
 
 def test_over_several_tiles(glove_2000):
     """The same holds for 2,000 points, and where some words have no prior at all."""
-    one = Exponential(1.4, 6.0)
-    prior = law.zipf(2000) * (np.arange(2000) % 3 > 0)
+    one = ExponentialLaw(1.4, 6.0)
+    prior = law.compute_zipf_prior(2000) * (np.arange(2000) % 3 > 0)
     prior /= prior.sum()
     ((kept, recovered),) = found(glove_2000, [one], prior)
     whole = one.rows(glove_2000.distances(range(2000)))
@@ -59,8 +59,8 @@ def test_several_laws(request, name, order):
     """Several laws at once give for each the very numbers that it gives alone, in the order asked for."""
     space = request.getfixturevalue(name)
     weights = np.random.default_rng(2).uniform(0.2, 3, size=len(space.points))
-    laws = [Exponential(1.3), Exponential(0.3, 2.0), Exponential(2.5, weights=weights), Exponential(1.0, 4.0, weights)]
-    prior = law.zipf(len(space))
+    laws = [ExponentialLaw(1.3), ExponentialLaw(0.3, 2.0), ExponentialLaw(2.5, weights=weights), ExponentialLaw(1.0, 4.0, weights)]
+    prior = law.compute_zipf_prior(len(space))
     together = found(space, laws[::order], prior)
     alone = [found(space, [one], prior)[0] for one in laws[::order]]
     assert [recovered for _, recovered in together] == [recovered for _, recovered in alone]
@@ -71,4 +71,4 @@ def test_several_laws(request, name, order):
 
 def test_no_laws(small_space):
     """No laws have no outcomes."""
-    assert found(small_space, [], law.zipf(60)) == []
+    assert found(small_space, [], law.compute_zipf_prior(60)) == []

@@ -33,8 +33,8 @@ def test_default_prior_is_zipf(small_space):
     prior = build_prior(small_space)
     np.testing.assert_allclose(prior.weights[0] / prior.weights, np.arange(1, 61))
     assert prior.name == "Zipf's law by the space's ranks"
-    assert prior.blind == prior.weights[0]
-    assert prior.public
+    assert prior.blind_success == prior.weights[0]
+    assert prior.is_public
 
 
 def test_counts_by_word(small_space):
@@ -120,21 +120,21 @@ def test_recovery_and_kept_words_under_a_file_of_counts(counts, small_space):
     given = {"baran": 3, "supen": 1}
     for kind in (dn.TEM, dn.MultivariateLaplace):
         mechanism = kind(small_space, epsilon=2.0)
-        assert mechanism.expected_kept(prior) == mechanism.expected_kept(given) != mechanism.expected_kept()
+        assert mechanism.expected_kept_share(prior) == mechanism.expected_kept_share(given) != mechanism.expected_kept_share()
     assert dn.recovery(mechanism := dn.TEM(small_space, epsilon=2.0), prior) == dn.recovery(mechanism, given)
-    assert mechanism.outcomes(prior) == (mechanism.expected_kept(prior).value, dn.recovery(mechanism, prior))
+    assert mechanism.outcomes(prior) == (mechanism.expected_kept_share(prior).value, dn.recovery(mechanism, prior))
 
 
 @pytest.mark.parametrize("kind", [dn.TEM, dn.MultivariateLaplace])
 def test_nothing_under_a_prior_of_private_texts_is_cached(small_space, cache_folder, kind):
     """A cache file's name would hold a digest of private word counts: none is written."""
     mechanism = kind(small_space, epsilon=1.37)
-    mechanism.expected_kept()
+    mechanism.expected_kept_share()
     before = set(cache_folder.rglob("*"))
-    private = build_prior(small_space, {"baran": 17, "supen": 4}, public=False)
-    mechanism.expected_kept(private)
+    private = build_prior(small_space, {"baran": 17, "supen": 4}, is_public=False)
+    mechanism.expected_kept_share(private)
     assert set(cache_folder.rglob("*")) == before
-    mechanism.expected_kept(Prior(private.weights, "public counts"))
+    mechanism.expected_kept_share(Prior(private.weights, "public counts"))
     assert set(cache_folder.rglob("*")) > before
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words.recovery import SLOW
+from deniable.words.recovery import MAX_QUADRATURE_POINTS
 
 
 def brute_force(mechanism, prior):
@@ -102,7 +102,7 @@ def test_no_law_is_refused(small_space):
 
 def test_slow_law_is_refused():
     """A law by quadrature is refused beyond 3,000 points, before anything is computed."""
-    count = SLOW + 1
+    count = MAX_QUADRATURE_POINTS + 1
     space = dn.Space([f"w{number}" for number in range(count)], 100.0 * np.arange(count)[:, None])
     with pytest.raises(dn.NotTractable, match=r"TruncatedGumbel takes too long for 3,001 words. Take at most 3,000"):
         dn.recovery(dn.TruncatedGumbel(space, epsilon=50.0))

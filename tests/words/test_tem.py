@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.words import law
-from deniable.words.tem import theorem_3
+from deniable.words.tem import compute_truncation_threshold
 from tests.contracts import reference
 from tests.contracts.statistics import DRAWS, THRESHOLD, fit
 from tests.contracts.word_mechanism import WordMechanismContract
@@ -72,7 +72,7 @@ def test_law_is_the_formula_on_glove(glove):
     """The same holds for a few of the 50,000 words of GloVe."""
     subject = dn.TEM(glove, epsilon=3.0)
     for word in ("the", "london", "tuesday", glove.words[-1]):
-        row = np.linalg.norm(glove.vectors - glove.vectors[glove.number(word)], axis=1)
+        row = np.linalg.norm(glove.vectors - glove.vectors[glove.index_of(word)], axis=1)
         weights = np.exp(-1.5 * np.minimum(row, subject.gamma))
         np.testing.assert_allclose(subject.probabilities(word), weights / weights.sum(), rtol=1e-6, atol=1e-9)
 
@@ -84,7 +84,7 @@ def test_law_on_glove_does_not_depend_on_batches_or_workers(glove):
     crowd = np.concatenate([np.arange(1000, 1061), points, np.arange(2000, 2009)])
     alone = [subject.rows(glove.distances([point]))[0] for point in points]
     for workers in (1, 2):
-        blocks = glove.sweep(lambda _, rows: subject.rows(rows).copy(), crowd, workers)
+        blocks = glove.map_row_blocks(lambda _, rows: subject.rows(rows).copy(), crowd, workers)
         np.testing.assert_array_equal(np.concatenate(blocks)[61:66], alone)
     np.testing.assert_array_equal(subject.rows(glove.distances(points[::-1])), alone[::-1])
 
@@ -126,9 +126,9 @@ def test_theorem_2_holds_for_the_tables_that_are_sampled(small_space, small_vect
     """The integer tables keep the guarantee up to the rounding of their least entry."""
     space = dn.Space(small_space.words, small_vectors, metric=metric)
     subject = dn.TEM(space, epsilon=12.0)
-    sums = law.integer_tables(laws(subject))
+    sums = law.build_integer_tables(laws(subject))
     log_law = np.log(np.diff(sums, axis=1, prepend=0).astype(float))
-    assert reference.exceeds(log_law, 12.0, reference.distances(small_vectors, metric)) <= 2 / law.FLOOR + 1e-9
+    assert reference.exceeds(log_law, 12.0, reference.distances(small_vectors, metric)) <= 2 / law.TABLE_FLOOR + 1e-9
 
 
 @given(
@@ -169,7 +169,7 @@ def test_gamma_formula(small_space, glove):
     assert dn.TEM(small_space, epsilon=3.0).gamma == pytest.approx((2 / 3) * math.log(0.999 * 59 / 0.001), rel=1e-14)
     assert dn.TEM(small_space, epsilon=0.5, beta=0.2).gamma == pytest.approx(4 * math.log(0.8 * 59 / 0.2), rel=1e-14)
     assert dn.TEM(glove, epsilon=3.0).gamma == pytest.approx((2 / 3) * math.log(0.999 * 49_999 / 0.001), rel=1e-14)
-    assert theorem_3(2.0, 0.5, 11) == pytest.approx(math.log(10), rel=1e-14)
+    assert compute_truncation_threshold(2.0, 0.5, 11) == pytest.approx(math.log(10), rel=1e-14)
 
 
 @pytest.mark.parametrize("beta", [0, 1, -0.1, 1.5, float("nan"), float("inf"), True, "0.1", None])
@@ -215,21 +215,21 @@ def test_extreme_epsilon_still_gives_words(small_space):
     np.testing.assert_allclose(flat.probabilities("baran"), 1 / 60, rtol=1e-12)
     sharp = dn.TEM(small_space, epsilon=1e300, gamma=math.inf)
     assert sharp.probabilities("baran")[0] == 1.0
-    assert sharp.privatize(["baran"] * 50) == ["baran"] * 50
+    assert sharp.sample(["baran"] * 50) == ["baran"] * 50
 
 
 def test_parallel_vectors_are_one_point_under_the_angular_metric():
     """Under the angle words in one direction share a point, and its probability evenly."""
     vectors = np.array([[1.0, 2.0], [3.0, 6.0], [0.1, 0.2], [-1.0, 1.0], [2.0, -1.0]])
     space = dn.Space(["a", "b", "c", "d", "e"], vectors, metric="angular")
-    assert space.point_of.tolist() == [0, 0, 0, 1, 2]
+    assert space.point_by_word.tolist() == [0, 0, 0, 1, 2]
     subject = dn.TEM(space, epsilon=2.0)
     weights = np.exp(-np.minimum(reference.distances(vectors[[0, 3, 4]], "angular")[0], subject.gamma))
     weights /= weights.sum()
     expected = [weights[0] / 3] * 3 + [weights[1], weights[2]]
     for word in "abc":
         np.testing.assert_allclose(subject.probabilities(word), expected, rtol=0, atol=1e-9)
-    counts = np.bincount([space.number(word) for word in subject.privatize(["b"] * 20_000)], minlength=5)
+    counts = np.bincount([space.index_of(word) for word in subject.sample(["b"] * 20_000)], minlength=5)
     assert fit(counts, np.array(expected)) > 1e-9
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words.exponential import prove
+from deniable.words.exponential import prove_exact_epsilon
 from tests.contracts.word_mechanism import WordMechanismContract
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
@@ -26,11 +26,11 @@ class TestTightExponential(WordMechanismContract):
 def test_solved_weights_give_one_normaliser(small_space, small_vectors, metric, epsilon):
     """Where the weights solve exp(-epsilon D) c = 1, all normalisers are 1 and the scale is epsilon itself."""
     subject = dn.TightExponential(dn.Space(small_space.words, small_vectors, metric=metric), epsilon=epsilon)
-    assert subject.solved
-    assert subject.derived == {"scale": subject.scale, "weights": "solved"}
-    assert np.abs(subject.family.normalisers(subject.space) - 1).max() < 1e-6
+    assert subject.is_solved
+    assert subject.derived_parameters == {"scale": subject.scale, "weights": "solved"}
+    assert np.abs(subject.exponential_law.normalisers(subject.space) - 1).max() < 1e-6
     assert subject.scale == pytest.approx(epsilon, rel=1e-6)
-    assert subject.family.weights.min() > 0
+    assert subject.exponential_law.weights.min() > 0
 
 
 @pytest.mark.parametrize("metric", METRICS[:3])
@@ -38,17 +38,17 @@ def test_solved_weights_give_one_normaliser(small_space, small_vectors, metric, 
 def test_fitted_weights_need_less_scale(small_space, small_vectors, metric, epsilon):
     """Where no positive solution exists the certificate says fitted, and the scale stays below epsilon."""
     subject = dn.TightExponential(dn.Space(small_space.words, small_vectors, metric=metric), epsilon=epsilon)
-    assert not subject.solved
-    assert subject.derived == {"scale": subject.scale, "weights": "fitted"}
+    assert not subject.is_solved
+    assert subject.derived_parameters == {"scale": subject.scale, "weights": "fitted"}
     assert epsilon / 2 <= subject.scale < 0.99 * epsilon
-    assert subject.family.weights.min() > 0
-    assert prove(subject.space, subject.family).epsilon <= epsilon
+    assert subject.exponential_law.weights.min() > 0
+    assert prove_exact_epsilon(subject.space, subject.exponential_law).epsilon <= epsilon
 
 
 def test_tight_constraints_are_equalities(small_space):
     """With solved weights P(w|w) = exp(epsilon d(w, w')) P(w|w') for every pair."""
     subject = dn.TightExponential(small_space, epsilon=3.0)
-    assert subject.solved
+    assert subject.is_solved
     distances = small_space.distances(range(60))
     logs = np.log(subject.rows(distances.copy()))
     np.testing.assert_allclose(logs.diagonal() - logs, 3.0 * distances, rtol=0, atol=2e-6)
@@ -58,9 +58,9 @@ def test_tight_constraints_are_equalities(small_space):
 def test_solved_on_glove_from_epsilon_3(glove_2000, epsilon, solved):
     """On 2,000 words the solution has negative entries at epsilon 2 and none at epsilon 3, as worked out before."""
     subject = dn.TightExponential(glove_2000, epsilon=epsilon)
-    assert subject.solved is solved
+    assert subject.is_solved is solved
     assert (1 - 1e-6) * epsilon <= dn.verify(subject).epsilon <= epsilon
-    assert bool(np.abs(subject.family.normalisers(glove_2000) - 1).max() < 1e-6) is solved
+    assert bool(np.abs(subject.exponential_law.normalisers(glove_2000) - 1).max() < 1e-6) is solved
 
 
 def test_reference_shares(glove_2000):

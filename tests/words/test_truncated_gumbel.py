@@ -14,8 +14,8 @@ import deniable as dn
 from deniable.auditing import exact
 from deniable.words import law as laws
 from deniable.words import truncated_gumbel as module
-from deniable.words.truncated_gumbel import least_epsilon, noise_scale, truncated_gumbel
-from deniable.words.truncated_gumbel_law import exact_row
+from deniable.words.truncated_gumbel import compute_min_epsilon, compute_gumbel_scale, invert_truncated_gumbel
+from deniable.words.truncated_gumbel_law import integrate_row
 from tests.contracts import reference
 from tests.contracts.statistics import DRAWS, THRESHOLD, fit, sample, streams
 from tests.contracts.word_mechanism import WordMechanismContract
@@ -24,7 +24,7 @@ from tests.contracts.word_mechanism import WordMechanismContract
 def law_at_scale(subject, word, share):
     """Return the exact law of one word at a multiple of the mechanism's scale."""
     row = reference.distances(subject.space.vectors)[subject.space.number(word)]
-    return exact_row(row, subject._poisson, share * subject.scale, subject.space.diameter)
+    return integrate_row(row, subject._poisson_masses, share * subject.scale, subject.space.diameter)
 
 
 class TestTruncatedGumbel(WordMechanismContract):
@@ -36,7 +36,7 @@ class TestTruncatedGumbel(WordMechanismContract):
     glove_epsilon = 150.0
     tolerance = 1e-9
     theorem = ("truncated Gumbel paper", "Theorem 1", "proof has gaps")
-    standing = "claimed"
+    status = "claimed"
 
     def law_off(self, subject, word):
         """Return the law of a noise 30 % narrower: the law moves little with epsilon itself."""
@@ -104,7 +104,7 @@ def test_algorithms_have_the_exact_law(request, name, epsilon):
 @pytest.fixture
 def simulated(monkeypatch):
     """Make the mechanism draw as it does in large spaces."""
-    monkeypatch.setattr(module, "TABULATED", 0)
+    monkeypatch.setattr(module, "MAX_TABULATED_POINTS", 0)
 
 
 @pytest.mark.usefixtures("simulated")
@@ -123,7 +123,7 @@ def test_tables_fit_the_law(request, name, epsilon):
 def check_fit(space, epsilon, *, tabulated):
     """Compare draws with the law, which they must fit, and with one of 0.7 the scale, which they must not."""
     subject = dn.TruncatedGumbel(space, epsilon=epsilon)
-    assert subject.tabulated is tabulated
+    assert subject.is_tabulated is tabulated
     word = space.words[3]
     counts = sample(subject, word)
     assert fit(counts, subject.probabilities(word)) > THRESHOLD
@@ -136,15 +136,15 @@ def test_number_of_candidates_follows_the_truncated_poisson_law(request, monkeyp
     """k follows TruncatedPoisson(ln n; 1, n), which the test tells from one of 1.3 times the mean."""
     space = request.getfixturevalue(name)
     seen = []
-    choose = module._choose
+    choose = module._choose_noisy_nearest
 
     def spy(points, near, distances, ends, *rest):
         seen.append(np.diff(ends, prepend=0))
         return choose(points, near, distances, ends, *rest)
 
-    monkeypatch.setattr(module, "_choose", spy)
+    monkeypatch.setattr(module, "_choose_noisy_nearest", spy)
     subject = dn.TruncatedGumbel(space, epsilon=300.0)
-    subject.draw(np.zeros(30_000, dtype=np.int32), streams(30_000, "k"))
+    subject.draw_words(np.zeros(30_000, dtype=np.int32), streams(30_000, "k"))
     ks = np.concatenate(seen)
     count = len(space)
     assert len(ks) == 30_000
@@ -169,11 +169,11 @@ def test_number_beyond_the_listed_masses_is_that_of_all_words(many, monkeypatch)
         seen.append(ends)
         return np.zeros(len(points), dtype=np.int32)
 
-    monkeypatch.setattr(module, "_uniform", lambda _, count: np.full(count, 1 - 2.0**-53))
-    monkeypatch.setattr(module, "_choose", spy)
+    monkeypatch.setattr(module, "_draw_uniform", lambda _, count: np.full(count, 1 - 2.0**-53))
+    monkeypatch.setattr(module, "_choose_noisy_nearest", spy)
     subject = dn.TruncatedGumbel(many, epsilon=300.0)
-    assert len(subject._poisson) < 300
-    subject.draw(np.zeros(5, dtype=np.int32), streams(5, "largest"))
+    assert len(subject._poisson_masses) < 300
+    subject.draw_words(np.zeros(5, dtype=np.int32), streams(5, "largest"))
     np.testing.assert_array_equal(np.diff(seen[0], prepend=0), np.full(5, 300))
 
 
@@ -184,7 +184,7 @@ def test_where_draws_come_from_tables(size, epsilon, tabulated):
     """Up to 3,000 words and the largest epsilon of the paper draws come from tables; beyond they are simulated."""
     vectors = np.random.default_rng(1).uniform(size=(size, 4)).round(2) + np.arange(size)[:, None]
     subject = dn.TruncatedGumbel(dn.Space([f"w{i}" for i in range(size)], vectors), epsilon=epsilon)
-    assert subject.tabulated is subject.draws_from_law is tabulated
+    assert subject.is_tabulated is subject.is_drawn_from_law is tabulated
 
 
 def test_draws_come_from_the_tables_that_are_verified(small_space):
@@ -192,11 +192,11 @@ def test_draws_come_from_the_tables_that_are_verified(small_space):
     subject = dn.TruncatedGumbel(small_space, epsilon=250.0)
     words = np.arange(60, dtype=np.int32).repeat(50)
     record = streams(len(words), "tables")
-    tables = laws.integer_tables(subject.rows(small_space.distances(range(60))))
+    tables = laws.build_integer_tables(subject.rows(small_space.distances(range(60))))
     bits = (record.bits() >> np.uint64(2)).astype(np.int64)
     expected = [np.searchsorted(tables[word], one, side="right") for word, one in zip(words, bits, strict=True)]
-    np.testing.assert_array_equal(subject.draw(words, streams(len(words), "tables")), expected)
-    upper, lower = exact._laws(subject, np.arange(60), None)
+    np.testing.assert_array_equal(subject.draw_words(words, streams(len(words), "tables")), expected)
+    upper, lower = exact._bound_laws(subject, np.arange(60), None)
     np.testing.assert_array_equal(upper, np.diff(tables, prepend=0))
     np.testing.assert_array_equal(lower, upper)
 
@@ -211,7 +211,7 @@ def test_rows_are_the_same_from_the_cache_and_one_by_one(small_space, monkeypatc
     fingerprint = whole.law_fingerprint
     assert [path.name[:4] for path in tmp_path.iterdir() if path.suffix == ".f64"] == ["law-"]
     np.testing.assert_array_equal(whole.rows(everything)[[0, 59, 7]], alone)
-    monkeypatch.setattr(module, "exact_row", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(module, "integrate_row", lambda *_: pytest.fail("computed again"))
     again = dn.TruncatedGumbel(small_space, epsilon=250.0)
     assert again.law_fingerprint == fingerprint
     np.testing.assert_array_equal(again.rows(everything), whole.rows(everything))
@@ -221,7 +221,7 @@ def test_rows_are_the_same_from_the_cache_and_one_by_one(small_space, monkeypatc
 def test_noise_is_a_truncated_gumbel(scale, limit):
     """The noise lies in [-Delta, Delta] and has the truncated Gumbel distribution there."""
     uniform = np.random.default_rng(6).uniform(size=50_000)
-    noise = truncated_gumbel(uniform, scale, limit)
+    noise = invert_truncated_gumbel(uniform, scale, limit)
     assert np.abs(noise).max() <= limit
     inner = stats.gumbel_r(scale=scale)
 
@@ -229,7 +229,7 @@ def test_noise_is_a_truncated_gumbel(scale, limit):
         return (inner.cdf(values) - inner.cdf(-limit)) / (inner.cdf(limit) - inner.cdf(-limit))
 
     assert stats.kstest(noise, cdf).pvalue > THRESHOLD
-    wrong = stats.gumbel_r(scale=0.7 * scale) if scale <= limit else stats.uniform(-0.7 * limit, 1.4 * limit)
+    wrong = stats.gumbel_r(scale=0.7 * scale) if scale <= limit else stats.uniform_share(-0.7 * limit, 1.4 * limit)
     assert stats.kstest(noise, lambda values: cdf(values, wrong)).pvalue < THRESHOLD
 
 
@@ -237,7 +237,7 @@ def test_noise_of_the_ends_of_the_unit_interval_is_within_the_limits():
     """The least and the largest uniform draw give noise in [-Delta, Delta]."""
     ends = np.array([2.0**-54, 1 - 2.0**-53])
     for scale in (0.05, 1.0, 100.0):
-        noise = truncated_gumbel(ends, scale, 3.0)
+        noise = invert_truncated_gumbel(ends, scale, 3.0)
         assert np.abs(noise).max() <= 3.0 * (1 + 1e-9)
         assert noise[0] < noise[1]
 
@@ -250,7 +250,7 @@ def test_uniform_draws_never_reach_an_end_point(raw, least):
         def random_raw(self, count):
             return np.full(count, raw, dtype=np.uint64)
 
-    value = module._uniform(Stuck(), 1)[0]
+    value = module._draw_uniform(Stuck(), 1)[0]
     assert value > 0
     assert value < 1
     assert (value < 0.5) is np.bool_(least)
@@ -284,8 +284,8 @@ def test_scale_is_the_formula(small_space, epsilon):
     for _ in range(200):
         middle = (least + most) / 2
         least, most = (middle, most) if middle * math.exp(middle) < 2 * alpha * high else (least, middle)
-    assert noise_scale(epsilon, 60, high, low) == pytest.approx(2 * high / min(most, math.log(alpha * low)), rel=1e-12)
-    assert dn.TruncatedGumbel(small_space, epsilon=epsilon).scale == noise_scale(epsilon, 60, high, low)
+    assert compute_gumbel_scale(epsilon, 60, high, low) == pytest.approx(2 * high / min(most, math.log(alpha * low)), rel=1e-12)
+    assert dn.TruncatedGumbel(small_space, epsilon=epsilon).scale == compute_gumbel_scale(epsilon, 60, high, low)
 
 
 def test_epsilon_below_the_corrected_bound_is_refused_with_its_value(small_space):
@@ -300,7 +300,7 @@ def test_epsilon_below_the_corrected_bound_is_refused_with_its_value(small_space
         assert f"Delta0 = {small_space.separation:.4g}" in message
         assert "use TEM, which takes any epsilon" in message
         assert re.search(rf"Got {re.escape(repr(epsilon))}:", message)
-    assert least_epsilon(60, small_space.separation) == pytest.approx(bound, rel=1e-14)
+    assert compute_min_epsilon(60, small_space.separation) == pytest.approx(bound, rel=1e-14)
     assert dn.TruncatedGumbel(small_space, epsilon=1.0001 * bound).scale > 0
 
 
@@ -345,13 +345,13 @@ def test_threads_share_the_listed_neighbours():
     vectors = np.stack(np.meshgrid(*2 * [np.arange(float(side))]), axis=-1).reshape(-1, 2)
     names = ["".join(letters) for letters in itertools.product("abcdefgh", repeat=4)][: len(vectors)]
     space = dn.Space(names, vectors)
-    epsilon = 30 + least_epsilon(len(vectors), 1.0)
+    epsilon = 30 + compute_min_epsilon(len(vectors), 1.0)
     coins = np.random.default_rng(0)
     texts = [" ".join(names[word] for word in coins.integers(0, len(names), 3000)) for _ in range(4)]
 
     def release():
         subject = dn.TruncatedGumbel(space, epsilon=epsilon)
-        assert not subject.tabulated
+        assert not subject.is_tabulated
         return dn.Release(subject, key=bytes(32))
 
     alone = release().batch(texts, list("abcd")).texts

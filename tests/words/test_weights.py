@@ -41,7 +41,7 @@ def test_solved_exactly_where_the_solution_is_positive(small_space, metric, scal
 def test_solution_without_the_matrix_in_memory(small_space, monkeypatch, scale):
     """Where the matrix does not fit, passes over all pairs find the same solution."""
     dense, solved = fit_weights(small_space, scale)
-    monkeypatch.setattr("deniable.words.weights.DENSE", 0)
+    monkeypatch.setattr("deniable.words.weights.MAX_DENSE_POINTS", 0)
     passes, again = fit_weights(small_space, scale)
     assert solved
     assert again
@@ -52,10 +52,10 @@ def test_solution_without_the_matrix_in_memory(small_space, monkeypatch, scale):
 def test_fit_without_the_matrix_in_memory(small_space, monkeypatch, metric):
     """With as many steps the passes fit the same weights as the matrix does."""
     space = space_of(small_space, metric)
-    monkeypatch.setattr("deniable.words.weights._STEPS_DENSE", 7)
-    monkeypatch.setattr("deniable.words.weights._STEPS", 7)
+    monkeypatch.setattr("deniable.words.weights._DENSE_FIT_STEPS", 7)
+    monkeypatch.setattr("deniable.words.weights._FIT_STEPS", 7)
     dense, solved = fit_weights(space, 0.5)
-    monkeypatch.setattr("deniable.words.weights.DENSE", 0)
+    monkeypatch.setattr("deniable.words.weights.MAX_DENSE_POINTS", 0)
     passes, again = fit_weights(space, 0.5)
     assert (solved, again) == (False, False)
     np.testing.assert_allclose(passes, dense, rtol=1e-8)
@@ -70,7 +70,7 @@ def test_every_step_lowers_the_objective(small_space, monkeypatch, metric, scale
     matrix = kernel(space, scale)
     values = []
     for steps in range(12):
-        monkeypatch.setattr("deniable.words.weights._STEPS_DENSE", steps)
+        monkeypatch.setattr("deniable.words.weights._DENSE_FIT_STEPS", steps)
         weights, solved = fit_weights(space, scale)
         assert not solved
         values.append(weights @ matrix @ weights / 2 - weights.sum())

@@ -13,120 +13,120 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.auditing.outputs import Outputs
-from deniable.auditing.precision import fractional_bits
+from deniable.auditing.precision import count_fractional_bits
 
-Array = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-Scores = Callable[[Outputs], Array]
-Attacker = Callable[[Sequence[Any], Outputs, Numbers], Scores]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+InputScorer = Callable[[Outputs], FloatArray]
+Attacker = Callable[[Sequence[Any], Outputs, IntArray], InputScorer]
 
-_FEW = 4
+_MIN_RUNS_PER_INPUT = 4
 """Runs of each input below which only attackers that need no fit are of use."""
-_END = 4
+_TAIL_VALUES = 4
 """Values of the noise beyond which, at either end, it is taken to go on as far as they reach."""
-_BITS = 100
+_MIN_RUNS_FOR_PRECISION = 100
 """Runs from which on last bits are worth counting: in fewer, chance makes patterns."""
-_MANY = 300
+_MIN_RUNS_FOR_FOREST = 300
 """Runs from which on a forest is worth the tenths of a second that it takes."""
-_TREES = 60
+_TREE_COUNT = 60
 _SMOOTHING = 0.5
-_HUGE = 1e30
+_MAX_MAGNITUDE = 1e30
 _SEED = 0
 
 
-def nearest(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:  # noqa: ARG001 - needs no fit
+def fit_nearest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:  # noqa: ARG001 - needs no fit
     """Return the attacker who names the input nearest to the output, and knows nothing else.
 
     Numbers are cut off at the inputs' range in every coordinate before their l1 distance is taken:
     for two inputs and Laplace noise that is the likelihood ratio. Texts are compared token by token.
     """
-    if outputs.textual:
-        tokens = [str(given).split() for given in inputs]
-        return lambda seen: np.array([[_overlap(out.split(), own) for own in tokens] for out in seen.strings])
-    points = _points(inputs)
+    if outputs.is_textual:
+        tokens = [str(value).split() for value in inputs]
+        return lambda new_outputs: np.array([[_count_common_tokens(string.split(), input_tokens) for input_tokens in tokens] for string in new_outputs.strings])
+    points = _stack_points(inputs)
     low, high = points.min(axis=0), points.max(axis=0)
 
-    def scores(seen: Outputs) -> Array:
-        cut = np.clip(_tamed(seen), low, high)
-        return np.stack([-np.abs(cut - point).sum(axis=1) for point in points], axis=1)
+    def scores(new_outputs: Outputs) -> FloatArray:
+        clipped = np.clip(_clip_values(new_outputs), low, high)
+        return np.stack([-np.abs(clipped - point).sum(axis=1) for point in points], axis=1)
 
     return scores
 
 
-def support(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
+def fit_support(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
     """Return the attacker who rules out inputs from which no noise that was seen leads to the output.
 
     Noise is output minus input, of all coordinates alike. Where its range moves with the input, or is
     bounded, some outputs can come from one input only (Habernal 2022, Theorem 3.2).
     """
-    points = _points(inputs)
-    noise = np.sort((_tamed(outputs) - points[labels]).ravel())
+    points = _stack_points(inputs)
+    noise = np.sort((_clip_values(outputs) - points[labels]).ravel())
     # Rarer noise may come: each end is moved out by the room that its last few values take.
-    few = min(_END, len(noise) // 4)
-    low, high = 2 * noise[0] - noise[few], 2 * noise[-1] - noise[-1 - few]
+    tail = min(_TAIL_VALUES, len(noise) // 4)
+    low, high = 2 * noise[0] - noise[tail], 2 * noise[-1] - noise[-1 - tail]
 
-    def scores(seen: Outputs) -> Array:
-        noises = [_tamed(seen) - point for point in points]
-        return np.stack([-((noise < low) | (noise > high)).sum(axis=1).astype(float) for noise in noises], axis=1)
+    def scores(new_outputs: Outputs) -> FloatArray:
+        noise_by_input = [_clip_values(new_outputs) - point for point in points]
+        return np.stack([-((noise < low) | (noise > high)).sum(axis=1).astype(float) for noise in noise_by_input], axis=1)
 
     return scores
 
 
-def linear(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
+def fit_linear(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
     """Return a logistic regression on the numbers, raw and cut off, or on tokens and their places."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a second, only for audits
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415
     from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
 
     model = LogisticRegression(max_iter=200)
-    if outputs.textual:
+    if outputs.is_textual:
         from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415
 
-        fitted = make_pipeline(CountVectorizer(analyzer=_placed_tokens, binary=True), model)
-        return _probabilities(fitted.fit(list(outputs.strings), labels), lambda seen: list(seen.strings), len(inputs))
-    low, high = _range(inputs, outputs)
+        classifier = make_pipeline(CountVectorizer(analyzer=_list_placed_tokens, binary=True), model)
+        return _make_probability_scores(classifier.fit(list(outputs.strings), labels), lambda new_outputs: list(new_outputs.strings), len(inputs))
+    low, high = _find_clipping_range(inputs, outputs)
 
-    def features(seen: Outputs) -> Array:
-        values = _tamed(seen)
+    def features(new_outputs: Outputs) -> FloatArray:
+        values = _clip_values(new_outputs)
         return np.hstack([values, np.clip(values, low, high)])
 
-    fitted = make_pipeline(StandardScaler(), model).fit(features(outputs), labels)
-    return _probabilities(fitted, features, len(inputs))
+    classifier = make_pipeline(StandardScaler(), model).fit(features(outputs), labels)
+    return _make_probability_scores(classifier, features, len(inputs))
 
 
-def tree(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
+def fit_tree(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
     """Return a shallow decision tree on the numbers, their extremes and sums: it finds moved supports."""
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - a second, only for audits
 
-    features = _summaries(inputs, outputs)
-    fitted = DecisionTreeClassifier(max_depth=3, min_samples_leaf=max(3, len(outputs) // 200), random_state=_SEED)
-    return _probabilities(fitted.fit(features(outputs), labels), features, len(inputs))
+    features = _make_summary_features(inputs, outputs)
+    classifier = DecisionTreeClassifier(max_depth=3, min_samples_leaf=max(3, len(outputs) // 200), random_state=_SEED)
+    return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
 
 
-def forest(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
-    """Return a random forest on what `tree` sees: for laws that no line and no short rule tells apart."""
+def fit_forest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
+    """Return a random forest on what `fit_tree` sees: for laws that no line and no short rule tells apart."""
     from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - a second, only for audits
 
-    features = _summaries(inputs, outputs)
-    fitted = RandomForestClassifier(_TREES, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED)
-    return _probabilities(fitted.fit(features(outputs), labels), features, len(inputs))
+    features = _make_summary_features(inputs, outputs)
+    classifier = RandomForestClassifier(_TREE_COUNT, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED)
+    return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
 
 
-def frequency(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
+def fit_frequency(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
     """Return the attacker who counts how often each output came from each input."""
-    return _counted(inputs, _keys(outputs), labels, _keys)
+    return _make_count_scores(inputs, _make_keys(outputs), labels, _make_keys)
 
 
-def precision(inputs: Sequence[Any], outputs: Outputs, labels: Numbers) -> Scores:
-    """Return the attacker who reads how fine the last bit of a float is, and not its value (`precision`)."""
-    return _counted(inputs, _finest(outputs), labels, _finest)
+def fit_precision(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
+    """Return the attacker who reads how fine the last bit of a float is, and not its value (`fit_precision`)."""
+    return _make_count_scores(inputs, _count_finest_bits(outputs), labels, _count_finest_bits)
 
 
 ATTACKERS: dict[str, Attacker] = {
-    attacker.__name__: attacker for attacker in (nearest, support, linear, tree, frequency, precision, forest)
+    attacker.__name__: attacker for attacker in (fit_nearest, fit_support, fit_linear, fit_tree, fit_frequency, fit_precision, fit_forest)
 }
 """In the order of preference among equals."""
-HOW = {
+ATTACKER_DESCRIPTIONS = {
     "nearest": "names the nearest input",
     "support": "rules out inputs by the range of the noise",
     "linear": "logistic regression",
@@ -139,116 +139,116 @@ HOW = {
 """What each does, for verdicts."""
 
 
-def suitable(inputs: Sequence[Any], outputs: Outputs) -> Iterator[str]:
+def list_suitable_attackers(inputs: Sequence[Any], outputs: Outputs) -> Iterator[str]:
     """Yield the names of the attackers that can be fitted to such inputs and so many outputs."""
-    if outputs.textual:
-        if all(isinstance(given, str) for given in inputs):
+    if outputs.is_textual:
+        if all(isinstance(value, str) for value in inputs):
             yield "nearest"
-    elif _alike(inputs, outputs):
+    elif _has_matching_inputs(inputs, outputs):
         yield "nearest"
-        if len(outputs) >= _FEW * len(inputs):
+        if len(outputs) >= _MIN_RUNS_PER_INPUT * len(inputs):
             yield "support"
-    if len(outputs) < _FEW * len(inputs):
+    if len(outputs) < _MIN_RUNS_PER_INPUT * len(inputs):
         return
     yield "linear"
     yield "frequency"
-    if not outputs.textual:
+    if not outputs.is_textual:
         yield "tree"
-        if len(outputs) >= _MANY:
+        if len(outputs) >= _MIN_RUNS_FOR_FOREST:
             yield "forest"
-    if outputs.kind == "real" and len(outputs) >= _BITS:
+    if outputs.kind == "real" and len(outputs) >= _MIN_RUNS_FOR_PRECISION:
         yield "precision"
 
 
-def _alike(inputs: Sequence[Any], outputs: Outputs) -> bool:
+def _has_matching_inputs(inputs: Sequence[Any], outputs: Outputs) -> bool:
     """Say whether inputs are numbers as many as outputs have."""
     try:
-        arrays = [np.asarray(given) for given in inputs]
+        arrays = [np.asarray(value) for value in inputs]
     except ValueError:  # lists within lists, of several lengths
         return False
     return all(array.dtype.kind in "biuf" and array.size == outputs.values.shape[1] for array in arrays)
 
 
-def _points(inputs: Sequence[Any]) -> Array:
+def _stack_points(inputs: Sequence[Any]) -> FloatArray:
     """Return numeric inputs as rows (M, n)."""
-    points: Array = np.clip(np.stack([np.ravel(given) for given in inputs]).astype(float), -_HUGE, _HUGE)
+    points: FloatArray = np.clip(np.stack([np.ravel(value) for value in inputs]).astype(float), -_MAX_MAGNITUDE, _MAX_MAGNITUDE)
     return points
 
 
-def _tamed(outputs: Outputs) -> Array:
+def _clip_values(outputs: Outputs) -> FloatArray:
     """Return outputs as float64 (m, n) that float32 can hold and whose squares float64 can."""
-    values: Array = np.clip(outputs.values.astype(float), -_HUGE, _HUGE)
+    values: FloatArray = np.clip(outputs.values.astype(float), -_MAX_MAGNITUDE, _MAX_MAGNITUDE)
     return values
 
 
-def _range(inputs: Sequence[Any], outputs: Outputs) -> tuple[Array, Array]:
+def _find_clipping_range(inputs: Sequence[Any], outputs: Outputs) -> tuple[FloatArray, FloatArray]:
     """Return where to cut numbers off: the inputs' own range, or where most outputs lie."""
-    if _alike(inputs, outputs):
-        points = _points(inputs)
+    if _has_matching_inputs(inputs, outputs):
+        points = _stack_points(inputs)
         return points.min(axis=0), points.max(axis=0)
-    low, high = np.quantile(_tamed(outputs), [0.1, 0.9], axis=0)
+    low, high = np.quantile(_clip_values(outputs), [0.1, 0.9], axis=0)
     return low, high
 
 
-def _summaries(inputs: Sequence[Any], outputs: Outputs) -> Callable[[Outputs], Array]:
+def _make_summary_features(inputs: Sequence[Any], outputs: Outputs) -> Callable[[Outputs], FloatArray]:
     """Return the numbers of an output (m, n) with, for n > 1, their least, largest and sum, raw and cut off."""
-    low, high = _range(inputs, outputs)
+    low, high = _find_clipping_range(inputs, outputs)
 
-    def features(seen: Outputs) -> Array:
-        values = _tamed(seen)
+    def features(new_outputs: Outputs) -> FloatArray:
+        values = _clip_values(new_outputs)
         if values.shape[1] == 1:
             return values
-        cut = np.clip(values, low, high)
-        return np.column_stack([values, values.min(axis=1), values.max(axis=1), values.sum(axis=1), cut.sum(axis=1)])
+        clipped = np.clip(values, low, high)
+        return np.column_stack([values, values.min(axis=1), values.max(axis=1), values.sum(axis=1), clipped.sum(axis=1)])
 
     return features
 
 
-def _probabilities(fitted: Any, features: Callable[[Outputs], Any], count: int) -> Scores:  # noqa: ANN401 - sklearn
+def _make_probability_scores(classifier: Any, features: Callable[[Outputs], Any], input_count: int) -> InputScorer:  # noqa: ANN401 - sklearn
     """Return log-probabilities of all M inputs; those absent from the fit are as likely as the least."""
 
-    def scores(seen: Outputs) -> Array:
+    def scores(new_outputs: Outputs) -> FloatArray:
         with np.errstate(divide="ignore"):
-            logs = np.log(np.maximum(fitted.predict_proba(features(seen)), 1e-12))
-        out = np.repeat(logs.min(axis=1, keepdims=True), count, axis=1)
-        out[:, fitted.classes_] = logs
-        return out
+            log_probabilities = np.log(np.maximum(classifier.predict_proba(features(new_outputs)), 1e-12))
+        scores_by_input = np.repeat(log_probabilities.min(axis=1, keepdims=True), input_count, axis=1)
+        scores_by_input[:, classifier.classes_] = log_probabilities
+        return scores_by_input
 
     return scores
 
 
-def _counted(
-    inputs: Sequence[Any], keys: Sequence[Any], labels: Numbers, read: Callable[[Outputs], Sequence[Any]]
-) -> Scores:
+def _make_count_scores(
+    inputs: Sequence[Any], keys: Sequence[Any], labels: IntArray, make_keys: Callable[[Outputs], Sequence[Any]]
+) -> InputScorer:
     """Return smoothed log-frequencies of a key by input; a key never met says nothing."""
-    table: dict[Any, Array] = collections.defaultdict(lambda: np.full(len(inputs), _SMOOTHING))
+    counts_by_key: dict[Any, FloatArray] = collections.defaultdict(lambda: np.full(len(inputs), _SMOOTHING))
     for key, label in zip(keys, labels, strict=True):
-        table[key][label] += 1
-    totals = np.log(np.bincount(labels, minlength=len(inputs)) + _SMOOTHING)
-    logs = {key: np.log(counts) - totals for key, counts in table.items()}
-    unknown = np.zeros(len(inputs))
-    return lambda seen: np.array([logs.get(key, unknown) for key in read(seen)])
+        counts_by_key[key][label] += 1
+    log_totals = np.log(np.bincount(labels, minlength=len(inputs)) + _SMOOTHING)
+    log_frequencies = {key: np.log(counts) - log_totals for key, counts in counts_by_key.items()}
+    unseen_scores = np.zeros(len(inputs))
+    return lambda new_outputs: np.array([log_frequencies.get(key, unseen_scores) for key in make_keys(new_outputs)])
 
 
-def _finest(outputs: Outputs) -> list[int]:
-    bits: list[int] = fractional_bits(outputs.values).max(axis=1).tolist()
+def _count_finest_bits(outputs: Outputs) -> list[int]:
+    bits: list[int] = count_fractional_bits(outputs.values).max(axis=1).tolist()
     return bits
 
 
-def _keys(outputs: Outputs) -> list[Any]:
-    if outputs.textual:
+def _make_keys(outputs: Outputs) -> list[Any]:
+    if outputs.is_textual:
         return list(outputs.strings)
     return [row.tobytes() for row in outputs.values + outputs.values.dtype.type(0)]  # -0.0 becomes 0.0
 
 
-def _overlap(tokens: Sequence[str], own: Sequence[str]) -> float:
+def _count_common_tokens(tokens: Sequence[str], input_tokens: Sequence[str]) -> float:
     """Return the share of tokens in common, in their places if the texts are as long as each other."""
-    if len(tokens) == len(own):
-        return float(sum(a == b for a, b in zip(tokens, own, strict=True)))
-    both = collections.Counter(tokens) & collections.Counter(own)
-    return sum(both.values()) - abs(len(tokens) - len(own))
+    if len(tokens) == len(input_tokens):
+        return float(sum(a == b for a, b in zip(tokens, input_tokens, strict=True)))
+    common = collections.Counter(tokens) & collections.Counter(input_tokens)
+    return sum(common.values()) - abs(len(tokens) - len(input_tokens))
 
 
-def _placed_tokens(text: str) -> list[str]:
+def _list_placed_tokens(text: str) -> list[str]:
     tokens = text.split()
-    return [*tokens, *(f"{place}\t{token}" for place, token in enumerate(tokens)), f"\t{len(tokens)}"]
+    return [*tokens, *(f"{position}\t{token}" for position, token in enumerate(tokens)), f"\t{len(tokens)}"]

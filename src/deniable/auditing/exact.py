@@ -11,32 +11,32 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from deniable.auditing.exact_vectors import verify_vectors
-from deniable.auditing.matrix import MOST, worst_triple
-from deniable.cache import bypassed
-from deniable.errors import InputError, NotTractable, bad_parameter, positive
+from deniable.auditing.exact_vectors import verify_vector_mechanism
+from deniable.auditing.matrix import MAX_MATRIX_INPUTS, find_worst_triple
+from deniable.cache import bypass_cache
+from deniable.errors import InputError, NotTractable, make_parameter_error, check_positive
 from deniable.guarantees import MetricDP
-from deniable.parallel import each
+from deniable.parallel import parallel_map
 from deniable.space import Space
-from deniable.space.metrics import Array
+from deniable.space.metrics import FloatArray
 from deniable.status import Status
 from deniable.vectors import VectorMechanism
 from deniable.verdict import Verdict, Witness
 from deniable.words import WordMechanism, law
-from deniable.words.exponential import Exponential, finding_name, prove
-from deniable.words.law import Finding, remember_finding
+from deniable.words.exponential import ExponentialLaw, make_finding_name, prove_exact_epsilon
+from deniable.words.law import Finding, load_or_compute_finding
 
-SUBSET = 16
+SUBSET_SIZE = 16
 """Inputs whose laws are compared where all of them would take too long."""
-_ROUNDING = 1e-12
+_MATRIX_ROUNDING = 1e-12
 """Relative error allowed for in the probabilities of a matrix."""
-_LOGARITHMS = 2.0**-44
+_LOGARITHM_ERROR = 2.0**-44
 """Nats that logarithms of table entries, and their difference, may err by."""
-_WITNESSES = 8
+_WITNESS_COUNT = 8
 """Worst pairs, and as many nearest ones, that are compared at all outputs where others are at one alone."""
-_STOCHASTIC = 1e-9
-_PER_SECOND = 2e9
-_TINY = 1e-300
+_ROW_SUM_TOLERANCE = 1e-9
+_COMPARISONS_PER_SECOND = 2e9
+_MIN_DISTANCE = 1e-300
 
 
 def verify(
@@ -76,107 +76,107 @@ def verify(
     if isinstance(subject, (VectorMechanism, WordMechanism)) and (space is not None or epsilon is not None):
         raise InputError("verify takes space and epsilon with a matrix only: a mechanism has its own.")
     if isinstance(subject, VectorMechanism):
-        return verify_vectors(subject, dimension)
+        return verify_vector_mechanism(subject, dimension)
     if dimension is not None:
         raise InputError("verify takes dimension with a vector mechanism only.")
     if isinstance(subject, WordMechanism):
-        with contextlib.nullcontext() if cache else bypassed():
-            return _mechanism(subject, workers)
+        with contextlib.nullcontext() if cache else bypass_cache():
+            return _verify_mechanism(subject, workers)
     if not isinstance(space, Space):
-        raise bad_parameter("verify", "space", "the Space of the matrix", space)
-    return _matrix(subject, space, positive("verify", "epsilon", epsilon), workers)
+        raise make_parameter_error("verify", "space", "the Space of the matrix", space)
+    return _verify_matrix(subject, space, check_positive("verify", "epsilon", epsilon), workers)
 
 
-def _mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
+def _verify_mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
     space = mechanism.space
-    claim = mechanism.guarantee
-    if not isinstance(claim, MetricDP) or claim.metric != space.metric.name:
+    guarantee = mechanism.guarantee
+    if not isinstance(guarantee, MetricDP) or guarantee.metric != space.metric.name:
         raise InputError(
             f"The guarantee of {type(mechanism).__name__} must be a MetricDP about the metric of its space, "
-            f"{space.metric}, so that it can be verified. Got {claim}."
+            f"{space.metric}, so that it can be verified. Got {guarantee}."
         )
-    family = mechanism.closed_form
-    if family is not None and space.metric.builtin:
-        return _family(mechanism, family, workers)
+    family = mechanism.sampled_exponential_law
+    if family is not None and space.metric.is_builtin:
+        return _verify_exponential(mechanism, family, workers)
     if not mechanism.has_law:
-        return _theorem(mechanism)
+        return _verify_by_theorem(mechanism)
     points = np.arange(len(space.points), dtype=np.int64)
-    if len(points) <= MOST:
-        return _all_outputs(mechanism, points, workers)
-    if mechanism.tabulated:
-        return _own_output(mechanism, workers)
-    frequent = np.unique(space.point_of[:SUBSET]).astype(np.int64)
-    return _all_outputs(mechanism, frequent, workers)
+    if len(points) <= MAX_MATRIX_INPUTS:
+        return _verify_all_outputs(mechanism, points, workers)
+    if mechanism.is_tabulated:
+        return _verify_at_own_outputs(mechanism, workers)
+    frequent_points = np.unique(space.point_by_word[:SUBSET_SIZE]).astype(np.int64)
+    return _verify_all_outputs(mechanism, frequent_points, workers)
 
 
-def _theorem(mechanism: WordMechanism) -> Verdict:
+def _verify_by_theorem(mechanism: WordMechanism) -> Verdict:
     guarantee = mechanism.guarantee
-    proved = guarantee.standing in {"proved", "proved for ideal arithmetic"} and mechanism.own
+    is_theorem_proved = guarantee.status in {"proved", "proved for ideal arithmetic"} and mechanism.is_builtin
     return Verdict(
-        status=guarantee.standing if proved else "undecided",
+        status=guarantee.status if is_theorem_proved else "undecided",
         claim=guarantee.epsilon,
-        epsilon=guarantee.epsilon if proved else math.inf,
+        epsilon=guarantee.epsilon if is_theorem_proved else math.inf,
         lower_bound=0.0,
         confidence=1.0,
         samples=0,
         witness=None,
-        method=f"{'by theorem, nothing computed' if proved else 'nothing computed'}: {guarantee.source}",
+        method=f"{'by theorem, nothing computed' if is_theorem_proved else 'nothing computed'}: {guarantee.source}",
         seconds=0.0,
     )
 
 
-def _family(mechanism: WordMechanism, family: Exponential, workers: int | None) -> Verdict:
+def _verify_exponential(mechanism: WordMechanism, family: ExponentialLaw, workers: int | None) -> Verdict:
     space = mechanism.space
     count = len(space.points)
-    found = remember_finding(finding_name(space, family), count, lambda: prove(space, family, workers))
-    how = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
-    return _verdict(mechanism.guarantee.epsilon, found, space, how)
+    finding = load_or_compute_finding(make_finding_name(space, family), count, lambda: prove_exact_epsilon(space, family, workers))
+    method = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
+    return _make_verdict(mechanism.guarantee.epsilon, finding, space, method)
 
 
-def _all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> Verdict:
+def _verify_all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> Verdict:
     """Compare the laws of the given input points with each other at every output."""
     space, start = mechanism.space, time.perf_counter()
 
-    def compute() -> Finding:
-        upper, lower = _laws(mechanism, inputs, workers)
-        return _compare(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers, _LOGARITHMS)
+    def compute_finding() -> Finding:
+        upper, lower = _bound_laws(mechanism, inputs, workers)
+        return _compare_laws(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers, _LOGARITHM_ERROR)
 
     fingerprint = mechanism.law_fingerprint
     count = len(space.points)
-    found = remember_finding(f"outputs-{len(inputs)}-{fingerprint}", count, compute) if fingerprint else compute()
-    how = "of the integer tables" if mechanism.tabulated else "of the ideal law, its estimated error in the bounds"
+    finding = load_or_compute_finding(f"outputs-{len(inputs)}-{fingerprint}", count, compute_finding) if fingerprint else compute_finding()
+    method = "of the integer tables" if mechanism.is_tabulated else "of the ideal law, its estimated error in the bounds"
     if len(inputs) == count:
-        how = f"exact over all {count * (count - 1):,} pairs and all outputs {how}"
-        if mechanism.tabulated:
-            return _verdict(mechanism.guarantee.epsilon, found, space, how)
-        if mechanism.own:
-            how += "; the draws are simulated in floating point"
-            return _verdict(mechanism.guarantee.epsilon, found, space, how, proof="proved for ideal arithmetic")
-        how += "; the draws are another's simulation, and were not compared with it"
-        return _verdict(mechanism.guarantee.epsilon, found, space, how, whole=False)
-    how = (
-        f"exact over all pairs of the {len(inputs)} most frequent of {count:,} inputs and all outputs {how}; "
+        method = f"exact over all {count * (count - 1):,} pairs and all outputs {method}"
+        if mechanism.is_tabulated:
+            return _make_verdict(mechanism.guarantee.epsilon, finding, space, method)
+        if mechanism.is_builtin:
+            method += "; the draws are simulated in floating point"
+            return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, proved_status="proved for ideal arithmetic")
+        method += "; the draws are another's simulation, and were not compared with it"
+        return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, is_exhaustive=False)
+    method = (
+        f"exact over all pairs of the {len(inputs)} most frequent of {count:,} inputs and all outputs {method}; "
         "other inputs are not covered"
     )
-    return _verdict(mechanism.guarantee.epsilon, found, space, how, whole=False)
+    return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, is_exhaustive=False)
 
 
-def _laws(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> tuple[Array, Array]:
+def _bound_laws(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> tuple[FloatArray, FloatArray]:
     """Return upper and lower bounds (k, n) on the probabilities of k inputs."""
     distances = mechanism.space.distances(inputs)
-    if mechanism.tabulated:
-        exact = law.entries(mechanism.rows(distances)).astype(float)
-        return exact, exact
-    bounded = each(lambda i: mechanism.bounded_rows(distances[i : i + 1]), range(len(inputs)), workers)
-    values = np.concatenate([row for row, _ in bounded])
-    errors = np.concatenate([error for _, error in bounded])
+    if mechanism.is_tabulated:
+        exact_entries = law.compute_table_entries(mechanism.rows(distances)).astype(float)
+        return exact_entries, exact_entries
+    bounded_rows = parallel_map(lambda i: mechanism.rows_with_errors(distances[i : i + 1]), range(len(inputs)), workers)
+    values = np.concatenate([row for row, _ in bounded_rows])
+    errors = np.concatenate([error for _, error in bounded_rows])
     return values + errors, np.maximum(values - errors, 0.0)
 
 
-def _compare(
-    upper: Array,
-    lower: Array,
-    apart: Array,
+def _compare_laws(
+    upper: FloatArray,
+    lower: FloatArray,
+    distances: FloatArray,
     inputs: npt.NDArray[np.int64],
     space: Space,
     start: float,
@@ -184,145 +184,145 @@ def _compare(
     slack: float,
 ) -> Finding:
     """Return what the laws of k inputs, between bounds (k, n), spend at distances (k, k)."""
-    blur = space.distance_error if space.metric.builtin else 0.0
-    nearer = np.where(apart > 0, np.maximum(apart - blur, _TINY), 0.0)
-    farther = np.where(apart > 0, apart + blur, 0.0)
-    epsilon, *_ = worst_triple(upper, lower, nearer, slack=slack, workers=workers)
-    least, w, other, output = worst_triple(lower, upper, farther, slack=-slack, workers=workers)
+    distance_error = space.distance_error if space.metric.is_builtin else 0.0
+    distances_low = np.where(distances > 0, np.maximum(distances - distance_error, _MIN_DISTANCE), 0.0)
+    distances_high = np.where(distances > 0, distances + distance_error, 0.0)
+    epsilon, *_ = find_worst_triple(upper, lower, distances_low, slack=slack, workers=workers)
+    lower_bound, first, other, output = find_worst_triple(lower, upper, distances_high, slack=-slack, workers=workers)
     with np.errstate(divide="ignore"):
-        loss = float(np.log(lower[w, output]) - np.log(upper[other, output]))
+        loss = float(np.log(lower[first, output]) - np.log(upper[other, output]))
     return Finding(
         epsilon=epsilon,
-        lower_bound=max(least, 0.0),
-        input=int(inputs[w]),
+        lower_bound=max(lower_bound, 0.0),
+        input=int(inputs[first]),
         other=int(inputs[other]),
         output=output,
-        distance=float(apart[w, other]),
+        distance=float(distances[first, other]),
         loss=loss,
         seconds=time.perf_counter() - start,
     )
 
 
-class _Pair(NamedTuple):
+class _InputPair(NamedTuple):
     """Two inputs, and what they spend at the output y = w by the tables."""
 
-    spent: float
+    epsilon: float
     distance: float
     input: int
     other: int
 
 
-def _own_output(mechanism: WordMechanism, workers: int | None) -> Verdict:
+def _verify_at_own_outputs(mechanism: WordMechanism, workers: int | None) -> Verdict:
     """Compare all pairs of inputs at the output y = w, where most laws lose most, and the worst at all outputs."""
     start = time.perf_counter()
     space = mechanism.space
-    everything = range(len(space.points))
+    all_points = range(len(space.points))
 
-    def own(first: int, distances: Array) -> Array:
-        kept: Array = np.diagonal(law.entries(mechanism.rows(distances)), offset=first).astype(float)
-        return kept
+    def compute_own_entries(first: int, distances: FloatArray) -> FloatArray:
+        own_entries: FloatArray = np.diagonal(law.compute_table_entries(mechanism.rows(distances)), offset=first).astype(float)
+        return own_entries
 
-    kept = np.log(np.concatenate(space.sweep(own, everything, workers)))
-    blur = space.distance_error if space.metric.builtin else 0.0
+    own_entries = np.log(np.concatenate(space.map_row_blocks(compute_own_entries, all_points, workers)))
+    distance_error = space.distance_error if space.metric.is_builtin else 0.0
 
-    def visit(first: int, distances: Array) -> list[_Pair]:
-        apart = distances.copy()
-        apart[np.arange(len(apart)), first + np.arange(len(apart))] = np.inf
-        losses = kept - np.log(law.entries(mechanism.rows(distances)).astype(float)) - _LOGARITHMS
-        ratios = losses / (apart + blur)
+    def compare_strip(first: int, distances: FloatArray) -> list[_InputPair]:
+        separation = distances.copy()
+        separation[np.arange(len(separation)), first + np.arange(len(separation))] = np.inf
+        losses = own_entries - np.log(law.compute_table_entries(mechanism.rows(distances)).astype(float)) - _LOGARITHM_ERROR
+        ratios = losses / (separation + distance_error)
         pairs = []
-        for i, candidates in enumerate(zip(ratios.argmax(axis=1).tolist(), apart.argmin(axis=1).tolist(), strict=True)):
-            pairs += [_Pair(float(ratios[i, w]), float(apart[i, w]), w, first + i) for w in candidates]
+        for i, candidates in enumerate(zip(ratios.argmax(axis=1).tolist(), separation.argmin(axis=1).tolist(), strict=True)):
+            pairs += [_InputPair(float(ratios[i, w]), float(separation[i, w]), w, first + i) for w in candidates]
         return pairs
 
-    def spent(pair: _Pair) -> Finding:
-        apart = pair.distance
-        loss = law.worst_output(space, mechanism.rows, pair.input, pair.other)
-        least = max(loss.nats - _LOGARITHMS, 0.0) / (apart + blur)
+    def compare_outputs(pair: _InputPair) -> Finding:
+        separation = pair.distance
+        loss = law.find_worst_output(space, mechanism.rows, pair.input, pair.other)
+        lower_bound = max(loss.nats - _LOGARITHM_ERROR, 0.0) / (separation + distance_error)
         return Finding(
-            math.inf, least, loss.input, loss.other, loss.output, apart, loss.nats, time.perf_counter() - start
+            math.inf, lower_bound, loss.input, loss.other, loss.output, separation, loss.nats, time.perf_counter() - start
         )
 
-    pairs = list(itertools.chain.from_iterable(space.sweep(visit, everything, workers)))
+    pairs = list(itertools.chain.from_iterable(space.map_row_blocks(compare_strip, all_points, workers)))
     # Where rounding is most of a loss, near pairs lose most, and not at y = w.
-    worst = heapq.nlargest(_WITNESSES, pairs, key=lambda pair: pair.spent)
-    near = heapq.nsmallest(_WITNESSES, pairs, key=lambda pair: pair.distance)
-    found = max(map(spent, worst + near), key=lambda one: one.lower_bound)
+    worst_pairs = heapq.nlargest(_WITNESS_COUNT, pairs, key=lambda pair: pair.epsilon)
+    nearest_pairs = heapq.nsmallest(_WITNESS_COUNT, pairs, key=lambda pair: pair.distance)
+    finding = max(map(compare_outputs, worst_pairs + nearest_pairs), key=lambda candidate: candidate.lower_bound)
     count = len(space.points)
-    how = (
+    method = (
         f"all {count * (count - 1):,} pairs at the output y = w, and the worst and the nearest of them at all outputs, "
         "by integer tables"
     )
-    return _verdict(mechanism.guarantee.epsilon, found, space, how, whole=False)
+    return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, is_exhaustive=False)
 
 
-def _matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers: int | None) -> Verdict:
+def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers: int | None) -> Verdict:
     start = time.perf_counter()
     count = len(space)
     try:
-        given = np.asarray(matrix)
+        probabilities = np.asarray(matrix)
     except ValueError as error:
         raise InputError(f"The matrix must be an array (n, n) of numbers: {error}.") from None
-    if given.dtype.kind not in "biuf":
-        raise InputError(f"The matrix must be an array (n, n) of real numbers. Got entries of type {given.dtype}.")
-    if given.shape != (count, count):
-        raise InputError(f"The matrix must have shape ({count}, {count}), a row for each word. Got {given.shape}.")
-    if count > MOST:
+    if probabilities.dtype.kind not in "biuf":
+        raise InputError(f"The matrix must be an array (n, n) of real numbers. Got entries of type {probabilities.dtype}.")
+    if probabilities.shape != (count, count):
+        raise InputError(f"The matrix must have shape ({count}, {count}), a row for each word. Got {probabilities.shape}.")
+    if count > MAX_MATRIX_INPUTS:
         raise NotTractable(
-            f"A matrix of {count:,} words takes {count**3:.1e} comparisons, about {count**3 / _PER_SECOND:,.0f} "
-            f"seconds. Verify at most {MOST:,} words, or a mechanism of a known family."
+            f"A matrix of {count:,} words takes {count**3:.1e} comparisons, about {count**3 / _COMPARISONS_PER_SECOND:,.0f} "
+            f"seconds. Verify at most {MAX_MATRIX_INPUTS:,} words, or a mechanism of a known family."
         )
-    given = given.astype(np.float64)
+    probabilities = probabilities.astype(np.float64)
     with np.errstate(invalid="ignore"):
-        sums = given.sum(axis=1)
-    wrong = ~(np.isfinite(given) & (given >= 0)).all(axis=1) | ~(np.abs(sums - 1) <= _STOCHASTIC)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+        sums = probabilities.sum(axis=1)
+    invalid_rows = ~(np.isfinite(probabilities) & (probabilities >= 0)).all(axis=1) | ~(np.abs(sums - 1) <= _ROW_SUM_TOLERANCE)
+    if invalid_rows.any():
+        row = int(np.argmax(invalid_rows))
         raise InputError(
             f"Row {row} of the matrix, for {space.words[row]!r}, is no distribution: entries must be at least 0 "
-            f"and sum to 1. Got a sum of {sums[row]:.12g} and a least entry of {given[row].min():g}."
+            f"and sum to 1. Got a sum of {sums[row]:.12g} and a least entry of {probabilities[row].min():g}."
         )
-    apart = space.distances(range(len(space.points)))[np.ix_(space.point_of, space.point_of)]
-    found = _compare(given, given, apart, np.arange(count), space, start, workers, _ROUNDING)
-    how = f"exact over all {count * (count - 1):,} pairs and all outputs of the matrix"
-    return _verdict(claim, found, space, how, words=space.words)
+    distances = space.distances(range(len(space.points)))[np.ix_(space.point_by_word, space.point_by_word)]
+    finding = _compare_laws(probabilities, probabilities, distances, np.arange(count), space, start, workers, _MATRIX_ROUNDING)
+    method = f"exact over all {count * (count - 1):,} pairs and all outputs of the matrix"
+    return _make_verdict(claim, finding, space, method, words=space.words)
 
 
-def _verdict(
+def _make_verdict(
     claim: float,
-    found: Finding,
+    finding: Finding,
     space: Space,
-    how: str,
+    method: str,
     *,
-    whole: bool = True,
-    proof: Status = "proved",
+    is_exhaustive: bool = True,
+    proved_status: Status = "proved",
     words: Sequence[str] = (),
 ) -> Verdict:
     """Return what a finding says of a claim.
 
     Args:
         claim: epsilon.
-        found: numbers points of the space, or of ``words`` if given.
+        finding: numbers points of the space, or of ``words`` if given.
         space: the domain.
-        how: the method.
-        whole: whether the finding is about all inputs and outputs.
-        proof: the status of a claim that the finding bears out.
+        method: the method.
+        is_exhaustive: whether the finding is about all inputs and outputs.
+        proved_status: the status of a claim that the finding bears out.
         words: what the finding numbers.
     """
-    status: Status = "undecided" if whole else "not refuted"
-    if found.lower_bound > claim:
+    status: Status = "undecided" if is_exhaustive else "not refuted"
+    if finding.lower_bound > claim:
         status = "refuted"
-    elif whole and found.epsilon <= claim:
-        status = proof
-    word, other, output = (words[i] if words else space.word_at(i) for i in (found.input, found.other, found.output))
+    elif is_exhaustive and finding.epsilon <= claim:
+        status = proved_status
+    word, other, output = (words[i] if words else space.first_word_at(i) for i in (finding.input, finding.other, finding.output))
     return Verdict(
         status=status,
         claim=claim,
-        epsilon=found.epsilon if whole else math.inf,
-        lower_bound=found.lower_bound,
+        epsilon=finding.epsilon if is_exhaustive else math.inf,
+        lower_bound=finding.lower_bound,
         confidence=1.0,
         samples=0,
-        witness=Witness(word, other, output, found.distance, found.loss) if found.loss > -math.inf else None,
-        method=how,
-        seconds=found.seconds,
+        witness=Witness(word, other, output, finding.distance, finding.loss) if finding.loss > -math.inf else None,
+        method=method,
+        seconds=finding.seconds,
     )

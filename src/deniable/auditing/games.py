@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 
-Array = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Game:
     """
 
     inputs: tuple[Any, ...]
-    sets: Numbers
-    distances: Array
+    sets: IntArray
+    distances: FloatArray
 
-    def caps(self, epsilon: float) -> Array:
+    def caps(self, epsilon: float) -> FloatArray:
         """Return (S, K): the largest chance that a guess is right, by set and guess."""
         with np.errstate(under="ignore", over="ignore"):
-            caps: Array = 1 / np.exp(-epsilon * self.distances).sum(axis=2)
+            caps: FloatArray = 1 / np.exp(-epsilon * self.distances).sum(axis=2)
         return caps
 
     @property
@@ -51,16 +51,16 @@ class Game:
         """The epsilon at which the nearest two inputs lose 1."""
         return 1 / float(self.distances[self.distances > 0].min())
 
-    def posterior(self, scores: Array, sets: Numbers) -> Array:
+    def posterior(self, scores: FloatArray, sets: IntArray) -> FloatArray:
         """Return (m, K): the probability of each input of a trial's set, from log-likelihoods (m, M)."""
-        own = np.take_along_axis(scores, self.sets[sets], axis=1)
-        likelihood = np.exp(own - own.max(axis=1, keepdims=True))
-        posterior: Array = likelihood / likelihood.sum(axis=1, keepdims=True)
+        set_scores = np.take_along_axis(scores, self.sets[sets], axis=1)
+        likelihood = np.exp(set_scores - set_scores.max(axis=1, keepdims=True))
+        posterior: FloatArray = likelihood / likelihood.sum(axis=1, keepdims=True)
         return posterior
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim:
+class AuditClaim:
     """What is tested.
 
     Attributes:
@@ -84,8 +84,8 @@ class Score:
         trials: all trials, those without a guess included.
     """
 
-    right: Numbers
-    guesses: Numbers
+    right: IntArray
+    guesses: IntArray
     trials: int
 
     def __add__(self, other: "Score") -> "Score":
@@ -93,33 +93,33 @@ class Score:
         return Score(self.right + other.right, self.guesses + other.guesses, self.trials + other.trials)
 
 
-def coin(inputs: tuple[Any, Any], distance: float) -> Game:
+def make_coin_game(inputs: tuple[Any, Any], distance: float) -> Game:
     """Return the game of two inputs."""
-    return pooled(inputs, [(0, 1)], [distance])
+    return make_pooled_game(inputs, [(0, 1)], [distance])
 
 
-def pooled(inputs: tuple[Any, ...], pairs: list[tuple[int, int]], distances: list[float]) -> Game:
+def make_pooled_game(inputs: tuple[Any, ...], pairs: list[tuple[int, int]], distances: list[float]) -> Game:
     """Return the game that draws a pair first, then one of its two inputs."""
-    apart = np.zeros((len(pairs), 2, 2))
-    apart[:, 0, 1] = apart[:, 1, 0] = [_distance(given) for given in distances]
-    return Game(inputs, np.array(pairs, dtype=np.int64), apart)
+    distance_matrices = np.zeros((len(pairs), 2, 2))
+    distance_matrices[:, 0, 1] = distance_matrices[:, 1, 0] = [_check_positive_distance(distance) for distance in distances]
+    return Game(inputs, np.array(pairs, dtype=np.int64), distance_matrices)
 
 
-def candidates(inputs: tuple[Any, ...], distances: Array) -> Game:
+def make_identification_game(inputs: tuple[Any, ...], distances: FloatArray) -> Game:
     """Return the game of identifying one of K inputs, at distances (K, K)."""
     count = len(inputs)
     if distances.shape != (count, count):
         raise InputError(f"The distances must be an array ({count}, {count}) for {count} candidates. Got "
                          f"{distances.shape}.")  # fmt: skip
     for i, j in zip(*np.nonzero(~np.eye(count, dtype=bool)), strict=True):
-        _distance(float(distances[i, j]))
-    apart = np.where(np.eye(count, dtype=bool), 0.0, distances)
-    if (apart != apart.T).any():
+        _check_positive_distance(float(distances[i, j]))
+    distance_matrix = np.where(np.eye(count, dtype=bool), 0.0, distances)
+    if (distance_matrix != distance_matrix.T).any():
         raise InputError("The distances of candidates must be symmetric: d(x, x') = d(x', x).")
-    return Game(inputs, np.arange(count)[None, :], apart[None])
+    return Game(inputs, np.arange(count)[None, :], distance_matrix[None])
 
 
-def _distance(value: float) -> float:
+def _check_positive_distance(value: float) -> float:
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"A distance between two inputs must be a float in (0, inf). Got {value!r}.")
     return value

@@ -5,19 +5,19 @@ import math
 
 import numpy as np
 
-from deniable.parallel import compiled, each
-from deniable.space.metrics import Array
+from deniable.parallel import compile_loop, parallel_map
+from deniable.space.metrics import FloatArray
 
-MOST = 3_000
+MAX_MATRIX_INPUTS = 3_000
 """Inputs up to which all pairs and outputs are compared: n^3 comparisons, seconds at 3,000."""
-_SIDE = 32
+_TILE_SIZE = 32
 _CHUNK = 512
-_ZERO = -1e9
+_LOG_ZERO = -1e9
 """Stands for ln 0: a difference of more than half of it is infinite, one of two zeros is 0."""
 
 
-def worst_triple(
-    upper: Array, lower: Array, distances: Array, *, slack: float = 0.0, workers: int | None = None
+def find_worst_triple(
+    upper: FloatArray, lower: FloatArray, distances: FloatArray, *, slack: float = 0.0, workers: int | None = None
 ) -> tuple[float, int, int, int]:
     """Return the largest loss / distance and where it is found: (epsilon, input, other, output).
 
@@ -29,46 +29,46 @@ def worst_triple(
             must have no loss beyond it.
         workers: threads.
     """
-    tops, bottoms = _logs(upper), _logs(lower)
-    starts = range(0, len(tops), _SIDE)
+    log_upper, log_lower = _compute_clipped_logs(upper), _compute_clipped_logs(lower)
+    starts = range(0, len(log_upper), _TILE_SIZE)
 
-    def strip(start: int) -> tuple[float, int, int]:
-        best = (-math.inf, 0, 0)
+    def search_strip(start: int) -> tuple[float, int, int]:
+        best_pair = (-math.inf, 0, 0)
         for column in starts:
-            losses = _largest(tops[start : start + _SIDE], bottoms[column : column + _SIDE])
-            ratios = _per_distance(losses + slack, distances[start : start + _SIDE, column : column + _SIDE], slack)
+            losses = _compute_max_log_ratios(log_upper[start : start + _TILE_SIZE], log_lower[column : column + _TILE_SIZE])
+            ratios = _divide_by_distances(losses + slack, distances[start : start + _TILE_SIZE, column : column + _TILE_SIZE], slack)
             if start == column:
                 np.fill_diagonal(ratios, -np.inf)  # an input and itself are no pair
             i, j = np.unravel_index(np.argmax(ratios), ratios.shape)
-            best = max(best, (float(ratios[i, j]), start + int(i), column + int(j)))
-        return best
+            best_pair = max(best_pair, (float(ratios[i, j]), start + int(i), column + int(j)))
+        return best_pair
 
-    epsilon, w, other = max(each(strip, starts, workers))
-    return max(epsilon, 0.0), w, other, int(np.argmax(np.where(tops[w] > _ZERO, tops[w] - bottoms[other], -np.inf)))
+    epsilon, first, other = max(parallel_map(search_strip, starts, workers))
+    return max(epsilon, 0.0), first, other, int(np.argmax(np.where(log_upper[first] > _LOG_ZERO, log_upper[first] - log_lower[other], -np.inf)))
 
 
-def _logs(probabilities: Array) -> Array:
+def _compute_clipped_logs(probabilities: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(probabilities), _ZERO)
+        return np.maximum(np.log(probabilities), _LOG_ZERO)
 
 
-def _per_distance(losses: Array, distances: Array, slack: float) -> Array:
-    losses = np.where(losses > -_ZERO / 2, np.inf, losses)
+def _divide_by_distances(losses: FloatArray, distances: FloatArray, slack: float) -> FloatArray:
+    losses = np.where(losses > -_LOG_ZERO / 2, np.inf, losses)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: Array = np.where(distances > 0, losses / distances, np.where(losses > 2 * abs(slack), np.inf, -np.inf))
+        ratios: FloatArray = np.where(distances > 0, losses / distances, np.where(losses > 2 * abs(slack), np.inf, -np.inf))
     return ratios
 
 
-@functools.partial(compiled, relaxed=True)
-def _largest(tops: Array, bottoms: Array) -> Array:  # pragma: no cover - compiled
+@functools.partial(compile_loop, relaxed=True)
+def _compute_max_log_ratios(log_upper: FloatArray, log_lower: FloatArray) -> FloatArray:  # pragma: no cover - compiled
     """Return (a, b): the largest tops[i, y] - bottoms[j, y] over all y."""
-    out = np.full((tops.shape[0], bottoms.shape[0]), -np.inf)
-    for start in range(0, tops.shape[1], _CHUNK):
-        end = min(start + _CHUNK, tops.shape[1])
-        for i in range(tops.shape[0]):
-            for j in range(bottoms.shape[0]):
-                top = out[i, j]
+    maxima = np.full((log_upper.shape[0], log_lower.shape[0]), -np.inf)
+    for start in range(0, log_upper.shape[1], _CHUNK):
+        end = min(start + _CHUNK, log_upper.shape[1])
+        for i in range(log_upper.shape[0]):
+            for j in range(log_lower.shape[0]):
+                maximum = maxima[i, j]
                 for y in range(start, end):
-                    top = max(top, tops[i, y] - bottoms[j, y])
-                out[i, j] = top
-    return out
+                    maximum = max(maximum, log_upper[i, y] - log_lower[j, y])
+                maxima[i, j] = maximum
+    return maxima

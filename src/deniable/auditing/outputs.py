@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 
-Kind = Literal["real", "integer", "word", "text"]
-Array = npt.NDArray[np.float64]
-_SHOWN = 60
+OutputKind = Literal["real", "integer", "word", "text"]
+FloatArray = npt.NDArray[np.float64]
+_MAX_SHOWN_CHARACTERS = 60
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,46 +25,46 @@ class Outputs:
         shape: of one run's numbers.
     """
 
-    kind: Kind
+    kind: OutputKind
     values: npt.NDArray[Any]
     strings: tuple[str, ...]
     shape: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of runs."""
-        return len(self.strings) if self.textual else len(self.values)
+        return len(self.strings) if self.is_textual else len(self.values)
 
     @property
-    def textual(self) -> bool:
+    def is_textual(self) -> bool:
         """Whether the outputs are strings."""
         return self.kind in {"word", "text"}
 
     def take(self, rows: npt.NDArray[np.int64]) -> "Outputs":
         """Return the outputs of these runs."""
-        strings = tuple(self.strings[row] for row in rows) if self.textual else ()
-        return dataclasses.replace(self, values=self.values if self.textual else self.values[rows], strings=strings)
+        strings = tuple(self.strings[row] for row in rows) if self.is_textual else ()
+        return dataclasses.replace(self, values=self.values if self.is_textual else self.values[rows], strings=strings)
 
-    def then(self, later: "Outputs") -> "Outputs":
+    def append(self, later: "Outputs") -> "Outputs":
         """Return these outputs and later ones of the same mechanism.
 
         Raises:
             InputError: the later ones are of another kind or shape.
         """
-        if self.textual != later.textual or self.shape != later.shape:
-            raise InputError(f"The sampler must return outputs of one kind. Got {later.form} after {self.form}.")
-        kind: Kind = self.kind if self.kind == later.kind else ("text" if self.textual else "real")
-        values = self.values if self.textual else np.concatenate([self.values, later.values])
+        if self.is_textual != later.is_textual or self.shape != later.shape:
+            raise InputError(f"The sampler must return outputs of one kind. Got {later.description} after {self.description}.")
+        kind: OutputKind = self.kind if self.kind == later.kind else ("text" if self.is_textual else "real")
+        values = self.values if self.is_textual else np.concatenate([self.values, later.values])
         return Outputs(kind, values, self.strings + later.strings, self.shape)
 
     @property
-    def form(self) -> str:
+    def description(self) -> str:
         """What one output is, for messages."""
-        if self.textual:
+        if self.is_textual:
             return "text"
         return f"numbers of shape {self.shape}" if self.shape else "a number"
 
 
-def collect(raw: Sequence[Any]) -> Outputs:
+def parse_outputs(raw_outputs: Sequence[Any]) -> Outputs:
     """Return what a sampler returned for m runs, checked.
 
     Numbers, arrays of one shape, strings, or lists of strings (joined by spaces).
@@ -72,9 +72,9 @@ def collect(raw: Sequence[Any]) -> Outputs:
     Raises:
         InputError: nothing, NaN, infinity, several shapes or kinds, or some other object.
     """
-    if any(_is_tokens(output) and len(output) for output in raw):
-        raw = [" ".join(output) if _is_tokens(output) else output for output in raw]
-    return _text(raw) if isinstance(raw[0], str) else _numbers(raw)
+    if any(_is_tokens(output) and len(output) for output in raw_outputs):
+        raw_outputs = [" ".join(output) if _is_tokens(output) else output for output in raw_outputs]
+    return _parse_texts(raw_outputs) if isinstance(raw_outputs[0], str) else _parse_numbers(raw_outputs)
 
 
 def _is_tokens(output: Any) -> bool:  # noqa: ANN401 - whatever a sampler returns
@@ -83,16 +83,16 @@ def _is_tokens(output: Any) -> bool:  # noqa: ANN401 - whatever a sampler return
     return isinstance(output, (list, tuple)) and all(isinstance(token, str) for token in output)
 
 
-def _text(raw: Sequence[Any]) -> Outputs:
-    for output in raw:
+def _parse_texts(raw_outputs: Sequence[Any]) -> Outputs:
+    for output in raw_outputs:
         if not isinstance(output, str):
-            raise InputError(f"The sampler must return outputs of one kind. Got {short(output)} among texts.")
-    kind: Kind = "text" if any(len(output.split()) != 1 for output in raw) else "word"
-    return Outputs(kind, np.empty((0, 0)), tuple(raw))
+            raise InputError(f"The sampler must return outputs of one kind. Got {abbreviate(output)} among texts.")
+    kind: OutputKind = "text" if any(len(output.split()) != 1 for output in raw_outputs) else "word"
+    return Outputs(kind, np.empty((0, 0)), tuple(raw_outputs))
 
 
-def _numbers(raw: Sequence[Any]) -> Outputs:
-    rows = [_row(output) for output in raw]
+def _parse_numbers(raw_outputs: Sequence[Any]) -> Outputs:
+    rows = [_parse_row(output) for output in raw_outputs]
     for row in rows:
         if row.shape != rows[0].shape:
             raise InputError(
@@ -106,27 +106,27 @@ def _numbers(raw: Sequence[Any]) -> Outputs:
     values = values.astype(np.float64)
     finite = np.isfinite(values)
     if not finite.all():
-        wrong = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
+        first_invalid = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
         share = 1 - finite.reshape(len(values), -1).all(axis=1).mean()
         raise InputError(
-            f"The sampler must return finite numbers. Got {short(raw[wrong])}, and NaN or infinity in {share:.1%} of "
+            f"The sampler must return finite numbers. Got {abbreviate(raw_outputs[first_invalid])}, and NaN or infinity in {share:.1%} of "
             "outputs: return what a user would receive, or a text such as 'nan'."
         )
     return Outputs("real", values.reshape(len(values), -1), (), values.shape[1:])
 
 
-def _row(output: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - whatever a sampler returns
+def _parse_row(output: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - whatever a sampler returns
     try:
         row = np.asarray(output)
     except (ValueError, TypeError):
         row = np.asarray(None)
     if row.dtype.kind not in "biuf":
-        what = "nothing" if output is None else short(output)
-        raise InputError(f"The sampler must return numbers, an array, a text or a list of words. Got {what}.")
+        description = "nothing" if output is None else abbreviate(output)
+        raise InputError(f"The sampler must return numbers, an array, a text or a list of words. Got {description}.")
     return row
 
 
-def short(value: object) -> str:
+def abbreviate(value: object) -> str:
     """Return an input or output in at most some 60 characters."""
     if isinstance(value, np.ndarray):
         if value.size > 1 and value.dtype.kind in "biuf" and (value == value.flat[0]).all():
@@ -136,4 +136,4 @@ def short(value: object) -> str:
         text = " ".join(repr(value).split())
     except Exception:  # noqa: BLE001 - a value that cannot be shown is shown by its type
         text = f"a {type(value).__name__}"
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[: _MAX_SHOWN_CHARACTERS - 3]}..."

@@ -8,25 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.auditing import bounds
-from deniable.auditing.attackers import ATTACKERS, Scores, suitable
-from deniable.auditing.games import Claim, Game, Score
+from deniable.auditing.attackers import ATTACKERS, InputScorer, list_suitable_attackers
+from deniable.auditing.games import AuditClaim, Game, Score
 from deniable.auditing.outputs import Outputs
 from deniable.errors import InputError
 
-Array = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
-_SHARES = np.geomspace(1.0, 0.01, 30)
+_GUESS_SHARES = np.geomspace(1.0, 0.01, 30)
 """Shares of trials with a guess among which the best is chosen; in the others the attacker abstains."""
-_FOLDS = 2
-_CAUTION = 0.5
+_FOLD_COUNT = 2
+_CAUTION_ERRORS = 0.5
 """Standard errors that a share of right guesses is taken to be lower than seen: the highest of many flatters."""
-_BETTER = 2.0
+_MIN_IMPROVEMENT = 2.0
 """How much more than those before it an attacker must promise, times the root of the trials fitted on."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Player:
+class FittedAttacker:
     """A fitted attacker who guesses where it is sure enough.
 
     Attributes:
@@ -37,87 +37,87 @@ class Player:
     """
 
     name: str
-    scores: Scores
+    scores: InputScorer
     threshold: float
     bound: float
 
 
-def choose(
+def choose_attacker(
     game: Game,
-    claim: Claim,
+    claim: AuditClaim,
     outputs: Outputs,
-    sets: Numbers,
-    places: Numbers,
-    ahead: int,
+    sets: IntArray,
+    places: IntArray,
+    fresh_count: int,
     allowed: Sequence[str],
-) -> Player:
+) -> FittedAttacker:
     """Return the attacker, and its threshold, that do best on these trials by cross-fitting, fitted on all.
 
     The choice spends nothing of alpha: other trials decide.
     """
     labels = game.sets[sets, places]
     folds = np.empty(len(labels), dtype=np.int64)
-    folds[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % _FOLDS  # every input in each
-    names = [name for name in suitable(game.inputs, outputs) if name in allowed]
+    folds[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % _FOLD_COUNT  # every input in each
+    names = [name for name in list_suitable_attackers(game.inputs, outputs) if name in allowed]
     if not names:
-        need = "floats as outputs, or more samples" if allowed == ["precision"] else "more samples"
+        advice = "floats as outputs, or more samples" if allowed == ["precision"] else "more samples"
         raise InputError(
-            f"No attacker can be fitted to {len(outputs)} outputs of {len(game.inputs)} inputs: give {need}. "
-            f"Got {outputs.form}."
+            f"No attacker can be fitted to {len(outputs)} outputs of {len(game.inputs)} inputs: give {advice}. "
+            f"Got {outputs.description}."
         )
-    best: Player | None = None
+    best: FittedAttacker | None = None
     for name in names:
-        fit = ATTACKERS[name]
+        fit_attacker = ATTACKERS[name]
         scores = np.zeros((len(outputs), len(game.inputs)))
-        for fold in range(_FOLDS):
-            rest, own = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            fitted = fit(game.inputs, outputs.take(rest), labels[rest])
-            scores[own] = fitted(outputs.take(own))
-        threshold, bound = _threshold(game, claim, scores, sets, places, ahead)
-        if best is None or bound > (1 + _BETTER / math.sqrt(len(outputs))) * best.bound:
-            best = Player(name, fit(game.inputs, outputs, labels), threshold, bound)
+        for fold in range(_FOLD_COUNT):
+            fitting_rows, held_out_rows = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            fold_scores = fit_attacker(game.inputs, outputs.take(fitting_rows), labels[fitting_rows])
+            scores[held_out_rows] = fold_scores(outputs.take(held_out_rows))
+        threshold, bound = _choose_threshold(game, claim, scores, sets, places, fresh_count)
+        if best is None or bound > (1 + _MIN_IMPROVEMENT / math.sqrt(len(outputs))) * best.bound:
+            best = FittedAttacker(name, fit_attacker(game.inputs, outputs, labels), threshold, bound)
     return best  # type: ignore[return-value]  # names is never empty
 
 
-def _threshold(
-    game: Game, claim: Claim, scores: Array, sets: Numbers, places: Numbers, ahead: int
+def _choose_threshold(
+    game: Game, claim: AuditClaim, scores: FloatArray, sets: IntArray, places: IntArray, fresh_count: int
 ) -> tuple[float, float]:
     """Return from which log-odds on to guess, and the bound to expect from it."""
-    named, sure = _guess(game, claim, scores, sets)
+    guessed_places, log_odds = _guess_places(game, claim, scores, sets)
     best = (-math.inf, 0.0)
-    for share in _SHARES:
-        least = float(np.quantile(sure, 1 - share))
-        chosen = sure >= least
-        count = int(chosen.sum())
-        right = int((named == places)[chosen].sum())
+    for share in _GUESS_SHARES:
+        threshold = float(np.quantile(log_odds, 1 - share))
+        is_guessed = log_odds >= threshold
+        count = int(is_guessed.sum())
+        right = int((guessed_places == places)[is_guessed].sum())
         guesses = np.zeros_like(game.sets)
-        np.add.at(guesses, (sets[chosen], named[chosen]), 1)
-        scaled = np.rint(guesses * (ahead / len(sets))).astype(np.int64)
-        if scaled.sum() > 0:
-            share_right = (right + 0.5) / (count + 1)
-            share_right -= _CAUTION * math.sqrt(share_right * (1 - share_right) / count)
-            bound = bounds.rough_bound(game, share_right, scaled, claim, ahead)
+        np.add.at(guesses, (sets[is_guessed], guessed_places[is_guessed]), 1)
+        scaled_guesses = np.rint(guesses * (fresh_count / len(sets))).astype(np.int64)
+        if scaled_guesses.sum() > 0:
+            right_share = (right + 0.5) / (count + 1)
+            right_share -= _CAUTION_ERRORS * math.sqrt(right_share * (1 - right_share) / count)
+            bound = bounds.estimate_lower_bound(game, right_share, scaled_guesses, claim, fresh_count)
             if bound > best[1]:
-                best = (least, bound)
+                best = (threshold, bound)
     return best
 
 
-def _guess(game: Game, claim: Claim, scores: Array, sets: Numbers) -> tuple[Numbers, Array]:
+def _guess_places(game: Game, claim: AuditClaim, scores: FloatArray, sets: IntArray) -> tuple[IntArray, FloatArray]:
     """Return the likeliest place of each trial's set, and how far its log-odds exceed what the claim allows."""
     posterior = game.posterior(scores, sets)
-    named = posterior.argmax(axis=1)
-    chance = np.clip(posterior[np.arange(len(named)), named], 1e-300, 1 - 1e-15)
-    cap = np.clip(game.caps(claim.epsilon)[sets, named], 1e-300, 1 - 1e-15)
-    odds: Array = np.log(chance / (1 - chance)) - np.log(cap / (1 - cap))
-    return named, odds
+    guessed_places = posterior.argmax(axis=1)
+    chance = np.clip(posterior[np.arange(len(guessed_places)), guessed_places], 1e-300, 1 - 1e-15)
+    cap = np.clip(game.caps(claim.epsilon)[sets, guessed_places], 1e-300, 1 - 1e-15)
+    log_odds: FloatArray = np.log(chance / (1 - chance)) - np.log(cap / (1 - cap))
+    return guessed_places, log_odds
 
 
-def play(game: Game, claim: Claim, player: Player, seen: Outputs, sets: Numbers, truths: Numbers) -> Score:
+def score_trials(game: Game, claim: AuditClaim, attacker: FittedAttacker, outputs: Outputs, sets: IntArray, true_places: IntArray) -> Score:
     """Return the score of fresh trials."""
-    named, sure = _guess(game, claim, player.scores(seen), sets)
-    chosen = sure >= player.threshold
+    guessed_places, log_odds = _guess_places(game, claim, attacker.scores(outputs), sets)
+    is_guessed = log_odds >= attacker.threshold
     right, guesses = np.zeros_like(game.sets), np.zeros_like(game.sets)
-    np.add.at(guesses, (sets[chosen], named[chosen]), 1)
-    hits = chosen & (named == truths)
-    np.add.at(right, (sets[hits], named[hits]), 1)
+    np.add.at(guesses, (sets[is_guessed], guessed_places[is_guessed]), 1)
+    is_right = is_guessed & (guessed_places == true_places)
+    np.add.at(right, (sets[is_right], guessed_places[is_right]), 1)
     return Score(right, guesses, len(sets))

@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.auditing.outputs import Outputs, collect, short
+from deniable.auditing.outputs import Outputs, parse_outputs, abbreviate
 from deniable.errors import InputError
-from deniable.parallel import reporter
+from deniable.parallel import get_progress_reporter
 
 Sampler = Callable[[Any], Any]
-Numbers = npt.NDArray[np.int64]
+IntArray = npt.NDArray[np.int64]
 
 
 class OutOfTimeError(InputError):
     """The budget of seconds is spent before all samples are drawn."""
 
 
-class Runs:
+class SamplerRunner:
     """The runs of one audit.
 
     Attributes:
@@ -46,63 +46,63 @@ class Runs:
         """Seconds since the audit began."""
         return time.perf_counter() - self._start
 
-    def draw(self, numbers: Numbers) -> Outputs:
+    def collect_outputs(self, numbers: IntArray) -> Outputs:
         """Return one output for each input, given by number.
 
         Raises:
             InputError: the sampler raises, prints, or returns what cannot be audited.
             OutOfTimeError: the budget of seconds is spent.
         """
-        given = [self._inputs[number] for number in numbers]
+        inputs = [self._inputs[number] for number in numbers]
         printed = io.StringIO()
         # Standard output belongs to the whole process: only its main thread can lend it.
-        alone = threading.current_thread() is threading.main_thread()
-        with contextlib.redirect_stdout(printed) if alone else contextlib.nullcontext():
-            raw = self._batch(given) if self._batched else self._each(given)
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        with contextlib.redirect_stdout(printed) if in_main_thread else contextlib.nullcontext():
+            raw_outputs = self._call_batch(inputs) if self._batched else self._call_each(inputs)
         if printed.closed:
             raise InputError("The sampler closed standard output: leave it open, and return the output.")
         if printed.getvalue():
             raise InputError(
-                f"The sampler printed {short(printed.getvalue())}: what is printed is an output that an audit of "
+                f"The sampler printed {abbreviate(printed.getvalue())}: what is printed is an output that an audit of "
                 "returned values would miss. Return it, or silence it."
             )
-        return collect(raw)
+        return parse_outputs(raw_outputs)
 
-    def _each(self, given: Sequence[Any]) -> list[Any]:
-        report = reporter()
-        report(0, len(given))
-        out = []
-        for value in given:
-            self._watch()
-            out.append(self._call(value, value))
+    def _call_each(self, inputs: Sequence[Any]) -> list[Any]:
+        report = get_progress_reporter()
+        report(0, len(inputs))
+        outputs = []
+        for value in inputs:
+            self._check_time()
+            outputs.append(self._call_sampler(value, value))
             self.calls += 1
-            report(len(out), len(given))
-        return out
+            report(len(outputs), len(inputs))
+        return outputs
 
-    def _batch(self, given: Sequence[Any]) -> list[Any]:
-        self._watch()
-        out = self._call(_stacked(given), given[0])
-        many = out.ndim > 0 if isinstance(out, np.ndarray) else isinstance(out, Sequence) and not isinstance(out, str)
-        if not many or len(out) != len(given):
-            size = f"{len(out)}" if many else short(out)
-            raise InputError(f"A batched sampler must return one output for each input. Got {size} for {len(given)}.")
-        self.calls += len(given)
-        return list(out)
+    def _call_batch(self, inputs: Sequence[Any]) -> list[Any]:
+        self._check_time()
+        outputs = self._call_sampler(_stack_inputs(inputs), inputs[0])
+        is_sequence = outputs.ndim > 0 if isinstance(outputs, np.ndarray) else isinstance(outputs, Sequence) and not isinstance(outputs, str)
+        if not is_sequence or len(outputs) != len(inputs):
+            size = f"{len(outputs)}" if is_sequence else abbreviate(outputs)
+            raise InputError(f"A batched sampler must return one output for each input. Got {size} for {len(inputs)}.")
+        self.calls += len(inputs)
+        return list(outputs)
 
-    def _call(self, argument: Any, example: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
+    def _call_sampler(self, argument: Any, example: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
         try:
             # A copy each way: some samplers write into their input, or return the same array every time.
-            out = self._sampler(_owned(argument))
-            if not inspect.iscoroutine(out):
-                return _owned(out)
+            output = self._sampler(_copy_mutable(argument))
+            if not inspect.iscoroutine(output):
+                return _copy_mutable(output)
         except (InputError, KeyboardInterrupt):
             raise
         except BaseException as error:  # SystemExit too: a sampler does not end an audit
-            raise InputError(f"The sampler raised {_why(error)} for the input {short(example)}.") from error
-        out.close()
+            raise InputError(f"The sampler raised {_describe_error(error)} for the input {abbreviate(example)}.") from error
+        output.close()
         raise InputError("The sampler is asynchronous: give a function that runs it, by asyncio.run.")
 
-    def _watch(self) -> None:
+    def _check_time(self) -> None:
         if self._seconds is not None and self.elapsed > self._seconds:
             raise OutOfTimeError(
                 f"The sampler made {self.calls:,} calls in {self._seconds:g} seconds, fewer than asked for: ask for "
@@ -110,16 +110,16 @@ class Runs:
             )
 
 
-def _why(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Return what an exception says, in a line, though it may fail to say anything."""
     try:
-        said = str(error)
+        message = str(error)
     except Exception:  # noqa: BLE001 - a broken message is no reason to break
-        said = ""
-    return short(f"{type(error).__name__}: {said}" if said else type(error).__name__)
+        message = ""
+    return abbreviate(f"{type(error).__name__}: {message}" if message else type(error).__name__)
 
 
-def _owned(value: Any) -> Any:  # noqa: ANN401 - an input or an output
+def _copy_mutable(value: Any) -> Any:  # noqa: ANN401 - an input or an output
     """Return a copy of what can be written into, and anything else as it is."""
     if isinstance(value, np.ndarray):
         return value.copy()
@@ -129,21 +129,21 @@ def _owned(value: Any) -> Any:  # noqa: ANN401 - an input or an output
     return value
 
 
-def _stacked(given: Sequence[Any]) -> Any:  # noqa: ANN401 - an array or a list
+def _stack_inputs(inputs: Sequence[Any]) -> Any:  # noqa: ANN401 - an array or a list
     """Return inputs for a batched sampler: numbers of one shape stacked in the first axis, others as a list."""
-    if not isinstance(given[0], (np.ndarray, float, int)):
-        return list(given)
-    shapes = {np.shape(value) for value in given}
-    return np.stack(given) if len(shapes) == 1 else list(given)
+    if not isinstance(inputs[0], (np.ndarray, float, int)):
+        return list(inputs)
+    shapes = {np.shape(value) for value in inputs}
+    return np.stack(inputs) if len(shapes) == 1 else list(inputs)
 
 
-def recorded(outputs: Mapping[str, Sequence[Any]]) -> Sampler:
+def make_replay_sampler(outputs: Mapping[str, Sequence[Any]]) -> Sampler:
     """Return a sampler that hands out outputs drawn before, each once, in order, by the name of their input.
 
     Raises:
         InputError: when asked for more outputs than there are.
     """
-    streams = {name: iter(given) for name, given in outputs.items()}
+    streams = {name: iter(outputs_of_input) for name, outputs_of_input in outputs.items()}
 
     def sampler(name: str) -> Any:  # noqa: ANN401 - whatever was recorded
         try:
@@ -156,7 +156,7 @@ def recorded(outputs: Mapping[str, Sequence[Any]]) -> Sampler:
     return sampler
 
 
-def usable(count: int) -> int:
+def count_usable_samples(count: int) -> int:
     """Return how many of ``count`` outputs of each of two inputs an audit can be sure to find when it tosses coins.
 
     Half of s samples come from each input, but for 6 standard deviations of the two thirds that are tossed.
@@ -165,19 +165,19 @@ def usable(count: int) -> int:
     return int((math.sqrt(spread**2 + 2 * count) - spread) ** 2)
 
 
-def command(arguments: Sequence[str], *, timeout: float, lines: bool = False) -> Sampler:
+def make_command_sampler(arguments: Sequence[str], *, timeout: float, line_by_line: bool = False) -> Sampler:
     """Return a sampler that runs an external program: text on standard input, text on standard output.
 
     Args:
         arguments: program and arguments; no shell.
         timeout: seconds for one run.
-        lines: the program answers line by line, so that one run serves many inputs; the sampler is
+        line_by_line: the program answers line by line, so that one run serves many inputs; the sampler is
             then a batched one.
     """
 
-    def run(text: str) -> str:
+    def run_program(text: str) -> str:
         try:
-            done = subprocess.run(  # noqa: S603 - running the user's program is the purpose
+            process = subprocess.run(  # noqa: S603 - running the user's program is the purpose
                 list(arguments),
                 input=text.encode(errors="surrogateescape"),
                 capture_output=True,
@@ -190,21 +190,21 @@ def command(arguments: Sequence[str], *, timeout: float, lines: bool = False) ->
             ) from None
         except OSError as error:
             raise InputError(f"The command {arguments[0]!r} cannot be run: {error.strerror}.") from None
-        if done.returncode:
-            said = done.stderr.decode(errors="replace").strip().splitlines()
-            last = f" ({said[-1]})" if said else ""
-            raise InputError(f"The command {arguments[0]!r} failed with exit code {done.returncode}{last}.")
-        out = done.stdout.decode(errors="surrogateescape")
-        if not out:
+        if process.returncode:
+            error_lines = process.stderr.decode(errors="replace").strip().splitlines()
+            last_line = f" ({error_lines[-1]})" if error_lines else ""
+            raise InputError(f"The command {arguments[0]!r} failed with exit code {process.returncode}{last_line}.")
+        output = process.stdout.decode(errors="surrogateescape")
+        if not output:
             raise InputError(
-                f"The command {arguments[0]!r} wrote nothing for the input {short(text)}: an empty text is a line end."
+                f"The command {arguments[0]!r} wrote nothing for the input {abbreviate(text)}: an empty text is a line end."
             )
-        return out.removesuffix("\n").removesuffix("\r")
+        return output.removesuffix("\n").removesuffix("\r")
 
-    def batch(texts: Sequence[str]) -> list[str]:
-        answer = run("".join(f"{text}\n" for text in texts)).split("\n")
-        if len(answer) != len(texts):
-            raise InputError(f"The command must answer each line by one line. Got {len(answer)} for {len(texts)}.")
-        return answer
+    def run_lines(texts: Sequence[str]) -> list[str]:
+        answers = run_program("".join(f"{text}\n" for text in texts)).split("\n")
+        if len(answers) != len(texts):
+            raise InputError(f"The command must answer each line by one line. Got {len(answers)} for {len(texts)}.")
+        return answers
 
-    return batch if lines else (lambda text: run(f"{text}\n"))
+    return run_lines if line_by_line else (lambda text: run_program(f"{text}\n"))

@@ -13,17 +13,17 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, bad_parameter
-from deniable.parallel import compiled, cores, each
+from deniable.errors import InputError, make_parameter_error
+from deniable.parallel import compile_loop, count_cores, parallel_map
 
-Array = npt.NDArray[np.float64]
-Map = Callable[[Array], Array]
-_STEP = 1e-6
-_PAIR_NORMS = (1, 2)
+FloatArray = npt.NDArray[np.float64]
+VectorFunction = Callable[[FloatArray], FloatArray]
+_RELATIVE_STEP = 1e-6
+_NORM_ORDERS = (1, 2)
 
 
 @dataclasses.dataclass(frozen=True)
-class Pair:
+class FarthestPair:
     """Two inputs and how far apart a function takes them.
 
     Attributes:
@@ -32,32 +32,32 @@ class Pair:
         distance: l1 or l2 norm of f(x) - f(x').
     """
 
-    x: Array
-    x_prime: Array
+    x: FloatArray
+    x_prime: FloatArray
     distance: float
 
 
 @dataclasses.dataclass(frozen=True)
-class Violations:
+class SensitivityViolations:
     """How many pairs of given points lie farther apart than a claimed sensitivity.
 
     Attributes:
-        pairs: unordered pairs compared.
-        beyond: those farther apart than claimed.
-        claimed: the sensitivity.
+        pair_count: unordered pairs compared.
+        violation_count: those farther apart than claimed.
+        claimed_sensitivity: the sensitivity.
     """
 
-    pairs: int
-    beyond: int
-    claimed: float
+    pair_count: int
+    violation_count: int
+    claimed_sensitivity: float
 
     @property
-    def share(self) -> float:
+    def violation_share(self) -> float:
         """The share of pairs that the claim does not cover."""
-        return self.beyond / self.pairs
+        return self.violation_count / self.pair_count
 
 
-def worst_pair(function: Map, dimension: int, *, order: int = 1, starts: int = 8, seed: int = 0) -> Pair:
+def find_farthest_pair(function: VectorFunction, dimension: int, *, order: int = 1, starts: int = 8, seed: int = 0) -> FarthestPair:
     """Return the farthest pair that a search finds: gradient ascent from random pairs.
 
     Args:
@@ -72,31 +72,31 @@ def worst_pair(function: Map, dimension: int, *, order: int = 1, starts: int = 8
     """
     from scipy.optimize import minimize  # noqa: PLC0415 - only searches need it
 
-    _check(order, dimension)
+    _check_search(order, dimension)
     random = np.random.default_rng(seed)
-    steps = np.concatenate([np.zeros((1, 2 * dimension)), _STEP * np.eye(2 * dimension)])
+    steps = np.concatenate([np.zeros((1, 2 * dimension)), _RELATIVE_STEP * np.eye(2 * dimension)])
 
-    def descend(flat: Array) -> tuple[float, Array]:
+    def negative_distance(flat_pair: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the distance of one pair and its gradient by forward differences."""
-        size = max(1.0, float(np.abs(flat).max()))
-        around = (flat + size * steps).reshape(-1, dimension)
-        values = _apart(_rows(function, around), order)
-        return -float(values[0]), -(values[1:] - values[0]) / (size * _STEP)
+        step_scale = max(1.0, float(np.abs(flat_pair).max()))
+        neighbours = (flat_pair + step_scale * steps).reshape(-1, dimension)
+        values = _compute_pair_distances(_evaluate_rows(function, neighbours), order)
+        return -float(values[0]), -(values[1:] - values[0]) / (step_scale * _RELATIVE_STEP)
 
-    best = Pair(np.zeros(dimension), np.zeros(dimension), -math.inf)
+    best = FarthestPair(np.zeros(dimension), np.zeros(dimension), -math.inf)
     for start in range(starts):
-        found = minimize(
-            descend, random.normal(scale=2.0 ** (start % 4), size=2 * dimension), jac=True, method="L-BFGS-B"
+        optimum = minimize(
+            negative_distance, random.normal(scale=2.0 ** (start % 4), size=2 * dimension), jac=True, method="L-BFGS-B"
         )
-        x, x_prime = found.x.reshape(2, dimension)
-        distance = float(_apart(_rows(function, np.stack([x, x_prime])), order)[0])
+        x, x_prime = optimum.x.reshape(2, dimension)
+        distance = float(_compute_pair_distances(_evaluate_rows(function, np.stack([x, x_prime])), order)[0])
         if distance > best.distance:
-            best = Pair(x, x_prime, distance)
+            best = FarthestPair(x, x_prime, distance)
     return best
 
 
-def violations(points: Array, claimed: float, *, order: int = 1, workers: int | None = None) -> Violations:
-    """Return how many pairs of points (N, m) are farther apart than ``claimed``, over all N (N - 1) / 2 pairs.
+def count_sensitivity_violations(points: FloatArray, claimed_sensitivity: float, *, order: int = 1, workers: int | None = None) -> SensitivityViolations:
+    """Return how many pairs of points (N, m) are farther apart than ``claimed_sensitivity``, over all N (N - 1) / 2 pairs.
 
     For the outputs of an encoder after its clip, every pair beyond the claimed sensitivity is a pair of
     neighbouring inputs that noise of that scale does not protect (Habernal 2021, Section 6).
@@ -106,21 +106,21 @@ def violations(points: Array, claimed: float, *, order: int = 1, workers: int | 
     """
     points = np.ascontiguousarray(points, dtype=np.float64)
     if points.ndim != 2 or len(points) < 2 or not np.isfinite(points).all():  # noqa: PLR2004 - a pair
-        raise bad_parameter("violations", "points", "at least two rows (N, m) of finite numbers", points.shape)
-    if not (math.isfinite(claimed) and claimed > 0):
-        raise bad_parameter("violations", "claimed", "a float in (0, inf)", claimed)
-    _check(order, points.shape[1])
-    limit, count = claimed**order, len(points)
-    share = workers or cores()
+        raise make_parameter_error("violations", "points", "at least two rows (N, m) of finite numbers", points.shape)
+    if not (math.isfinite(claimed_sensitivity) and claimed_sensitivity > 0):
+        raise make_parameter_error("violations", "claimed", "a float in (0, inf)", claimed_sensitivity)
+    _check_search(order, points.shape[1])
+    limit, count = claimed_sensitivity**order, len(points)
+    stride = workers or count_cores()
     # Rows i, i + share, ...: their numbers of pairs are about equal.
-    found = each(lambda first: _beyond(points, limit, order, first, 8 * share), range(8 * share), workers)
-    return Violations(count * (count - 1) // 2, int(sum(found)), claimed)
+    violation_counts = parallel_map(lambda first: _count_beyond(points, limit, order, first, 8 * stride), range(8 * stride), workers)
+    return SensitivityViolations(count * (count - 1) // 2, int(sum(violation_counts)), claimed_sensitivity)
 
 
-@compiled
-def _beyond(points: Array, limit: float, order: int, first: int, step: int) -> int:  # pragma: no cover - compiled
+@compile_loop
+def _count_beyond(points: FloatArray, limit: float, order: int, first: int, step: int) -> int:  # pragma: no cover - compiled
     """Return the pairs i < j, for i = first, first + step, ..., beyond the limit; sums stop where they pass it."""
-    found = 0
+    violation_count = 0
     for i in range(first, points.shape[0], step):
         for j in range(i + 1, points.shape[0]):
             total = 0.0
@@ -128,26 +128,26 @@ def _beyond(points: Array, limit: float, order: int, first: int, step: int) -> i
                 gap = abs(points[i, k] - points[j, k])
                 total += gap if order == 1 else gap * gap
                 if total > limit:
-                    found += 1
+                    violation_count += 1
                     break
-    return found
+    return violation_count
 
 
-def _rows(function: Map, x: Array) -> Array:
-    out = np.asarray(function(x), dtype=np.float64)
-    if out.ndim != 2 or len(out) != len(x) or not np.isfinite(out).all():  # noqa: PLR2004 - rows
-        raise InputError(f"The function must return finite rows (k, m) for inputs (k, n). Got shape {out.shape}.")
-    return out
+def _evaluate_rows(function: VectorFunction, x: FloatArray) -> FloatArray:
+    rows = np.asarray(function(x), dtype=np.float64)
+    if rows.ndim != 2 or len(rows) != len(x) or not np.isfinite(rows).all():  # noqa: PLR2004 - rows
+        raise InputError(f"The function must return finite rows (k, m) for inputs (k, n). Got shape {rows.shape}.")
+    return rows
 
 
-def _apart(rows: Array, order: int) -> Array:
+def _compute_pair_distances(rows: FloatArray, order: int) -> FloatArray:
     """Return the distances (k,) between rows 0 and 1, 2 and 3, ..."""
-    norms: Array = np.linalg.norm(rows[0::2] - rows[1::2], ord=order, axis=1)
+    norms: FloatArray = np.linalg.norm(rows[0::2] - rows[1::2], ord=order, axis=1)
     return norms
 
 
-def _check(order: int, dimension: int) -> None:
-    if order not in _PAIR_NORMS:
-        raise bad_parameter("sensitivity", "order", "1 or 2", order)
+def _check_search(order: int, dimension: int) -> None:
+    if order not in _NORM_ORDERS:
+        raise make_parameter_error("sensitivity", "order", "1 or 2", order)
     if dimension < 1:
-        raise bad_parameter("sensitivity", "dimension", "an int of at least 1", dimension)
+        raise make_parameter_error("sensitivity", "dimension", "an int of at least 1", dimension)

@@ -4,18 +4,18 @@ import dataclasses
 from typing import TypeVar
 
 from deniable.guarantees import ApproxDP, MetricDP, PureDP
-from deniable.status import weakest
+from deniable.status import find_weakest_status
 from deniable.verdict import Verdict
 
-Guarantee = TypeVar("Guarantee", PureDP, ApproxDP, MetricDP, PureDP | ApproxDP)
+GuaranteeT = TypeVar("Guarantee", PureDP, ApproxDP, MetricDP, PureDP | ApproxDP)
 
 
-def limit_standing(guarantee: Guarantee, verdict: Verdict) -> Guarantee:
-    """Return a guarantee as it may be shown: its standing is never higher than what `verify` says of its mechanism.
+def limit_status(guarantee: GuaranteeT, verdict: Verdict) -> GuaranteeT:
+    """Return a guarantee as it may be shown: its status is never higher than what `verify` says of its mechanism.
 
     Args:
         guarantee: of a mechanism.
         verdict: of `deniable.verify` on the same mechanism. It judges the arithmetic of the draws: where they come
             from integer tables, those tables.
     """
-    return dataclasses.replace(guarantee, standing=weakest(guarantee.standing, verdict.status))
+    return dataclasses.replace(guarantee, status=find_weakest_status(guarantee.status, verdict.status))

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from deniable.errors import InputError, positive
+from deniable.errors import InputError, check_positive
 
 if TYPE_CHECKING:
     from deniable.verdict import Verdict
 
-_FEWEST = 22
+_MINIMUM_OUTPUTS = 22
 """Outputs of each input that make the least number of samples."""
-_NAMED_INPUTS = ("x", "x'")
+_INPUT_NAMES = ("x", "x'")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class BlackBox:
     method: str = "auto"
 
 
-def from_callable(
+def build_callable_box(
     target: str, inputs: tuple[str, str] | None, dimension: int, seconds: float, *, batched: bool
 ) -> BlackBox:
     """Return the black box ``package.module:callable``; the current folder is importable.
@@ -51,18 +51,18 @@ def from_callable(
 
     if dimension < 1:
         raise InputError(f"The option --dim must be at least 1. Got {dimension}.")
-    function = guarded(_load, seconds, "Importing the module")(target)
-    given = tuple(map(_json_input, inputs)) if inputs else (np.zeros(dimension), np.ones(dimension))
-    return BlackBox(target, {"sampler": function, "x": given[0], "x_prime": given[1], "batched": batched}, 10_000)
+    function = limit_call_time(_import_callable, seconds, "Importing the module")(target)
+    input_values = tuple(map(_read_json_input, inputs)) if inputs else (np.zeros(dimension), np.ones(dimension))
+    return BlackBox(target, {"sampler": function, "x": input_values[0], "x_prime": input_values[1], "batched": batched}, 10_000)
 
 
-def from_command(command: str, inputs: tuple[str, str] | None, timeout: float, *, lines: bool) -> BlackBox:
+def build_command_box(command: str, inputs: tuple[str, str] | None, timeout: float, *, lines: bool) -> BlackBox:
     """Return the black box of an external program, run on texts, or on two files of texts, one a line.
 
     Raises:
         InputError: no inputs, files of different lengths, or a command that cannot be taken apart.
     """
-    from deniable.auditing.samplers import command as run  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing.samplers import make_command_sampler as run  # noqa: PLC0415 - keeps --help fast
 
     try:
         arguments = shlex.split(command)
@@ -72,101 +72,101 @@ def from_command(command: str, inputs: tuple[str, str] | None, timeout: float, *
         raise InputError("The option --command needs a program and its arguments, in quotes.")
     if inputs is None:
         raise InputError("A command needs --inputs A B: two texts, or two files with one text a line.")
-    one, other = map(_texts, inputs)
-    if lines and any("\n" in text for text in (*one, *other)):
+    first_texts, second_texts = map(_read_texts, inputs)
+    if lines and any("\n" in text for text in (*first_texts, *second_texts)):
         raise InputError("With --lines a text of --inputs must be one line. Got one with a line end in it.")
-    if len(one) != len(other):
+    if len(first_texts) != len(second_texts):
         raise InputError(
-            f"The two files of --inputs must have as many lines: they make pairs. Got {len(one)} and {len(other)}."
+            f"The two files of --inputs must have as many lines: they make pairs. Got {len(first_texts)} and {len(second_texts)}."
         )
-    same = [text for text, twin in zip(one, other, strict=True) if text == twin]
-    if same:
-        raise InputError(f"A pair of --inputs must be two different texts. Got {same[0]!r} twice.")
-    sampler = run(arguments, timeout=positive("audit", "timeout", timeout), lines=lines)
-    chosen = {"sampler": sampler, "batched": lines}
-    if len(one) == 1:
-        return BlackBox(command, {**chosen, "x": one[0], "x_prime": other[0]}, 1_000, "anytime")
-    return BlackBox(command, {**chosen, "pairs": list(zip(one, other, strict=True))}, 1_000, "anytime")
+    identical_texts = [text for text, other_text in zip(first_texts, second_texts, strict=True) if text == other_text]
+    if identical_texts:
+        raise InputError(f"A pair of --inputs must be two different texts. Got {identical_texts[0]!r} twice.")
+    sampler = run(arguments, timeout=check_positive("audit", "timeout", timeout), line_by_line=lines)
+    sampler_options = {"sampler": sampler, "batched": lines}
+    if len(first_texts) == 1:
+        return BlackBox(command, {**sampler_options, "x": first_texts[0], "x_prime": second_texts[0]}, 1_000, "anytime")
+    return BlackBox(command, {**sampler_options, "pairs": list(zip(first_texts, second_texts, strict=True))}, 1_000, "anytime")
 
 
-def from_outputs(files: tuple[str, str]) -> BlackBox:
+def build_recorded_box(files: tuple[str, str]) -> BlackBox:
     """Return the black box whose outputs for two inputs lie in two files: .npy, .jsonl, or one a line of text.
 
     Raises:
         InputError: a file cannot be read, or they hold different numbers of outputs, or too few.
     """
-    from deniable.auditing.blackbox import LEAST  # noqa: PLC0415 - keeps --help fast
-    from deniable.auditing.samplers import recorded, usable  # noqa: PLC0415
+    from deniable.auditing.blackbox import MIN_SAMPLES  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing.samplers import make_replay_sampler, count_usable_samples  # noqa: PLC0415
 
-    one, other = map(_outputs, files)
-    if len(one) != len(other):
-        raise InputError(f"The two files of --outputs must hold as many outputs. Got {len(one)} and {len(other)}.")
-    if usable(len(one)) < LEAST:
-        raise InputError(f"The files of --outputs must hold at least {_FEWEST} outputs each. Got {len(one)}.")
-    x, x_prime = _NAMED_INPUTS
-    sampler = recorded({x: one, x_prime: other})
-    return BlackBox(" and ".join(files), {"sampler": sampler, "x": x, "x_prime": x_prime}, usable(len(one)))
+    first_outputs, second_outputs = map(_read_outputs, files)
+    if len(first_outputs) != len(second_outputs):
+        raise InputError(f"The two files of --outputs must hold as many outputs. Got {len(first_outputs)} and {len(second_outputs)}.")
+    if count_usable_samples(len(first_outputs)) < MIN_SAMPLES:
+        raise InputError(f"The files of --outputs must hold at least {_MINIMUM_OUTPUTS} outputs each. Got {len(first_outputs)}.")
+    x, x_prime = _INPUT_NAMES
+    sampler = make_replay_sampler({x: first_outputs, x_prime: second_outputs})
+    return BlackBox(" and ".join(files), {"sampler": sampler, "x": x, "x_prime": x_prime}, count_usable_samples(len(first_outputs)))
 
 
-def distance_of(given: str) -> Any:  # noqa: ANN401 - a float, or a list of them
+def parse_distances(text: str) -> Any:  # noqa: ANN401 - a float, or a list of them
     """Return a distance, or those of a file, one a line, a distance for each pair."""
     with contextlib.suppress(ValueError):
-        return float(given)
-    lines = _lines(given)
+        return float(text)
+    lines = _read_lines(text)
     try:
         return [float(line) for line in lines]
     except ValueError:
-        raise InputError(f"The distance {given!r} is neither a number nor a file of numbers, one a line.") from None
+        raise InputError(f"The distance {text!r} is neither a number nor a file of numbers, one a line.") from None
 
 
-class _HangError(BaseException):
+class _TimeLimitError(BaseException):
     """A call that hangs is interrupted; no handler of errors in it stops that."""
 
 
-def guarded(function: Callable[..., Any], seconds: float, what: str) -> Callable[..., Any]:
+def limit_call_time(function: Callable[..., Any], seconds: float, description: str) -> Callable[..., Any]:
     """Return the function with each call limited to so many seconds, where the system has timers.
 
     Compiled code that does not return to the interpreter cannot be interrupted.
     """
 
-    def ring(signum: int, frame: object) -> NoReturn:  # noqa: ARG001 - a signal handler
-        raise _HangError
+    def raise_time_limit(signum: int, frame: object) -> NoReturn:  # noqa: ARG001 - a signal handler
+        raise _TimeLimitError
 
-    def calling(*arguments: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
-        before = signal.signal(signal.SIGALRM, ring)
+    def call_with_limit(*arguments: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
+        previous_handler = signal.signal(signal.SIGALRM, raise_time_limit)
         signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
         try:
             return function(*arguments)
-        except _HangError:
+        except _TimeLimitError:
             raise InputError(
-                f"{what} did not end within the {seconds:g} seconds given: mend it, or raise --seconds."
+                f"{description} did not end within the {seconds:g} seconds given: mend it, or raise --seconds."
             ) from None
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.signal(signal.SIGALRM, previous_handler)
 
-    return calling if hasattr(signal, "setitimer") else function
+    return call_with_limit if hasattr(signal, "setitimer") else function
 
 
-def play(box: BlackBox, audit: "Callable[..., Verdict]", options: dict[str, Any]) -> "Verdict":
+def audit_black_box(black_box: BlackBox, audit_sampler: "Callable[..., Verdict]", options: dict[str, Any]) -> "Verdict":
     """Return the verdict on a black box, with options of the command line in place of its defaults."""
-    chosen = {**options, "samples": box.samples if options["samples"] is None else options["samples"]}
+    audit_options = {**options, "samples": black_box.samples if options["samples"] is None else options["samples"]}
     if options["method"] == "auto":
-        chosen["method"] = box.method
-    sampler = guarded(box.arguments["sampler"], options["seconds"], "One call of the sampler")
-    return audit(**{**box.arguments, "sampler": sampler}, **chosen)
+        audit_options["method"] = black_box.method
+    sampler = limit_call_time(black_box.arguments["sampler"], options["seconds"], "One call of the sampler")
+    return audit_sampler(**{**black_box.arguments, "sampler": sampler}, **audit_options)
 
 
-def _load(target: str) -> Callable[..., Any]:
+def _import_callable(target: str) -> Callable[..., Any]:
     module, _, name = target.partition(":")
     folder = str(Path.cwd())
     sys.path.insert(0, folder)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            found: Any = importlib.import_module(module)
+            target_object: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise InputError(f"No module named {error.name!r}: run from its folder, or install it.") from None
-    except (KeyboardInterrupt, _HangError):
+    except (KeyboardInterrupt, _TimeLimitError):
         raise
     except BaseException as error:  # SystemExit too
         raise InputError(f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.") from error
@@ -174,19 +174,19 @@ def _load(target: str) -> Callable[..., Any]:
         with contextlib.suppress(ValueError):
             sys.path.remove(folder)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
+        target_object = getattr(target_object, part, None)
+    if not callable(target_object):
         raise InputError(f"The module {module!r} has no callable {name!r}: write package.module:callable.")
-    function: Callable[..., Any] = found
+    function: Callable[..., Any] = target_object
     return function
 
 
-def _json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file holds
+def _read_json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file holds
     """Return an input: the value of a .json file, lists of numbers as arrays."""
     import numpy as np  # noqa: PLC0415 - keeps --help fast
 
     try:
-        value = json.loads(_read(path))
+        value = json.loads(_read_text(path))
     except json.JSONDecodeError as error:
         raise InputError(f"The input {path!r} is not JSON: {error}.") from None
     if isinstance(value, list) and value and not any(isinstance(item, str) for item in value):
@@ -199,22 +199,22 @@ def _json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file holds
     return value
 
 
-def _texts(given: str) -> list[str]:
+def _read_texts(text_or_path: str) -> list[str]:
     """Return the texts of a file, one a line, or the text itself where it is neither a file nor named like one."""
-    named = not any(letter.isspace() for letter in given) and (
-        os.sep in given or Path(given).suffix.lower() in {".txt", ".text", ".csv", ".tsv", ".json", ".jsonl"}
+    is_file_name = not any(letter.isspace() for letter in text_or_path) and (
+        os.sep in text_or_path or Path(text_or_path).suffix.lower() in {".txt", ".text", ".csv", ".tsv", ".json", ".jsonl"}
     )
     with contextlib.suppress(OSError, ValueError):  # too long for a name, or a NUL in it
-        named = named or Path(given).is_file()
-    if not named:
-        return [given]
-    texts = _lines(given)
+        is_file_name = is_file_name or Path(text_or_path).is_file()
+    if not is_file_name:
+        return [text_or_path]
+    texts = _read_lines(text_or_path)
     if not texts:
-        raise InputError(f"The input file {given!r} is empty: write one text a line.")
+        raise InputError(f"The input file {text_or_path!r} is empty: write one text a line.")
     return texts
 
 
-def _outputs(path: str) -> list[Any]:
+def _read_outputs(path: str) -> list[Any]:
     """Return the outputs that a file holds."""
     import numpy as np  # noqa: PLC0415 - keeps --help fast
 
@@ -226,20 +226,20 @@ def _outputs(path: str) -> list[Any]:
         except OSError as error:
             raise InputError(f"The file {path!r} cannot be read: {error.strerror or error}.") from None
     if path.endswith((".jsonl", ".ndjson")):
-        out = []
-        for number, line in enumerate(_lines(path), 1):
+        outputs = []
+        for number, line in enumerate(_read_lines(path), 1):
             try:
-                out.append(json.loads(line))
+                outputs.append(json.loads(line))
             except (ValueError, RecursionError) as error:
                 raise InputError(f"Line {number} of {path!r} cannot be read as JSON: {error}.") from None
     else:
-        out = _numbers(_lines(path))
-    if not out:
+        outputs = _parse_numbers(_read_lines(path))
+    if not outputs:
         raise InputError(f"The file {path!r} holds no outputs.")
-    return out
+    return outputs
 
 
-def _numbers(lines: list[str]) -> list[Any]:
+def _parse_numbers(lines: list[str]) -> list[Any]:
     """Return lines as rows of numbers if all of them are, separated by commas or spaces, else as they are."""
     try:
         return [[float(cell) for cell in line.replace(",", " ").split()] for line in lines if line.strip()]
@@ -247,12 +247,12 @@ def _numbers(lines: list[str]) -> list[Any]:
         return lines
 
 
-def _lines(path: str) -> list[str]:
-    text = _read(path)
+def _read_lines(path: str) -> list[str]:
+    text = _read_text(path)
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def _read(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""``deniable certify``: how far the predictions of a model hold under attack, proved one by one."""
+"""``deniable run_certify``: how far the predictions of a model hold under attack, proved one by one."""
 
 import enum
 from pathlib import Path
@@ -6,26 +6,26 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli.certify_image import certify_image
-from deniable.cli.certify_text import certify_text
-from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, check_task, unless, vector_files
-from deniable.cli.runs import Proof, check_torch
-from deniable.cli.tables import Form
-from deniable.cli.texts import table_of
+from deniable.cli.certify_image import run_certify_image
+from deniable.cli.certify_text import run_certify_text
+from deniable.cli.options import DelimiterOption, FormatOption, MetricOption, SpaceOption, check_task_options, none_if_default, find_vector_files
+from deniable.cli.runs import CertifyOptions, check_torch
+from deniable.cli.tables import TableFormat
+from deniable.cli.texts import build_labelled_table
 from deniable.errors import InputError
 
-_IMAGE, _TEXT = "Images", "Texts"
-_DRAWS = {"image": 1_000, "text": 10_000}
+_IMAGE_PANEL, _TEXT_PANEL = "Images", "Texts"
+_DEFAULT_DRAWS = {"image": 1_000, "text": 10_000}
 
 
-class Law(enum.StrEnum):
+class SmoothingNoise(enum.StrEnum):
     """Of the noise that smooths a deterministic model."""
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
 
 
-def certify(
+def run_certify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What deniable train wrote.")],
     data: Annotated[
         Path,
@@ -50,42 +50,42 @@ def certify(
     radius: Annotated[
         float | None,
         typer.Option(
-            help="Size of the attack, in the norm of the certificate and pixels of [0, 1].", rich_help_panel=_IMAGE
+            help="Size of the attack, in the norm of the certificate and pixels of [0, 1].", rich_help_panel=_IMAGE_PANEL
         ),
     ] = None,
     noise: Annotated[
-        float | None, typer.Option(help="Smooths a model that has no noise of its own.", rich_help_panel=_IMAGE)
+        float | None, typer.Option(help="Smooths a model that has no noise of its own.", rich_help_panel=_IMAGE_PANEL)
     ] = None,
     law: Annotated[
-        Law | None,
+        SmoothingNoise | None,
         typer.Option(
             help="Of that noise: gaussian certifies in l2, laplace in l1.  [default: gaussian]",
             show_default=False,
-            rich_help_panel=_IMAGE,
+            rich_help_panel=_IMAGE_PANEL,
         ),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="Column with classes.", rich_help_panel=_TEXT)] = None,
-    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT)] = "text",
+    label: Annotated[str | None, typer.Option(help="Column with classes.", rich_help_panel=_TEXT_PANEL)] = None,
+    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT_PANEL)] = "text",
     premise: Annotated[
-        str | None, typer.Option(help="Column with the first text of a pair, which stays.", rich_help_panel=_TEXT)
+        str | None, typer.Option(help="Column with the first text of a pair, which stays.", rich_help_panel=_TEXT_PANEL)
     ] = None,
     substitutions: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="JSON of word: [substitute, ...]: which words an attack may use. Alone: certified by interval bounds.",
-            rich_help_panel=_TEXT,
+            rich_help_panel=_TEXT_PANEL,
         ),
     ] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(help="Smooths the model: every word is drawn anew, with --epsilon.", rich_help_panel=_TEXT),
+        typer.Option(help="Smooths the model: every word is drawn anew, with --epsilon.", rich_help_panel=_TEXT_PANEL),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Of the mechanism.", rich_help_panel=_TEXT)] = None,
-    space: SpaceSource = "glove",
-    metric: MetricName = "euclidean",
-    format_: FormatName = None,
-    delimiter: Delimiter = None,
+    epsilon: Annotated[float | None, typer.Option(help="Of the mechanism.", rich_help_panel=_TEXT_PANEL)] = None,
+    space: SpaceOption = "glove",
+    metric: MetricOption = "euclidean",
+    format_: FormatOption = None,
+    delimiter: DelimiterOption = None,
     encoding: Annotated[str, typer.Option(help="Of the table.")] = "utf-8",
 ) -> None:
     """Certify the predictions of a model on test images or on the texts of a table.
@@ -94,39 +94,39 @@ def certify(
     certified refutes a certificate that is said to be proved.
     """
     check_torch()
-    from deniable.errors import positive  # noqa: PLC0415 - keeps --help fast
-    from deniable.learning.stored import read_model  # noqa: PLC0415
+    from deniable.errors import check_positive  # noqa: PLC0415 - keeps --help fast
+    from deniable.learning.stored import read_artifact  # noqa: PLC0415
     from deniable.text.tables.files import check_outputs  # noqa: PLC0415
 
-    positive("a certificate", "alpha", alpha, 1.0)
-    least = {"--limit": (limit, 1), "--draws": (draws, 1), "--attack": (attack, 0), "--radius": (radius, 0)}
-    for name, (value, at_least) in least.items():
-        if value is not None and not value >= at_least:
-            raise InputError(f"{name} must be at least {at_least}. Got {value}.")
+    check_positive("a certificate", "alpha", alpha, 1.0)
+    minimums = {"--limit": (limit, 1), "--draws": (draws, 1), "--attack": (attack, 0), "--radius": (radius, 0)}
+    for name, (value, minimum) in minimums.items():
+        if value is not None and not value >= minimum:
+            raise InputError(f"{name} must be at least {minimum}. Got {value}.")
     if output is not None:
-        check_outputs([output], [model, data, substitutions, vector_files(space)], force=force)
-    task = "text" if read_model(model)["format"].startswith("deniable-text") else "image"
-    image = {"radius": radius, "noise": noise, "law": law}
-    text = {
+        check_outputs([output], [model, data, substitutions, find_vector_files(space)], force=force)
+    task = "text" if read_artifact(model)["format"].startswith("deniable-text") else "image"
+    image_options = {"radius": radius, "noise": noise, "law": law}
+    text_options = {
         "label": label,
         "premise": premise,
         "substitutions": substitutions,
         "mechanism": mechanism,
         "epsilon": epsilon,
-        "column": unless("text", column),
-        "space": unless("glove", space),
-        "metric": unless("euclidean", metric),
+        "column": none_if_default("text", column),
+        "space": none_if_default("glove", space),
+        "metric": none_if_default("euclidean", metric),
         "format": format_,
         "delimiter": delimiter,
-        "encoding": unless("utf-8", encoding),
+        "encoding": none_if_default("utf-8", encoding),
     }
-    check_task(task, {"image": image, "text": text})
-    proof = Proof(draws or _DRAWS[task], alpha, attack, seed)
+    check_task_options(task, {"image": image_options, "text": text_options})
+    certify_options = CertifyOptions(draws or _DEFAULT_DRAWS[task], alpha, attack, seed)
     if task == "image":
-        refuted = certify_image(
+        is_refuted = run_certify_image(
             model,
             data,
-            proof,
+            certify_options,
             limit=limit,
             radius=radius,
             noise=noise,
@@ -135,12 +135,12 @@ def certify(
             force=force,
         )
     else:
-        table = table_of(label, column, premise, Form(format_, delimiter, encoding), space, metric)
-        refuted = certify_text(
+        labelled_table = build_labelled_table(label, column, premise, TableFormat(format_, delimiter, encoding), space, metric)
+        is_refuted = run_certify_text(
             model,
             str(data),
-            proof,
-            table,
+            certify_options,
+            labelled_table,
             limit=limit,
             substitutions=substitutions,
             mechanism=mechanism,
@@ -148,5 +148,5 @@ def certify(
             output=output,
             force=force,
         )
-    if refuted:
+    if is_refuted:
         raise typer.Exit(1)

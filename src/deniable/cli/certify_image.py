@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from deniable.cli.options import listed
-from deniable.cli.progress import passes
-from deniable.cli.runs import Proof, memory_told, packed_json
+from deniable.cli.options import format_names
+from deniable.cli.progress import show_passes
+from deniable.cli.runs import CertifyOptions, translate_memory_errors, encode_json
 from deniable.errors import InputError
 from deniable.status import is_proved
 
 if TYPE_CHECKING:
-    from deniable.robust.certificates import Attacked, Refutation
-    from deniable.robust.certify import Curve
-    from deniable.robust.images import Dataset, Images
-    from deniable.robust.model import Model
+    from deniable.robust.certificates import AttackedImage, Refutation
+    from deniable.robust.certify import CertifiedAccuracyCurve
+    from deniable.robust.images import ImageDataset, LabelledImages
+    from deniable.robust.model import ImageModel
 
 
-def certify_image(
-    model: Path,
-    data: Path,
-    proof: Proof,
+def run_certify_image(
+    model_path: Path,
+    data_path: Path,
+    certify_options: CertifyOptions,
     *,
     limit: int | None,
     radius: float | None,
@@ -38,105 +38,105 @@ def certify_image(
     """
     import torch  # noqa: PLC0415 - keeps --help fast
 
-    from deniable.robust.certify import certify as certified  # noqa: PLC0415
-    from deniable.robust.certify import smoothed  # noqa: PLC0415
+    from deniable.robust.certify import certify_image_model as certified  # noqa: PLC0415
+    from deniable.robust.certify import smooth_image_model  # noqa: PLC0415
     from deniable.robust.images import read_images  # noqa: PLC0415
-    from deniable.robust.model import load  # noqa: PLC0415
-    from deniable.text.tables.files import PIPE, writing  # noqa: PLC0415
+    from deniable.robust.model import load_image_model  # noqa: PLC0415
+    from deniable.text.tables.files import PIPE, open_outputs  # noqa: PLC0415
 
     if law is not None and noise is None:
         raise InputError(f"--law {law} is that of --noise: give it, for example 0.25.")
-    found = load(model) if noise is None else smoothed(load(model), noise, law or "gaussian")
-    declared = found.declared
-    images = read_images(data, pixel_range=declared.pixel_range, classes=declared.classes)
-    test = _fitting(found, images, limit)
-    source = torch.Generator().manual_seed(proof.seed % 2**63)
-    with memory_told(), passes("certify"):
+    image_model = load_image_model(model_path) if noise is None else smooth_image_model(load_image_model(model_path), noise, law or "gaussian")
+    declared_domain = image_model.declaration
+    dataset = read_images(data_path, pixel_range=declared_domain.pixel_range, classes=declared_domain.classes)
+    test_images = _select_test_images(image_model, dataset, limit)
+    generator = torch.Generator().manual_seed(certify_options.seed % 2**63)
+    with translate_memory_errors(), show_passes("certify"):
         radii = None if radius is None else (radius,)
         curve = certified(
-            found, test.pixels, test.labels, source=source, radii=radii, draws=proof.draws, alpha=proof.alpha
+            image_model, test_images.pixels, test_images.labels, generator=generator, radii=radii, draws=certify_options.draws, alpha=certify_options.alpha
         )
-    tried = _attacked(found, test, curve, proof.attack, source) if proof.attack else None
+    refutation = _attack_certified_images(image_model, test_images, curve, certify_options.attack_count, generator) if certify_options.attack_count else None
     if output is not None:
-        with writing(str(output), force=force, owner_only=[str(output)]) as (stream,):
-            stream.write(packed_json(_record(found, test, curve, tried)))
-    for line in [*_lines(found, curve), *([] if tried is None else [f"attack: {tried}"])]:
+        with open_outputs(str(output), force=force, owner_only=[str(output)]) as (stream,):
+            stream.write(encode_json(_build_record(image_model, test_images, curve, refutation)))
+    for line in [*_format_lines(image_model, curve), *([] if refutation is None else [f"attack: {refutation}"])]:
         typer.echo(line, err=str(output) == PIPE)
-    return bool(tried is not None and tried.found and found.certificate and is_proved(found.certificate.standing))
+    return bool(refutation is not None and refutation.is_refuted and image_model.certificate and is_proved(image_model.certificate.status))
 
 
-def _fitting(model: "Model", data: "Dataset", limit: int | None) -> "Images":
+def _select_test_images(model: "ImageModel", dataset: "ImageDataset", limit: int | None) -> "LabelledImages":
     """Return the test images to look at.
 
     Raises:
         InputError: they are not of the model's shape and classes.
     """
-    from deniable.robust.images import Images  # noqa: PLC0415
+    from deniable.robust.images import LabelledImages  # noqa: PLC0415
 
-    test = data.test
-    shape, expected = tuple(test.pixels.shape[1:]), model.architecture.shape
-    if shape != expected:
-        raise InputError(f"The model takes images of shape {expected}. Got {shape}: name the data it was trained for.")
-    known = model.facts.get("classes")
-    if len(data.classes) != model.architecture.classes or (known is not None and list(data.classes) != known):
-        told = f"the classes {listed(known)}" if known else f"{model.architecture.classes} classes"
-        raise InputError(f"The model knows {told}. Got {listed(data.classes)}: name the data it was trained for.")
-    return Images(test.pixels[:limit], test.labels[:limit])
+    test_images = dataset.test
+    shape, expected_shape = tuple(test_images.pixels.shape[1:]), model.architecture.shape
+    if shape != expected_shape:
+        raise InputError(f"The model takes images of shape {expected_shape}. Got {shape}: name the data it was trained for.")
+    class_names = model.facts.get("classes")
+    if len(dataset.classes) != model.architecture.classes or (class_names is not None and list(dataset.classes) != class_names):
+        expected_classes = f"the classes {format_names(class_names)}" if class_names else f"{model.architecture.classes} classes"
+        raise InputError(f"The model knows {expected_classes}. Got {format_names(dataset.classes)}: name the data it was trained for.")
+    return LabelledImages(test_images.pixels[:limit], test_images.labels[:limit])
 
 
-def _attacked(model: "Model", test: "Images", curve: "Curve", count: int, source: Any) -> "Refutation[Attacked]":  # noqa: ANN401 - torch's
+def _attack_certified_images(model: "ImageModel", test_images: "LabelledImages", curve: "CertifiedAccuracyCurve", count: int, generator: Any) -> "Refutation[AttackedImage]":  # noqa: ANN401 - torch's
     """Attack the first certified images inside their balls."""
-    from deniable.robust.certificates import refute  # noqa: PLC0415
+    from deniable.robust.certificates import refute_image_certificate  # noqa: PLC0415
 
     if model.certificate is None:
         raise InputError("A model without a certificate has none to refute: leave out --attack.")
-    at = [index for index, held in enumerate(curve.certified) if held.label is not None][:count]
-    with passes("attack"):
-        return refute(
-            model.scores(source),
-            test.pixels[at],
-            [curve.certified[index] for index in at],
+    indices = [index for index, certified_image in enumerate(curve.certified) if certified_image.label is not None][:count]
+    with show_passes("attack"):
+        return refute_image_certificate(
+            model.scores(generator),
+            test_images.pixels[indices],
+            [curve.certified[index] for index in indices],
             model.certificate.norm,
-            generator=source,
+            generator=generator,
             certified_at=curve.alpha,
-            decides=model.certificate.decides,
+            decision_rule=model.certificate.decision_rule,
         )
 
 
-def _lines(model: "Model", curve: "Curve") -> list[str]:
+def _format_lines(model: "ImageModel", curve: "CertifiedAccuracyCurve") -> list[str]:
     """Return what is printed."""
     certificate = model.certificate
     if certificate is None:
         return []
-    how = f"{len(curve.certified):,} images, {curve.draws:,} draws, alpha {curve.alpha:g}"
-    lines = [f"{type(certificate).__name__}: {certificate.standing} ({certificate.source}); {how}"]
+    sampling = f"{len(curve.certified):,} images, {curve.draws:,} draws, alpha {curve.alpha:g}"
+    lines = [f"{type(certificate).__name__}: {certificate.status} ({certificate.source}); {sampling}"]
     lines += [
-        f"{certificate.norm} radius above {radius:g}: certified accuracy {found.percent()}"
-        for radius, found in zip(curve.radii, curve.accuracy, strict=True)
+        f"{certificate.norm} radius above {radius:g}: certified accuracy {accuracy.format_percent()}"
+        for radius, accuracy in zip(curve.radii, curve.accuracy, strict=True)
     ]
     return lines
 
 
-def _record(model: "Model", test: "Images", curve: "Curve", tried: "Refutation[Attacked] | None") -> dict[str, Any]:
+def _build_record(model: "ImageModel", test_images: "LabelledImages", curve: "CertifiedAccuracyCurve", refutation: "Refutation[AttackedImage] | None") -> dict[str, Any]:
     """Return everything for JSON."""
-    from deniable.robust.certificates import certificate_to  # noqa: PLC0415
+    from deniable.robust.certificates import encode_certificate  # noqa: PLC0415
 
     certificate = model.certificate
     return {
-        "model": model.system,
-        "certificate": None if certificate is None else certificate_to(certificate),
-        "standing": None if certificate is None else certificate.standing,
+        "model": model.trainer,
+        "certificate": None if certificate is None else encode_certificate(certificate),
+        "status": None if certificate is None else certificate.status,
         "norm": None if certificate is None else certificate.norm,
         "unit": "pixels in [0, 1]",
         "draws": curve.draws,
         "alpha": curve.alpha,
         "certified accuracy": [
-            {"radius": radius, **dataclasses.asdict(found)}
-            for radius, found in zip(curve.radii, curve.accuracy, strict=True)
+            {"radius": radius, **dataclasses.asdict(accuracy)}
+            for radius, accuracy in zip(curve.radii, curve.accuracy, strict=True)
         ],
         "images": [
-            {"label": int(label), "certified": held.label, "radius": held.radius}
-            for label, held in zip(test.labels, curve.certified, strict=True)
+            {"label": int(label), "certified": certified_image.label, "radius": certified_image.radius}
+            for label, certified_image in zip(test_images.labels, curve.certified, strict=True)
         ],
-        "attack": None if tried is None else str(tried),
+        "attack": None if refutation is None else str(refutation),
     }

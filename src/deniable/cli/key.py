@@ -1,4 +1,4 @@
-"""``deniable key``: make a secret key."""
+"""``deniable run_key``: make a secret key."""
 
 import os
 from pathlib import Path
@@ -9,17 +9,17 @@ import typer
 from deniable.errors import InputError
 
 
-def key(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the key; the file must not exist.")],
+def run_key(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the run_key; the file must not exist.")],
 ) -> None:
     """Write a new secret key, 32 random bytes, that only its owner can read.
 
     With --key-file the output is a function of key, record id and text: a run can be repeated.
     """
-    from deniable.randomness import fresh_key  # noqa: PLC0415 - keeps --help fast
+    from deniable.randomness import generate_key  # noqa: PLC0415 - keeps --help fast
 
     try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise InputError(
             f"The key file {str(file)!r} exists: keys are never overwritten. Choose another name."
@@ -27,8 +27,8 @@ def key(
     except OSError as error:
         raise InputError(f"The key file {str(file)!r} cannot be written: {error.strerror}.") from None
     try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(fresh_key())
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(generate_key())
     except OSError:
         file.unlink(missing_ok=True)
         raise

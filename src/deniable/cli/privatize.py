@@ -1,4 +1,4 @@
-"""``deniable privatize``: a table in, a private table and its certificate out."""
+"""``deniable run_privatize``: a table in, a private table and its certificate out."""
 
 import enum
 from pathlib import Path
@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.cli.options import (
-    Delimiter,
-    Epsilon,
-    FormatName,
-    Mechanism,
-    MetricName,
-    PriorFile,
-    SpaceSource,
-    build_mechanism,
-    load_prior,
-    read_words,
-    vector_files,
+    DelimiterOption,
+    EpsilonOption,
+    FormatOption,
+    MechanismOption,
+    MetricOption,
+    PriorOption,
+    SpaceOption,
+    build_mechanism_from_options,
+    load_word_prior,
+    read_word_list,
+    find_vector_files,
 )
-from deniable.cli.progress import bytes_read, passes
-from deniable.cli.tables import PIPE, certificate_path, delimiter_of, format_between, text_columns
+from deniable.cli.progress import show_bytes_read, show_passes
+from deniable.cli.tables import PIPE, resolve_certificate_path, parse_delimiter, resolve_format, resolve_text_columns
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.text.release import Tally
 
 
-class UnknownChoice(enum.StrEnum):
+class UnknownWordHandling(enum.StrEnum):
     """What becomes of words that the vocabulary lacks."""
 
     DRAW = "draw"
@@ -35,18 +35,18 @@ class UnknownChoice(enum.StrEnum):
     DROP = "drop"
 
 
-class CaseChoice(enum.StrEnum):
+class CaseHandling(enum.StrEnum):
     """What becomes of capitals."""
 
     LOWER = "lower"
     COPY = "copy"
 
 
-def privatize(
+def run_privatize(
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="csv, tsv, jsonl, parquet or txt, also .gz or .zst; - is a pipe.")
     ],
-    epsilon: Epsilon,
+    epsilon: EpsilonOption,
     output: Annotated[
         str, typer.Option("--output", "-o", help="The private file, in the input's format; - is a pipe.")
     ],
@@ -54,9 +54,9 @@ def privatize(
         list[str] | None,
         typer.Option("--column", "-c", help="Column with text; may be repeated.  [default: text]", show_default=False),
     ] = None,
-    mechanism: Mechanism = "auto",
-    space: SpaceSource = "glove",
-    metric: MetricName = "euclidean",
+    mechanism: MechanismOption = "auto",
+    space: SpaceOption = "glove",
+    metric: MetricOption = "euclidean",
     record_id: Annotated[
         str | None,
         typer.Option("--id", metavar="COLUMN", help="Column with unique record ids; by default the row number."),
@@ -66,14 +66,14 @@ def privatize(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Public seed, for tests only: the output is not private.")] = None,
     unknown: Annotated[
-        UnknownChoice, typer.Option(help="Words that the vocabulary lacks: draw as one public word, mask, or drop.")
-    ] = UnknownChoice.DRAW,
+        UnknownWordHandling, typer.Option(help="Words that the vocabulary lacks: draw as one public word, mask, or drop.")
+    ] = UnknownWordHandling.DRAW,
     case: Annotated[
-        CaseChoice, typer.Option(help="lower, or copy the capitals of the private text, which then show.")
-    ] = CaseChoice.LOWER,
+        CaseHandling, typer.Option(help="lower, or copy the capitals of the private text, which then show.")
+    ] = CaseHandling.LOWER,
     keep: Annotated[Path | None, typer.Option(help="File of public words, one a line, that pass through.")] = None,
-    format_: FormatName = None,
-    delimiter: Delimiter = None,
+    format_: FormatOption = None,
+    delimiter: DelimiterOption = None,
     encoding: Annotated[str, typer.Option(help="Of the input and the output.")] = "utf-8",
     workers: Annotated[
         int | None,
@@ -83,11 +83,11 @@ def privatize(
         str | None,
         typer.Option(help="Where the certificate goes.  [default: OUTPUT.certificate.json]", show_default=False),
     ] = None,
-    prior: PriorFile = None,
+    prior: PriorOption = None,
     chosen_from_data: Annotated[  # noqa: FBT002 - a flag
         bool,
         typer.Option(
-            "--chosen-from-data", help="Epsilon was chosen by looking at this input: the certificate says so."
+            "--chosen-from-data", help="EpsilonOption was chosen by looking at this input: the certificate says so."
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")] = False,  # noqa: FBT002
@@ -100,58 +100,58 @@ def privatize(
     from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
     from deniable.status import is_proved  # noqa: PLC0415
     from deniable.text.release import Release  # noqa: PLC0415
-    from deniable.text.table import Files, check_paths, privatize_table  # noqa: PLC0415
-    from deniable.text.tables.layout import Layout  # noqa: PLC0415
+    from deniable.text.table import ReleaseFiles, check_release_paths, privatize_table  # noqa: PLC0415
+    from deniable.text.tables.layout import TableLayout  # noqa: PLC0415
 
-    kind = format_between(source, output, format_)
-    key = _key(key_file, seed, record_id)
+    table_format = resolve_format(source, output, format_)
+    key = _read_key(key_file, seed, record_id)
     if workers is not None and workers < 1:
         raise InputError(f"The 'workers' option must be an int of at least 1. Got {workers}.")
-    layout = Layout(
+    layout = TableLayout(
         name="the input" if source == PIPE else source,
-        columns=text_columns(kind, column, record_id),
+        columns=resolve_text_columns(table_format, column, record_id),
         id_column=record_id,
-        delimiter=delimiter_of(kind, delimiter),
+        delimiter=parse_delimiter(table_format, delimiter),
         encoding=encoding,
     )
-    files = Files(
+    files = ReleaseFiles(
         source=source,
         target=output,
-        certificate=certificate_path(output, certificate),
-        format=kind,
+        certificate=resolve_certificate_path(output, certificate),
+        table_format=table_format,
         layout=layout,
         force=force,
-        reads=[str(path) for path in (key_file, keep, prior, vector_files(space)) if path is not None],
+        input_paths=[str(path) for path in (key_file, keep, prior, find_vector_files(space)) if path is not None],
     )
     if source != PIPE and not Path(source).is_file():
         raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
-    check_paths(files)
-    kept = read_words(keep)
-    with passes("calibrating and verifying"):
-        built = build_mechanism(mechanism, space, metric, epsilon)
-        release = Release(built, unknown=unknown.value, case=case.value, keep=kept, key=key)
+    check_release_paths(files)
+    public_words = read_word_list(keep)
+    with show_passes("calibrating and verifying"):
+        word_mechanism = build_mechanism_from_options(mechanism, space, metric, epsilon)
+        release = Release(word_mechanism, unknown=unknown.value, case=case.value, keep=public_words, key=key)
         # What the certificate will say; found before any text is read, and kept in the cache.
-        frequencies = load_prior(prior, built.space)
-        verdict = verify(built)
-        built.expected_kept(frequencies)
-    for note in built.space.notes:
+        word_prior = load_word_prior(prior, word_mechanism.space)
+        verdict = verify(word_mechanism)
+        word_mechanism.expected_kept_share(word_prior)
+    for note in word_mechanism.space.notes:
         typer.echo(f"note: {note}", err=True)
     if verdict.status == "refuted":
-        typer.echo(f"warning: the guarantee of {built.name} is refuted: {verdict.witness}", err=True)
+        typer.echo(f"warning: the guarantee of {word_mechanism.name} is refuted: {verdict.witness}", err=True)
     elif not is_proved(verdict.status):
         typer.echo(
-            f"warning: the guarantee of {built.name} is not proved: {verdict.status}, {verdict.method}", err=True
+            f"warning: the guarantee of {word_mechanism.name} is not proved: {verdict.status}, {verdict.method}", err=True
         )
-    with bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
-        proof, tally = privatize_table(
-            files, release, chosen_from_data=chosen_from_data, prior=frequencies, workers=workers, report=report
+    with show_bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
+        release_certificate, tally = privatize_table(
+            files, release, chosen_from_data=chosen_from_data, prior=word_prior, workers=workers, report=report
         )
-    typer.echo(proof.summary(), err=True)
-    typer.echo(_private_lines(tally), err=True)
+    typer.echo(release_certificate.summary(), err=True)
+    typer.echo(_format_owner_figures(tally), err=True)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 
-def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> str | bytes | None:
+def _read_key(key_file: Path | None, seed: int | None, record_id: str | None) -> str | bytes | None:
     """Return the key that options name, None for fresh noise.
 
     Raises:
@@ -173,9 +173,9 @@ def _key(key_file: Path | None, seed: int | None, record_id: str | None) -> str 
     return read_key_file(key_file)  # read once: a pipe gives it once
 
 
-def _private_lines(tally: "Tally") -> str:
-    words = max(tally.words, 1)
+def _format_owner_figures(tally: "Tally") -> str:
+    word_count = max(tally.words, 1)
     return (
-        f"for you alone  {tally.changed:,} words changed ({100 * tally.changed / words:.1f} %), "
+        f"for you alone  {tally.changed:,} words changed ({100 * tally.changed / word_count:.1f} %), "
         f"{tally.unknown:,} not in the vocabulary; these figures tell of the private text: do not publish them"
     )

@@ -8,61 +8,61 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from deniable.parallel import watched
+from deniable.parallel import report_progress_to
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-_LONG = 20.0
+_LONG_PASS_SECONDS = 20.0
 """Seconds of one pass from which on a line is worth it where there is no terminal."""
-_SOON = 2.0
+_FIRST_ESTIMATE_SECONDS = 2.0
 
 
 @contextmanager
-def passes(label: str) -> Iterator[None]:
+def show_passes(label: str) -> Iterator[None]:
     """Show each pass of long work: a bar with the time left, or an estimate if it is long."""
     if sys.stderr.isatty():
-        with _bar() as bar, watched(_Bars(label, bar)):
+        with _build_progress() as progress, report_progress_to(_PassBars(label, progress)):
             yield
     else:
-        with watched(_Estimate(label)):
+        with report_progress_to(_PassEstimate(label)):
             yield
 
 
-class _Bars:
+class _PassBars:
     """One bar for each pass, in its turn."""
 
-    def __init__(self, label: str, bar: "Progress") -> None:
-        self._label, self._bar, self._count = label, bar, 0
+    def __init__(self, label: str, progress: "Progress") -> None:
+        self._label, self._progress, self._pass_count = label, progress, 0
 
     def __call__(self, done: int, total: int) -> None:
         if done == 0:
-            self._count += 1
-            for task in self._bar.task_ids:
-                self._bar.remove_task(task)
-            self._task = self._bar.add_task(f"{self._label}, pass {self._count}", total=total)
+            self._pass_count += 1
+            for task in self._progress.task_ids:
+                self._progress.remove_task(task)
+            self._task_id = self._progress.add_task(f"{self._label}, pass {self._pass_count}", total=total)
         else:
-            self._bar.update(self._task, completed=done)
+            self._progress.update(self._task_id, completed=done)
 
 
-class _Estimate:
+class _PassEstimate:
     """One line, the first time that a pass turns out to be long."""
 
     def __init__(self, label: str) -> None:
-        self._label, self._told, self._start = label, False, 0.0
+        self._label, self._is_printed, self._start = label, False, 0.0
 
     def __call__(self, done: int, total: int) -> None:
         if done == 0:
             self._start = time.monotonic()
             return
-        spent = time.monotonic() - self._start
-        whole = spent * total / done
-        if not self._told and spent > _SOON and whole > _LONG:
-            self._told = True
-            typer.echo(f"{self._label}: about {whole:.0f} s for this pass", err=True)
+        elapsed_seconds = time.monotonic() - self._start
+        total_seconds = elapsed_seconds * total / done
+        if not self._is_printed and elapsed_seconds > _FIRST_ESTIMATE_SECONDS and total_seconds > _LONG_PASS_SECONDS:
+            self._is_printed = True
+            typer.echo(f"{self._label}: about {total_seconds:.0f} s for this pass", err=True)
 
 
-def _bar() -> "Progress":
+def _build_progress() -> "Progress":
     from rich.console import Console  # noqa: PLC0415 - keeps --help fast
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
@@ -76,9 +76,9 @@ def _bar() -> "Progress":
 
 
 @contextmanager
-def bytes_read(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def show_bytes_read(label: str, total_bytes: int | None) -> Iterator[Callable[[int], None]]:
     """Show a bar with rate and time left, if standard error is a terminal and the total is known."""
-    if total is None or not sys.stderr.isatty():
+    if total_bytes is None or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console  # noqa: PLC0415
@@ -90,7 +90,7 @@ def bytes_read(label: str, total: int | None) -> Iterator[Callable[[int], None]]
         TransferSpeedColumn,
     )
 
-    bar = Progress(
+    progress = Progress(
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),
@@ -98,6 +98,6 @@ def bytes_read(label: str, total: int | None) -> Iterator[Callable[[int], None]]
         console=Console(stderr=True),
         transient=True,
     )
-    with bar:
-        task = bar.add_task(label, total=total)
-        yield lambda count: bar.advance(task, count)
+    with progress:
+        task_id = progress.add_task(label, total=total_bytes)
+        yield lambda count: progress.advance(task_id, count)

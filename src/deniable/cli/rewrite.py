@@ -1,27 +1,27 @@
-"""``deniable rewrite``: a table in, the same table with rewritten texts and a certificate out."""
+"""``deniable run_rewrite``: a table in, the same table with rewritten texts and a certificate out."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.left_out import count_rows, name_rows
-from deniable.cli.options import Delimiter, FormatName, unknown_name
-from deniable.cli.progress import passes
-from deniable.cli.runs import check_torch, memory_told
-from deniable.cli.tables import PIPE, certificate_path, delimiter_of, format_between, text_columns
-from deniable.errors import InputError, positive
+from deniable.cli.left_out import format_row_count, format_row_numbers
+from deniable.cli.options import DelimiterOption, FormatOption, unknown_name_error
+from deniable.cli.progress import show_passes
+from deniable.cli.runs import check_torch, translate_memory_errors
+from deniable.cli.tables import PIPE, resolve_certificate_path, parse_delimiter, resolve_format, resolve_text_columns
+from deniable.errors import InputError, check_positive
 
 if TYPE_CHECKING:
-    from deniable.text.table import Files
+    from deniable.text.table import ReleaseFiles
 
 
-def rewrite(
+def run_rewrite(
     source: Annotated[
         str, typer.Argument(metavar="INPUT", help="csv, tsv, jsonl, parquet or txt, also .gz or .zst; - is a pipe.")
     ],
     model: Annotated[
-        Path, typer.Option(metavar="FILE", help="Of deniable train --task rewrite, trained on public texts.")
+        Path, typer.Option(metavar="FILE", help="Of deniable train --task run_rewrite, trained on public texts.")
     ],
     method: Annotated[
         str,
@@ -51,8 +51,8 @@ def rewrite(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Public seed, for tests only: the output is not private.")] = None,
-    format_: FormatName = None,
-    delimiter: Delimiter = None,
+    format_: FormatOption = None,
+    delimiter: DelimiterOption = None,
     encoding: Annotated[str, typer.Option(help="Of the input and the output.")] = "utf-8",
     certificate: Annotated[
         str | None,
@@ -68,59 +68,59 @@ def rewrite(
     deniable[train].
     """
     check_torch()
-    from deniable.rewrite.methods import METHODS, check_options  # noqa: PLC0415 - keeps --help fast
+    from deniable.rewrite.methods import REWRITING_METHODS, check_method_options  # noqa: PLC0415 - keeps --help fast
     from deniable.rewrite.model import load_rewriter  # noqa: PLC0415
     from deniable.rewrite.table import rewrite_table  # noqa: PLC0415
 
-    if method not in METHODS:
-        raise unknown_name("method", method, list(METHODS))
-    options = check_options(method, delta=delta, most=most)
-    positive(method, "epsilon", epsilon)
-    files = _files(source, output, column, certificate, (format_, delimiter, encoding), model, force=force)
-    built = METHODS[method](load_rewriter(model), epsilon=epsilon, seed=seed, **options)
-    with passes("rewriting"), memory_told():
-        proof, truncated = rewrite_table(files, built)
-    if not proof.private:
-        typer.echo(f"warning: the guarantee of {method} is refuted: {built.guarantee.source}", err=True)
-    typer.echo(proof.summary(), err=True)
-    if truncated:
-        told = f"{count_rows(truncated)} with more than {built.model.limit:,} tokens, of which the first entered"
-        alone = "this tells of the private text: do not publish it"
-        typer.echo(f"for you alone  {told}: {name_rows(truncated)}; {alone}", err=True)
+    if method not in REWRITING_METHODS:
+        raise unknown_name_error("method", method, list(REWRITING_METHODS))
+    method_options = check_method_options(method, delta=delta, max_draws=most)
+    check_positive(method, "epsilon", epsilon)
+    files = _build_table_files(source, output, column, certificate, (format_, delimiter, encoding), model, force=force)
+    rewriting_method = REWRITING_METHODS[method](load_rewriter(model), epsilon=epsilon, seed=seed, **method_options)
+    with show_passes("rewriting"), translate_memory_errors():
+        release_certificate, truncated_rows = rewrite_table(files, rewriting_method)
+    if not release_certificate.private:
+        typer.echo(f"warning: the guarantee of {method} is refuted: {rewriting_method.guarantee.source}", err=True)
+    typer.echo(release_certificate.summary(), err=True)
+    if truncated_rows:
+        truncation_text = f"{format_row_count(truncated_rows)} with more than {rewriting_method.model.limit:,} tokens, of which the first entered"
+        owner_warning = "this tells of the private text: do not publish it"
+        typer.echo(f"for you alone  {truncation_text}: {format_row_numbers(truncated_rows)}; {owner_warning}", err=True)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 
-def _files(
+def _build_table_files(
     source: str,
     output: str,
     column: list[str] | None,
     certificate: str | None,
-    form: tuple[str | None, str | None, str],
-    model: Path,
+    format_options: tuple[str | None, str | None, str],
+    model_path: Path,
     *,
     force: bool,
-) -> "Files":
+) -> "ReleaseFiles":
     """Return what is read and written, checked before the model is read."""
-    from deniable.text.table import Files, check_paths  # noqa: PLC0415
-    from deniable.text.tables.layout import Layout  # noqa: PLC0415
+    from deniable.text.table import ReleaseFiles, check_release_paths  # noqa: PLC0415
+    from deniable.text.tables.layout import TableLayout  # noqa: PLC0415
 
-    kind = format_between(source, output, form[0])
-    files = Files(
+    table_format = resolve_format(source, output, format_options[0])
+    files = ReleaseFiles(
         source=source,
         target=output,
-        certificate=certificate_path(output, certificate),
-        format=kind,
-        layout=Layout(
+        certificate=resolve_certificate_path(output, certificate),
+        table_format=table_format,
+        layout=TableLayout(
             name="the input" if source == PIPE else source,
-            columns=text_columns(kind, column),
-            delimiter=delimiter_of(kind, form[1]),
-            encoding=form[2],
-            empty=True,
+            columns=resolve_text_columns(table_format, column),
+            delimiter=parse_delimiter(table_format, format_options[1]),
+            encoding=format_options[2],
+            replace_empty=True,
         ),
         force=force,
-        reads=[str(model)],
+        input_paths=[str(model_path)],
     )
     if source != PIPE and not Path(source).is_file():
         raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
-    check_paths(files)
+    check_release_paths(files)
     return files

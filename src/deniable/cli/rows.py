@@ -8,52 +8,52 @@ from pathlib import PurePath
 
 from deniable.errors import InputError
 
-Columns = Mapping[str, Sequence[object]]
-KINDS = ("csv", "tsv", "jsonl", "parquet")
-_COMPRESSED = (".gz", ".zst")
+OutputColumns = Mapping[str, Sequence[object]]
+OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet")
+_COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
-def kind_of(path: str) -> str:
+def parse_output_format(path: str) -> str:
     """Return how a table is written, by the ending of its name.
 
     Raises:
         InputError: another ending.
     """
     name = PurePath(path)
-    if name.suffix.lower() in _COMPRESSED:
+    if name.suffix.lower() in _COMPRESSED_ENDINGS:
         name = name.with_suffix("")
-    kind = name.suffix.lower().removeprefix(".")
-    if kind not in KINDS:
-        endings = ", ".join(f".{known}" for known in KINDS)
+    output_format = name.suffix.lower().removeprefix(".")
+    if output_format not in OUTPUT_FORMATS:
+        endings = ", ".join(f".{known}" for known in OUTPUT_FORMATS)
         raise InputError(f"The output {path!r} must end in {endings}, each also with .gz or .zst: rename it.")
-    return kind
+    return output_format
 
 
-def packed_rows(columns: Columns, kind: str) -> bytes:
-    """Return a table as a file of one of `KINDS` holds it; what is no Unicode, as jsonl may hold, is an escape.
+def encode_rows(columns: OutputColumns, output_format: str) -> bytes:
+    """Return a table as a file of one of `OUTPUT_FORMATS` holds it; what is no Unicode, as jsonl may hold, is an escape.
 
     Args:
         columns: name -> values, all of one length.
-        kind: one of `KINDS`.
+        output_format: one of `OUTPUT_FORMATS`.
     """
     rows = list(zip(*columns.values(), strict=True))
-    if kind == "parquet":
+    if output_format == "parquet":
         import pyarrow as pa  # noqa: PLC0415 - slow to import
         from pyarrow import parquet  # noqa: PLC0415
 
         sink = io.BytesIO()
-        parquet.write_table(pa.table({name: list(map(_unicode, values)) for name, values in columns.items()}), sink)
+        parquet.write_table(pa.table({name: list(map(_escape_surrogates, values)) for name, values in columns.items()}), sink)
         return sink.getvalue()
-    held = io.StringIO(newline="")
-    if kind == "jsonl":
-        held.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
+    buffer = io.StringIO(newline="")
+    if output_format == "jsonl":
+        buffer.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
     else:
-        writer = csv.writer(held, delimiter="\t" if kind == "tsv" else ",", lineterminator="\r\n")  # either is quoted
+        writer = csv.writer(buffer, delimiter="\t" if output_format == "tsv" else ",", lineterminator="\r\n")  # either is quoted
         writer.writerow(columns)
         writer.writerows(rows)
-    return held.getvalue().encode("utf-8", "backslashreplace")
+    return buffer.getvalue().encode("utf-8", "backslashreplace")
 
 
-def _unicode(value: object) -> object:
+def _escape_surrogates(value: object) -> object:
     """Return a text without lone surrogates; any other value as it is."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -1,17 +1,17 @@
-"""``deniable study``: a published figure, run again."""
+"""``deniable run_study``: a published figure, run again."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deniable.cli.options import unknown_name
-from deniable.cli.progress import passes
+from deniable.cli.options import unknown_name_error
+from deniable.cli.progress import show_passes
 from deniable.errors import DeniableError, InputError
 
 
-def study(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A study; --list shows them.")] = None,
+def run_study(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A run_study; --list shows them.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for NAME.json, NAME.png and NAME.md.")
     ] = None,
@@ -32,26 +32,26 @@ def study(
     from deniable.studies import STUDIES, Setting, conduct, unfinished  # noqa: PLC0415 - keeps --help fast
 
     if list_:
-        for known in STUDIES.values():
-            typer.echo(f"{known.name:<20}{known.summary}")
+        for known_study in STUDIES.values():
+            typer.echo(f"{known_study.name:<20}{known_study.summary}")
         return
     if name is None:
         raise InputError(f"Name a study: {', '.join(STUDIES)}.")
-    wanted = name.replace("_", "-")
-    if wanted not in STUDIES:
-        raise unknown_name("study", name, list(STUDIES))
+    study_name = name.replace("_", "-")
+    if study_name not in STUDIES:
+        raise unknown_name_error("study", name, list(STUDIES))
     if output is None:
-        raise InputError(f"The study needs a folder for its files: deniable study {wanted} --output DIR")
-    kept = unfinished(wanted, output)
-    if kept.is_file() and not force:
-        typer.echo(f"going on with the unfinished run in {kept}", err=True)
+        raise InputError(f"The study needs a folder for its files: deniable study {study_name} --output DIR")
+    unfinished_path = unfinished(study_name, output)
+    if unfinished_path.is_file() and not force:
+        typer.echo(f"going on with the unfinished run in {unfinished_path}", err=True)
     try:
-        with passes(wanted):
-            report = conduct(STUDIES[wanted], output, Setting(seed, data), quick=quick, force=force)
+        with show_passes(study_name):
+            report = conduct(STUDIES[study_name], output, Setting(seed, data), quick=quick, force=force)
     except KeyboardInterrupt:
-        if not kept.is_file():
+        if not unfinished_path.is_file():
             raise
-        raise DeniableError(f"interrupted: the same command goes on from what is kept in {str(kept)!r}.") from None
+        raise DeniableError(f"interrupted: the same command goes on from what is kept in {str(unfinished_path)!r}.") from None
     for line in report.result.findings:
         typer.echo(line)
     typer.echo(f"table: {report.table}")

@@ -8,145 +8,145 @@ from typing import TYPE_CHECKING
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.text.tables.columns import Columns
+    from deniable.text.tables.columns import TextColumns
 
 PIPE = "-"
 
 
 @dataclasses.dataclass(frozen=True)
-class Form:
+class TableFormat:
     """How a table is written, as the options say.
 
     Attributes:
-        kind: csv, tsv, jsonl, parquet or txt; None for what the ending stands for.
+        name: csv, tsv, jsonl, parquet or txt; None for what the ending stands for.
         delimiter: of csv and tsv; None for the usual one.
         encoding: of everything but parquet.
     """
 
-    kind: str | None
+    name: str | None
     delimiter: str | None
     encoding: str
 
 
-def read_table(source: str, columns: Sequence[str | None], form: Form) -> "Columns":
+def read_table_columns(source: str, columns: Sequence[str | None], table_format: TableFormat) -> "TextColumns":
     """Return the columns of a table that were named.
 
     Args:
         source: a path, or - for standard input.
         columns: the text column, then others; None where an option was not given.
-        form: how it is written.
+        table_format: how it is written.
 
     Raises:
         InputError: the table cannot be read, lacks a column, or one column was named twice.
     """
-    from deniable.text.tables import FORMATS, format_of  # noqa: PLC0415 - keeps --help fast
+    from deniable.text.tables import TABLE_FORMATS, detect_table_format  # noqa: PLC0415 - keeps --help fast
     from deniable.text.tables.columns import read_columns  # noqa: PLC0415
-    from deniable.text.tables.layout import Layout  # noqa: PLC0415
+    from deniable.text.tables.layout import TableLayout  # noqa: PLC0415
 
-    named = [column for column in columns if column is not None]
-    for column in named[1:]:
-        if column == named[0]:
+    column_names = [column for column in columns if column is not None]
+    for column in column_names[1:]:
+        if column == column_names[0]:
             raise InputError(f"The column {column!r} cannot be texts and labels or authors at once: name another.")
-    if form.kind is not None and form.kind not in FORMATS:
-        raise InputError(f"Unknown format {form.kind!r}. Known: {', '.join(FORMATS)}.")
-    if form.kind is None and source == PIPE:
+    if table_format.name is not None and table_format.name not in TABLE_FORMATS:
+        raise InputError(f"Unknown format {table_format.name!r}. Known: {', '.join(TABLE_FORMATS)}.")
+    if table_format.name is None and source == PIPE:
         raise InputError("The format of a pipe must be named, for example --format csv.")
     if source != PIPE and not Path(source).is_file():
         raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
-    kind = form.kind or format_of(source)
-    if kind == "txt" and named != ["text"]:
+    format_name = table_format.name or detect_table_format(source)
+    if format_name == "txt" and column_names != ["text"]:
         raise InputError("A txt file has no columns, each line is a text: leave out --column, --label and --author.")
-    layout = Layout(
+    layout = TableLayout(
         name="the input" if source == PIPE else source,
-        columns=list(dict.fromkeys(named)),
-        delimiter=delimiter_of(kind, form.delimiter),
-        encoding=form.encoding,
+        columns=list(dict.fromkeys(column_names)),
+        delimiter=parse_delimiter(format_name, table_format.delimiter),
+        encoding=table_format.encoding,
     )
-    return read_columns(source, layout, kind)
+    return read_columns(source, layout, format_name)
 
 
-def read_public(source: str, column: str, form: Form) -> list[str | None]:
+def read_public_texts(source: str, column: str, table_format: TableFormat) -> list[str | None]:
     """Return the texts of a file: of a table the column, of any other file the lines.
 
     Raises:
         InputError: the file cannot be read, or holds no text.
     """
-    from deniable.text.tables import format_of  # noqa: PLC0415
+    from deniable.text.tables import detect_table_format  # noqa: PLC0415
 
     try:
-        kind = format_of(source)
+        format_name = detect_table_format(source)
     except InputError:
-        kind = "txt"
-    if kind not in ("csv", "tsv"):
-        form = dataclasses.replace(form, delimiter=None)
-    name = "text" if kind == "txt" else column
-    found = read_table(source, [name], dataclasses.replace(form, kind=kind))[name]
-    if not any(text and text.strip() for text in found):
+        format_name = "txt"
+    if format_name not in ("csv", "tsv"):
+        table_format = dataclasses.replace(table_format, delimiter=None)
+    column_name = "text" if format_name == "txt" else column
+    texts = read_table_columns(source, [column_name], dataclasses.replace(table_format, name=format_name))[column_name]
+    if not any(text and text.strip() for text in texts):
         raise InputError(f"The public file {source!r} holds no text: give one with texts, or leave out --public.")
-    return found
+    return texts
 
 
-def delimiter_of(kind: str, chosen: str | None) -> str:
+def parse_delimiter(format_name: str, given_delimiter: str | None) -> str:
     """Return the delimiter of a csv or tsv.
 
     Raises:
         InputError: it is no single character, or the format has none.
     """
-    if chosen is None:
-        return "\t" if kind == "tsv" else ","
-    if kind not in ("csv", "tsv"):
-        raise InputError(f"--delimiter is for csv and tsv. Got it for {kind}: leave it out.")
-    delimiter = "\t" if chosen == "\\t" else chosen
+    if given_delimiter is None:
+        return "\t" if format_name == "tsv" else ","
+    if format_name not in ("csv", "tsv"):
+        raise InputError(f"--delimiter is for csv and tsv. Got it for {format_name}: leave it out.")
+    delimiter = "\t" if given_delimiter == "\\t" else given_delimiter
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise InputError(f"The delimiter must be one character, no quote or line end. Got {chosen!r}.")
+        raise InputError(f"The delimiter must be one character, no quote or line end. Got {given_delimiter!r}.")
     return delimiter
 
 
-def format_between(source: str, output: str, chosen: str | None) -> str:
+def resolve_format(source: str, output: str, given_format: str | None) -> str:
     """Return the format of a table and of what is made of it: the one chosen, or that of the file names.
 
     Raises:
         InputError: an unknown format, two different ones, or none that can be told.
     """
-    from deniable.text.tables import FORMATS, format_of  # noqa: PLC0415
+    from deniable.text.tables import TABLE_FORMATS, detect_table_format  # noqa: PLC0415
 
-    if chosen is not None:
-        if chosen not in FORMATS:
-            raise InputError(f"Unknown format {chosen!r}. Known: {', '.join(FORMATS)}.")
-        return chosen
-    named = [format_of(path) for path in (source, output) if path != PIPE]
-    if not named:
+    if given_format is not None:
+        if given_format not in TABLE_FORMATS:
+            raise InputError(f"Unknown format {given_format!r}. Known: {', '.join(TABLE_FORMATS)}.")
+        return given_format
+    formats = [detect_table_format(path) for path in (source, output) if path != PIPE]
+    if not formats:
         raise InputError("Between two pipes the format must be named, for example --format csv.")
-    if len(set(named)) > 1:
+    if len(set(formats)) > 1:
         raise InputError(
-            f"The output has the input's format, {named[0]}. Got {output!r}: change its ending, or name the "
+            f"The output has the input's format, {formats[0]}. Got {output!r}: change its ending, or name the "
             "format with --format."
         )
-    return named[0]
+    return formats[0]
 
 
-def text_columns(kind: str, column: list[str] | None, record_id: str | None = None) -> list[str]:
+def resolve_text_columns(format_name: str, given_columns: list[str] | None, record_id: str | None = None) -> list[str]:
     """Return the columns of text, "text" where none was named.
 
     Raises:
         InputError: columns of a txt file, or the ids among them.
     """
-    if kind == "txt" and (column or record_id):
+    if format_name == "txt" and (given_columns or record_id):
         raise InputError("A txt file has no columns, each line is a record: leave out --column and --id.")
-    columns = list(dict.fromkeys(column or ["text"]))
+    columns = list(dict.fromkeys(given_columns or ["text"]))
     if record_id in columns:
         raise InputError(f"The id column {record_id!r} cannot be a text column too: ids are copied as they are.")
     return columns
 
 
-def certificate_path(output: str, chosen: str | None) -> str:
+def resolve_certificate_path(output: str, given_path: str | None) -> str:
     """Return where the certificate of an output goes.
 
     Raises:
         InputError: to a pipe, or beside one.
     """
-    if chosen == PIPE:
+    if given_path == PIPE:
         raise InputError("The certificate must be a file: name one with --certificate FILE.")
-    if chosen is None and output == PIPE:
+    if given_path is None and output == PIPE:
         raise InputError("With --output - the certificate needs a place: name one with --certificate FILE.")
-    return chosen or f"{output}.certificate.json"
+    return given_path or f"{output}.certificate.json"

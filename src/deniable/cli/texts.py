@@ -6,110 +6,110 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from deniable.cli.left_out import leave_out
-from deniable.cli.options import build_space, listed, mechanism_on
-from deniable.cli.tables import Form, read_table
+from deniable.cli.left_out import select_usable_rows
+from deniable.cli.options import build_space, format_names, build_word_mechanism
+from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.robust.text.copies import Source
-    from deniable.robust.text.documents import Documents, Read, Rows
+    from deniable.robust.text.copies import SubstituteSource
+    from deniable.robust.text.documents import Documents, TokenizedTexts, RowIndices
     from deniable.robust.text.substitutions import Substitutions
     from deniable.space import Space
     from deniable.words import WordMechanism
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class LabelledTable:
     """Where labelled texts stand.
 
     Attributes:
-        column: of the texts.
-        label: of the classes.
-        premise: of the premises; None for single texts.
-        form: how the table is written.
-        space: its source, as options name it.
-        metric: of the space.
-        remarks: on what was read, for `tell` when nothing is wrong with it.
+        text_column: of the texts.
+        label_column: of the classes.
+        premise_column: of the premises; None for single texts.
+        table_format: how the table is written.
+        space_source: its source, as options name it.
+        metric_name: of the space.
+        remarks: on what was read, for `print_remarks` when nothing is wrong with it.
     """
 
-    column: str
-    label: str
-    premise: str | None
-    form: Form
-    space: str
-    metric: str
+    text_column: str
+    label_column: str
+    premise_column: str | None
+    table_format: TableFormat
+    space_source: str
+    metric_name: str
     remarks: list[str] = dataclasses.field(default_factory=list, init=False)
 
-    def tell(self) -> None:
+    def print_remarks(self) -> None:
         """Print the remarks."""
         for line in self.remarks:
             typer.echo(line, err=True)
 
     def build_space(self) -> "Space":
         """Return the space."""
-        return build_space(self.space, self.metric)
+        return build_space(self.space_source, self.metric_name)
 
-    def documents(
+    def read_documents(
         self,
         space: "Space",
         source: str,
-        longest: int,
+        maximum_words: int,
         classes: tuple[str, ...] | None = None,
-        limit: int | None = None,
-    ) -> "Labelled":
+        row_limit: int | None = None,
+    ) -> "LabelledRows":
         """Return the documents of a table; rows that cannot be used are left out, and the remarks name them.
 
         Args:
             space: of the model.
             source: path of the table, or - for standard input.
-            longest: words of a text, at most.
+            maximum_words: words of a text, at most.
             classes: of the model; None where the labels make them.
-            limit: rows, the first ones; None for all.
+            row_limit: rows, the first ones; None for all.
 
         Raises:
             InputError: the table cannot be read, or none of its rows can be used.
         """
         import numpy as np  # noqa: PLC0415 - keeps --help fast
 
-        from deniable.measure.labels import labels  # noqa: PLC0415
-        from deniable.robust.text.documents import Documents, read  # noqa: PLC0415
+        from deniable.measure.labels import encode_labels  # noqa: PLC0415
+        from deniable.robust.text.documents import Documents, tokenize_texts  # noqa: PLC0415
 
-        held = {
-            name: column[:limit]
-            for name, column in read_table(source, [self.column, self.label, self.premise], self.form).items()
+        columns = {
+            name: column[:row_limit]
+            for name, column in read_table_columns(source, [self.text_column, self.label_column, self.premise_column], self.table_format).items()
         }
-        given = held[self.label]
-        if not given:
+        label_cells = columns[self.label_column]
+        if not label_cells:
             raise InputError(f"The table {source!r} has no rows: give one with texts.")
-        parts = {name: read(space, held[name]) for name in (self.column, self.premise) if name is not None}
-        reasons = _label_reasons(given, self.label, classes)
-        for name, part in parts.items():
-            reasons |= _text_reasons(held[name], name, part, space, longest)
-        usable, lines = leave_out(source, len(given), reasons)
-        rows = np.array(usable, dtype=np.int64)
-        self.remarks.extend(lines)
-        used = {name: part.take(rows) for name, part in parts.items()}
-        unknown = sum(part.unknown for part in used.values())
-        if unknown:
-            share = 100 * unknown / (unknown + sum(len(part.texts.words) for part in used.values()))
-            self.remarks.append(f"{source}: {share:.1f} % of the words are unknown to the space, and left out")
-        names = [given[row] for row in usable]
+        parsed_columns = {name: tokenize_texts(space, columns[name]) for name in (self.text_column, self.premise_column) if name is not None}
+        reasons = _find_unusable_labels(label_cells, self.label_column, classes)
+        for name, parsed_column in parsed_columns.items():
+            reasons |= _find_unusable_texts(columns[name], name, parsed_column, space, maximum_words)
+        usable_rows, row_remarks = select_usable_rows(source, len(label_cells), reasons)
+        rows = np.array(usable_rows, dtype=np.int64)
+        self.remarks.extend(row_remarks)
+        usable_columns = {name: parsed_column.take(rows) for name, parsed_column in parsed_columns.items()}
+        unknown_count = sum(parsed_column.unknown_count for parsed_column in usable_columns.values())
+        if unknown_count:
+            unknown_percent = 100 * unknown_count / (unknown_count + sum(len(parsed_column.texts.words) for parsed_column in usable_columns.values()))
+            self.remarks.append(f"{source}: {unknown_percent:.1f} % of the words are unknown to the space, and left out")
+        row_labels = [label_cells[row] for row in usable_rows]
         if classes is None:
             try:
-                coded = labels(names, self.label)
+                coded_labels = encode_labels(row_labels, self.label_column)
             except InputError as error:
-                raise InputError(str(error) + "".join(f" ({line})" for line in lines)) from None
-            codes, classes = coded.codes, coded.names
+                raise InputError(str(error) + "".join(f" ({line})" for line in row_remarks)) from None
+            codes, classes = coded_labels.codes, coded_labels.names
         else:
-            codes = np.array([classes.index(str(name)) for name in names], dtype=np.int64)
-        premises = None if self.premise is None else used[self.premise].texts
-        documents = Documents(used[self.column].texts, codes, classes, premises)
-        return Labelled(documents, used[self.column], rows, len(given) - len(rows))
+            codes = np.array([classes.index(str(name)) for name in row_labels], dtype=np.int64)
+        premises = None if self.premise_column is None else usable_columns[self.premise_column].texts
+        documents = Documents(usable_columns[self.text_column].texts, codes, classes, premises)
+        return LabelledRows(documents, usable_columns[self.text_column], rows, len(label_cells) - len(rows))
 
-    def source(
+    def build_word_source(
         self, space: "Space", substitutions: Path | None, mechanism: str | None, epsilon: float | None
-    ) -> "Source | None":
+    ) -> "SubstituteSource | None":
         """Return the word sets or the mechanism that options name, or None.
 
         Raises:
@@ -118,10 +118,10 @@ class Table:
         if substitutions is not None and (mechanism is not None or epsilon is not None):
             raise InputError("--substitutions excludes --mechanism and --epsilon: leave one of them out.")
         if substitutions is not None:
-            return self.sets(space, substitutions)
-        return self.mechanism(space, mechanism, epsilon)
+            return self.read_word_sets(space, substitutions)
+        return self.build_mechanism(space, mechanism, epsilon)
 
-    def sets(self, space: "Space", path: Path | None) -> "Substitutions | None":
+    def read_word_sets(self, space: "Space", path: Path | None) -> "Substitutions | None":
         """Return the word sets of a file; None for None.
 
         Raises:
@@ -131,11 +131,11 @@ class Table:
 
         if path is None:
             return None
-        sets = read_substitutions(path, space)
-        self.remarks.extend(f"{path}: {note}" for note in sets.notes)
-        return sets
+        word_sets = read_substitutions(path, space)
+        self.remarks.extend(f"{path}: {note}" for note in word_sets.notes)
+        return word_sets
 
-    def mechanism(self, space: "Space", name: str | None, epsilon: float | None) -> "WordMechanism | None":
+    def build_mechanism(self, space: "Space", name: str | None, epsilon: float | None) -> "WordMechanism | None":
         """Return the mechanism that options name, or None.
 
         Raises:
@@ -145,10 +145,10 @@ class Table:
             return None
         if name is None or epsilon is None:
             raise InputError("--mechanism and --epsilon belong together: give both, for example tem and 3.")
-        return mechanism_on(space, name, epsilon)
+        return build_word_mechanism(space, name, epsilon)
 
 
-def table_of(label: str | None, column: str, premise: str | None, form: Form, space: str, metric: str) -> Table:
+def build_labelled_table(label: str | None, column: str, premise: str | None, table_format: TableFormat, space: str, metric: str) -> LabelledTable:
     """Return what the options of a command say of its table.
 
     Raises:
@@ -158,47 +158,47 @@ def table_of(label: str | None, column: str, premise: str | None, form: Form, sp
         raise InputError("Texts need a column of classes: name it with --label.")
     if label == premise:
         raise InputError(f"The column {label!r} cannot be classes and premises at once: name another.")
-    return Table(column, label, premise, form, space, metric)
+    return LabelledTable(column, label, premise, table_format, space, metric)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Labelled:
+class LabelledRows:
     """The rows of a table that can be used.
 
     Attributes:
         documents: n labelled texts.
-        read: how the n texts were read.
-        rows: (n,) where they stand in the table, from 0 on.
-        left_out: number of rows that cannot be used.
+        parsed_texts: how the n texts were read.
+        row_numbers: (n,) where they stand in the table, from 0 on.
+        left_out_count: number of rows that cannot be used.
     """
 
     documents: "Documents"
-    read: "Read"
-    rows: "Rows"
-    left_out: int
+    parsed_texts: "TokenizedTexts"
+    row_numbers: "RowIndices"
+    left_out_count: int
 
 
-def _label_reasons(column: "list[str | None]", name: str, classes: tuple[str, ...] | None) -> dict[str, list[int]]:
+def _find_unusable_labels(cells: "list[str | None]", name: str, classes: tuple[str, ...] | None) -> dict[str, list[int]]:
     """Return the rows whose label cannot be used, by what is wrong with it."""
     from deniable.measure.labels import is_blank  # noqa: PLC0415
 
-    numbered = list(enumerate(column))
-    reasons = {f"without a label in {name!r}": [row for row, label in numbered if is_blank(label)]}
+    numbered_cells = list(enumerate(cells))
+    reasons = {f"without a label in {name!r}": [row for row, label in numbered_cells if is_blank(label)]}
     if classes is not None:
-        strange = [row for row, label in numbered if not is_blank(label) and label not in classes]
-        reasons[f"whose label in {name!r} is no class of the model ({listed(classes)})"] = strange
+        unknown_class_rows = [row for row, label in numbered_cells if not is_blank(label) and label not in classes]
+        reasons[f"whose label in {name!r} is no class of the model ({format_names(classes)})"] = unknown_class_rows
     return reasons
 
 
-def _text_reasons(
-    column: "list[str | None]", name: str, read: "Read", space: "Space", longest: int
+def _find_unusable_texts(
+    cells: "list[str | None]", name: str, parsed_column: "TokenizedTexts", space: "Space", maximum_words: int
 ) -> dict[str, list[int]]:
     """Return the rows whose text cannot be used, by what is wrong with it."""
     from deniable.measure.labels import is_blank  # noqa: PLC0415
 
-    lengths = list(enumerate(read.texts.lengths.tolist()))
+    numbered_lengths = list(enumerate(parsed_column.texts.lengths.tolist()))
     return {
-        f"without a text in {name!r}": [row for row, text in enumerate(column) if is_blank(text)],
-        f"without a word of {space.source} in {name!r}": [row for row, words in lengths if not words],
-        f"with more than {longest:,} words in {name!r}": [row for row, words in lengths if words > longest],
+        f"without a text in {name!r}": [row for row, text in enumerate(cells) if is_blank(text)],
+        f"without a word of {space.source} in {name!r}": [row for row, words in numbered_lengths if not words],
+        f"with more than {maximum_words:,} words in {name!r}": [row for row, words in numbered_lengths if words > maximum_words],
     }

@@ -1,30 +1,30 @@
-"""``deniable train``: a model of images, of texts or that rewrites texts, with its card."""
+"""``deniable run_train``: a model of images, of texts or that rewrites texts, with its card."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deniable.cli.corpus import Corpus
-from deniable.cli.options import Delimiter, FormatName, MetricName, SpaceSource, check_task, given, unknown_name, unless
+from deniable.cli.corpus import RewritingCorpus
+from deniable.cli.options import DelimiterOption, FormatOption, MetricOption, SpaceOption, check_task_options, select_given, unknown_name_error, none_if_default
 from deniable.cli.runs import check_torch
-from deniable.cli.tables import Form
-from deniable.cli.texts import table_of
-from deniable.cli.train_image import train_image
-from deniable.cli.train_rewrite import Stage, train_rewrite
-from deniable.cli.train_text import train_text
+from deniable.cli.tables import TableFormat
+from deniable.cli.texts import build_labelled_table
+from deniable.cli.train_image import run_train_image
+from deniable.cli.train_rewrite import FineTuning, run_train_rewriter
+from deniable.cli.train_text import run_train_text
 from deniable.errors import InputError
 
-_TASKS = ("image", "text", "rewrite")
-_IMAGE, _TEXT, _REWRITE = "Images", "Texts", "Rewriting"
+_TASK_NAMES = ("image", "text", "rewrite")
+_IMAGE_PANEL, _TEXT_PANEL, _REWRITER_PANEL = "Images", "Texts", "Rewriting"
 
 
-def train(
+def run_train(
     data: Annotated[
         Path,
         typer.Option(
             metavar="PATH",
-            help="Images: .npz with x_train, y_train, x_test, y_test; a folder or archive of train/CLASS/*.png and "
+            help="Images: .npz with x_train, y_train, x_test, y_test; a folder or archive of run_train/CLASS/*.png and "
             "test/CLASS/*.png; a folder of IDX files. Texts and rewriting: csv, tsv, jsonl or parquet.",
         ),
     ],
@@ -51,35 +51,35 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output, and another run's checkpoint.")] = False,  # noqa: FBT002
     delta: Annotated[
         float | None,
-        typer.Option(help="Of the budget, or of --method adept-gaussian; for example 1e-5.", rich_help_panel=_IMAGE),
+        typer.Option(help="Of the budget, or of --method adept-gaussian; for example 1e-5.", rich_help_panel=_IMAGE_PANEL),
     ] = None,
     network: Annotated[
-        str | None, typer.Option(help="small, paper-mnist or paper-cifar10.", rich_help_panel=_IMAGE)
+        str | None, typer.Option(help="small, paper-mnist or paper-cifar10.", rich_help_panel=_IMAGE_PANEL)
     ] = None,
     width: Annotated[
-        float | None, typer.Option(help="Factor on the sizes of the network's layers.", rich_help_panel=_IMAGE)
+        float | None, typer.Option(help="Factor on the sizes of the network's layers.", rich_help_panel=_IMAGE_PANEL)
     ] = None,
-    steps: Annotated[int | None, typer.Option(help="Of the descent.", rich_help_panel=_IMAGE)] = None,
+    steps: Annotated[int | None, typer.Option(help="Of the descent.", rich_help_panel=_IMAGE_PANEL)] = None,
     noise_multiplier: Annotated[
         float | None,
         typer.Option(
-            help="Of DP-SGD, per unit of --clip; training ends when the budget is spent.", rich_help_panel=_IMAGE
+            help="Of DP-SGD, per unit of --clip; training ends when the budget is spent.", rich_help_panel=_IMAGE_PANEL
         ),
     ] = None,
     average: Annotated[
-        float | None, typer.Option(help="Decay of the running mean of parameters; 0 for none.", rich_help_panel=_IMAGE)
+        float | None, typer.Option(help="Decay of the running mean of parameters; 0 for none.", rich_help_panel=_IMAGE_PANEL)
     ] = None,
     views: Annotated[
-        int | None, typer.Option(help="Shifted copies of each example in its gradient.", rich_help_panel=_IMAGE)
+        int | None, typer.Option(help="Shifted copies of each example in its gradient.", rich_help_panel=_IMAGE_PANEL)
     ] = None,
     noise: Annotated[
-        float | None, typer.Option(help="Of a certified model, in pixels of [0, 1].", rich_help_panel=_IMAGE)
+        float | None, typer.Option(help="Of a certified model, in pixels of [0, 1].", rich_help_panel=_IMAGE_PANEL)
     ] = None,
     attack_size: Annotated[
-        float | None, typer.Option(help="For which a model is made, in pixels of [0, 1].", rich_help_panel=_IMAGE)
+        float | None, typer.Option(help="For which a model is made, in pixels of [0, 1].", rich_help_panel=_IMAGE_PANEL)
     ] = None,
     attack_steps: Annotated[
-        int | None, typer.Option(help="Of the attacks in training.", rich_help_panel=_IMAGE)
+        int | None, typer.Option(help="Of the attacks in training.", rich_help_panel=_IMAGE_PANEL)
     ] = None,
     pixel_range: Annotated[
         str | None,
@@ -89,7 +89,7 @@ def train(
             help="Values of black and white, which are never inferred from the images.  [default: 0,255 of uint8, 0,1 "
             "of floats]",
             show_default=False,
-            rich_help_panel=_IMAGE,
+            rich_help_panel=_IMAGE_PANEL,
         ),
     ] = None,
     classes: Annotated[
@@ -98,21 +98,21 @@ def train(
             metavar="A,B,...",
             help="Names of all classes.  [default: those of the training images, which the model then shows]",
             show_default=False,
-            rich_help_panel=_IMAGE,
+            rich_help_panel=_IMAGE_PANEL,
         ),
     ] = None,
-    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT)] = "text",
+    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT_PANEL)] = "text",
     label: Annotated[
-        str | None, typer.Option(help="Column with classes.", show_default=False, rich_help_panel=_TEXT)
+        str | None, typer.Option(help="Column with classes.", show_default=False, rich_help_panel=_TEXT_PANEL)
     ] = None,
     premise: Annotated[
         str | None,
-        typer.Option(help="Column with the first text of a pair, for bow and attention.", rich_help_panel=_TEXT),
+        typer.Option(help="Column with the first text of a pair, for bow and attention.", rich_help_panel=_TEXT_PANEL),
     ] = None,
     test: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="Table to test on; by default a tenth of --data is held out.", rich_help_panel=_TEXT
+            metavar="PATH", help="Table to test on; by default a tenth of --data is held out.", rich_help_panel=_TEXT_PANEL
         ),
     ] = None,
     method: Annotated[
@@ -120,44 +120,44 @@ def train(
         typer.Option(
             help="Texts: normal, ibp (certified training) or augmented.  [default: normal]  Rewriting: adept, "
             "adept-l1, adept-true, adept-gaussian or dptext-fixed, whose noise --start is trained with.",
-            rich_help_panel=_TEXT,
+            rich_help_panel=_TEXT_PANEL,
         ),
     ] = None,
     substitutions: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="JSON of word: [substitute, ...], for ibp or augmented.", rich_help_panel=_TEXT
+            metavar="FILE", help="JSON of word: [substitute, ...], for ibp or augmented.", rich_help_panel=_TEXT_PANEL
         ),
     ] = None,
     mechanism: Annotated[
         str | None,
-        typer.Option(help="Of augmented, with --epsilon: as for deniable privatize.", rich_help_panel=_TEXT),
+        typer.Option(help="Of augmented, with --epsilon: as for deniable privatize.", rich_help_panel=_TEXT_PANEL),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the texts.", rich_help_panel=_TEXT)] = None,
-    copies: Annotated[int | None, typer.Option(help="Of each text, for augmented.", rich_help_panel=_TEXT)] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the texts.", rich_help_panel=_TEXT_PANEL)] = None,
+    copies: Annotated[int | None, typer.Option(help="Of each text, for augmented.", rich_help_panel=_TEXT_PANEL)] = None,
     kappa: Annotated[
-        float | None, typer.Option(help="Weight of the worst case at the end of ibp.", rich_help_panel=_TEXT)
+        float | None, typer.Option(help="Weight of the worst case at the end of ibp.", rich_help_panel=_TEXT_PANEL)
     ] = None,
     ramp: Annotated[
-        float | None, typer.Option(help="Share of ibp over which the worst case grows.", rich_help_panel=_TEXT)
+        float | None, typer.Option(help="Share of ibp over which the worst case grows.", rich_help_panel=_TEXT_PANEL)
     ] = None,
     quick: Annotated[  # noqa: FBT002 - a flag
-        bool, typer.Option("--quick", help="A small network and a short run, for trying out.", rich_help_panel=_REWRITE)
+        bool, typer.Option("--quick", help="A small network and a short run, for trying out.", rich_help_panel=_REWRITER_PANEL)
     ] = False,
     latent: Annotated[
-        int | None, typer.Option(help="Coordinates of a text's vector.  [default: 64]", rich_help_panel=_REWRITE)
+        int | None, typer.Option(help="Coordinates of a text's vector.  [default: 64]", rich_help_panel=_REWRITER_PANEL)
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(help="Most tokens of a text.  [default: 64]", rich_help_panel=_REWRITE)
+        int | None, typer.Option(help="Most tokens of a text.  [default: 64]", rich_help_panel=_REWRITER_PANEL)
     ] = None,
     start: Annotated[
         Path | None,
-        typer.Option(metavar="MODEL", help="Model to go on from, of the same task.", rich_help_panel=_REWRITE),
+        typer.Option(metavar="MODEL", help="Model to go on from, of the same task.", rich_help_panel=_REWRITER_PANEL),
     ] = None,
-    space: SpaceSource = "glove",
-    metric: MetricName = "euclidean",
-    format_: FormatName = None,
-    delimiter: Delimiter = None,
+    space: SpaceOption = "glove",
+    metric: MetricOption = "euclidean",
+    format_: FormatOption = None,
+    delimiter: DelimiterOption = None,
     encoding: Annotated[str, typer.Option(help="Of the tables.")] = "utf-8",
 ) -> None:
     """Train a model of images or texts, or one that rewrites texts, and write it with its model card.
@@ -166,12 +166,12 @@ def train(
     An interrupted run goes on with the same command. Needs deniable[train].
     """
     check_torch()
-    if task not in _TASKS:
-        raise unknown_name("task", task, _TASKS)
+    if task not in _TASK_NAMES:
+        raise unknown_name_error("task", task, _TASK_NAMES)
     if checkpoint_every < 1:
         raise InputError(f"--checkpoint-every must be at least 1. Got {checkpoint_every}.")
-    shared = {"batch_size": batch_size, "learning_rate": learning_rate, "clip": clip}
-    image = {
+    shared_options = {"batch_size": batch_size, "learning_rate": learning_rate, "clip": clip}
+    image_options = {
         "delta": delta,
         "network": network,
         "width": width,
@@ -183,40 +183,40 @@ def train(
         "attack_size": attack_size,
         "attack_steps": attack_steps,
     }
-    text = {"method": method, "epochs": epochs, "copies": copies, "kappa": kappa, "ramp": ramp}
-    table = {
+    text_options = {"method": method, "epochs": epochs, "copies": copies, "kappa": kappa, "ramp": ramp}
+    table_options = {
         "test": test,
-        "column": unless("text", column),
+        "column": none_if_default("text", column),
         "format": format_,
         "delimiter": delimiter,
-        "encoding": unless("utf-8", encoding),
+        "encoding": none_if_default("utf-8", encoding),
     }
-    named = {
+    word_options = {
         "label": label,
         "premise": premise,
         "substitutions": substitutions,
         "mechanism": mechanism,
-        "space": unless("glove", space),
-        "metric": unless("euclidean", metric),
+        "space": none_if_default("glove", space),
+        "metric": none_if_default("euclidean", metric),
     }
-    rewrite = {"epochs": epochs, "latent": latent}
-    stage = {"method": method, "delta": delta, "quick": quick or None, "limit": limit, "start": start}
-    declared = {"range": pixel_range, "classes": classes}
-    check_task(
+    rewriter_options = {"epochs": epochs, "latent": latent}
+    fine_tuning_options = {"method": method, "delta": delta, "quick": quick or None, "limit": limit, "start": start}
+    declared_options = {"range": pixel_range, "classes": classes}
+    check_task_options(
         task,
-        {"image": {**declared, **image}, "text": {**text, **table, **named}, "rewrite": {**rewrite, **stage, **table}},
+        {"image": {**declared_options, **image_options}, "text": {**text_options, **table_options, **word_options}, "rewrite": {**rewriter_options, **fine_tuning_options, **table_options}},
     )
-    form = Form(format_, delimiter, encoding)
+    table_format = TableFormat(format_, delimiter, encoding)
     if task == "rewrite":
-        train_rewrite(
+        run_train_rewriter(
             model,
-            Corpus(data, test, column, form),
+            RewritingCorpus(data, test, column, table_format),
             output,
-            given({**shared, **rewrite}),
-            Stage(start, method, epsilon, delta),
+            select_given({**shared_options, **rewriter_options}),
+            FineTuning(start, method, epsilon, delta),
             quick=quick,
-            limit=limit,
-            every=checkpoint_every,
+            maximum_tokens=limit,
+            checkpoint_steps=checkpoint_every,
             seed=seed,
             force=force,
         )
@@ -224,30 +224,30 @@ def train(
     if model is None:
         raise InputError("Missing option '--model': name the kind of model.")
     if task == "image":
-        chosen = given({"epsilon": epsilon, **shared, **image})
-        train_image(
+        given_options = select_given({"epsilon": epsilon, **shared_options, **image_options})
+        run_train_image(
             model,
             data,
             output,
-            chosen,
+            given_options,
             pixel_range=pixel_range,
             classes=classes,
-            every=checkpoint_every,
+            checkpoint_steps=checkpoint_every,
             seed=seed,
             force=force,
         )
         return
-    train_text(
+    run_train_text(
         model,
         data,
         test,
-        table_of(label, column, premise, form, space, metric),
+        build_labelled_table(label, column, premise, table_format, space, metric),
         output,
-        given({**shared, **text}),
+        select_given({**shared_options, **text_options}),
         substitutions=substitutions,
         mechanism=mechanism,
         epsilon=epsilon,
-        every=checkpoint_every,
+        checkpoint_steps=checkpoint_every,
         seed=seed,
         force=force,
     )

@@ -6,79 +6,79 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from deniable.cli.options import unknown_name
-from deniable.cli.progress import passes
-from deniable.cli.runs import check_model_outputs, memory_told, resumable, take_up, write_model
+from deniable.cli.options import unknown_name_error
+from deniable.cli.progress import show_passes
+from deniable.cli.runs import check_model_outputs, translate_memory_errors, explain_resumption, resume_run, write_model_files
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.robust.certify import Curve
-    from deniable.robust.fit import Status
-    from deniable.robust.images import Dataset
-    from deniable.robust.model import Model
+    from deniable.robust.certify import CertifiedAccuracyCurve
+    from deniable.robust.fit import TrainingProgress
+    from deniable.robust.images import ImageDataset
+    from deniable.robust.model import ImageModel
 
-_SECONDS = 5.0
+_IMAGE_PROGRESS_SECONDS = 5.0
 """Least time between two lines of progress."""
-_SHOWN = 1_000
+_PROGRESS_IMAGES = 1_000
 """Test images behind the accuracy that a line of progress gives."""
-_CERTIFIED = 200
+_CARD_IMAGES = 200
 """Test images behind the curve of certified accuracy on the card."""
 
 
-def train_image(
-    model: str,
-    data: Path,
+def run_train_image(
+    kind: str,
+    data_path: Path,
     output: Path,
-    given: dict[str, Any],
+    given_options: dict[str, Any],
     *,
     pixel_range: str | None,
     classes: str | None,
-    every: int,
+    checkpoint_steps: int,
     seed: int | None,
     force: bool,
 ) -> None:
     """Train a model of images, and write it with its card.
 
     Args:
-        model: one of `deniable.robust.systems.SYSTEMS`.
-        data: images.
+        kind: one of `deniable.robust.systems.IMAGE_TRAINERS`.
+        data_path: images.
         output: where the model goes.
-        given: options of the system.
+        given_options: options of the system.
         pixel_range: declared values of black and white, with a comma between them.
         classes: declared names of the classes, with commas between them.
-        every: steps between checkpoints.
+        checkpoint_steps: steps between checkpoints.
         seed: public; None for a fresh key.
         force: overwrite what exists.
     """
-    from deniable.learning.commitment import commit  # noqa: PLC0415 - keeps --help fast
+    from deniable.learning.commitment import commit_to_data  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
-    from deniable.robust.card import card, text  # noqa: PLC0415
-    from deniable.robust.fit import describe_run, fit  # noqa: PLC0415
+    from deniable.robust.card import build_image_card, render_image_card  # noqa: PLC0415
+    from deniable.robust.fit import describe_image_run, fit_image_model  # noqa: PLC0415
     from deniable.robust.images import read_images  # noqa: PLC0415
-    from deniable.robust.model import accuracy, packed  # noqa: PLC0415
-    from deniable.robust.systems import SYSTEMS  # noqa: PLC0415
+    from deniable.robust.model import measure_image_accuracy, serialize_image_model  # noqa: PLC0415
+    from deniable.robust.systems import IMAGE_TRAINERS  # noqa: PLC0415
 
-    if model not in SYSTEMS:
-        raise unknown_name("model", model, list(SYSTEMS))
-    options = SYSTEMS[model].options(**given)
-    check_model_outputs(output, data, force=force)
-    images = read_images(data, pixel_range=_parse_range(pixel_range), classes=_parse_classes(classes))
-    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), describe_run(model, images, options, seed), every)
-    take_up(checkpoint, force=force)
-    with memory_told(), resumable(checkpoint):
-        found = fit(model, images, options, seed=seed, checkpoint=checkpoint, progress=_Progress(images))
-        clean = accuracy(found, images.test)
-        with passes("certified accuracy"):
-            curve = _curve(found, images)
-        owner = commit(images.fingerprint)
-        about = card(found, images, owner["commitment"], clean, curve)
-        write_model(output, packed(found), about, text(about), owner, force=force)
+    if kind not in IMAGE_TRAINERS:
+        raise unknown_name_error("model", kind, list(IMAGE_TRAINERS))
+    options = IMAGE_TRAINERS[kind].choose_options(**given_options)
+    check_model_outputs(output, data_path, force=force)
+    dataset = read_images(data_path, pixel_range=_parse_pixel_range(pixel_range), classes=_parse_classes(classes))
+    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), describe_image_run(kind, dataset, options, seed), checkpoint_steps)
+    resume_run(checkpoint, force=force)
+    with translate_memory_errors(), explain_resumption(checkpoint):
+        image_model = fit_image_model(kind, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset))
+        clean_accuracy = measure_image_accuracy(image_model, dataset.test)
+        with show_passes("certified accuracy"):
+            curve = _certify_card_images(image_model, dataset)
+        owner_record = commit_to_data(dataset.fingerprint)
+        model_card = build_image_card(image_model, dataset, owner_record["commitment"], clean_accuracy, curve)
+        write_model_files(output, serialize_image_model(image_model), model_card, render_image_card(model_card), owner_record, force=force)
     checkpoint.remove()
-    typer.echo(text(about), err=True)
-    typer.echo(f"clean accuracy {clean.value:.3f}")
+    typer.echo(render_image_card(model_card), err=True)
+    typer.echo(f"clean accuracy {clean_accuracy.value:.3f}")
 
 
-def _parse_range(text: str | None) -> tuple[float, float] | None:
+def _parse_pixel_range(text: str | None) -> tuple[float, float] | None:
     """Return two numbers with a comma between them; None for None.
 
     Raises:
@@ -100,30 +100,30 @@ def _parse_classes(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-class _Progress:
+class _ImageProgress:
     """Lines about a run, not too many: step, loss, accuracy on some test images and epsilon spent."""
 
-    def __init__(self, data: "Dataset") -> None:
-        self._test, self._last = data.test, time.monotonic()
+    def __init__(self, dataset: "ImageDataset") -> None:
+        self._test_images, self._last_time = dataset.test, time.monotonic()
 
-    def __call__(self, status: "Status") -> None:
+    def __call__(self, status: "TrainingProgress") -> None:
         now = time.monotonic()
-        if now - self._last < _SECONDS and status.done < status.steps:
+        if now - self._last_time < _IMAGE_PROGRESS_SECONDS and status.done < status.steps:
             return
-        self._last = now
-        share = status.accuracy(self._test.pixels[:_SHOWN], self._test.labels[:_SHOWN])
-        spent = "" if status.spent is None else f"  epsilon {status.spent():.4g}"
-        line = f"step {status.done}/{status.steps}  loss {status.loss:.3f}  accuracy {share:.3f}{spent}"
+        self._last_time = now
+        accuracy = status.accuracy(self._test_images.pixels[:_PROGRESS_IMAGES], self._test_images.labels[:_PROGRESS_IMAGES])
+        spent_text = "" if status.compute_epsilon_spent is None else f"  epsilon {status.compute_epsilon_spent():.4g}"
+        line = f"step {status.done}/{status.steps}  loss {status.loss:.3f}  accuracy {accuracy:.3f}{spent_text}"
         typer.echo(line, err=True)
 
 
-def _curve(model: "Model", data: "Dataset") -> "Curve | None":
+def _certify_card_images(model: "ImageModel", dataset: "ImageDataset") -> "CertifiedAccuracyCurve | None":
     """Return certified accuracy on some test images; None for a model that certifies nothing."""
     import torch  # noqa: PLC0415 - an extra
 
-    from deniable.robust.certify import certify  # noqa: PLC0415
+    from deniable.robust.certify import certify_image_model  # noqa: PLC0415
 
     if model.certificate is None:
         return None
-    source = torch.Generator().manual_seed(0)
-    return certify(model, data.test.pixels[:_CERTIFIED], data.test.labels[:_CERTIFIED], source=source)
+    generator = torch.Generator().manual_seed(0)
+    return certify_image_model(model, dataset.test.pixels[:_CARD_IMAGES], dataset.test.labels[:_CARD_IMAGES], generator=generator)

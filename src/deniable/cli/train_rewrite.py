@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from deniable.cli.corpus import Corpus, fingerprint_of, halves
-from deniable.cli.options import unknown_name
-from deniable.cli.runs import StepLines, check_model_outputs, memory_told, resumable, take_up, write_model
+from deniable.cli.corpus import RewritingCorpus, fingerprint_texts, split_held_out_texts
+from deniable.cli.options import unknown_name_error
+from deniable.cli.runs import StepProgress, check_model_outputs, translate_memory_errors, explain_resumption, resume_run, write_model_files
 from deniable.cli.tables import PIPE
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.rewrite.model import Rewriter
-    from deniable.rewrite.training import Options
+    from deniable.rewrite.training import RewriterOptions
 
-MODEL = "autoencoder"
-METHODS = ("adept", "adept-l1", "adept-true", "adept-gaussian", "dptext-fixed")
+REWRITER_KIND = "autoencoder"
+TRAINABLE_METHODS = ("adept", "adept-l1", "adept-true", "adept-gaussian", "dptext-fixed")
 """Those that add noise to a vector which training can follow."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Stage:
+class FineTuning:
     """What a run goes on from, and the method whose noise it is trained with (ADePT's second stage).
 
     Attributes:
-        start: file of the model; None to begin anew.
-        method: one of `METHODS`; None for no noise.
+        base_path: file of the model; None to begin anew.
+        method: one of `TRAINABLE_METHODS`; None for no noise.
         epsilon: of the method.
         delta: of the method.
 
@@ -36,7 +36,7 @@ class Stage:
         InputError: a method without a model or epsilon, or epsilon without a method.
     """
 
-    start: Path | None
+    base_path: Path | None
     method: str | None
     epsilon: float | None
     delta: float | None
@@ -48,132 +48,132 @@ class Stage:
             )
         if self.method is None:
             return
-        if self.method not in METHODS:
-            raise unknown_name("method", self.method, METHODS)
-        if self.start is None:
+        if self.method not in TRAINABLE_METHODS:
+            raise unknown_name_error("method", self.method, TRAINABLE_METHODS)
+        if self.base_path is None:
             raise InputError("--method trains a model on with noise: name the model with --start.")
         if self.epsilon is None:
             raise InputError(f"The method {self.method} needs a budget: give it with --epsilon.")
 
-    def model(self) -> "Rewriter | None":
+    def load_base_model(self) -> "Rewriter | None":
         """Return the model to go on from."""
         from deniable.rewrite.model import load_rewriter  # noqa: PLC0415 - keeps --help fast
 
-        return None if self.start is None else load_rewriter(self.start)
+        return None if self.base_path is None else load_rewriter(self.base_path)
 
-    def noise(self, model: "Rewriter | None") -> dict[str, Any] | None:
+    def describe_noise(self, base_model: "Rewriter | None") -> dict[str, Any] | None:
         """Return the method, its parameters, and law and scale of the noise as the decoder sees it.
 
         Raises:
             InputError: a parameter outside its domain.
         """
-        from deniable.rewrite.methods import METHODS as MADE  # noqa: PLC0415
-        from deniable.rewrite.methods import VectorMethod, check_options  # noqa: PLC0415
+        from deniable.rewrite.methods import REWRITING_METHODS as MADE  # noqa: PLC0415
+        from deniable.rewrite.methods import VectorMethod, check_method_options  # noqa: PLC0415
 
-        if self.method is None or model is None:
+        if self.method is None or base_model is None:
             return None
-        made = MADE[self.method](model, epsilon=self.epsilon, **check_options(self.method, delta=self.delta))
-        if not isinstance(made, VectorMethod):
-            raise unknown_name("method", self.method, METHODS)
-        given = {"epsilon": self.epsilon, **({} if self.delta is None else {"delta": self.delta})}
-        law, scale = made.noise
-        return {"method": self.method, **given, "law": law, "scale": scale}
+        rewriting_method = MADE[self.method](base_model, epsilon=self.epsilon, **check_method_options(self.method, delta=self.delta))
+        if not isinstance(rewriting_method, VectorMethod):
+            raise unknown_name_error("method", self.method, TRAINABLE_METHODS)
+        parameters = {"epsilon": self.epsilon, **({} if self.delta is None else {"delta": self.delta})}
+        law, scale = rewriting_method.training_noise
+        return {"method": self.method, **parameters, "law": law, "scale": scale}
 
 
-def train_rewrite(
-    model: str | None,
-    corpus: Corpus,
+def run_train_rewriter(
+    kind: str | None,
+    corpus: RewritingCorpus,
     output: Path,
-    given: dict[str, Any],
-    stage: Stage,
+    given_options: dict[str, Any],
+    fine_tuning: FineTuning,
     *,
     quick: bool,
-    limit: int | None,
-    every: int,
+    maximum_tokens: int | None,
+    checkpoint_steps: int,
     seed: int | None,
     force: bool,
 ) -> None:
     """Train an auto-encoder of texts, and write it with its card.
 
     Args:
-        model: `MODEL`, or None.
+        kind: `REWRITER_KIND`, or None.
         corpus: texts to learn from, and to test on.
         output: where the model goes.
-        given: of `deniable.rewrite.training.Options`.
-        stage: a model to go on from, and the noise of a method.
+        given_options: of `deniable.rewrite.training.RewriterOptions`.
+        fine_tuning: a model to go on from, and the noise of a method.
         quick: a small network and a short run.
-        limit: most tokens of a text; None for the default, or that of the model to go on from.
-        every: steps between checkpoints.
+        maximum_tokens: most tokens of a text; None for the default, or that of the model to go on from.
+        checkpoint_steps: steps between checkpoints.
         seed: public; None for a fresh key.
         force: overwrite what exists.
     """
-    from deniable.learning.commitment import commit  # noqa: PLC0415 - keeps --help fast
+    from deniable.learning.commitment import commit_to_data  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
-    from deniable.rewrite.card import card, text  # noqa: PLC0415
-    from deniable.rewrite.model import LIMIT, LONGEST, fit_rewriter, packed, reconstruction  # noqa: PLC0415
+    from deniable.rewrite.card import make_rewriter_card, render_rewriter_card  # noqa: PLC0415
+    from deniable.rewrite.model import DEFAULT_TOKEN_LIMIT, MAX_TOKEN_LIMIT, fit_rewriter, pack_rewriter, measure_reconstruction  # noqa: PLC0415
 
-    if model not in {None, MODEL}:
-        raise unknown_name("model", str(model), [MODEL])
-    if limit is not None and not 1 <= limit <= LONGEST:
-        raise InputError(f"--limit must be from 1 to {LONGEST:,}. Got {limit}.")
-    if PIPE in {str(corpus.data), str(corpus.test)}:
+    if kind not in {None, REWRITER_KIND}:
+        raise unknown_name_error("model", str(kind), [REWRITER_KIND])
+    if maximum_tokens is not None and not 1 <= maximum_tokens <= MAX_TOKEN_LIMIT:
+        raise InputError(f"--limit must be from 1 to {MAX_TOKEN_LIMIT:,}. Got {maximum_tokens}.")
+    if PIPE in {str(corpus.training_path), str(corpus.test_path)}:
         raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
-    check_model_outputs(output, corpus.data, corpus.test, stage.start, force=force)
-    start = stage.model()
-    noise = stage.noise(start)
-    options = _options(given, noise, start, quick=quick, limit=limit)
-    limit = start.limit if start is not None else limit or LIMIT
-    texts, tested = corpus.texts(limit), corpus.tested(limit)
-    learned, held_out = halves(texts, corpus)
+    check_model_outputs(output, corpus.training_path, corpus.test_path, fine_tuning.base_path, force=force)
+    base_model = fine_tuning.load_base_model()
+    noise = fine_tuning.describe_noise(base_model)
+    options = _build_training_options(given_options, noise, base_model, quick=quick, maximum_tokens=maximum_tokens)
+    maximum_tokens = base_model.limit if base_model is not None else maximum_tokens or DEFAULT_TOKEN_LIMIT
+    corpus_texts, test_texts = corpus.read_training_texts(maximum_tokens), corpus.read_test_texts(maximum_tokens)
+    training_texts, held_out_texts = split_held_out_texts(corpus_texts, corpus)
     for line in corpus.remarks:
         typer.echo(line, err=True)
-    fingerprint = fingerprint_of(texts, tested or [])
+    fingerprint = fingerprint_texts(corpus_texts, test_texts or [])
     parameters = {
         "task": "rewrite",
         "data": fingerprint,
-        "limit": limit,
-        "start": None if stage.start is None else hashlib.blake2b(stage.start.read_bytes(), digest_size=16).hexdigest(),
+        "limit": maximum_tokens,
+        "start": None if fine_tuning.base_path is None else hashlib.blake2b(fine_tuning.base_path.read_bytes(), digest_size=16).hexdigest(),
         "seed": seed,
         **dataclasses.asdict(options),
     }
-    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), parameters, every)
-    take_up(checkpoint, force=force)
-    with memory_told(), resumable(checkpoint):
-        found = fit_rewriter(
-            learned,
-            held_out,
+    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), parameters, checkpoint_steps)
+    resume_run(checkpoint, force=force)
+    with translate_memory_errors(), explain_resumption(checkpoint):
+        rewriter = fit_rewriter(
+            training_texts,
+            held_out_texts,
             options,
-            limit=limit,
+            limit=maximum_tokens,
             seed=seed,
             checkpoint=checkpoint,
-            progress=StepLines(),
-            start=start,
+            progress=StepProgress(),
+            start=base_model,
         )
-        figures = reconstruction(found, held_out if tested is None else tested)
-        owner = commit(fingerprint)
-        about = card(found, owner["commitment"], figures, None if tested is None else len(tested), noise)
-        write_model(output, packed(found), about, text(about), owner, force=force)
+        figures = measure_reconstruction(rewriter, held_out_texts if test_texts is None else test_texts)
+        owner_record = commit_to_data(fingerprint)
+        model_card = make_rewriter_card(rewriter, owner_record["commitment"], figures, None if test_texts is None else len(test_texts), noise)
+        write_model_files(output, pack_rewriter(rewriter), model_card, render_rewriter_card(model_card), owner_record, force=force)
     checkpoint.remove()
-    typer.echo(text(about), err=True)
+    typer.echo(render_rewriter_card(model_card), err=True)
     typer.echo(f"exact match {figures['exact match'].value:.3f}, BLEU-4 {figures['bleu'].value:.1f}")
 
 
-def _options(
-    given: dict[str, Any], noise: dict[str, Any] | None, start: "Rewriter | None", *, quick: bool, limit: int | None
-) -> "Options":
+def _build_training_options(
+    given_options: dict[str, Any], noise: dict[str, Any] | None, base_model: "Rewriter | None", *, quick: bool, maximum_tokens: int | None
+) -> "RewriterOptions":
     """Return the options of the run.
 
     Raises:
         InputError: a value outside its domain, or one that the model to go on from has decided.
     """
-    from deniable.rewrite.model import sizes_of  # noqa: PLC0415
-    from deniable.rewrite.training import Options  # noqa: PLC0415
+    from deniable.rewrite.model import get_shape_options  # noqa: PLC0415
+    from deniable.rewrite.training import RewriterOptions  # noqa: PLC0415
 
-    if start is not None:
-        for name, value in (("latent", given.get("latent")), ("limit", limit)):
+    if base_model is not None:
+        for name, value in (("latent", given_options.get("latent")), ("limit", maximum_tokens)):
             if value is not None:
                 raise InputError(f"--{name} is that of the model to go on from: leave it out.")
-        given = {**given, **sizes_of(start)}
+        given_options = {**given_options, **get_shape_options(base_model)}
     if noise is not None:
-        given = {**given, "noise": (noise["law"], noise["scale"])}
-    return Options.quick(**given) if quick else Options(**given)
+        given_options = {**given_options, "noise": (noise["law"], noise["scale"])}
+    return RewriterOptions.quick(**given_options) if quick else RewriterOptions(**given_options)

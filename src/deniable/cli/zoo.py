@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from deniable.auditing.zoo import Entry, Finding
+    from deniable.auditing.zoo import ZooEntry, EntryVerdicts
     from deniable.verdict import Verdict
 
-_HEAD = (
+_COLUMN_TITLES = (
     "mechanism",
     "claim",
     "by its law",
@@ -22,88 +22,88 @@ _HEAD = (
     "seconds",
     "as expected",
 )
-NEED_TORCH = 10
+TORCH_ENTRY_COUNT = 10
 """Entries of `deniable.robust.zoo` and `deniable.rewrite.zoo`, which cannot be counted without torch."""
 
 
-def entries() -> "tuple[Entry, ...]":
+def load_zoo_entries() -> "tuple[ZooEntry, ...]":
     """Return all entries that can be audited here; say on stderr how many cannot."""
-    from deniable.auditing.zoo import ENTRIES  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing.zoo import ZOO_ENTRIES  # noqa: PLC0415 - keeps --help fast
 
     if importlib.util.find_spec("torch") is None:
-        typer.echo(f"{NEED_TORCH} entries need torch, and are left out: install deniable[train].", err=True)
-        return ENTRIES
+        typer.echo(f"{TORCH_ENTRY_COUNT} entries need torch, and are left out: install deniable[train].", err=True)
+        return ZOO_ENTRIES
     from deniable.rewrite import zoo as texts  # noqa: PLC0415 - torch is an extra, and slow to import
     from deniable.robust import zoo as images  # noqa: PLC0415 - the same
 
-    return (*ENTRIES, *images.ENTRIES, *texts.ENTRIES)
+    return (*ZOO_ENTRIES, *images.DPAL_ENTRIES, *texts.ENTRIES)
 
 
-def run_zoo(seed: int) -> "list[Finding]":
+def examine_zoo(seed: int) -> "list[EntryVerdicts]":
     """Return the verdicts on every entry."""
-    from deniable.auditing.zoo import examine  # noqa: PLC0415 - keeps --help fast
-    from deniable.parallel import reporter, watched  # noqa: PLC0415
+    from deniable.auditing.zoo import examine_entry  # noqa: PLC0415 - keeps --help fast
+    from deniable.parallel import get_progress_reporter, report_progress_to  # noqa: PLC0415
 
-    report, every = reporter(), entries()
-    found: list[Finding] = []
-    report(0, len(every))
-    for entry in every:
-        with watched(lambda done, total: None):  # noqa: ARG005 - one bar for the zoo, not one for each step
-            found.append(examine(entry, seed))
-        report(len(found), len(every))
-    return found
+    report, entries = get_progress_reporter(), load_zoo_entries()
+    findings: list[EntryVerdicts] = []
+    report(0, len(entries))
+    for entry in entries:
+        with report_progress_to(lambda done, total: None):  # noqa: ARG005 - one bar for the zoo, not one for each step
+            findings.append(examine_entry(entry, seed))
+        report(len(findings), len(entries))
+    return findings
 
 
-def table(findings: "list[Finding]") -> str:
+def format_zoo_table(findings: "list[EntryVerdicts]") -> str:
     """Return the verdicts as a table in plain text, with the flaws below."""
-    rows = [_HEAD, *map(_row, findings)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    rows = [_COLUMN_TITLES, *map(_format_row, findings)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMN_TITLES))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    flaws = [f"{found.entry.name}: {found.entry.flaw} ({found.entry.source})" for found in findings if found.entry.flaw]
-    wrong = [found.entry.name for found in findings if not found.expected]
-    last = f"not as expected: {', '.join(wrong)}" if wrong else "every verdict is as expected"
-    return "\n".join([*lines, "", *flaws, "", last])
+    flaws = [f"{finding.entry.name}: {finding.entry.flaw} ({finding.entry.source})" for finding in findings if finding.entry.flaw]
+    unexpected_names = [finding.entry.name for finding in findings if not finding.is_as_expected]
+    last_line = f"not as expected: {', '.join(unexpected_names)}" if unexpected_names else "every verdict is as expected"
+    return "\n".join([*lines, "", *flaws, "", last_line])
 
 
-def record(findings: "list[Finding]") -> list[dict[str, Any]]:
+def build_zoo_records(findings: "list[EntryVerdicts]") -> list[dict[str, Any]]:
     """Return the verdicts for JSON."""
     return [
         {
-            "mechanism": found.entry.name,
-            "source": found.entry.source,
-            "claim": found.entry.claim,
-            "flaw": found.entry.flaw,
-            "exact": found.exact.to_dict() if found.exact else None,
-            "sampled": found.sampled.to_dict() if found.sampled else None,
-            "expected": found.expected,
+            "mechanism": finding.entry.name,
+            "source": finding.entry.source,
+            "claim": finding.entry.claim,
+            "flaw": finding.entry.flaw,
+            "exact": finding.exact_verdict.to_dict() if finding.exact_verdict else None,
+            "sampled": finding.sampled_verdict.to_dict() if finding.sampled_verdict else None,
+            "expected": finding.is_as_expected,
         }
-        for found in findings
+        for finding in findings
     ]
 
 
-def _row(found: "Finding") -> tuple[str, ...]:
-    exact, sampled = found.exact, found.sampled
-    seconds = sum(verdict.seconds for verdict in (exact, sampled) if verdict)
+def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
+    exact_verdict, sampled_verdict = finding.exact_verdict, finding.sampled_verdict
+    seconds = sum(verdict.seconds for verdict in (exact_verdict, sampled_verdict) if verdict)
     return (
-        found.entry.name,
-        found.entry.claim,
-        exact.status if exact else "-",
-        _number(exact) if exact else "-",
-        sampled.status if sampled else "-",
-        _number(sampled) if sampled else "-",
-        _finite(sampled.detectable) if sampled and sampled.detectable is not None else "-",
-        f"{sampled.samples:,}" if sampled else "-",
+        finding.entry.name,
+        finding.entry.claim,
+        exact_verdict.status if exact_verdict else "-",
+        _format_bound(exact_verdict) if exact_verdict else "-",
+        sampled_verdict.status if sampled_verdict else "-",
+        _format_bound(sampled_verdict) if sampled_verdict else "-",
+        _format_epsilon(sampled_verdict.detectable) if sampled_verdict and sampled_verdict.detectable is not None else "-",
+        f"{sampled_verdict.samples:,}" if sampled_verdict else "-",
         f"{seconds:.1f}",
-        "yes" if found.expected else "NO",
+        "yes" if finding.is_as_expected else "NO",
     )
 
 
-def _number(verdict: "Verdict") -> str:
+def _format_bound(verdict: "Verdict") -> str:
     """Return the exact epsilon, or the lower bound where there is none, or the theorem's."""
     value = verdict.lower_bound if verdict.samples or verdict.status == "refuted" else verdict.epsilon
-    return _finite(value)
+    return _format_epsilon(value)
 
 
-def _finite(value: float) -> str:
+def _format_epsilon(value: float) -> str:
     return "infinite" if math.isinf(value) else f"{value:.4g}"

@@ -3,38 +3,38 @@
 import numpy as np
 import numpy.typing as npt
 
-from deniable.randomness import generator
+from deniable.randomness import make_generator
 
-Rows = npt.NDArray[np.int64]
-_ALIKE = 100
+IntArray = npt.NDArray[np.int64]
+_BATCHES_PER_SORT = 100
 """Batches whose texts are put in order of length together: short texts are not padded to the length of long ones."""
 
 
-class Deal:
+class LengthBucketSampler:
     """Batches of texts of like length: every epoch deals all texts anew.
 
     Args:
         lengths: (n,) of the texts.
-        size: of a batch; the last ones may be smaller.
+        batch_size: of a batch; the last ones may be smaller.
         key: 32 bytes, from which the order follows.
     """
 
-    def __init__(self, lengths: Rows, size: int, key: bytes) -> None:
-        self._lengths, self._size, self._key = lengths, size, key
-        self.batches = -(-len(lengths) // size)
-        self._epoch, self._dealt = -1, list[Rows]()
+    def __init__(self, lengths: IntArray, batch_size: int, key: bytes) -> None:
+        self._lengths, self._size, self._key = lengths, batch_size, key
+        self.batches_per_epoch = -(-len(lengths) // batch_size)
+        self._epoch, self._epoch_batches = -1, list[IntArray]()
 
-    def __call__(self, number: int) -> Rows:
-        """Return the rows of step ``number``."""
-        epoch, place = divmod(number, self.batches)
+    def __call__(self, step: int) -> IntArray:
+        """Return the rows of step ``step``."""
+        epoch, position = divmod(step, self.batches_per_epoch)
         if epoch != self._epoch:
-            self._epoch, self._dealt = epoch, self._deal(generator(self._key, "epoch", str(epoch)))
-        return self._dealt[place]
+            self._epoch, self._epoch_batches = epoch, self._draw_epoch(make_generator(self._key, "epoch", str(epoch)))
+        return self._epoch_batches[position]
 
-    def _deal(self, coins: np.random.Generator) -> list[Rows]:
-        order = coins.permutation(len(self._lengths))
-        together = self._size * _ALIKE
-        runs = [order[at : at + together] for at in range(0, len(order), together)]
-        alike = np.concatenate([run[np.argsort(self._lengths[run], kind="stable")] for run in runs])
-        cut = [alike[at : at + self._size] for at in range(0, len(alike), self._size)]
-        return [cut[place] for place in coins.permutation(len(cut))]
+    def _draw_epoch(self, rng: np.random.Generator) -> list[IntArray]:
+        order = rng.permutation(len(self._lengths))
+        sort_span = self._size * _BATCHES_PER_SORT
+        spans = [order[at : at + sort_span] for at in range(0, len(order), sort_span)]
+        sorted_rows = np.concatenate([span[np.argsort(self._lengths[span], kind="stable")] for span in spans])
+        batches = [sorted_rows[at : at + self._size] for at in range(0, len(sorted_rows), self._size)]
+        return [batches[position] for position in rng.permutation(len(batches))]

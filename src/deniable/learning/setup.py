@@ -5,16 +5,16 @@ from typing import TypeVar
 
 import torch
 
-Made = TypeVar("Made")
+Built = TypeVar("Made")
 
 
-def seeded(seed: int, make: Callable[[], Made]) -> Made:
+def build_with_seed(seed: int, build: Callable[[], Built]) -> Built:
     """Return a network whose first weights are drawn from a public seed; torch's own generator stays as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return make()
+        return build()
 
 
-def best_device() -> torch.device:
+def choose_device() -> torch.device:
     """Return a GPU where there is one, else the processor."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -10,24 +10,24 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.svm import LinearSVC
 
 from deniable.errors import InputError
-from deniable.measure.estimate import Estimate, share
-from deniable.measure.folds import Hits, Rows, Split, Trial, check_texts, deal, pooled
-from deniable.measure.labels import Codes, labels
-from deniable.parallel import each
+from deniable.measure.estimate import Estimate, estimate_share
+from deniable.measure.folds import HitMask, RowNumbers, TrainTestSplit, FoldRunner, check_versions, stratified_folds, run_folds
+from deniable.measure.labels import ClassCodes, encode_labels
+from deniable.parallel import parallel_map
 
-_HASHED = {"n_features": 1 << 18, "norm": None, "alternate_sign": False, "dtype": np.float32}
-_VIEWS = (
+_HASHING_OPTIONS = {"n_features": 1 << 18, "norm": None, "alternate_sign": False, "dtype": np.float32}
+_STYLE_VIEWS = (
     {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
     {"analyzer": "char_wb", "ngram_range": (2, 4)},
 )
 """What a style is read from: words and pairs of them, and runs of 2 to 4 characters, punctuation among them."""
 
-Counts = tuple[Any, ...]
+StyleCounts = tuple[Any, ...]
 """Of n texts, for each view: scikit-learn's sparse counts (n, 2^18)."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Authorship:
+class AuthorshipResult:
     """How often the author of a text is named by an attacker who knows other texts of all authors.
 
     The intervals are over the texts, with the attackers as they came out: they leave out that other texts to learn
@@ -54,21 +54,21 @@ class Authorship:
     folds: int
 
 
-def authorship(
+def measure_authorship(
     texts: Sequence[str], private: Sequence[str], authors: Sequence[str | None], *, folds: int = 5, seed: int = 0
-) -> Authorship:
-    """Return how often the authors of one private version of a table are named; see `authorships`."""
-    return authorships(texts, {"private": private}, authors, folds=folds, seed=seed)["private"]
+) -> AuthorshipResult:
+    """Return how often the authors of one private version of a table are named; see `measure_authorships`."""
+    return measure_authorships(texts, {"private": private}, authors, folds=folds, seed=seed)["private"]
 
 
-def authorships(
+def measure_authorships(
     texts: Sequence[str],
-    privates: Mapping[str, Sequence[str]],
+    private_versions: Mapping[str, Sequence[str]],
     authors: Sequence[str | None],
     *,
     folds: int = 5,
     seed: int = 0,
-) -> dict[str, Authorship]:
+) -> dict[str, AuthorshipResult]:
     """Return how often the authors of private versions of a table are named, in cross-validation.
 
     The attackers are linear support vector machines on TF-IDF weights of words and runs of characters. They learn
@@ -79,7 +79,7 @@ def authorships(
 
     Args:
         texts: n original texts.
-        privates: name -> n private texts, in the order of the rows.
+        private_versions: name -> n private texts, in the order of the rows.
         authors: (n,) who wrote each text. The texts of authors with only one are left out, and counted.
         folds: of the cross-validation.
         seed: public; the folds follow from it.
@@ -88,36 +88,36 @@ def authorships(
         InputError: columns that do not match, a missing author, fewer than 2 authors with 2 texts, or fewer texts
             than folds.
     """
-    check_texts(texts, privates, len(authors))
-    rows, codes = attackable(authors)
-    splits = deal(codes, folds, seed, [texts[row] for row in rows])
-    columns = [[column[row] for row in rows] for column in (texts, *privates.values())]
-    original, *others = each(_counted, columns)
-    trials = [_trial(original, [original, *others], codes), *(_trial(other, [other], codes) for other in others)]
-    (ceiling, *static), *adaptive = pooled(trials, splits)
-    majority = float(np.bincount(codes).max() / len(codes))
+    check_versions(texts, private_versions, len(authors))
+    rows, codes = select_attackable_rows(authors)
+    splits = stratified_folds(codes, folds, seed, [texts[row] for row in rows])
+    columns = [[column[row] for row in rows] for column in (texts, *private_versions.values())]
+    original_counts, *private_counts = parallel_map(_count_style, columns)
+    runners = [_build_fold_runner(original_counts, [original_counts, *private_counts], codes), *(_build_fold_runner(other, [other], codes) for other in private_counts)]
+    (ceiling_hits, *static_hits), *adaptive_hits = run_folds(runners, splits)
+    majority_share = float(np.bincount(codes).max() / len(codes))
     return {
-        name: Authorship(
-            _named(ceiling),
-            _named(before),
-            _named(after),
-            majority,
+        name: AuthorshipResult(
+            _estimate_named_share(ceiling_hits),
+            _estimate_named_share(static_version_hits),
+            _estimate_named_share(adaptive_version_hits),
+            majority_share,
             len(np.unique(codes)),
             len(codes),
             len(texts) - len(codes),
             folds,
         )
-        for name, before, (after,) in zip(privates, static, adaptive, strict=True)
+        for name, static_version_hits, (adaptive_version_hits,) in zip(private_versions, static_hits, adaptive_hits, strict=True)
     }
 
 
-def attackable(authors: Sequence[str | None]) -> tuple[Rows, Codes]:
+def select_attackable_rows(authors: Sequence[str | None]) -> tuple[RowNumbers, ClassCodes]:
     """Return the rows whose authors are known and have at least two texts, and their authors' numbers.
 
     Raises:
         InputError: fewer than 2 authors with 2 texts.
     """
-    codes = labels(authors, "author").codes
+    codes = encode_labels(authors, "author").codes
     counts = np.bincount(codes[codes >= 0])
     if (counts > 1).sum() < 2:  # noqa: PLR2004 - one author alone leaves nothing to tell apart
         raise InputError(
@@ -128,38 +128,38 @@ def attackable(authors: Sequence[str | None]) -> tuple[Rows, Codes]:
     return rows, np.unique(codes[rows], return_inverse=True)[1].astype(np.int64)
 
 
-def _counted(column: Sequence[str]) -> Counts:
+def _count_style(column: Sequence[str]) -> StyleCounts:
     """Count once for all folds what styles are read from: hashing needs no vocabulary, so nothing is learned."""
     # A lone surrogate cannot be hashed, and stands for no character.
-    written = [text.encode("utf-8", "replace").decode("utf-8") for text in column]
-    return tuple(HashingVectorizer(**_HASHED, **view).transform(written) for view in _VIEWS)
+    encodable_texts = [text.encode("utf-8", "replace").decode("utf-8") for text in column]
+    return tuple(HashingVectorizer(**_HASHING_OPTIONS, **view).transform(encodable_texts) for view in _STYLE_VIEWS)
 
 
-def _trial(learned: Counts, versions: Sequence[Counts], codes: Codes) -> Trial:
+def _build_fold_runner(train_counts: StyleCounts, test_versions: Sequence[StyleCounts], codes: ClassCodes) -> FoldRunner:
     """Return the trial of an attacker who learns from one version and names the authors of others."""
 
-    def run(split: Split) -> list[Hits]:
-        known = np.unique(codes[split.train])
-        if len(known) == 1:  # equal texts are held together, and these were all of one author
-            return [known[0] == codes[split.test] for _ in versions]
-        weigh, model = _learn([view[split.train] for view in learned], codes[split.train])
-        return [model.predict(weigh([view[split.test] for view in counts])) == codes[split.test] for counts in versions]
+    def run_fold(split: TrainTestSplit) -> list[HitMask]:
+        known_codes = np.unique(codes[split.train])
+        if len(known_codes) == 1:  # equal texts are held together, and these were all of one author
+            return [known_codes[0] == codes[split.test] for _ in test_versions]
+        compute_weights, model = _fit_attacker([view[split.train] for view in train_counts], codes[split.train])
+        return [model.predict(compute_weights([view[split.test] for view in version_counts])) == codes[split.test] for version_counts in test_versions]
 
-    return run
+    return run_fold
 
 
-def _learn(views: Sequence[Any], codes: Codes) -> tuple[Callable[[Sequence[Any]], Any], LinearSVC]:
+def _fit_attacker(views: Sequence[Any], codes: ClassCodes) -> tuple[Callable[[Sequence[Any]], Any], LinearSVC]:
     """Return what turns counts into weights, and the attacker who learned from those weights."""
     # Only what was met in training, so that memory follows the texts. One column stays where texts have no word.
-    met = [np.union1d(0, np.flatnonzero(view.getnnz(axis=0))) for view in views]
-    scales = [TfidfTransformer(sublinear_tf=True).fit(view[:, kept]) for view, kept in zip(views, met, strict=True)]
+    seen_columns = [np.union1d(0, np.flatnonzero(view.getnnz(axis=0))) for view in views]
+    transformers = [TfidfTransformer(sublinear_tf=True).fit(view[:, columns]) for view, columns in zip(views, seen_columns, strict=True)]
 
-    def weigh(given: Sequence[Any]) -> Any:  # noqa: ANN401 - scikit-learn's sparse matrix
-        parts = [scale.transform(view[:, kept]) for scale, view, kept in zip(scales, given, met, strict=True)]
-        return sparse.hstack(parts, format="csr")
+    def compute_weights(given_views: Sequence[Any]) -> Any:  # noqa: ANN401 - scikit-learn's sparse matrix
+        weights = [transformer.transform(view[:, columns]) for transformer, view, columns in zip(transformers, given_views, seen_columns, strict=True)]
+        return sparse.hstack(weights, format="csr")
 
-    return weigh, LinearSVC(max_iter=10_000, random_state=0).fit(weigh(views), codes)
+    return compute_weights, LinearSVC(max_iter=10_000, random_state=0).fit(compute_weights(views), codes)
 
 
-def _named(hits: Hits) -> Estimate:
-    return share(int(hits.sum()), len(hits))
+def _estimate_named_share(hits: HitMask) -> Estimate:
+    return estimate_share(int(hits.sum()), len(hits))

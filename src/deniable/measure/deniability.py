@@ -11,17 +11,17 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, NotTractable, bad_parameter
-from deniable.measure.estimate import Estimate, exact, mean
-from deniable.randomness import Streams, fresh_key, key_from_seed, stream_start
+from deniable.errors import InputError, NotTractable, make_parameter_error
+from deniable.measure.estimate import Estimate, as_exact_estimate, estimate_mean
+from deniable.randomness import Streams, generate_key, derive_key_from_seed, derive_stream_start
 from deniable.space import Space
-from deniable.space.metrics import Array
+from deniable.space.metrics import FloatArray
 from deniable.words import WordMechanism, law
-from deniable.words.recovery import SLOW
+from deniable.words.recovery import MAX_QUADRATURE_POINTS
 
-Counts = npt.NDArray[np.int64]
-MOST_RUNS = 10_000_000
-_DRAWN = 1 << 21
+WordCounts = npt.NDArray[np.int64]
+MAX_RUNS = 10_000_000
+_DRAWS_AT_A_TIME = 1 << 21
 """Draws held at a time."""
 
 
@@ -36,54 +36,54 @@ class Deniability:
         distinct: S_w (k,), how many different words the runs returned, the word itself among them.
         expected_unchanged: E N_w (k,), computed from the law; None where none is known.
         expected_distinct: E S_w (k,), the same.
-        whole: whether these are all words of the space.
+        is_whole_space: whether these are all words of the space.
     """
 
     words: tuple[str, ...]
     runs: int
-    unchanged: Counts
-    distinct: Counts
-    expected_unchanged: Array | None
-    expected_distinct: Array | None
-    whole: bool
+    unchanged: WordCounts
+    distinct: WordCounts
+    expected_unchanged: FloatArray | None
+    expected_distinct: FloatArray | None
+    is_whole_space: bool
 
     @property
     def mean_unchanged(self) -> Estimate:
         """Mean of N_w, with Student's interval over words."""
-        return mean(self.unchanged)
+        return estimate_mean(self.unchanged)
 
     @property
     def mean_distinct(self) -> Estimate:
         """Mean of S_w, with Student's interval over words."""
-        return mean(self.distinct)
+        return estimate_mean(self.distinct)
 
     @property
     def mean_expected_unchanged(self) -> Estimate | None:
         """Mean of E N_w: exact where these are all words of the space, else with Student's interval over words."""
-        return self._mean(self.expected_unchanged)
+        return self._estimate_expected_mean(self.expected_unchanged)
 
     @property
     def mean_expected_distinct(self) -> Estimate | None:
         """Mean of E S_w: exact where these are all words of the space, else with Student's interval over words."""
-        return self._mean(self.expected_distinct)
+        return self._estimate_expected_mean(self.expected_distinct)
 
     @property
-    def deviation_unchanged(self) -> float:
+    def std_unchanged(self) -> float:
         """Standard deviation of N_w over words; 0 for one word alone."""
-        return _deviation(self.unchanged)
+        return _compute_std(self.unchanged)
 
     @property
-    def deviation_distinct(self) -> float:
+    def std_distinct(self) -> float:
         """Standard deviation of S_w over words; 0 for one word alone."""
-        return _deviation(self.distinct)
+        return _compute_std(self.distinct)
 
-    def _mean(self, expected: Array | None) -> Estimate | None:
+    def _estimate_expected_mean(self, expected: FloatArray | None) -> Estimate | None:
         if expected is None:
             return None
-        return exact(float(expected.mean())) if self.whole else mean(expected)
+        return as_exact_estimate(float(expected.mean())) if self.is_whole_space else estimate_mean(expected)
 
 
-def deniability(
+def measure_deniability(
     mechanism: WordMechanism,
     words: Sequence[str] | None = None,
     *,
@@ -107,79 +107,79 @@ def deniability(
     Raises:
         InputError: a word is not in the space or is listed twice, there is no word, or runs is out of range.
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
-        raise bad_parameter("deniability", "runs", f"an int from 1 to {MOST_RUNS:,}", runs)
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MAX_RUNS:
+        raise make_parameter_error("deniability", "runs", f"an int from 1 to {MAX_RUNS:,}", runs)
     space = mechanism.space
-    numbers = _numbers(space, words)
-    chosen = tuple(space.words[number] for number in numbers.tolist())
-    key = fresh_key() if seed is None else key_from_seed(seed)
-    starts = [stream_start(key, "deniability", mechanism.fingerprint, word) for word in chosen]
+    numbers = _number_words(space, words)
+    chosen_words = tuple(space.words[number] for number in numbers.tolist())
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
+    starts = [derive_stream_start(key, "deniability", mechanism.fingerprint, word) for word in chosen_words]
     unchanged, distinct = np.empty((2, len(numbers)), dtype=np.int64)
-    step = max(_DRAWN // runs, 1)
-    for at in range(0, len(numbers), step):
-        here = slice(at, at + step)
-        given = numbers[here]
-        streams = Streams(key, starts[here], [runs] * len(given))
-        drawn = mechanism.draw(np.repeat(given, runs), streams, workers).reshape(len(given), runs)
-        unchanged[here] = (drawn == given[:, None]).sum(axis=1)
-        drawn.sort(axis=1)
-        distinct[here] = 1 + (np.diff(drawn, axis=1) != 0).sum(axis=1)
-    kept, different = _expected(mechanism, numbers, runs, workers)
-    return Deniability(chosen, runs, unchanged, distinct, kept, different, whole=len(numbers) == len(space))
+    step = max(_DRAWS_AT_A_TIME // runs, 1)
+    for start in range(0, len(numbers), step):
+        block = slice(start, start + step)
+        block_numbers = numbers[block]
+        streams = Streams(key, starts[block], [runs] * len(block_numbers))
+        outputs = mechanism.draw_words(np.repeat(block_numbers, runs), streams, workers).reshape(len(block_numbers), runs)
+        unchanged[block] = (outputs == block_numbers[:, None]).sum(axis=1)
+        outputs.sort(axis=1)
+        distinct[block] = 1 + (np.diff(outputs, axis=1) != 0).sum(axis=1)
+    expected_unchanged, expected_distinct = _compute_expectations(mechanism, numbers, runs, workers)
+    return Deniability(chosen_words, runs, unchanged, distinct, expected_unchanged, expected_distinct, is_whole_space=len(numbers) == len(space))
 
 
-def _numbers(space: Space, words: Sequence[str] | None) -> npt.NDArray[np.int32]:
+def _number_words(space: Space, words: Sequence[str] | None) -> npt.NDArray[np.int32]:
     """Return the numbers (k,) of the words, which are checked."""
     if words is None:
         return np.arange(len(space), dtype=np.int32)
     if isinstance(words, str):
-        raise bad_parameter("deniability", "words", "a list of words, or None for all", words)
-    numbers = np.array([space.number(word) for word in words], dtype=np.int32)
+        raise make_parameter_error("deniability", "words", "a list of words, or None for all", words)
+    numbers = np.array([space.index_of(word) for word in words], dtype=np.int32)
     if not len(numbers):
         raise InputError("The 'words' parameter of deniability holds no word: give at least one, or None for all.")
-    values, times = np.unique(numbers, return_counts=True)
+    values, counts = np.unique(numbers, return_counts=True)
     if len(values) < len(numbers):
-        twice = space.words[values[np.argmax(times)]]
-        raise InputError(f"The 'words' parameter of deniability lists {twice!r} twice: list each word once.")
+        repeated_word = space.words[values[np.argmax(counts)]]
+        raise InputError(f"The 'words' parameter of deniability lists {repeated_word!r} twice: list each word once.")
     return numbers
 
 
-def _expected(
+def _compute_expectations(
     mechanism: WordMechanism, numbers: npt.NDArray[np.int32], runs: int, workers: int | None
-) -> tuple[Array, Array] | tuple[None, None]:
+) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
     """Return E N_w and E S_w (k,) of the words, or twice None where the law is out of reach."""
     space = mechanism.space
-    points, back = np.unique(space.point_of[numbers], return_inverse=True)
-    if not mechanism.has_law or (not mechanism.tabulated and len(points) * len(space.points) >= SLOW**2):
+    points, point_index = np.unique(space.point_by_word[numbers], return_inverse=True)
+    if not mechanism.has_law or (not mechanism.is_tabulated and len(points) * len(space.points) >= MAX_QUADRATURE_POINTS**2):
         return None, None
-    sizes = np.bincount(space.point_of).astype(np.float64)
-    visit = functools.partial(_expectations, mechanism, points, sizes, runs)
+    words_per_point = np.bincount(space.point_by_word).astype(np.float64)
+    compute_block = functools.partial(_compute_block_expectations, mechanism, points, words_per_point, runs)
     try:
-        kept, different = np.concatenate(space.sweep(visit, points, workers)).T
+        expected_unchanged, expected_distinct = np.concatenate(space.map_row_blocks(compute_block, points, workers)).T
     except NotTractable:  # an integral that two grids do not agree on
         return None, None
-    return kept[back], different[back]
+    return expected_unchanged[point_index], expected_distinct[point_index]
 
 
-def _expectations(
-    mechanism: WordMechanism, points: npt.NDArray[np.int32], sizes: Array, runs: int, first: int, distances: Array
-) -> Array:
+def _compute_block_expectations(
+    mechanism: WordMechanism, points: npt.NDArray[np.int32], words_per_point: FloatArray, runs: int, first: int, distances: FloatArray
+) -> FloatArray:
     """Return E N_w and E S_w (k, 2) of a block of input points, from their distances to all points (k, n).
 
-    An output point is shared by ``sizes`` (n,) words, which are equally likely. A word of probability p is seen
+    An output point is shared by ``words_per_point`` (n,) words, which are equally likely. A word of probability p is seen
     in some run with probability 1 - (1 - p)^runs.
     """
-    out = np.empty((len(distances), 2))
+    expectations = np.empty((len(distances), 2))
     for i, point in enumerate(points[first : first + len(distances)]):
         row = mechanism.rows(distances[i : i + 1])
         # Draws come from integer tables, whose least entries are what far words are drawn by.
-        chances = law.entries(row)[0] / law.TOTAL if mechanism.tabulated else row[0]
-        shares = np.clip(chances / sizes, 0.0, 1.0)
+        chances = law.compute_table_entries(row)[0] / law.TABLE_TOTAL if mechanism.is_tabulated else row[0]
+        shares = np.clip(chances / words_per_point, 0.0, 1.0)
         with np.errstate(divide="ignore"):
-            seen = -np.expm1(runs * np.log1p(-shares))
-        out[i] = runs * shares[point], sizes @ seen
-    return out
+            seen_probabilities = -np.expm1(runs * np.log1p(-shares))
+        expectations[i] = runs * shares[point], words_per_point @ seen_probabilities
+    return expectations
 
 
-def _deviation(counts: Counts) -> float:
+def _compute_std(counts: WordCounts) -> float:
     return float(counts.std(ddof=1)) if len(counts) > 1 else 0.0

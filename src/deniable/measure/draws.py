@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from deniable.text.release import COLUMN, Cell, Drawn, Release
+from deniable.text.release import DEFAULT_COLUMN, TextCell, PrivatizedBatch, Release
 from deniable.words import WordMechanism
 
 
-def draws(
+def privatize_texts(
     mechanism: WordMechanism, texts: Sequence[str], *, seed: int | None = None, workers: int | None = None
-) -> Drawn:
+) -> PrivatizedBatch:
     """Return the texts privatized as a `Release` would, unknown words read as the public one.
 
     Args:
@@ -18,4 +18,4 @@ def draws(
         workers: threads; the result does not depend on them.
     """
     release = Release(mechanism, key=None if seed is None else f"seed:{seed}")
-    return release.draw([Cell(str(row), COLUMN, 0, text) for row, text in enumerate(texts)], workers=workers)
+    return release.privatize_cells([TextCell(str(row), DEFAULT_COLUMN, 0, text) for row, text in enumerate(texts)], workers=workers)

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.measure.labels import Codes
-from deniable.space.grammar import fold, split
+from deniable.measure.labels import ClassCodes
+from deniable.space.grammar import fold_word, split_words
 
 try:
     import torch
@@ -17,11 +17,11 @@ except ImportError:
     raise InputError("The FastText classifier needs torch, which is missing: install deniable[train].") from None
 
 Array = npt.NDArray[np.float64]
-Words = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
+WordNumbers = npt.NDArray[np.int32]
+TextOffsets = npt.NDArray[np.int64]
 
 
-class Net(nn.Module):
+class FastTextNetwork(nn.Module):
     """Words (N,) of B texts -> logits (B, classes).
 
     Args:
@@ -46,7 +46,7 @@ class Net(nn.Module):
         return logits
 
 
-class FastText:
+class FastTextClassifier:
     """Learns by Adam with torch's default rate, as the TEM paper does (Carvalho et al. 2021, Appendix C).
 
     Words are cut and folded as the package does everywhere; words that the training texts lack are left out.
@@ -55,29 +55,29 @@ class FastText:
         seed: public; start and order of the texts follow from it.
         dimensions: of an embedding.
         epochs: passes over the texts.
-        batch: texts in one step.
+        batch_size: texts in one step.
     """
 
-    def __init__(self, seed: int = 0, *, dimensions: int = 16, epochs: int = 20, batch: int = 64) -> None:
-        self._seed, self._dimensions, self._epochs, self._batch = seed, dimensions, epochs, batch
-        self._numbers: dict[str, int] = {}
+    def __init__(self, seed: int = 0, *, dimensions: int = 16, epochs: int = 20, batch_size: int = 64) -> None:
+        self._seed, self._dimensions, self._epochs, self._batch_size = seed, dimensions, epochs, batch_size
+        self._number_of_word: dict[str, int] = {}
 
-    def fit(self, texts: Sequence[str], codes: Codes, classes: int) -> Self:
-        """See `deniable.measure.classifiers.Classifier`."""
-        cut = [[fold(word) for word in split(text)[1::2]] for text in texts]
-        self._numbers = {word: number for number, word in enumerate(dict.fromkeys(w for words in cut for w in words))}
-        return self.fit_words(*self._encoded(cut), codes, classes=classes, size=len(self._numbers))
+    def fit(self, texts: Sequence[str], codes: ClassCodes, classes: int) -> Self:
+        """See `deniable.measure.classifiers.TextClassifier`."""
+        tokenized_texts = [[fold_word(word) for word in split_words(text)[1::2]] for text in texts]
+        self._number_of_word = {word: number for number, word in enumerate(dict.fromkeys(w for words in tokenized_texts for w in words))}
+        return self.fit_words(*self._encode_words(tokenized_texts), codes, classes=classes, size=len(self._number_of_word))
 
     def probabilities(self, texts: Sequence[str]) -> Array:
-        """See `deniable.measure.classifiers.Classifier`."""
-        return self.probabilities_of_words(*self._encoded([[fold(word) for word in split(t)[1::2]] for t in texts]))
+        """See `deniable.measure.classifiers.TextClassifier`."""
+        return self.probabilities_of_words(*self._encode_words([[fold_word(word) for word in split_words(t)[1::2]] for t in texts]))
 
-    def _encoded(self, cut: list[list[str]]) -> tuple[Words, Offsets]:
-        known = [[number for word in words if (number := self._numbers.get(word)) is not None] for words in cut]
-        offsets = np.cumsum([0, *map(len, known)], dtype=np.int64)
-        return np.array([number for numbers in known for number in numbers], dtype=np.int32), offsets
+    def _encode_words(self, tokenized_texts: list[list[str]]) -> tuple[WordNumbers, TextOffsets]:
+        known_numbers = [[number for word in words if (number := self._number_of_word.get(word)) is not None] for words in tokenized_texts]
+        offsets = np.cumsum([0, *map(len, known_numbers)], dtype=np.int64)
+        return np.array([number for numbers in known_numbers for number in numbers], dtype=np.int32), offsets
 
-    def fit_words(self, words: Words, offsets: Offsets, codes: Codes, *, classes: int, size: int) -> Self:
+    def fit_words(self, words: WordNumbers, offsets: TextOffsets, codes: ClassCodes, *, classes: int, size: int) -> Self:
         """Learn from texts given as numbers.
 
         Args:
@@ -89,31 +89,31 @@ class FastText:
         """
         # One thread: a step is too small to share, and results then do not depend on the number of cores.
         torch.set_num_threads(1)
-        coins = torch.Generator().manual_seed(self._seed)
-        first = torch.empty(max(size, 1), self._dimensions)
-        self._net = Net(first.uniform_(-1 / self._dimensions, 1 / self._dimensions, generator=coins), classes)
-        optimiser = torch.optim.Adam(self._net.parameters(), fused=True)
-        texts, labels = len(codes), torch.from_numpy(np.asarray(codes))
+        generator = torch.Generator().manual_seed(self._seed)
+        initial_embeddings = torch.empty(max(size, 1), self._dimensions)
+        self._network = FastTextNetwork(initial_embeddings.uniform_(-1 / self._dimensions, 1 / self._dimensions, generator=generator), classes)
+        optimizer = torch.optim.Adam(self._network.parameters(), fused=True)
+        text_count, labels = len(codes), torch.from_numpy(np.asarray(codes))
         for _ in range(self._epochs):
-            order = torch.randperm(texts, generator=coins).numpy()
-            for at in range(0, texts, self._batch):
-                chosen = order[at : at + self._batch]
-                loss = nn.functional.cross_entropy(self._net(*_bags(words, offsets, chosen)), labels[chosen])
-                optimiser.zero_grad()
+            order = torch.randperm(text_count, generator=generator).numpy()
+            for start in range(0, text_count, self._batch_size):
+                batch_rows = order[start : start + self._batch_size]
+                loss = nn.functional.cross_entropy(self._network(*_gather_bags(words, offsets, batch_rows)), labels[batch_rows])
+                optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
+                optimizer.step()
         return self
 
-    def probabilities_of_words(self, words: Words, offsets: Offsets) -> Array:
+    def probabilities_of_words(self, words: WordNumbers, offsets: TextOffsets) -> Array:
         """Return (R, classes) for texts given as numbers, see `fit_words`."""
         with torch.no_grad():
-            logits = self._net(torch.from_numpy(words), torch.from_numpy(offsets[:-1].astype(np.int32)))
-            out: Array = torch.softmax(logits.double(), dim=1).numpy()
-        return out
+            logits = self._network(torch.from_numpy(words), torch.from_numpy(offsets[:-1].astype(np.int32)))
+            probabilities: Array = torch.softmax(logits.double(), dim=1).numpy()
+        return probabilities
 
 
-def _bags(words: Words, offsets: Offsets, chosen: npt.NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+def _gather_bags(words: WordNumbers, offsets: TextOffsets, text_rows: npt.NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the words of the chosen texts end to end, and where each text begins (B,)."""
-    bags = [words[offsets[text] : offsets[text + 1]] for text in chosen]
+    bags = [words[offsets[text] : offsets[text + 1]] for text in text_rows]
     starts = np.cumsum([0, *map(len, bags[:-1])], dtype=np.int32)
     return torch.from_numpy(np.concatenate(bags)), torch.from_numpy(starts)

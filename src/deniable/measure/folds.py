@@ -7,28 +7,28 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, bad_parameter
-from deniable.measure.labels import Codes
-from deniable.parallel import each
+from deniable.errors import InputError, make_parameter_error
+from deniable.measure.labels import ClassCodes
+from deniable.parallel import parallel_map
 
-Rows = npt.NDArray[np.int64]
-Hits = npt.NDArray[np.bool_]
+RowNumbers = npt.NDArray[np.int64]
+HitMask = npt.NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True)
-class Split:
+class TrainTestSplit:
     """Row numbers to learn from, and row numbers to test on."""
 
-    train: Rows
-    test: Rows
+    train: RowNumbers
+    test: RowNumbers
 
 
-Trial = Callable[[Split], list[Hits]]
+FoldRunner = Callable[[TrainTestSplit], list[HitMask]]
 """Learns from the rows of a split once and names the tested ones, as they stand in one or more versions of the
 table: for each version (tested rows,) whether it was right."""
 
 
-def deal(codes: Codes, folds: int, seed: int, texts: Sequence[str] | None = None) -> list[Split]:
+def stratified_folds(codes: ClassCodes, folds: int, seed: int, texts: Sequence[str] | None = None) -> list[TrainTestSplit]:
     """Return one split a fold, each class dealt out evenly over the folds, and equal texts into one.
 
     Unlike scikit-learn's stratified folds it takes classes with fewer rows than folds: those are spread over as
@@ -45,43 +45,43 @@ def deal(codes: Codes, folds: int, seed: int, texts: Sequence[str] | None = None
         InputError: fewer than 2 folds, or fewer different rows than folds.
     """
     if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:  # noqa: PLR2004 - one fold trains on nothing
-        raise bad_parameter("the measure", "folds", "an integer from 2 on", folds)
+        raise make_parameter_error("the measure", "folds", "an integer from 2 on", folds)
     # Empty texts teach nothing, and are not held together.
-    alike: dict[object, int] = {}
-    names = range(len(codes)) if texts is None else [text or row for row, text in enumerate(texts)]
-    kind = np.array([alike.setdefault(name, len(alike)) for name in names], dtype=np.int64)
-    firsts = np.unique(kind, return_index=True)[1]
-    if len(firsts) < folds:
-        rows = "rows that differ" if len(firsts) < len(codes) else "rows"
+    group_numbers: dict[object, int] = {}
+    keys = range(len(codes)) if texts is None else [text or row for row, text in enumerate(texts)]
+    group_of_row = np.array([group_numbers.setdefault(key, len(group_numbers)) for key in keys], dtype=np.int64)
+    first_rows = np.unique(group_of_row, return_index=True)[1]
+    if len(first_rows) < folds:
+        noun = "rows that differ" if len(first_rows) < len(codes) else "rows"
         raise InputError(
-            f"{folds} folds need at least {folds} {rows}. Got {len(firsts)}: give more rows or fewer folds."
+            f"{folds} folds need at least {folds} {noun}. Got {len(first_rows)}: give more rows or fewer folds."
         )
-    order = np.random.default_rng(seed).permutation(len(firsts))
-    order = order[np.argsort(codes[firsts][order], kind="stable")]
-    dealt = np.empty(len(firsts), dtype=np.int64)
-    dealt[order] = np.arange(len(firsts)) % folds
-    fold = dealt[kind]
-    return [Split(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(folds)]
+    order = np.random.default_rng(seed).permutation(len(first_rows))
+    order = order[np.argsort(codes[first_rows][order], kind="stable")]
+    fold_of_group = np.empty(len(first_rows), dtype=np.int64)
+    fold_of_group[order] = np.arange(len(first_rows)) % folds
+    fold_of_row = fold_of_group[group_of_row]
+    return [TrainTestSplit(np.flatnonzero(fold_of_row != fold_number), np.flatnonzero(fold_of_row == fold_number)) for fold_number in range(folds)]
 
 
-def pooled(trials: Sequence[Trial], splits: Sequence[Split]) -> list[list[Hits]]:
+def run_folds(runners: Sequence[FoldRunner], splits: Sequence[TrainTestSplit]) -> list[list[HitMask]]:
     """Return, for each trial and each version that it reads, the outcomes of all splits one after the other."""
-    found = each(lambda job: job[0](job[1]), list(itertools.product(trials, splits)))
-    runs = [found[at : at + len(splits)] for at in range(0, len(found), len(splits))]
+    outcomes = parallel_map(lambda job: job[0](job[1]), list(itertools.product(runners, splits)))
+    runs = [outcomes[start : start + len(splits)] for start in range(0, len(outcomes), len(splits))]
     return [[np.concatenate(parts) for parts in zip(*run, strict=True)] for run in runs]
 
 
-def check_texts(texts: Sequence[str], privates: Mapping[str, Sequence[str]], labels: int) -> None:
+def check_versions(texts: Sequence[str], private_versions: Mapping[str, Sequence[str]], label_count: int) -> None:
     """Raise `InputError` unless all versions of a table have a text in every row, and there is a label for each.
 
     Args:
         texts: n texts.
-        privates: name -> n private texts, in the order of the rows.
-        labels: how many labels were given.
+        private_versions: name -> n private texts, in the order of the rows.
+        label_count: how many labels were given.
     """
-    if labels != len(texts):
-        raise InputError(f"{len(texts)} texts need as many labels. Got {labels}: give one for each text, in order.")
-    for name, column in {"original": texts, **privates}.items():
+    if label_count != len(texts):
+        raise InputError(f"{len(texts)} texts need as many labels. Got {label_count}: give one for each text, in order.")
+    for name, column in {"original": texts, **private_versions}.items():
         if len(column) != len(texts):
             raise InputError(
                 f"{len(texts)} texts need as many private ones. Got {len(column)} of {name!r}: give one for each text."

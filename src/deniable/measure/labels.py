@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 
-Codes = npt.NDArray[np.int64]
+ClassCodes = npt.NDArray[np.int64]
 
 
 @dataclasses.dataclass(frozen=True)
-class Labels:
+class ClassLabels:
     """The classes of n texts.
 
     Attributes:
@@ -20,26 +20,26 @@ class Labels:
         names: of the classes, sorted.
     """
 
-    codes: Codes
+    codes: ClassCodes
     names: tuple[str, ...]
 
     @property
-    def majority(self) -> float:
+    def majority_share(self) -> float:
         """Share of the most frequent class: what a blind guess gets right."""
-        return float(np.bincount(self.codes[self.labelled]).max() / len(self.labelled))
+        return float(np.bincount(self.codes[self.labelled_rows]).max() / len(self.labelled_rows))
 
     @property
-    def labelled(self) -> Codes:
+    def labelled_rows(self) -> ClassCodes:
         """Rows with a label."""
         return np.flatnonzero(self.codes >= 0).astype(np.int64)
 
     @property
-    def unlabelled(self) -> Codes:
+    def unlabelled_rows(self) -> ClassCodes:
         """Rows without a label."""
         return np.flatnonzero(self.codes < 0).astype(np.int64)
 
 
-def labels(column: Sequence[str | None], name: str = "label") -> Labels:
+def encode_labels(column: Sequence[str | None], name: str = "label") -> ClassLabels:
     """Return a column as classes; a row whose label is None or blank has none.
 
     Args:
@@ -49,15 +49,15 @@ def labels(column: Sequence[str | None], name: str = "label") -> Labels:
     Raises:
         InputError: there are fewer than two classes.
     """
-    known = [row for row, label in enumerate(column) if not is_blank(label)]
-    names, numbers = np.unique(np.array([str(column[row]) for row in known], dtype=object), return_inverse=True)
+    known_rows = [row for row, label in enumerate(column) if not is_blank(label)]
+    names, class_numbers = np.unique(np.array([str(column[row]) for row in known_rows], dtype=object), return_inverse=True)
     if len(names) < 2:  # noqa: PLR2004 - one class leaves nothing to learn
-        nothing = "none, since no row has a label" if len(column) else "none, since there are no rows"
-        found = f"only {names[0]!r}" if len(names) else nothing
-        raise InputError(f"The column {name!r} must hold at least 2 classes. Got {found}: name another column.")
+        reason = "none, since no row has a label" if len(column) else "none, since there are no rows"
+        shown = f"only {names[0]!r}" if len(names) else reason
+        raise InputError(f"The column {name!r} must hold at least 2 classes. Got {shown}: name another column.")
     codes = np.full(len(column), -1, dtype=np.int64)
-    codes[known] = numbers
-    return Labels(codes, tuple(map(str, names)))
+    codes[known_rows] = class_numbers
+    return ClassLabels(codes, tuple(map(str, names)))
 
 
 def is_blank(cell: str | None) -> bool:

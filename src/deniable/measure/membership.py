@@ -5,20 +5,20 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, bad_parameter
-from deniable.measure.attackers.membership import lira_scores, rmia_scores, shadow_scores
+from deniable.errors import InputError, make_parameter_error
+from deniable.measure.attackers.membership import compute_lira_scores, compute_rmia_scores, compute_shadow_scores
 from deniable.measure.classifiers import CLASSIFIERS
-from deniable.measure.labels import Codes
-from deniable.measure.roc import Membership, roc
-from deniable.parallel import each
+from deniable.measure.labels import ClassCodes
+from deniable.measure.roc import MembershipResult, compute_roc
+from deniable.parallel import parallel_map
 
 Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+BooleanMask = npt.NDArray[np.bool_]
 
-_FEWEST_RECORDS = 8
+_MIN_RECORDS = 8
 
 
-def membership(
+def measure_membership(
     texts: Sequence[str],
     codes: npt.ArrayLike,
     classes: int,
@@ -28,7 +28,7 @@ def membership(
     attack: str = "lira",
     shadows: int = 16,
     seed: int = 0,
-) -> dict[str, Membership]:
+) -> dict[str, MembershipResult]:
     """Return how well an attacker who holds the records finds those that a classifier was trained on.
 
     Models are trained in pairs, the second of a pair on the half of the records that the first left out, so that
@@ -46,7 +46,7 @@ def membership(
             little about it. The shadow models learn from these same private texts, where someone who holds the
             originals alone would have to draw his own: "original" errs on the attacker's side.
         classifier: a name in `CLASSIFIERS`.
-        attack: "lira", "rmia" or "shadow", see `deniable.measure.attackers.membership`; the last trains its network
+        attack: "lira", "rmia" or "shadow", see `deniable.measure.attackers.measure_membership`; the last trains its network
             on one model of the next pair.
         shadows: models to train, an even number.
         seed: public; of the halves, the classifiers and the attack.
@@ -58,52 +58,52 @@ def membership(
         InputError: lists of different lengths, too few records, a code that is no class, an odd or too small number
             of models, or an unknown classifier or attack.
     """
-    numbers = _checked(texts, codes, classes, private)
-    _known("classifier", classifier, CLASSIFIERS)
-    _known("attack", attack, _ATTACKS)
-    fewest = _FEWEST_MODELS[attack]
-    if isinstance(shadows, bool) or not isinstance(shadows, int) or shadows < fewest or shadows % 2:
-        raise bad_parameter("membership", "shadows", f"an even int of at least {fewest} for {attack!r}", shadows)
+    checked_codes = _check_records(texts, codes, classes, private)
+    _check_known("classifier", classifier, CLASSIFIERS)
+    _check_known("attack", attack, _SCORERS)
+    min_models = _MIN_MODELS[attack]
+    if isinstance(shadows, bool) or not isinstance(shadows, int) or shadows < min_models or shadows % 2:
+        raise make_parameter_error("membership", "shadows", f"an even int of at least {min_models} for {attack!r}", shadows)
     rng = np.random.default_rng(seed)
-    members = _halves(len(texts), shadows, rng)
+    members = _draw_halves(len(texts), shadows, rng)
     seeds = rng.integers(2**31, size=(2, shadows)).tolist()
     records = {"original": texts} if private is None else {"original": texts, "private": private}
-    trained_on = texts if private is None else private
+    training_texts = texts if private is None else private
 
-    def outputs(model: int) -> list[Array]:
+    def compute_outputs(model: int) -> list[Array]:
         rows = np.flatnonzero(members[model]).tolist()
-        fitted = CLASSIFIERS[classifier](seeds[0][model]).fit([trained_on[row] for row in rows], numbers[rows], classes)
-        return [fitted.probabilities(held) for held in records.values()]
+        fitted_classifier = CLASSIFIERS[classifier](seeds[0][model]).fit([training_texts[row] for row in rows], checked_codes[rows], classes)
+        return [fitted_classifier.probabilities(record_texts) for record_texts in records.values()]
 
-    found = each(outputs, range(shadows))
+    outputs_by_model = parallel_map(compute_outputs, range(shadows))
     return {
-        name: _pooled(np.stack(probabilities), numbers, members, attack, seeds[1])
-        for name, probabilities in zip(records, zip(*found, strict=True), strict=True)
+        name: _attack_all_models(np.stack(probabilities), checked_codes, members, attack, seeds[1])
+        for name, probabilities in zip(records, zip(*outputs_by_model, strict=True), strict=True)
     }
 
 
-def _checked(texts: Sequence[str], codes: npt.ArrayLike, classes: int, private: Sequence[str] | None) -> Codes:
+def _check_records(texts: Sequence[str], codes: npt.ArrayLike, classes: int, private: Sequence[str] | None) -> ClassCodes:
     """Return the codes, after checks of the table."""
-    numbers = np.asarray(codes)
-    lengths = [len(texts), len(numbers), *([] if private is None else [len(private)])]
+    checked_codes = np.asarray(codes)
+    lengths = [len(texts), len(checked_codes), *([] if private is None else [len(private)])]
     if len(set(lengths)) > 1:
         raise InputError(
             f"The texts, codes and private texts must be as many. Got {', '.join(map(str, lengths))}: align them."
         )
-    if len(texts) < _FEWEST_RECORDS:
-        raise InputError(f"Membership needs at least {_FEWEST_RECORDS} records. Got {len(texts)}: give more rows.")
-    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= classes:
+    if len(texts) < _MIN_RECORDS:
+        raise InputError(f"Membership needs at least {_MIN_RECORDS} records. Got {len(texts)}: give more rows.")
+    if checked_codes.ndim != 1 or checked_codes.dtype.kind not in "iu" or checked_codes.min() < 0 or checked_codes.max() >= classes:
         raise InputError(f"The codes must be whole numbers from 0 to {classes - 1}: give the class of each record.")
-    return numbers.astype(np.int64)
+    return checked_codes.astype(np.int64)
 
 
-def _known(name: str, value: str, known: Collection[str]) -> None:
+def _check_known(name: str, value: str, known_names: Collection[str]) -> None:
     """Raise `InputError` if a name is in no registry."""
-    if value not in known:
-        raise bad_parameter("membership", name, f"one of {', '.join(map(repr, known))}", value)
+    if value not in known_names:
+        raise make_parameter_error("membership", name, f"one of {', '.join(map(repr, known_names))}", value)
 
 
-def _halves(records: int, models: int, rng: np.random.Generator) -> Mask:
+def _draw_halves(records: int, models: int, rng: np.random.Generator) -> BooleanMask:
     """Return (models, records) who is trained on what: models 2k and 2k + 1 on the two halves of one random split."""
     members = np.zeros((models, records), dtype=np.bool_)
     for first in range(0, models, 2):
@@ -112,44 +112,44 @@ def _halves(records: int, models: int, rng: np.random.Generator) -> Mask:
     return members
 
 
-def _pooled(probabilities: Array, codes: Codes, members: Mask, attack: str, seeds: list[int]) -> Membership:
+def _attack_all_models(probabilities: Array, codes: ClassCodes, members: BooleanMask, attack: str, seeds: list[int]) -> MembershipResult:
     """Return the attack on every model in turn, from probabilities (models, records, classes)."""
-    score = _ATTACKS[attack]
-    found = each(lambda target: score(probabilities, codes, members, target, seeds[target]), range(len(members)))
-    scores, records = np.stack(found), np.broadcast_to(np.arange(len(codes)), members.shape)
+    compute_scores = _SCORERS[attack]
+    scores_by_target = parallel_map(lambda target: compute_scores(probabilities, codes, members, target, seeds[target]), range(len(members)))
+    scores, records = np.stack(scores_by_target), np.broadcast_to(np.arange(len(codes)), members.shape)
     groups = records[members], records[~members]
-    return roc(scores[members], scores[~members], groups=groups, attack=attack)
+    return compute_roc(scores[members], scores[~members], groups=groups, attack=attack)
 
 
-def _others(models: int, target: int) -> list[int]:
+def _list_shadow_models(models: int, target: int) -> list[int]:
     """Return the models that are neither the target nor its twin."""
     return [model for model in range(models) if model // 2 != target // 2]
 
 
-def _lira(probabilities: Array, codes: Codes, members: Mask, target: int, seed: int) -> Array:
+def _score_with_lira(probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int) -> Array:
     del seed  # nothing is drawn
-    confidences, others = probabilities[:, np.arange(len(codes)), codes], _others(len(members), target)
-    return lira_scores(confidences[others], members[others], confidences[target])
+    confidences, shadow_models = probabilities[:, np.arange(len(codes)), codes], _list_shadow_models(len(members), target)
+    return compute_lira_scores(confidences[shadow_models], members[shadow_models], confidences[target])
 
 
-def _rmia(probabilities: Array, codes: Codes, members: Mask, target: int, seed: int) -> Array:
+def _score_with_rmia(probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int) -> Array:
     del seed  # nothing is drawn
-    confidences, others = probabilities[:, np.arange(len(codes)), codes], _others(len(members), target)
-    return rmia_scores(confidences[others], members[others], confidences[target])
+    confidences, shadow_models = probabilities[:, np.arange(len(codes)), codes], _list_shadow_models(len(members), target)
+    return compute_rmia_scores(confidences[shadow_models], members[shadow_models], confidences[target])
 
 
-def _shadow(probabilities: Array, codes: Codes, members: Mask, target: int, seed: int) -> Array:
+def _score_with_shadow_network(probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int) -> Array:
     del codes  # the TEM paper's network sees the outputs alone
     shadow = (target + 2) % len(members)
-    outputs, trained = probabilities[shadow], members[shadow]
-    return shadow_scores(outputs[trained], outputs[~trained], probabilities[target], seed)
+    outputs, is_member = probabilities[shadow], members[shadow]
+    return compute_shadow_scores(outputs[is_member], outputs[~is_member], probabilities[target], seed)
 
 
-_ATTACKS: dict[str, Callable[[Array, Codes, Mask, int, int], Array]] = {
-    "lira": _lira,
-    "rmia": _rmia,
-    "shadow": _shadow,
+_SCORERS: dict[str, Callable[[Array, ClassCodes, BooleanMask, int, int], Array]] = {
+    "lira": _score_with_lira,
+    "rmia": _score_with_rmia,
+    "shadow": _score_with_shadow_network,
 }
 
-_FEWEST_MODELS = {"lira": 6, "rmia": 4, "shadow": 4}
+_MIN_MODELS = {"lira": 6, "rmia": 4, "shadow": 4}
 """A likelihood ratio needs two shadow models with a record and two without it, beside the target and its twin."""

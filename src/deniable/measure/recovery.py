@@ -9,19 +9,19 @@ import dataclasses
 
 import numpy as np
 
-from deniable.errors import InputError, NotTractable, bad_parameter
+from deniable.errors import InputError, NotTractable, make_parameter_error
 from deniable.measure import estimate
-from deniable.measure.attackers.guesses import guesses, likelihood
-from deniable.measure.attackers.language import Words
-from deniable.measure.attackers.surrogate import sample
+from deniable.measure.attackers.guesses import rank_guesses, build_likelihood
+from deniable.measure.attackers.language import WordNumbers
+from deniable.measure.attackers.surrogate import draw_from_prior
 from deniable.measure.estimate import Estimate
-from deniable.text.release import Drawn
+from deniable.text.release import PrivatizedBatch
 from deniable.words import WordMechanism, recovery
-from deniable.words.prior import Frequencies, build_prior
+from deniable.words.prior import PriorLike, build_prior
 
 
 @dataclasses.dataclass(frozen=True)
-class Recovered:
+class RecoveryResult:
     """How many private words an attacker names.
 
     Attributes:
@@ -36,14 +36,14 @@ class Recovered:
     optimal: bool
 
 
-def recovery_of(
-    mechanism: WordMechanism, drawn: Drawn, *, prior: Frequencies = None, seed: int = 0, workers: int | None = None
-) -> Recovered:
+def measure_recovery(
+    mechanism: WordMechanism, batch: PrivatizedBatch, *, prior: PriorLike = None, seed: int = 0, workers: int | None = None
+) -> RecoveryResult:
     """Return the share of words of privatized texts that the best guess names, one word at a time.
 
     Args:
         mechanism: what the attacker takes the texts to be drawn by.
-        drawn: the texts; the interval takes their words as clusters.
+        batch: the texts; the interval takes their words as clusters.
         prior: how frequent words are to the attacker, see `deniable.recovery`; None for Zipf's law.
         seed: public, of the attacker's own draws where he needs a surrogate.
         workers: threads.
@@ -51,73 +51,73 @@ def recovery_of(
     Raises:
         InputError: no text holds a word that the vocabulary knows, or a prior that is none.
     """
-    check(mechanism, drawn)
+    check_attackable(mechanism, batch)
     weights = build_prior(mechanism.space, prior).weights
-    likely = likelihood(mechanism, weights, seed=seed, workers=workers)
-    best = guesses(likely, weights, drawn.outputs, 1, workers)
-    named = best.words[best.row_of[mechanism.space.point_of[drawn.outputs]], 0]
-    return counted(drawn, named, optimal=likely.optimal)
+    word_likelihood = build_likelihood(mechanism, weights, seed=seed, workers=workers)
+    best_guesses = rank_guesses(word_likelihood, weights, batch.outputs, 1, workers)
+    named_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[batch.outputs]], 0]
+    return count_recovered_words(batch, named_words, optimal=word_likelihood.is_exact)
 
 
-def simulated_recovery(
+def simulate_recovery(
     mechanism: WordMechanism,
     *,
-    prior: Frequencies = None,
+    prior: PriorLike = None,
     draws: int = 20_000,
     seed: int = 0,
-    always: bool = False,
+    always_simulate: bool = False,
     workers: int | None = None,
-) -> Recovered:
+) -> RecoveryResult:
     """Return an attacker's success on words that follow a prior, for every mechanism: exact where that is known.
 
     Else it is the success of a surrogate, fitted to other draws than those it is counted on.
 
     Args:
         mechanism: known to the attacker.
-        prior: see `recovery_of`.
+        prior: see `measure_recovery`.
         draws: words guessed, where the success is not known exactly.
         seed: public, of all draws.
-        always: simulate even where the success is known, which for truncated Gumbel takes a minute to compute.
+        always_simulate: simulate even where the success is known, which for truncated Gumbel takes a minute to compute.
         workers: threads.
 
     Raises:
         InputError: fewer than 1 draw, or a prior that is none.
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
-        raise bad_parameter("simulated_recovery", "draws", "an int of at least 1", draws)
-    if mechanism.has_law and not always:
+        raise make_parameter_error("simulated_recovery", "draws", "an int of at least 1", draws)
+    if mechanism.has_law and not always_simulate:
         try:
-            return Recovered(estimate.exact(recovery(mechanism, prior, workers)), 0, optimal=True)
+            return RecoveryResult(estimate.as_exact_estimate(recovery(mechanism, prior, workers)), 0, optimal=True)
         except NotTractable:
             pass  # too many words for an exact sum
     weights = build_prior(mechanism.space, prior).weights
-    likely = likelihood(mechanism, weights, seed=seed, workers=workers)
-    words, outputs = sample(mechanism, weights, draws, seed, "count", workers)
-    best = guesses(likely, weights, outputs, 1, workers)
-    named = best.words[best.row_of[mechanism.space.point_of[outputs]], 0]
-    return Recovered(estimate.share(int((named == words).sum()), draws), 0, optimal=likely.optimal)
+    word_likelihood = build_likelihood(mechanism, weights, seed=seed, workers=workers)
+    words, outputs = draw_from_prior(mechanism, weights, draws, seed, "count", workers)
+    best_guesses = rank_guesses(word_likelihood, weights, outputs, 1, workers)
+    named_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[outputs]], 0]
+    return RecoveryResult(estimate.estimate_share(int((named_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact)
 
 
-def check(mechanism: WordMechanism, drawn: Drawn) -> None:
+def check_attackable(mechanism: WordMechanism, batch: PrivatizedBatch) -> None:
     """Refuse texts without a word that the vocabulary knows, and those of a larger space.
 
     Raises:
         InputError: see above.
     """
-    if drawn.stand_ins.all():
+    if batch.unknown_mask.all():
         raise InputError("An attack needs texts with words that the vocabulary knows. Got none: give other texts.")
-    if max(int(drawn.words.max()), int(drawn.outputs.max())) >= len(mechanism.space):
+    if max(int(batch.words.max()), int(batch.outputs.max())) >= len(mechanism.space):
         raise InputError(
             f"The texts hold word numbers beyond the {len(mechanism.space)} words of the mechanism: give a mechanism "
             "over the space that they were drawn from."
         )
 
 
-def counted(drawn: Drawn, named: Words, *, optimal: bool) -> Recovered:
+def count_recovered_words(batch: PrivatizedBatch, named_words: WordNumbers, *, optimal: bool) -> RecoveryResult:
     """Return the share of words named, clustered by text, words unknown to the vocabulary left out."""
-    known = ~drawn.stand_ins
+    is_known = ~batch.unknown_mask
     hits, counts = (
-        np.diff(np.append(0, np.cumsum(trials))[drawn.offsets]) for trials in (known & (named == drawn.words), known)
+        np.diff(np.append(0, np.cumsum(mask))[batch.offsets]) for mask in (is_known & (named_words == batch.words), is_known)
     )
-    found = estimate.clustered_share(hits, counts)
-    return Recovered(found, int(drawn.stand_ins.sum()), optimal)
+    share = estimate.estimate_clustered_share(hits, counts)
+    return RecoveryResult(share, int(batch.unknown_mask.sum()), optimal)

@@ -7,24 +7,24 @@ import numpy.typing as npt
 from scipy import special, stats
 from sklearn.metrics import roc_curve
 
-from deniable.errors import InputError, bad_parameter
-from deniable.measure.estimate import CONFIDENCE, Estimate, clustered_share, share
+from deniable.errors import InputError, make_parameter_error
+from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate, estimate_clustered_share, estimate_share
 
 Array = npt.NDArray[np.float64]
-Groups = npt.NDArray[np.int64]
+RecordNumbers = npt.NDArray[np.int64]
 
-RATES = (0.001, 0.01)
+JUDGED_FALSE_POSITIVE_RATES = (0.001, 0.01)
 """The false positive rates at which an attack is judged, as Carlini et al. (2022) ask."""
 
-_POINTS = 200
+_MAX_POINTS = 200
 """Most points of a curve that is kept."""
 
-_NO_SPREAD = 1e-24
+_NEGLIGIBLE_VARIANCE = 1e-24
 """Variances below this are rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Membership:
+class MembershipResult:
     """How well an attack tells the records that a model was trained on from those that it never saw.
 
     Attributes:
@@ -49,13 +49,13 @@ class Membership:
     records: int
 
 
-def roc(
+def compute_roc(
     in_scores: npt.ArrayLike,
     out_scores: npt.ArrayLike,
-    confidence: float = CONFIDENCE,
+    confidence: float = DEFAULT_CONFIDENCE,
     groups: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     attack: str = "scores",
-) -> Membership:
+) -> MembershipResult:
     """Return how well scores tell members from others, where a higher score says "member".
 
     The area's interval is DeLong's (1988) on the logit scale; with ``groups`` its form for clusters by Obuchowski
@@ -74,25 +74,25 @@ def roc(
         InputError: no scores on one side, a score that is not finite, groups of another length, or a confidence
             outside (0, 1).
     """
-    inner, outer = _scores(in_scores, "in_scores"), _scores(out_scores, "out_scores")
+    member_scores, nonmember_scores = _check_scores(in_scores, "in_scores"), _check_scores(out_scores, "out_scores")
     if not 0 < confidence < 1:
-        raise bad_parameter("roc", "confidence", "a float in (0, 1)", confidence)
-    in_groups, out_groups = _records(len(inner), len(outer), groups)
-    rates = {rate: _found_at(rate, inner, outer, in_groups, out_groups, confidence) for rate in RATES}
-    false_positives, true_positives = _curve(inner, outer)
-    return Membership(
+        raise make_parameter_error("roc", "confidence", "a float in (0, 1)", confidence)
+    member_records, nonmember_records = _number_records(len(member_scores), len(nonmember_scores), groups)
+    tpr_estimates = {rate: _estimate_tpr(rate, member_scores, nonmember_scores, member_records, nonmember_records, confidence) for rate in JUDGED_FALSE_POSITIVE_RATES}
+    false_positives, true_positives = _compute_curve(member_scores, nonmember_scores)
+    return MembershipResult(
         attack=attack,
-        auc=_area(inner, outer, in_groups, out_groups, confidence),
-        tpr=rates,
+        auc=_estimate_area(member_scores, nonmember_scores, member_records, nonmember_records, confidence),
+        tpr=tpr_estimates,
         false_positive_rates=tuple(false_positives.tolist()),
         true_positive_rates=tuple(true_positives.tolist()),
-        members=len(inner),
-        others=len(outer),
-        records=len(np.union1d(in_groups, out_groups)),
+        members=len(member_scores),
+        others=len(nonmember_scores),
+        records=len(np.union1d(member_records, nonmember_records)),
     )
 
 
-def _scores(given: npt.ArrayLike, name: str) -> Array:
+def _check_scores(given: npt.ArrayLike, name: str) -> Array:
     """Return scores (n,) that can be ranked."""
     scores = np.asarray(given, dtype=np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
@@ -103,7 +103,7 @@ def _scores(given: npt.ArrayLike, name: str) -> Array:
     return scores
 
 
-def _records(members: int, others: int, groups: tuple[npt.ArrayLike, npt.ArrayLike] | None) -> tuple[Groups, Groups]:
+def _number_records(members: int, others: int, groups: tuple[npt.ArrayLike, npt.ArrayLike] | None) -> tuple[RecordNumbers, RecordNumbers]:
     """Return the record behind each score, numbered from 0 on."""
     if groups is None:
         return np.arange(members), np.arange(members, members + others)
@@ -113,69 +113,69 @@ def _records(members: int, others: int, groups: tuple[npt.ArrayLike, npt.ArrayLi
             f"The groups must name one record for each score, {members} and {others}. "
             f"Got {' and '.join(str(len(side)) for side in sides)}."
         )
-    numbers = np.unique(np.concatenate(sides), return_inverse=True)[1].astype(np.int64)
-    return numbers[:members], numbers[members:]
+    record_numbers = np.unique(np.concatenate(sides), return_inverse=True)[1].astype(np.int64)
+    return record_numbers[:members], record_numbers[members:]
 
 
-def _area(inner: Array, outer: Array, in_groups: Groups, out_groups: Groups, confidence: float) -> Estimate:
+def _estimate_area(member_scores: Array, nonmember_scores: Array, member_records: RecordNumbers, nonmember_records: RecordNumbers, confidence: float) -> Estimate:
     """Return the area under the curve; the variance is that of Obuchowski (1997), DeLong's for groups of one."""
-    members, others = len(inner), len(outer)
-    ranks = stats.rankdata(np.concatenate([inner, outer]))
+    members, others = len(member_scores), len(nonmember_scores)
+    ranks = stats.rankdata(np.concatenate([member_scores, nonmember_scores]))
     # The share of the other side that each score beats: DeLong's placements, found from mid-ranks (Sun and Xu 2014).
-    of_members = (ranks[:members] - stats.rankdata(inner)) / others
-    of_others = 1 - (ranks[members:] - stats.rankdata(outer)) / members
-    area = float(of_members.mean())
-    records = int(max(in_groups.max(), out_groups.max())) + 1
-    in_sums = np.bincount(in_groups, of_members - area, records) / members
-    out_sums = np.bincount(out_groups, of_others - area, records) / others
-    in_records, out_records = len(np.unique(in_groups)), len(np.unique(out_groups))
-    if in_records > 1 and out_records > 1:
+    member_placements = (ranks[:members] - stats.rankdata(member_scores)) / others
+    nonmember_placements = 1 - (ranks[members:] - stats.rankdata(nonmember_scores)) / members
+    area = float(member_placements.mean())
+    records = int(max(member_records.max(), nonmember_records.max())) + 1
+    member_sums = np.bincount(member_records, member_placements - area, records) / members
+    nonmember_sums = np.bincount(nonmember_records, nonmember_placements - area, records) / others
+    member_record_count, nonmember_record_count = len(np.unique(member_records)), len(np.unique(nonmember_records))
+    if member_record_count > 1 and nonmember_record_count > 1:
         variance = float(
-            in_records / (in_records - 1) * (in_sums**2).sum()
-            + out_records / (out_records - 1) * (out_sums**2).sum()
-            + 2 * records / (records - 1) * (in_sums * out_sums).sum()
+            member_record_count / (member_record_count - 1) * (member_sums**2).sum()
+            + nonmember_record_count / (nonmember_record_count - 1) * (nonmember_sums**2).sum()
+            + 2 * records / (records - 1) * (member_sums * nonmember_sums).sum()
         )
-        if variance > _NO_SPREAD:
+        if variance > _NEGLIGIBLE_VARIANCE:
             method = "DeLong" if records == members + others else "Obuchowski over records"
-            half = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
-            low, high = special.expit(special.logit(area) + np.array([-half, half]))
+            half_width = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
+            low, high = special.expit(special.logit(area) + np.array([-half_width, half_width]))
             return Estimate(area, float(low), float(high), confidence, records, method)
-    pairs = max(min(in_records, out_records, records // 2), 1)
-    ends = share(round(area * pairs), pairs, confidence)
+    pairs = max(min(member_record_count, nonmember_record_count, records // 2), 1)
+    interval = estimate_share(round(area * pairs), pairs, confidence)
     return Estimate(
-        area, min(ends.low, area), max(ends.high, area), confidence, pairs, "Clopper-Pearson over disjoint pairs"
+        area, min(interval.low, area), max(interval.high, area), confidence, pairs, "Clopper-Pearson over disjoint pairs"
     )
 
 
-def _found_at(
-    rate: float, inner: Array, outer: Array, in_groups: Groups, out_groups: Groups, confidence: float
+def _estimate_tpr(
+    rate: float, member_scores: Array, nonmember_scores: Array, member_records: RecordNumbers, nonmember_records: RecordNumbers, confidence: float
 ) -> Estimate:
     """Return the share of members above the threshold that lets at most this share of the others pass."""
-    others = len(np.unique(out_groups))
+    nonmember_record_count = len(np.unique(nonmember_records))
     # 1e-9: 0.001 * 1,000 must allow one false positive whatever the rounding.
-    seen = others * rate >= 1 - 1e-9
-    allowed = int(rate * len(outer) + 1e-9) if seen else 0
-    threshold = np.partition(outer, len(outer) - 1 - allowed)[len(outer) - 1 - allowed]
-    hits = inner > threshold
-    tries = np.bincount(in_groups)
-    if (tries <= 1).all():
-        found = share(int(hits.sum()), len(hits), confidence)
+    is_rate_measurable = nonmember_record_count * rate >= 1 - 1e-9
+    allowed_false_positives = int(rate * len(nonmember_scores) + 1e-9) if is_rate_measurable else 0
+    threshold = np.partition(nonmember_scores, len(nonmember_scores) - 1 - allowed_false_positives)[len(nonmember_scores) - 1 - allowed_false_positives]
+    hits = member_scores > threshold
+    scores_per_record = np.bincount(member_records)
+    if (scores_per_record <= 1).all():
+        estimate = estimate_share(int(hits.sum()), len(hits), confidence)
     else:
-        found = clustered_share(np.bincount(in_groups, hits), tries, confidence)
-    place = "given the threshold"
-    if not seen:
-        place = f"at zero false positives, as {others} non-members cannot show a rate of {rate:g}"
-    return dataclasses.replace(found, method=f"{found.method}, {place}")
+        estimate = estimate_clustered_share(np.bincount(member_records, hits), scores_per_record, confidence)
+    condition = "given the threshold"
+    if not is_rate_measurable:
+        condition = f"at zero false positives, as {nonmember_record_count} non-members cannot show a rate of {rate:g}"
+    return dataclasses.replace(estimate, method=f"{estimate.method}, {condition}")
 
 
-def _curve(inner: Array, outer: Array) -> tuple[Array, Array]:
-    """Return false and true positive rates at no more than `_POINTS` thresholds, dense at low rates."""
-    truth = np.repeat([1, 0], [len(inner), len(outer)])
-    false_positives, true_positives, _ = roc_curve(truth, np.concatenate([inner, outer]))
-    if len(false_positives) > _POINTS:
-        half = _POINTS // 2 - 1
-        wanted = np.concatenate([np.geomspace(1 / len(outer), 1, half), np.linspace(0, 1, half)])
-        kept = np.searchsorted(false_positives, wanted, side="right") - 1
-        kept = np.unique(np.concatenate([[0], kept, [len(false_positives) - 1]]))
-        false_positives, true_positives = false_positives[kept], true_positives[kept]
+def _compute_curve(member_scores: Array, nonmember_scores: Array) -> tuple[Array, Array]:
+    """Return false and true positive rates at no more than `_MAX_POINTS` thresholds, dense at low rates."""
+    truth = np.repeat([1, 0], [len(member_scores), len(nonmember_scores)])
+    false_positives, true_positives, _ = roc_curve(truth, np.concatenate([member_scores, nonmember_scores]))
+    if len(false_positives) > _MAX_POINTS:
+        half_points = _MAX_POINTS // 2 - 1
+        wanted_rates = np.concatenate([np.geomspace(1 / len(nonmember_scores), 1, half_points), np.linspace(0, 1, half_points)])
+        point_indices = np.searchsorted(false_positives, wanted_rates, side="right") - 1
+        point_indices = np.unique(np.concatenate([[0], point_indices, [len(false_positives) - 1]]))
+        false_positives, true_positives = false_positives[point_indices], true_positives[point_indices]
     return false_positives, true_positives

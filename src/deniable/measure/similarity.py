@@ -9,16 +9,16 @@ import numpy.typing as npt
 from scipy import sparse
 
 from deniable.errors import InputError
-from deniable.measure.estimate import Estimate, clustered_mean, clustered_share, mean
-from deniable.measure.tagging import Tagger
+from deniable.measure.estimate import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
+from deniable.measure.tagging import PartOfSpeechTagger
 from deniable.space import Space
-from deniable.space.grammar import fold, split
-from deniable.space.metrics import Array
-from deniable.text.release import Drawn
+from deniable.space.grammar import fold_word, split_words
+from deniable.space.metrics import FloatArray
+from deniable.text.release import PrivatizedBatch
 
 
 @dataclasses.dataclass(frozen=True)
-class Similarity:
+class TextSimilarity:
     """How near private texts are to their originals; the intervals are over texts.
 
     Attributes:
@@ -45,107 +45,107 @@ class Similarity:
     words: int
 
 
-def similarity(space: Space, texts: Sequence[str], drawn: Drawn, *, tagger: Tagger | None = None) -> Similarity:
+def measure_similarity(space: Space, texts: Sequence[str], batch: PrivatizedBatch, *, tagger: PartOfSpeechTagger | None = None) -> TextSimilarity:
     """Return how near private texts are to their originals.
 
     Args:
         space: of the mechanism that drew the words.
         texts: R original texts.
-        drawn: what `deniable.measure.draws.draws` made of them.
-        tagger: names parts of speech, such as `deniable.measure.tagging.installed_tagger()`.
+        batch: what `deniable.measure.draws.privatize_texts` made of them.
+        tagger: names parts of speech, such as `deniable.measure.tagging.find_tagger()`.
 
     Raises:
-        InputError: the texts are not those of ``drawn``, no word is known, or a tagger returns too few tags.
+        InputError: the texts are not those of ``batch``, no word is known, or a tagger returns too few tags.
     """
-    spelled = [split(text)[1::2] for text in texts]
-    if [len(words) for words in spelled] != drawn.lengths:
+    spelled_texts = [split_words(text)[1::2] for text in texts]
+    if [len(words) for words in spelled_texts] != batch.lengths:
         raise InputError("The texts are not those that were drawn for: give both in the same order, all words drawn.")
-    if drawn.stand_ins.all():
-        raise InputError(f"None of the {len(drawn.words)} words of the texts is in the vocabulary: use other vectors.")
-    lengths, kept, known = np.diff(drawn.offsets), ~drawn.changed, ~drawn.stand_ins
+    if batch.unknown_mask.all():
+        raise InputError(f"None of the {len(batch.words)} words of the texts is in the vocabulary: use other vectors.")
+    lengths, is_unchanged, is_known = np.diff(batch.offsets), ~batch.changed_mask, ~batch.unknown_mask
     row_of = np.repeat(np.arange(len(texts)), lengths)
-    before, after = _summed(space.vectors, drawn)
-    return Similarity(
-        unchanged=clustered_share(*_per_text(row_of, kept)),
-        moved=_moved(space, drawn, row_of),
-        cosine=_cosine(before, after),
-        unrelated=_unrelated(before, after),
-        overlap=_overlap(space, spelled, drawn),
-        parts=_parts(spelled, kept, row_of, tagger) if tagger else {},
+    sums_before, sums_after = _sum_vectors(space.vectors, batch)
+    return TextSimilarity(
+        unchanged=estimate_clustered_share(*_sum_per_text(row_of, is_unchanged)),
+        moved=_estimate_moved_distance(space, batch, row_of),
+        cosine=_estimate_cosine(sums_before, sums_after),
+        unrelated=_estimate_unrelated_cosine(sums_before, sums_after),
+        overlap=_estimate_overlap(space, spelled_texts, batch),
+        parts=_estimate_parts_of_speech(spelled_texts, is_unchanged, row_of, tagger) if tagger else {},
         texts=int((lengths > 0).sum()),
-        words=int(known.size),
+        words=int(is_known.size),
     )
 
 
-def _per_text(row_of: npt.NDArray[np.int64], values: npt.ArrayLike) -> tuple[Array, Array]:
+def _sum_per_text(row_of: npt.NDArray[np.int64], values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Return the sums of values (N,) over the words of each text, and how many they are."""
     sums = np.bincount(row_of, np.asarray(values, dtype=np.float64)).astype(np.float64)
     return sums, np.bincount(row_of).astype(np.float64)
 
 
-def _moved(space: Space, drawn: Drawn, row_of: npt.NDArray[np.int64]) -> Estimate:
-    known = ~drawn.stand_ins
-    distances = _distances(space, drawn.words[known], drawn.outputs[known])
-    found = clustered_mean(*_per_text(row_of[known], distances))
-    return dataclasses.replace(found, low=max(found.low, 0.0))
+def _estimate_moved_distance(space: Space, batch: PrivatizedBatch, row_of: npt.NDArray[np.int64]) -> Estimate:
+    is_known = ~batch.unknown_mask
+    distances = _compute_pair_distances(space, batch.words[is_known], batch.outputs[is_known])
+    estimate = estimate_clustered_mean(*_sum_per_text(row_of[is_known], distances))
+    return dataclasses.replace(estimate, low=max(estimate.low, 0.0))
 
 
-def _distances(space: Space, words: npt.NDArray[np.int32], outputs: npt.NDArray[np.int32]) -> Array:
+def _compute_pair_distances(space: Space, words: npt.NDArray[np.int32], outputs: npt.NDArray[np.int32]) -> FloatArray:
     """Return the distances (N,) between N pairs of words, each pair of points computed once."""
-    places = np.stack([space.point_of[words], space.point_of[outputs]])
-    pairs, which = np.unique(places, axis=1, return_inverse=True)
+    point_pairs = np.stack([space.point_by_word[words], space.point_by_word[outputs]])
+    pairs, pair_of_word = np.unique(point_pairs, axis=1, return_inverse=True)
     distances = np.zeros(pairs.shape[1])
-    starts, begins = np.unique(pairs[0], return_index=True)
-    for start, begin, end in zip(starts, begins, [*begins[1:], pairs.shape[1]], strict=True):
-        row = np.empty((1, end - begin))
-        space.metric.prepare(space.points[pairs[1, begin:end]])(space.points[start : start + 1], row)
-        distances[begin:end] = row[0]
+    start_points, run_starts = np.unique(pairs[0], return_index=True)
+    for point, run_start, end in zip(start_points, run_starts, [*run_starts[1:], pairs.shape[1]], strict=True):
+        row = np.empty((1, end - run_start))
+        space.metric.make_filler(space.points[pairs[1, run_start:end]])(space.points[point : point + 1], row)
+        distances[run_start:end] = row[0]
     distances[pairs[0] == pairs[1]] = 0.0
-    found: Array = distances[which.ravel()]
-    return found
+    distances_of_words: FloatArray = distances[pair_of_word.ravel()]
+    return distances_of_words
 
 
-def _summed(vectors: Array, drawn: Drawn) -> tuple[Array, Array]:
+def _sum_vectors(vectors: FloatArray, batch: PrivatizedBatch) -> tuple[FloatArray, FloatArray]:
     """Return the sums (R, d) of the vectors of each text's known words, and of the words drawn."""
-    shape = len(drawn.texts), len(vectors)
-    known = (~drawn.stand_ins).astype(np.float64)
-    before = sparse.csr_array((known, drawn.words, drawn.offsets), shape=shape) @ vectors
-    after = sparse.csr_array((np.ones(len(known)), drawn.outputs, drawn.offsets), shape=shape) @ vectors
+    shape = len(batch.texts), len(vectors)
+    is_known = (~batch.unknown_mask).astype(np.float64)
+    before = sparse.csr_array((is_known, batch.words, batch.offsets), shape=shape) @ vectors
+    after = sparse.csr_array((np.ones(len(is_known)), batch.outputs, batch.offsets), shape=shape) @ vectors
     return before, after
 
 
-def _cosine(before: Array, after: Array) -> Estimate:
+def _estimate_cosine(before: FloatArray, after: FloatArray) -> Estimate:
     """Return the mean cosine between rows; those of sums are those of means."""
     lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
     products = np.einsum("rd,rd->r", before, after)[lengths > 0] / lengths[lengths > 0]
-    return mean(np.clip(products, -1.0, 1.0), within=(-1.0, 1.0))
+    return estimate_mean(np.clip(products, -1.0, 1.0), bounds=(-1.0, 1.0))
 
 
-def _unrelated(before: Array, after: Array) -> Estimate | None:
+def _estimate_unrelated_cosine(before: FloatArray, after: FloatArray) -> Estimate | None:
     """Return the mean cosine between a text and the private version of the next one that has words, if there is one."""
-    filled = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1) > 0
-    if filled.sum() < 2:  # noqa: PLR2004 - a text and the next
+    has_vectors = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1) > 0
+    if has_vectors.sum() < 2:  # noqa: PLR2004 - a text and the next
         return None
-    return _cosine(before[filled], np.roll(after[filled], -1, axis=0))
+    return _estimate_cosine(before[has_vectors], np.roll(after[has_vectors], -1, axis=0))
 
 
-def _overlap(space: Space, spelled: Sequence[Sequence[str]], drawn: Drawn) -> Estimate:
+def _estimate_overlap(space: Space, spelled_texts: Sequence[Sequence[str]], batch: PrivatizedBatch) -> Estimate:
     shares = []
-    for words, (start, end) in zip(spelled, itertools.pairwise(drawn.offsets), strict=True):
+    for words, (start, end) in zip(spelled_texts, itertools.pairwise(batch.offsets), strict=True):
         if words:
-            before, after = set(map(fold, words)), {space.words[number] for number in drawn.outputs[start:end]}
-            shares.append(len(before & after) / len(before | after))
-    return mean(shares, within=(0.0, 1.0))
+            words_before, words_after = set(map(fold_word, words)), {space.words[number] for number in batch.outputs[start:end]}
+            shares.append(len(words_before & words_after) / len(words_before | words_after))
+    return estimate_mean(shares, bounds=(0.0, 1.0))
 
 
-def _parts(
-    spelled: Sequence[list[str]], kept: npt.NDArray[np.bool_], row_of: npt.NDArray[np.int64], tagger: Tagger
+def _estimate_parts_of_speech(
+    spelled_texts: Sequence[list[str]], is_unchanged: npt.NDArray[np.bool_], row_of: npt.NDArray[np.int64], tagger: PartOfSpeechTagger
 ) -> dict[str, Estimate]:
-    tags = [tag for words in spelled if words for tag in tagger(words)]
-    if len(tags) != len(kept):
-        raise InputError(f"The tagger must return one tag a word. Got {len(tags)} for {len(kept)} words.")
+    tags = [tag for words in spelled_texts if words for tag in tagger(words)]
+    if len(tags) != len(is_unchanged):
+        raise InputError(f"The tagger must return one tag a word. Got {len(tags)} for {len(is_unchanged)} words.")
     names, codes, counts = np.unique(np.array(tags), return_inverse=True, return_counts=True)
     return {
-        str(names[code]): clustered_share(*_per_text(row_of[codes == code], kept[codes == code]))
+        str(names[code]): estimate_clustered_share(*_sum_per_text(row_of[codes == code], is_unchanged[codes == code]))
         for code in np.argsort(-counts, kind="stable")
     }

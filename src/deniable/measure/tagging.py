@@ -3,10 +3,10 @@
 import importlib
 from collections.abc import Callable
 
-Tagger = Callable[[list[str]], list[str]]
+PartOfSpeechTagger = Callable[[list[str]], list[str]]
 """Maps the words of one text, as they are spelled in it, to their parts of speech."""
 
-_UNIVERSAL = {
+_UNIVERSAL_TAG_NAMES = {
     "ADJ": "adjective",
     "ADP": "preposition",
     "ADV": "adverb",
@@ -24,7 +24,7 @@ _UNIVERSAL = {
 }
 """Universal part-of-speech tag -> name."""
 
-_PENN = {
+_PENN_TAG_NAMES = {
     "CC": "conjunction",
     "CD": "number",
     "DT": "determiner",
@@ -50,16 +50,16 @@ _PENN = {
 """Penn Treebank tag, or the two letters that it begins with -> name."""
 
 
-def installed_tagger() -> Tagger | None:
+def find_tagger() -> PartOfSpeechTagger | None:
     """Return a function that names the parts of speech of a text's words, or None where nothing is installed.
 
     spaCy with a small model for English is looked for first, then NLTK with its perceptron. They see the words
     alone, without the punctuation between them, so that they err a little more often than on whole sentences.
     """
-    return _spacy() or _nltk()
+    return _load_spacy_tagger() or _load_nltk_tagger()
 
 
-def _spacy() -> Tagger | None:
+def _load_spacy_tagger() -> PartOfSpeechTagger | None:
     try:
         spacy = importlib.import_module("spacy")
         models = [name for name in spacy.util.get_installed_models() if name.startswith("en_core_web")]
@@ -69,22 +69,22 @@ def _spacy() -> Tagger | None:
     except (ImportError, OSError):
         return None
 
-    def tagged(words: list[str]) -> list[str]:
+    def tag_words(words: list[str]) -> list[str]:
         document = model(spacy.tokens.Doc(model.vocab, words=words))
-        return [_UNIVERSAL.get(token.pos_, "other") for token in document]
+        return [_UNIVERSAL_TAG_NAMES.get(token.pos_, "other") for token in document]
 
-    return tagged
+    return tag_words
 
 
-def _nltk() -> Tagger | None:
+def _load_nltk_tagger() -> PartOfSpeechTagger | None:
     try:
         nltk = importlib.import_module("nltk")
         nltk.pos_tag(["a"])
     except (ImportError, LookupError):  # LookupError: the data of the perceptron are not there
         return None
 
-    def tagged(words: list[str]) -> list[str]:
+    def tag_words(words: list[str]) -> list[str]:
         tags = [tag.removesuffix("$") for _, tag in nltk.pos_tag(words)]  # PRP$ is his, WP$ is whose
-        return [_PENN.get(tag, _PENN.get(tag[:2], "other")) for tag in tags]
+        return [_PENN_TAG_NAMES.get(tag, _PENN_TAG_NAMES.get(tag[:2], "other")) for tag in tags]
 
-    return tagged
+    return tag_words

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.measure.classifiers import CLASSIFIERS, Classifier
-from deniable.measure.estimate import Estimate, paired_difference, share
-from deniable.measure.folds import Hits, Split, Trial, check_texts, deal, pooled
-from deniable.measure.labels import Codes
+from deniable.measure.classifiers import CLASSIFIERS, TextClassifier
+from deniable.measure.estimate import Estimate, estimate_paired_difference, estimate_share
+from deniable.measure.folds import HitMask, TrainTestSplit, FoldRunner, check_versions, stratified_folds, run_folds
+from deniable.measure.labels import ClassCodes
 
 
 @dataclasses.dataclass(frozen=True)
-class Utility:
+class UtilityResult:
     """How often the class of an original text is named rightly by a classifier that has not seen the text.
 
     The intervals are over the tested rows: they say how far another sample of rows could move the shares, with
@@ -41,7 +41,7 @@ class Utility:
     rows: int
 
 
-def utility(
+def measure_utility(
     texts: Sequence[str],
     private: Sequence[str],
     codes: npt.ArrayLike,
@@ -49,21 +49,21 @@ def utility(
     classifier: str = "tfidf",
     folds: int = 5,
     seed: int = 0,
-) -> Utility:
-    """Return what is lost by learning from one private version of a table; see `utilities`."""
-    given = {"private": private}
-    return utilities(texts, given, codes, classifier=classifier, folds=folds, seed=seed)["private"]
+) -> UtilityResult:
+    """Return what is lost by learning from one private version of a table; see `measure_utilities`."""
+    private_versions = {"private": private}
+    return measure_utilities(texts, private_versions, codes, classifier=classifier, folds=folds, seed=seed)["private"]
 
 
-def utilities(
+def measure_utilities(
     texts: Sequence[str],
-    privates: Mapping[str, Sequence[str]],
+    private_versions: Mapping[str, Sequence[str]],
     codes: npt.ArrayLike,
     *,
     classifier: str = "tfidf",
     folds: int = 5,
     seed: int = 0,
-) -> dict[str, Utility]:
+) -> dict[str, UtilityResult]:
     """Return what is lost by learning from private versions of a table, in cross-validation.
 
     A classifier learns from all folds but one, as they stand in the original or in a private version, and names
@@ -72,8 +72,8 @@ def utilities(
 
     Args:
         texts: n original texts.
-        privates: name -> n private texts, in the order of the rows.
-        codes: (n,) class numbers, from 0 on; see `deniable.measure.labels.labels`.
+        private_versions: name -> n private texts, in the order of the rows.
+        codes: (n,) class numbers, from 0 on; see `deniable.measure.labels.encode_labels`.
         classifier: a name from `deniable.measure.classifiers.CLASSIFIERS`.
         folds: of the cross-validation.
         seed: public; folds and classifiers follow from it.
@@ -81,19 +81,19 @@ def utilities(
     Raises:
         InputError: unknown classifier, columns that do not match, fewer rows than folds, or a class with one row.
     """
-    labels = _checked(texts, privates, codes)
-    counts = np.bincount(labels)
+    class_codes = _check_codes(texts, private_versions, codes)
+    counts = np.bincount(class_codes)
     if (counts == 1).any():
-        alone = int(np.flatnonzero((counts == 1)[labels])[0])
+        lone_row = int(np.flatnonzero((counts == 1)[class_codes])[0])
         raise InputError(
-            f"Every class needs at least 2 rows. {(counts == 1).sum()} have 1, that of row {alone + 1} among them: "
+            f"Every class needs at least 2 rows. {(counts == 1).sum()} have 1, that of row {lone_row + 1} among them: "
             "leave such rows out, or merge their classes."
         )
-    splits = deal(labels, folds, seed, texts)
-    return _utilities(texts, privates, labels, splits, classifier, seed, folds)
+    splits = stratified_folds(class_codes, folds, seed, texts)
+    return _compare_versions(texts, private_versions, class_codes, splits, classifier, seed, folds)
 
 
-def utility_split(
+def measure_split_utility(
     train_texts: Sequence[str],
     train_private: Sequence[str],
     train_codes: npt.ArrayLike,
@@ -102,7 +102,7 @@ def utility_split(
     *,
     classifier: str = "tfidf",
     seed: int = 0,
-) -> Utility:
+) -> UtilityResult:
     """Return what is lost where training and test rows are given; the test texts are original ones.
 
     Args:
@@ -111,67 +111,67 @@ def utility_split(
         train_codes: (m,) their class numbers.
         test_texts: n original texts to name the classes of.
         test_codes: (n,) their class numbers.
-        classifier: see `utilities`.
-        seed: see `utilities`.
+        classifier: see `measure_utilities`.
+        seed: see `measure_utilities`.
 
     Raises:
         InputError: unknown classifier, columns that do not match, or no rows to learn from or to test on.
     """
-    given = {"private": train_private}
-    train, test = _checked(train_texts, given, train_codes), _checked(test_texts, {}, test_codes)
-    if not len(train) or not len(test):
+    private_versions = {"private": train_private}
+    checked_train_codes, checked_test_codes = _check_codes(train_texts, private_versions, train_codes), _check_codes(test_texts, {}, test_codes)
+    if not len(checked_train_codes) or not len(checked_test_codes):
         raise InputError(
-            f"There must be rows to learn from and to test on. Got {len(train)} and {len(test)}: give some."
+            f"There must be rows to learn from and to test on. Got {len(checked_train_codes)} and {len(checked_test_codes)}: give some."
         )
-    labels = np.concatenate([train, test])
-    rows = np.arange(len(labels))
-    split = Split(rows[: len(train)], rows[len(train) :])
+    class_codes = np.concatenate([checked_train_codes, checked_test_codes])
+    rows = np.arange(len(class_codes))
+    split = TrainTestSplit(rows[: len(checked_train_codes)], rows[len(checked_train_codes) :])
     # Only the training rows of a private version are ever read.
-    columns = {name: [*column, *test_texts] for name, column in given.items()}
-    return _utilities([*train_texts, *test_texts], columns, labels, [split], classifier, seed, 0)["private"]
+    columns = {name: [*column, *test_texts] for name, column in private_versions.items()}
+    return _compare_versions([*train_texts, *test_texts], columns, class_codes, [split], classifier, seed, 0)["private"]
 
 
-def _trial(make: Callable[[], Classifier], learned: Sequence[str], read: Sequence[str], codes: Codes) -> Trial:
+def _build_fold_runner(build_classifier: Callable[[], TextClassifier], train_texts: Sequence[str], test_texts: Sequence[str], codes: ClassCodes) -> FoldRunner:
     """Return the trial that learns from one version of the table and is tested on another."""
     classes = int(codes.max()) + 1
 
-    def run(split: Split) -> list[Hits]:
-        model = make().fit([learned[row] for row in split.train], codes[split.train], classes)
-        named = model.probabilities([read[row] for row in split.test]).argmax(axis=1)
-        return [named == codes[split.test]]
+    def run_fold(split: TrainTestSplit) -> list[HitMask]:
+        model = build_classifier().fit([train_texts[row] for row in split.train], codes[split.train], classes)
+        predicted_codes = model.probabilities([test_texts[row] for row in split.test]).argmax(axis=1)
+        return [predicted_codes == codes[split.test]]
 
-    return run
+    return run_fold
 
 
-def _utilities(
+def _compare_versions(
     texts: Sequence[str],
-    privates: Mapping[str, Sequence[str]],
-    codes: Codes,
-    splits: Sequence[Split],
+    private_versions: Mapping[str, Sequence[str]],
+    codes: ClassCodes,
+    splits: Sequence[TrainTestSplit],
     classifier: str,
     seed: int,
     folds: int,
-) -> dict[str, Utility]:
+) -> dict[str, UtilityResult]:
     if classifier not in CLASSIFIERS:
         raise InputError(f"Unknown classifier {classifier!r}. Known: {', '.join(CLASSIFIERS)}.")
-    make = functools.partial(CLASSIFIERS[classifier], seed)
-    (base,), *others = pooled([_trial(make, column, texts, codes) for column in (texts, *privates.values())], splits)
-    tested = codes[np.concatenate([split.test for split in splits])]
-    original, majority = _accuracy(base), float(np.bincount(tested).max() / len(tested))
+    build_classifier = functools.partial(CLASSIFIERS[classifier], seed)
+    (original_hits,), *private_hits = run_folds([_build_fold_runner(build_classifier, column, texts, codes) for column in (texts, *private_versions.values())], splits)
+    tested_codes = codes[np.concatenate([split.test for split in splits])]
+    original_accuracy, majority_share = _estimate_accuracy(original_hits), float(np.bincount(tested_codes).max() / len(tested_codes))
     return {
-        name: Utility(original, _accuracy(hits), paired_difference(base, hits), majority, classifier, folds, len(base))
-        for name, (hits,) in zip(privates, others, strict=True)
+        name: UtilityResult(original_accuracy, _estimate_accuracy(hits), estimate_paired_difference(original_hits, hits), majority_share, classifier, folds, len(original_hits))
+        for name, (hits,) in zip(private_versions, private_hits, strict=True)
     }
 
 
-def _accuracy(hits: Hits) -> Estimate:
-    return share(int(hits.sum()), len(hits))
+def _estimate_accuracy(hits: HitMask) -> Estimate:
+    return estimate_share(int(hits.sum()), len(hits))
 
 
-def _checked(texts: Sequence[str], privates: Mapping[str, Sequence[str]], codes: npt.ArrayLike) -> Codes:
+def _check_codes(texts: Sequence[str], private_versions: Mapping[str, Sequence[str]], codes: npt.ArrayLike) -> ClassCodes:
     """Return the classes as an array, or say what does not match."""
-    given = np.asarray(codes)
-    if given.ndim != 1 or (given.size and (given.dtype.kind not in "iu" or given.min() < 0)):
+    class_codes = np.asarray(codes)
+    if class_codes.ndim != 1 or (class_codes.size and (class_codes.dtype.kind not in "iu" or class_codes.min() < 0)):
         raise InputError("The classes must be whole numbers from 0 on, one for each text: make them with labels().")
-    check_texts(texts, privates, len(given))
-    return given.astype(np.int64)
+    check_versions(texts, private_versions, len(class_codes))
+    return class_codes.astype(np.int64)

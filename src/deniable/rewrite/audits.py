@@ -10,77 +10,77 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from deniable.auditing.blackbox import audit
-from deniable.auditing.sensitivity import Violations, violations
-from deniable.errors import InputError, bad_parameter
+from deniable.auditing.sensitivity import SensitivityViolations, count_sensitivity_violations
+from deniable.errors import InputError, make_parameter_error
 from deniable.guarantees import ApproxDP
-from deniable.parallel import each
-from deniable.rewrite.attacks.ranking import order_of
-from deniable.rewrite.methods.base import Method, VectorMethod
+from deniable.parallel import parallel_map
+from deniable.rewrite.attacks.ranking import get_norm_order
+from deniable.rewrite.methods.base import RewritingMethod, VectorMethod
 from deniable.vectors import VectorMechanism
 from deniable.verdict import Verdict
 
-Array = npt.NDArray[np.float64]
-Seen = Literal["vector", "likelihood", "text"]
+_Array = npt.NDArray[np.float64]
+AuditView = Literal["vector", "likelihood", "text"]
 """What an audit is shown of a release: the vector; how much likelier it is from one text than from the other, as who
 has the public model can work out; or the text that is decoded from it."""
-_BLOCK = 256
-_ROUNDING = 1e-12
+_ROWS_PER_BLOCK = 256
+_DISTANCE_ERROR = 1e-12
 """Relative error of a distance, beyond which a pair counts as farther apart than the claim."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Farthest:
+class FarthestTexts:
     """The two texts of a corpus whose clipped vectors lie farthest apart.
 
     Attributes:
-        one: number of a text.
-        other: number of the other.
+        first_row: number of a text.
+        second_row: number of the other.
         distance: of their vectors, in the norm that the noise needs: l1 for Laplace noise, l2 for Gaussian.
-        claimed: the sensitivity that the noise is calibrated to.
+        claimed_sensitivity: the sensitivity that the noise is calibrated to.
         loss: the most that Laplace noise loses of them, in nats: distance over scale; None for Gaussian noise, which
             has no largest loss, and for DPText's published noise, whose loss is infinite.
     """
 
-    one: int
-    other: int
+    first_row: int
+    second_row: int
     distance: float
-    claimed: float
+    claimed_sensitivity: float
     loss: float | None
 
     @property
     def ratio(self) -> float:
         """How many times as far apart as claimed."""
-        return self.distance / self.claimed
+        return self.distance / self.claimed_sensitivity
 
 
-def farthest(mechanism: VectorMechanism, clipped: Array) -> Farthest:
+def find_farthest_texts(mechanism: VectorMechanism, clipped: _Array) -> FarthestTexts:
     """Return the pair of a corpus that a mechanism protects least: all pairs are compared.
 
     Args:
         mechanism: whose noise it is about.
-        clipped: (K, n) vectors of texts after the mechanism's clip, see `clipped_vectors`.
+        clipped: (K, n) vectors of texts after the mechanism's clip, see `encode_clipped_vectors`.
 
     Raises:
         InputError: fewer than two vectors.
     """
     if len(clipped) < 2:  # noqa: PLR2004 - a pair
         raise InputError(f"A pair needs at least 2 texts. Got {len(clipped)}: give more.")
-    order = order_of(mechanism)
+    order = get_norm_order(mechanism)
     metric = "cityblock" if order == 1 else "euclidean"
 
-    def block(first: int) -> tuple[float, int, int]:
-        apart = cdist(clipped[first : first + _BLOCK], clipped[first:], metric)
-        one, other = np.unravel_index(int(apart.argmax()), apart.shape)
-        return float(apart[one, other]), first + int(one), first + int(other)
+    def search_block(first: int) -> tuple[float, int, int]:
+        distances = cdist(clipped[first : first + _ROWS_PER_BLOCK], clipped[first:], metric)
+        one, other = np.unravel_index(int(distances.argmax()), distances.shape)
+        return float(distances[one, other]), first + int(one), first + int(other)
 
-    distance, one, other = max(each(block, range(0, len(clipped), _BLOCK)), key=lambda found: found[0])
+    distance, one, other = max(parallel_map(search_block, range(0, len(clipped), _ROWS_PER_BLOCK)), key=lambda pair: pair[0])
     n = clipped.shape[1]
     laplace = order == 1 and getattr(mechanism, "sampler", "") != "published"
     loss = distance / mechanism.scale(n) if laplace else None
-    return Farthest(one, other, distance, mechanism.sensitivity(n), loss)
+    return FarthestTexts(one, other, distance, mechanism.sensitivity(n), loss)
 
 
-def clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> Array:
+def encode_clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> _Array:
     """Return the vectors (k, n) of texts that a method adds its noise to.
 
     Raises:
@@ -88,12 +88,12 @@ def clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> Array:
     """
     domain = getattr(method.mechanism, "domain", None)
     if domain is None:
-        raise bad_parameter("clipped_vectors", "method", "one whose mechanism clips to a domain", method.name)
-    found: Array = domain.clip(method.encoded(texts))
-    return found
+        raise make_parameter_error("clipped_vectors", "method", "one whose mechanism clips to a domain", method.name)
+    clipped: _Array = domain.clip(method.encode(texts))
+    return clipped
 
 
-def uncovered(mechanism: VectorMechanism, clipped: Array) -> Violations:
+def pairs_beyond_sensitivity(mechanism: VectorMechanism, clipped: _Array) -> SensitivityViolations:
     """Return how many pairs of texts lie farther apart than the sensitivity that the noise is calibrated to.
 
     Each is a pair of neighbours which the noise does not protect as claimed (Habernal 2021, Section 6, there of drawn
@@ -102,16 +102,16 @@ def uncovered(mechanism: VectorMechanism, clipped: Array) -> Violations:
     Raises:
         InputError: fewer than two vectors.
     """
-    claimed = mechanism.sensitivity(clipped.shape[1]) * (1 + _ROUNDING)
-    return violations(clipped, claimed, order=order_of(mechanism))
+    limit = mechanism.sensitivity(clipped.shape[1]) * (1 + _DISTANCE_ERROR)
+    return count_sensitivity_violations(clipped, limit, order=get_norm_order(mechanism))
 
 
 def audit_pair(
-    method: Method,
+    method: RewritingMethod,
     one: str,
     other: str,
     *,
-    seen: Seen = "text",
+    view: AuditView = "text",
     samples: int = 20_000,
     confidence: float = 0.95,
     seed: int | None = None,
@@ -122,7 +122,7 @@ def audit_pair(
         method: any; all but ``text`` need one that releases vectors.
         one: a text.
         other: another.
-        seen: what the attacker is shown of each release.
+        view: what the attacker is shown of each release.
         samples: releases.
         confidence: of the bound.
         seed: of the audit's own coins.
@@ -132,10 +132,10 @@ def audit_pair(
     """
     guarantee = method.guarantee
     sampler = method.rewrite
-    if seen != "text":
+    if view != "text":
         if not isinstance(method, VectorMethod):
-            raise bad_parameter("audit_pair", "seen", "'text' for a method that releases no vectors", seen)
-        sampler = functools.partial(_released, method, clipped_vectors(method, [one, other]), one, seen)  # type: ignore[assignment]  # any output will do
+            raise make_parameter_error("audit_pair", "seen", "'text' for a method that releases no vectors", view)
+        sampler = functools.partial(_release_pair, method, encode_clipped_vectors(method, [one, other]), one, view)  # type: ignore[assignment]  # any output will do
     return audit(
         sampler,
         one,
@@ -149,12 +149,12 @@ def audit_pair(
     )
 
 
-def _released(method: VectorMethod, pair: Array, one: str, seen: Seen, texts: Sequence[str]) -> Array:
+def _release_pair(method: VectorMethod, pair: _Array, one: str, view: AuditView, texts: Sequence[str]) -> _Array:
     """Return what is shown (m, n) or (m,) of releases of texts, which are encoded once and not in every call."""
-    released = method.mechanism.release(pair[[0 if text == one else 1 for text in texts]])
-    if seen == "vector":
+    released = method.mechanism.sample(pair[[0 if text == one else 1 for text in texts]])
+    if view == "vector":
         return released
-    order = order_of(method.mechanism)
-    apart = (np.abs(released[:, None, :] - pair[None]) ** order).sum(axis=2)
-    nearer: Array = apart[:, 1] - apart[:, 0]
-    return nearer
+    order = get_norm_order(method.mechanism)
+    distances = (np.abs(released[:, None, :] - pair[None]) ** order).sum(axis=2)
+    differences: _Array = distances[:, 1] - distances[:, 0]
+    return differences

@@ -7,19 +7,19 @@ from torch.nn import functional
 from deniable.rewrite.tokens import END, PAD, START, UNKNOWN
 
 _TINY = 1e-12
-_FAR = 1e4
+_INITIAL_RADIUS = 1e4
 """Length that no vector has before vectors are brought to fill the ball."""
-_ROUNDED = 1e-5
+_ROUNDING_DISTANCE = 1e-5
 """Distance of vectors, beside their length, up to which it is rounding."""
-_WITHIN = 0.75
+_SHARE_IN_BALL = 0.75
 """Share of the texts of `Autoencoder.settle` whose vectors the clip leaves as they are."""
 
 
-def clipped(vectors: Tensor, radius: float) -> Tensor:
+def clip_to_l2_ball(vectors: Tensor, radius: float) -> Tensor:
     """Return vectors (b, n) brought into the l2 ball: r min(1, C / ||r||) (Krishna et al. 2021, equation 1)."""
     norms = vectors.norm(dim=-1, keepdim=True).clamp_min(_TINY)
-    brought: Tensor = vectors * (radius / norms).clamp_max(1.0)
-    return brought
+    clipped_vectors: Tensor = vectors * (radius / norms).clamp_max(1.0)
+    return clipped_vectors
 
 
 class Autoencoder(nn.Module):
@@ -31,7 +31,7 @@ class Autoencoder(nn.Module):
     the truth never moves a noisy vector away from it, and is post-processing, which costs no privacy.
 
     Vectors of texts lie close together, far from 0. Noise is made for any two points of the ball, so they are brought
-    to fill it, see `settle`; the decoder takes them back. Before that the ball is larger than any vector.
+    to fill it, see `normalize_latents`; the decoder takes them back. Before that the ball is larger than any vector.
 
     Args:
         words: size V of the vocabulary.
@@ -52,7 +52,7 @@ class Autoencoder(nn.Module):
         self.backwards = nn.GRU(embedding, hidden // 2, batch_first=True)
         self.to_latent = nn.Linear(2 * (hidden // 2), latent)
         self.register_buffer("centre", torch.zeros(latent))
-        self.register_buffer("stretch", torch.tensor(radius / _FAR))
+        self.register_buffer("stretch", torch.tensor(radius / _INITIAL_RADIUS))
         self.to_state = nn.Linear(latent, hidden)
         self.decoder = nn.GRU(embedding + latent, hidden, batch_first=True)
         self.to_embedding = nn.Linear(hidden, embedding)
@@ -66,20 +66,20 @@ class Autoencoder(nn.Module):
             lengths: int64 (b,), tokens of each, from 0 to L.
             weight: the vectors (words, embedding) that tokens are read as, `START` among them; None for their own.
         """
-        read_as = self.tokens.weight if weight is None else weight
-        given = functional.pad(tokens, (1, 0), value=START)
+        embeddings = self.tokens.weight if weight is None else weight
+        inputs = functional.pad(tokens, (1, 0), value=START)
         last = lengths[:, None]  # place of the last token behind START
-        turned = given.gather(1, (last - torch.arange(given.shape[1], device=given.device)).clamp_min(0))
+        reversed_inputs = inputs.gather(1, (last - torch.arange(inputs.shape[1], device=inputs.device)).clamp_min(0))
         states = [
-            run(functional.embedding(read, read_as))[0]
-            .gather(1, last[:, :, None].expand(-1, -1, run.hidden_size))
+            gru(functional.embedding(sequence, embeddings))[0]
+            .gather(1, last[:, :, None].expand(-1, -1, gru.hidden_size))
             .squeeze(1)
-            for run, read in ((self.forwards, given), (self.backwards, turned))
+            for gru, sequence in ((self.forwards, inputs), (self.backwards, reversed_inputs))
         ]
         vectors: Tensor = self.to_latent(torch.cat(states, dim=1))
         return (vectors - self.centre) * self.stretch
 
-    def settle(self, vectors: Tensor) -> None:
+    def normalize_latents(self, vectors: Tensor) -> None:
         """Move and scale all vectors so that those of some public texts have a mean of 0, and most lie in the ball.
 
         But for the clip, which then touches the others, what the decoder sees of a text stays the same. Vectors that
@@ -89,27 +89,27 @@ class Autoencoder(nn.Module):
             vectors: (k, n) of these texts, as `encode` gives them.
         """
         mean = vectors.mean(dim=0)
-        reach = (vectors - mean).norm(dim=1).quantile(_WITHIN)
-        if reach > _ROUNDED * vectors.norm(dim=1).max():
+        radius_in_use = (vectors - mean).norm(dim=1).quantile(_SHARE_IN_BALL)
+        if radius_in_use > _ROUNDING_DISTANCE * vectors.norm(dim=1).max():
             self.centre += mean / self.stretch
-            self.stretch *= self.radius / reach
+            self.stretch *= self.radius / radius_in_use
 
-    def logits(self, vectors: Tensor, tokens: Tensor) -> Tensor:
+    def compute_logits(self, vectors: Tensor, tokens: Tensor) -> Tensor:
         """Return the logits (b, L + 1, V) of each token and of END, given the tokens before it.
 
         Args:
             vectors: (b, n), noisy or not.
             tokens: int64 (b, L); what the logits behind the end of a text are means nothing.
         """
-        held = self._held(vectors)
-        seen = self.tokens(functional.pad(tokens, (1, 0), value=START))  # (b, L + 1, embedding)
-        beside = held[:, None, :].expand(-1, seen.shape[1], -1)
-        states, _ = self.decoder(torch.cat([seen, beside], dim=2), self._first(held)[None])
-        return self._scores(states)
+        latents = self._restore_latents(vectors)
+        inputs = self.tokens(functional.pad(tokens, (1, 0), value=START))  # (b, L + 1, embedding)
+        latents_per_step = latents[:, None, :].expand(-1, inputs.shape[1], -1)
+        states, _ = self.decoder(torch.cat([inputs, latents_per_step], dim=2), self._make_state(latents)[None])
+        return self._compute_scores(states)
 
-    def begin(self, vectors: Tensor) -> Tensor:
+    def make_initial_state(self, vectors: Tensor) -> Tensor:
         """Return the state (b, hidden) before the first step for vectors (b, n)."""
-        return self._first(self._held(vectors))
+        return self._make_state(self._restore_latents(vectors))
 
     def step(self, previous: Tensor, vectors: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Return the logits (b, V) of the next token, and the state (b, hidden) after it.
@@ -119,46 +119,46 @@ class Autoencoder(nn.Module):
             vectors: (b, n).
             state: (b, hidden).
         """
-        seen = torch.cat([self.tokens(previous), self._held(vectors)], dim=1)
-        states, after = self.decoder(seen[:, None], state[None])
-        return self._scores(states[:, 0]), after[0]
+        inputs = torch.cat([self.tokens(previous), self._restore_latents(vectors)], dim=1)
+        states, next_state = self.decoder(inputs[:, None], state[None])
+        return self._compute_scores(states[:, 0]), next_state[0]
 
-    def greedy(self, vectors: Tensor, most: int) -> Tensor:
+    def decode_greedily(self, vectors: Tensor, max_tokens: int) -> Tensor:
         """Return the likeliest tokens (b, most), one after the other; behind the first END only PAD.
 
         PAD, START and UNKNOWN are never chosen: they are no words that a text could hold.
         """
-        state, previous = self.begin(vectors), vectors.new_full((len(vectors),), START, dtype=torch.int64)
-        ended, found = torch.zeros_like(previous, dtype=torch.bool), []
-        allowed = vectors.new_zeros(self.words)
-        allowed[[PAD, START, UNKNOWN]] = -torch.inf
-        for _ in range(most):
+        state, previous = self.make_initial_state(vectors), vectors.new_full((len(vectors),), START, dtype=torch.int64)
+        ended, tokens = torch.zeros_like(previous, dtype=torch.bool), []
+        penalties = vectors.new_zeros(self.words)
+        penalties[[PAD, START, UNKNOWN]] = -torch.inf
+        for _ in range(max_tokens):
             scores, state = self.step(previous, vectors, state)
-            previous = (scores + allowed).argmax(dim=1)
-            found.append(torch.where(ended, PAD, previous))
+            previous = (scores + penalties).argmax(dim=1)
+            tokens.append(torch.where(ended, PAD, previous))
             ended = ended | (previous == END)
             if bool(ended.all()):
                 break
-        rows = torch.stack(found, dim=1) if found else previous.new_zeros((len(vectors), 0))
-        return functional.pad(rows, (0, most - rows.shape[1]), value=PAD)
+        rows = torch.stack(tokens, dim=1) if tokens else previous.new_zeros((len(vectors), 0))
+        return functional.pad(rows, (0, max_tokens - rows.shape[1]), value=PAD)
 
-    def _held(self, vectors: Tensor) -> Tensor:
-        return clipped(vectors, self.radius) / self.stretch + self.centre
+    def _restore_latents(self, vectors: Tensor) -> Tensor:
+        return clip_to_l2_ball(vectors, self.radius) / self.stretch + self.centre
 
-    def _first(self, held: Tensor) -> Tensor:
-        return torch.tanh(self.to_state(held))
+    def _make_state(self, latents: Tensor) -> Tensor:
+        return torch.tanh(self.to_state(latents))
 
-    def _scores(self, states: Tensor) -> Tensor:
+    def _compute_scores(self, states: Tensor) -> Tensor:
         """Return logits (..., V): the words' own vectors are the output layer (Press and Wolf 2017)."""
         return functional.linear(self.to_embedding(states), self.tokens.weight, self.bias)
 
 
-def dropped(tokens: Tensor, share: float, coins: torch.Generator) -> Tensor:
+def drop_words(tokens: Tensor, share: float, rng: torch.Generator) -> Tensor:
     """Return tokens (b, L), each read as `UNKNOWN` with a chance of ``share`` (Bowman et al. 2016, section 3.2)."""
-    lost = torch.rand(tokens.shape, generator=coins, device=tokens.device) < share
-    return torch.where(lost, UNKNOWN, tokens)
+    is_dropped = torch.rand(tokens.shape, generator=rng, device=tokens.device) < share
+    return torch.where(is_dropped, UNKNOWN, tokens)
 
 
-def parameters_of(network: Autoencoder) -> dict[str, int | float]:
+def get_network_shape(network: Autoencoder) -> dict[str, int | float]:
     """Return what a network of the same shape is made from."""
     return {name: getattr(network, name) for name in ("words", "latent", "hidden", "embedding", "radius")}

@@ -7,30 +7,30 @@ from deniable import __version__
 from deniable.measure.estimate import Estimate
 from deniable.rewrite.model import Rewriter
 
-SCHEMA = "deniable-rewriter-card/1"
-_REPEATED = (
+REWRITER_CARD_SCHEMA = "deniable-rewriter-card/1"
+_TRAINING_UNPROTECTED = (
     "the training texts: the vocabulary lists their words, and the decoder can repeat whole texts of them; no "
     "guarantee is claimed of them, so train on public texts"
 )
-_ALONE = "a text that goes through the model alone: it comes back; only a method of deniable rewrite adds noise to it"
-_NAMES = {"exact match": "exact match", "token accuracy": "tokens in their places", "bleu": "BLEU-4"}
+_MODEL_ALONE_UNPROTECTED = "a text that goes through the model alone: it comes back; only a method of deniable rewrite adds noise to it"
+_FIGURE_TITLES = {"exact match": "exact match", "token accuracy": "tokens in their places", "bleu": "BLEU-4"}
 
 
-def card(
-    model: Rewriter, commitment: str, figures: dict[str, Estimate], tested: int | None, second: dict[str, Any] | None
+def make_rewriter_card(
+    model: Rewriter, commitment: str, figures: dict[str, Estimate], test_count: int | None, training_noise: dict[str, Any] | None
 ) -> dict[str, Any]:
     """Return the card, as JSON holds it.
 
     Args:
         model: trained.
-        commitment: to the data, see `deniable.learning.commitment.commit`.
-        figures: of `deniable.rewrite.model.reconstruction`.
-        tested: how many texts of a table of their own they are of; None for the texts held out.
-        second: the method whose noise was added in training, and its parameters; None for no noise.
+        commitment: to the data, see `deniable.learning.commitment.commit_to_data`.
+        figures: of `deniable.rewrite.model.measure_reconstruction`.
+        test_count: how many texts of a table of their own they are of; None for the texts held out.
+        training_noise: the method whose noise was added in training, and its parameters; None for no noise.
     """
     facts = model.facts
     return {
-        "schema": SCHEMA,
+        "schema": REWRITER_CARD_SCHEMA,
         "deniable": __version__,
         "model": "autoencoder",
         "coordinates": model.latent,
@@ -40,54 +40,54 @@ def card(
         "options": facts["options"],
         "best epoch": facts["best epoch"],
         "public seed": facts["seed"],
-        "noise in training": second,
+        "noise in training": training_noise,
         "training records": "no guarantee is claimed",
         "data": {
             "training texts": facts["records"],
             "texts held out": facts["held out"],
-            "test texts": tested,
+            "test texts": test_count,
             "commitment": commitment,
         },
         "reconstruction": {name: dataclasses.asdict(figure) for name, figure in figures.items()},
-        "not protected": [_REPEATED, _ALONE],
+        "not protected": [_TRAINING_UNPROTECTED, _MODEL_ALONE_UNPROTECTED],
     }
 
 
-def text(about: dict[str, Any]) -> str:
+def render_rewriter_card(card: dict[str, Any]) -> str:
     """Return a card as a page of plain text."""
-    data, noise = about["data"], about["noise in training"]
-    held_out = "the texts held out, which also said when to stop"
-    of = held_out if data["test texts"] is None else f"{data['test texts']:,} test texts"
+    data, noise = card["data"], card["noise in training"]
+    held_out_texts = "the texts held out, which also said when to stop"
+    tested_texts = held_out_texts if data["test texts"] is None else f"{data['test texts']:,} test texts"
     lines = [
-        f"Model card: {about['model']}, which rewrites texts, trained by deniable {about['deniable']}",
+        f"Model card: {card['model']}, which rewrites texts, trained by deniable {card['deniable']}",
         "",
-        f"Vectors of {about['coordinates']} coordinates, clipped to the l2 ball of radius {about['radius']:g}",
-        f"  texts of up to {about['limit']:,} tokens; {about['words']:,} tokens are known",
-        f"  best of the epochs: {about['best epoch']}",
+        f"Vectors of {card['coordinates']} coordinates, clipped to the l2 ball of radius {card['radius']:g}",
+        f"  texts of up to {card['limit']:,} tokens; {card['words']:,} tokens are known",
+        f"  best of the epochs: {card['best epoch']}",
         *(
             f"  {name}: {value}"
-            for name, value in about["options"].items()
+            for name, value in card["options"].items()
             if name not in {"latent", "radius", "noise"}
         ),
-        f"  noise in training: {'none' if noise is None else _named(noise)}",
+        f"  noise in training: {'none' if noise is None else _describe_noise(noise)}",
         "",
         f"Data: {data['training texts']:,} training texts, {data['texts held out']:,} held out",
         f"  commitment to the data: {data['commitment']} (the owner has the opening)",
         "",
-        f"Reconstruction without noise, on {of}:",
-        *(f"  {title}: {_figure(about['reconstruction'][name], name)}" for name, title in _NAMES.items()),
+        f"Reconstruction without noise, on {tested_texts}:",
+        *(f"  {title}: {_format_figure(card['reconstruction'][name], name)}" for name, title in _FIGURE_TITLES.items()),
         "",
         "Not protected:",
-        *(f"  - {line}" for line in about["not protected"]),
+        *(f"  - {line}" for line in card["not protected"]),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _named(noise: dict[str, Any]) -> str:
+def _describe_noise(noise: dict[str, Any]) -> str:
     return ", ".join(f"{value}" if isinstance(value, str) else f"{name} {value:.4g}" for name, value in noise.items())
 
 
-def _figure(figure: dict[str, Any], name: str) -> str:
+def _format_figure(figure: dict[str, Any], name: str) -> str:
     if name == "bleu":
         return f"{figure['value']:.1f}"
     return f"{100 * figure['value']:.1f} % ({100 * figure['low']:.1f} to {100 * figure['high']:.1f})"

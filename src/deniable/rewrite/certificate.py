@@ -11,20 +11,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable import __version__
-from deniable.auditing import limit_standing
+from deniable.auditing import limit_status
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.rewrite.methods import Method
+from deniable.rewrite.methods import RewritingMethod
 from deniable.rewrite.model import Rewriter
 from deniable.status import is_proved
-from deniable.text.certificate import list_copied, odds
-from deniable.text.tables.layout import Copied
-from deniable.verdict import Verdict, finite
+from deniable.text.certificate import list_copied, format_odds
+from deniable.text.tables.layout import CopiedContent
+from deniable.verdict import Verdict, encode_nonfinite_numbers
 
-SCHEMA = "deniable-rewrite-certificate/1"
-_FRESH = "fresh noise from the operating system; not repeatable"
-_SEED = "not private: public seed; anyone who knows the seed can undo the noise"
-_NOTHING = Copied()
-_STAGES = 20
+REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/1"
+_FRESH_NOISE = "fresh noise from the operating system; not repeatable"
+_PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
+_NOTHING_COPIED = CopiedContent()
+_MAX_STAGES = 20
 """Stages of a training that are told."""
 
 
@@ -66,20 +66,20 @@ class RewriteCertificate:
 
     def to_json(self) -> str:
         """Return the certificate as JSON text, ended by a line break."""
-        fields = {name: finite(value) for name, value in dataclasses.asdict(self).items()}
+        fields = {name: encode_nonfinite_numbers(value) for name, value in dataclasses.asdict(self).items()}
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def summary(self) -> str:
         """Return the certificate as a few lines for a person."""
-        guarantee, found = self.guarantee, self.verification
+        guarantee, verification = self.guarantee, self.verification
         delta = f" and delta {guarantee['delta']:g}" if "delta" in guarantee else ""
-        least = found["lower_bound"]  # a text where it is infinite
-        truth = "" if self.private else f"true epsilon >= {least if isinstance(least, str) else f'{least:.6g}'}; "
+        lower_bound = verification["lower_bound"]  # a text where it is infinite
+        true_epsilon = "" if self.private else f"true epsilon >= {lower_bound if isinstance(lower_bound, str) else f'{lower_bound:.6g}'}; "
         lines = [
             f"{self.records:,} records, {self.texts:,} texts, by {self.method['name']}",
             f"guarantee      epsilon {guarantee['epsilon']:g}{delta} for {guarantee['of']}",
-            f"{'':<15}{guarantee['standing']}: {guarantee['source']}",
-            f"verification   {found['status']}: {truth}{found['method']}",
+            f"{'':<15}{guarantee['status']}: {guarantee['source']}",
+            f"verification   {verification['status']}: {true_epsilon}{verification['method']}",
             f"noise          {self.noise}",
             f"model          trained on {self.model['trained on']}",
         ]
@@ -91,13 +91,13 @@ class RewriteCertificate:
         return "\n".join(lines)
 
 
-def certify(
-    method: Method,
+def certify_rewriting(
+    method: RewritingMethod,
     records: int,
     texts: int,
     *,
     columns: Sequence[str] = ("text",),
-    copied: Copied = _NOTHING,
+    copied: CopiedContent = _NOTHING_COPIED,
     nulls: bool = False,
 ) -> RewriteCertificate:
     """Return the certificate of a release.
@@ -111,36 +111,36 @@ def certify(
         nulls: whether the table can hold nulls, which stay.
     """
     verdict = method.verify()
-    guarantee = limit_standing(method.guarantee, verdict)
+    guarantee = limit_status(method.guarantee, verdict)
     seeded = method.seed is not None
-    private = guarantee.standing == "proved"
+    private = guarantee.status == "proved"
     limit = f"{method.model.limit:,}"
-    of = f"one text, whatever it says, of which the first {limit} tokens enter (local differential privacy)"
+    unit = f"one text, whatever it says, of which the first {limit} tokens enter (local differential privacy)"
     return RewriteCertificate(
-        schema=SCHEMA,
+        schema=REWRITE_CERTIFICATE_SCHEMA,
         deniable=__version__,
         private=private,
         method={"name": method.name, **method.parameters},
-        guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee), "of": of},
+        guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee), "of": unit},
         # Not how long it took: certificates of tables of one shape are equal.
-        verification={name: held for name, held in verdict.to_dict().items() if name != "seconds"},
-        row=_row(guarantee, len(columns)) if private else None,
-        model=_model(method.model),
-        noise=_SEED if seeded else _FRESH,
+        verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
+        row=_compose_row(guarantee, len(columns)) if private else None,
+        model=_describe_rewriter(method.model),
+        noise=_PUBLIC_SEED_NOISE if seeded else _FRESH_NOISE,
         arithmetic=method.arithmetic,
-        meaning=_meaning(guarantee, verdict, seeded=seeded),
+        meaning=_describe_meaning(guarantee, verdict, seeded=seeded),
         records=records,
         texts=texts,
-        not_protected=_not_protected(method.model, copied, nulls=nulls),
+        not_protected=_list_unprotected(method.model, copied, nulls=nulls),
     )
 
 
-def trained_on(model: Rewriter) -> str:
+def describe_training_texts(model: Rewriter) -> str:
     """Return in words what a model was trained on, as far as it says."""
     facts = model.facts
     stages: list[str] = []
     try:
-        while isinstance(facts, dict) and "records" in facts and len(stages) < _STAGES:
+        while isinstance(facts, dict) and "records" in facts and len(stages) < _MAX_STAGES:
             noise = facts.get("options", {}).get("noise")
             stages.append(
                 f"{facts['records']:,} texts" + (f" with {noise[0]} noise of scale {noise[1]:.4g}" if noise else "")
@@ -151,61 +151,61 @@ def trained_on(model: Rewriter) -> str:
     return ", after ".join(stages) or "texts that it does not tell of"
 
 
-def fingerprint(model: Rewriter) -> str:
+def fingerprint_rewriter(model: Rewriter) -> str:
     """Return hexadecimal BLAKE2b of weights, words and limit: it tells models apart."""
-    state = hashlib.blake2b(repr((model.vocabulary.words, model.limit, model.radius)).encode(), digest_size=16)
+    digest = hashlib.blake2b(repr((model.vocabulary.words, model.limit, model.radius)).encode(), digest_size=16)
     for name, weights in sorted(model.network.state_dict().items()):
-        state.update(name.encode())
-        state.update(weights.cpu().contiguous().numpy().tobytes())
-    return state.hexdigest()
+        digest.update(name.encode())
+        digest.update(weights.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()
 
 
-def _model(model: Rewriter) -> dict[str, Any]:
+def _describe_rewriter(model: Rewriter) -> dict[str, Any]:
     return {
-        "trained on": trained_on(model),
+        "trained on": describe_training_texts(model),
         "words": len(model.vocabulary),
         "limit": model.limit,
         "coordinates": model.latent,
         "radius": model.radius,
-        "fingerprint": fingerprint(model),
+        "fingerprint": fingerprint_rewriter(model),
     }
 
 
-def _row(guarantee: PureDP | ApproxDP, texts: int) -> dict[str, Any]:
+def _compose_row(guarantee: PureDP | ApproxDP, texts: int) -> dict[str, Any]:
     """Return what so many texts of one row spend, by sequential composition."""
-    held: dict[str, Any] = {"texts": texts, "epsilon": texts * guarantee.epsilon}
-    return {**held, "delta": texts * guarantee.delta} if isinstance(guarantee, ApproxDP) else held
+    spent: dict[str, Any] = {"texts": texts, "epsilon": texts * guarantee.epsilon}
+    return {**spent, "delta": texts * guarantee.delta} if isinstance(guarantee, ApproxDP) else spent
 
 
-def _meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded: bool) -> list[str]:
+def _describe_meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded: bool) -> list[str]:
     if seeded:
         return ["nothing is protected: the seed undoes the noise"]
     if verdict.status == "refuted":
-        least = verdict.lower_bound
-        truth = f"{odds(least)}-fold" if math.isfinite(least) else "without bound"
+        lower_bound = verdict.lower_bound
+        odds_change = f"{format_odds(lower_bound)}-fold" if math.isfinite(lower_bound) else "without bound"
         return [
-            f"the claim is false: what is released of one text can change anyone's odds between two texts {truth}",
+            f"the claim is false: what is released of one text can change anyone's odds between two texts {odds_change}",
             "nothing smaller is known of the texts decoded from it: treat them as not private",
         ]
-    besides = f", with delta {guarantee.delta:g} on top" if isinstance(guarantee, ApproxDP) else ""
-    fold = f"{odds(guarantee.epsilon)}-fold{besides}"
-    whole = (
+    delta_clause = f", with delta {guarantee.delta:g} on top" if isinstance(guarantee, ApproxDP) else ""
+    fold = f"{format_odds(guarantee.epsilon)}-fold{delta_clause}"
+    scope = (
         "that holds for a text as a whole, whatever its words and its length; "
         "mechanisms that release word by word promise it for one word only, and less for words far apart"
     )
-    condition = "" if is_proved(guarantee.standing) else f"if the guarantee holds, which is {guarantee.standing}: "
+    condition = "" if is_proved(guarantee.status) else f"if the guarantee holds, which is {guarantee.status}: "
     return [
         f"{condition}one new text changes anyone's odds between any two private texts at most {fold}",
-        whole,
+        scope,
         "several texts of one person add up: k of them, k times epsilon",
     ]
 
 
-def _not_protected(model: Rewriter, copied: Copied, *, nulls: bool) -> list[str]:
-    out = ["number and order of the records, line ends" + (", and which texts are null" if nulls else "")]
-    out += list_copied(copied)
-    leak = (
-        f"what the model was trained on ({trained_on(model)}): it can repeat their words and whole sentences; if they "
+def _list_unprotected(model: Rewriter, copied: CopiedContent, *, nulls: bool) -> list[str]:
+    unprotected = ["number and order of the records, line ends" + (", and which texts are null" if nulls else "")]
+    unprotected += list_copied(copied)
+    training_leak = (
+        f"what the model was trained on ({describe_training_texts(model)}): it can repeat their words and whole sentences; if they "
         "were private, that is a leak that the guarantee does not cover"
     )
-    return [*out, leak, "what the choice of epsilon, method and model shows, if made by a look at the private texts"]
+    return [*unprotected, training_leak, "what the choice of epsilon, method and model shows, if made by a look at the private texts"]

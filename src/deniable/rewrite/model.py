@@ -11,26 +11,26 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from deniable.errors import InputError, bad_parameter
-from deniable.learning.loop import Checkpoint, train
-from deniable.learning.setup import best_device, seeded
-from deniable.learning.stored import check_finite, damage_told, read_model
-from deniable.measure.estimate import Estimate, clustered_share, exact, share
-from deniable.randomness import fresh_key, key_from_seed
-from deniable.rewrite.autoencoder import Autoencoder, parameters_of
-from deniable.rewrite.bleu import bleu
-from deniable.rewrite.tokens import Vocabulary, numbered, split
-from deniable.rewrite.training import Options, Training, side_by_side
+from deniable.errors import InputError, make_parameter_error
+from deniable.learning.loop import Checkpoint, run_training
+from deniable.learning.setup import choose_device, build_with_seed
+from deniable.learning.stored import check_finite_weights, reraise_corrupt_file, read_artifact
+from deniable.measure.estimate import Estimate, estimate_clustered_share, as_exact_estimate, estimate_share
+from deniable.randomness import generate_key, derive_key_from_seed
+from deniable.rewrite.autoencoder import Autoencoder, get_network_shape
+from deniable.rewrite.bleu import compute_bleu
+from deniable.rewrite.tokens import Vocabulary, look_up_tokens, split_tokens
+from deniable.rewrite.training import RewriterOptions, RewriterTraining, pad_token_rows
 from deniable.vectors import L2Ball
 
-FORMAT = "deniable-rewriter/1"
-LIMIT = 64
+REWRITER_FORMAT = "deniable-rewriter/1"
+DEFAULT_TOKEN_LIMIT = 64
 """Most tokens of a text, unless chosen otherwise."""
-LONGEST = 1_000
+MAX_TOKEN_LIMIT = 1_000
 """Most tokens of a text that can be chosen."""
-_SETTLED = 10_000
+_MAX_NORMALIZING_TEXTS = 10_000
 """Most texts by which vectors are brought to fill the ball."""
-_TOGETHER = 256
+_TEXTS_PER_BATCH = 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,12 +69,12 @@ class Rewriter:
         Raises:
             InputError: a text has more tokens than the model takes.
         """
-        rows = numbered(self.vocabulary, texts, self.limit)
-        found = np.empty((len(rows), self.latent))
-        for start in range(0, len(rows), _TOGETHER):
-            some = side_by_side(rows[start : start + _TOGETHER], width=self.limit)
-            found[start : start + _TOGETHER] = self.network.encode(*some).double().numpy()
-        return found
+        rows = look_up_tokens(self.vocabulary, texts, self.limit)
+        vectors = np.empty((len(rows), self.latent))
+        for start in range(0, len(rows), _TEXTS_PER_BATCH):
+            batch = pad_token_rows(rows[start : start + _TEXTS_PER_BATCH], width=self.limit)
+            vectors[start : start + _TEXTS_PER_BATCH] = self.network.encode(*batch).double().numpy()
+        return vectors
 
     @torch.inference_mode()
     def decode(self, vectors: npt.ArrayLike) -> list[str]:
@@ -83,27 +83,27 @@ class Rewriter:
         Raises:
             InputError: they are of another shape, or not finite.
         """
-        given = np.asarray(vectors, dtype=np.float64)
-        if given.ndim != 2 or given.shape[1] != self.latent or not np.isfinite(given).all():  # noqa: PLR2004 - a matrix
+        latents = np.asarray(vectors, dtype=np.float64)
+        if latents.ndim != 2 or latents.shape[1] != self.latent or not np.isfinite(latents).all():  # noqa: PLR2004 - a matrix
             raise InputError(
-                f"The vectors to decode must be finite, of shape (k, {self.latent}). Got shape {given.shape}: take "
+                f"The vectors to decode must be finite, of shape (k, {self.latent}). Got shape {latents.shape}: take "
                 "them from a mechanism on this model's encodings."
             )
         # The decoder clips by itself, and float32 cannot hold what noise of a tiny epsilon makes.
-        held = torch.from_numpy(L2Ball(self.radius).clip(given).astype(np.float32))
-        found: list[str] = []
-        for start in range(0, len(held), _TOGETHER):
-            rows = self.network.greedy(held[start : start + _TOGETHER], self.limit)
-            found.extend(self.vocabulary.text(row) for row in rows.tolist())
-        return found
+        clipped = torch.from_numpy(L2Ball(self.radius).clip(latents).astype(np.float32))
+        decoded: list[str] = []
+        for start in range(0, len(clipped), _TEXTS_PER_BATCH):
+            rows = self.network.decode_greedily(clipped[start : start + _TEXTS_PER_BATCH], self.limit)
+            decoded.extend(self.vocabulary.to_text(row) for row in rows.tolist())
+        return decoded
 
 
 def fit_rewriter(
     texts: Sequence[str],
     held_out: Sequence[str],
-    options: Options,
+    options: RewriterOptions,
     *,
-    limit: int = LIMIT,
+    limit: int = DEFAULT_TOKEN_LIMIT,
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
     progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - nobody is told
@@ -115,8 +115,8 @@ def fit_rewriter(
     Args:
         texts: public ones to learn from; the model can repeat them.
         held_out: texts that say when to stop.
-        options: see `Options`.
-        limit: most tokens of a text, up to `LONGEST`; that of ``start`` where there is one.
+        options: see `RewriterOptions`.
+        limit: most tokens of a text, up to `MAX_TOKEN_LIMIT`; that of ``start`` where there is one.
         seed: public; None for a fresh key.
         checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
             bound to what the run is a function of, whatever its parameters.
@@ -129,122 +129,122 @@ def fit_rewriter(
         InputError: no texts, a text that is too long, a limit out of range, or a checkpoint of another run.
         DeniableError: the loss is no number any more, or a checkpoint cannot be written.
     """
-    for name, given in (("learn from", texts), ("hold out", held_out)):
-        if not given:
+    for name, group in (("learn from", texts), ("hold out", held_out)):
+        if not group:
             raise InputError(f"There are no texts to {name}. Got 0: give at least 1.")
     if options.noise is not None and start is None:
-        raise bad_parameter("training", "noise", "None without a model to start from", options.noise)
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= LONGEST:
-        raise bad_parameter("training", "limit", f"an int from 1 to {LONGEST:,}", limit)
-    key = fresh_key() if seed is None else key_from_seed(seed)
+        raise make_parameter_error("training", "noise", "None without a model to start from", options.noise)
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_TOKEN_LIMIT:
+        raise make_parameter_error("training", "limit", f"an int from 1 to {MAX_TOKEN_LIMIT:,}", limit)
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
     if checkpoint is not None:
-        described = {"texts": list(texts), "held out": list(held_out), "limit": limit, "seed": seed, "options": options}
-        start_digest = None if start is None else hashlib.blake2b(packed(start), digest_size=16).hexdigest()
-        checkpoint = checkpoint.bind({**described, "start": start_digest})
-        key = checkpoint.key(key)
-    vocabulary = Vocabulary.built(texts) if start is None else start.vocabulary
+        identity = {"texts": list(texts), "held out": list(held_out), "limit": limit, "seed": seed, "options": options}
+        start_digest = None if start is None else hashlib.blake2b(pack_rewriter(start), digest_size=16).hexdigest()
+        checkpoint = checkpoint.bind({**identity, "start": start_digest})
+        key = checkpoint.load_key(key)
+    vocabulary = Vocabulary.build(texts) if start is None else start.vocabulary
     limit = limit if start is None else start.limit
     if start is not None:
-        options = dataclasses.replace(options, **sizes_of(start))
-    network = _network({"words": len(vocabulary), **{name: getattr(options, name) for name in _SHAPE}})
+        options = dataclasses.replace(options, **get_shape_options(start))
+    network = _build_network({"words": len(vocabulary), **{name: getattr(options, name) for name in _SHAPE_OPTIONS}})
     if start is not None:
         network.load_state_dict(start.network.state_dict())
-    numbers, others = numbered(vocabulary, texts, limit), numbered(vocabulary, held_out, limit)
-    run = Training(network.to(device or best_device()), numbers, others, options, key)
-    train(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    token_rows, held_out_rows = look_up_tokens(vocabulary, texts, limit), look_up_tokens(vocabulary, held_out, limit)
+    run = RewriterTraining(network.to(device or choose_device()), token_rows, held_out_rows, options, key)
+    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
     network.load_state_dict(run.result)
     model = Rewriter(network.cpu().eval(), vocabulary, limit, {})
     if start is None:
-        settle(model, texts)
+        normalize_rewriter(model, texts)
     facts = {
         "options": dataclasses.asdict(options),
         "seed": seed,
         "records": len(texts),
         "held out": len(held_out),
-        "best epoch": run.epoch,
-        "held-out loss": run.best,  # before vectors fill the ball
+        "best epoch": run.best_epoch,
+        "held-out loss": run.best_loss,  # before vectors fill the ball
         "first stage": None if start is None else start.facts,
     }
     return dataclasses.replace(model, facts=facts)
 
 
-def settle(model: Rewriter, texts: Sequence[str]) -> None:
-    """Bring the vectors of public texts to fill the ball of a model, see `Autoencoder.settle`.
+def normalize_rewriter(model: Rewriter, texts: Sequence[str]) -> None:
+    """Bring the vectors of public texts to fill the ball of a model, see `Autoencoder.normalize_rewriter`.
 
-    Every text counts once, however often it is there, and of very many the first `_SETTLED` do.
+    Every text counts once, however often it is there, and of very many the first `_MAX_NORMALIZING_TEXTS` do.
     """
-    some = list(dict.fromkeys(texts))[:_SETTLED]
-    model.network.settle(torch.from_numpy(model.encode(some)).float())
+    distinct_texts = list(dict.fromkeys(texts))[:_MAX_NORMALIZING_TEXTS]
+    model.network.normalize_latents(torch.from_numpy(model.encode(distinct_texts)).float())
 
 
-_SHAPE = ("latent", "hidden", "embedding", "radius")
+_SHAPE_OPTIONS = ("latent", "hidden", "embedding", "radius")
 
 
-def sizes_of(model: Rewriter) -> dict[str, Any]:
+def get_shape_options(model: Rewriter) -> dict[str, Any]:
     """Return the options of training that a model has decided."""
-    return {name: getattr(model.network, name) for name in _SHAPE}
+    return {name: getattr(model.network, name) for name in _SHAPE_OPTIONS}
 
 
-def _network(shape: dict[str, Any]) -> Autoencoder:
-    return seeded(0, lambda: Autoencoder(**shape))
+def _build_network(shape: dict[str, Any]) -> Autoencoder:
+    return build_with_seed(0, lambda: Autoencoder(**shape))
 
 
-def packed(model: Rewriter) -> bytes:
+def pack_rewriter(model: Rewriter) -> bytes:
     """Return a model as a file holds it: tensors, numbers and texts only."""
     content = {
-        "format": FORMAT,
-        "shape": parameters_of(model.network),
+        "format": REWRITER_FORMAT,
+        "shape": get_network_shape(model.network),
         "weights": model.network.state_dict(),
         "words": list(model.vocabulary.words),
         "limit": model.limit,
         "facts": model.facts,
     }
-    held = io.BytesIO()
-    torch.save(content, held)
-    return held.getvalue()
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
 
 
 def load_rewriter(path: Path) -> Rewriter:
-    """Read a model that `packed` made.
+    """Read a model that `pack_rewriter` made.
 
     Raises:
         InputError: no such file, it is no rewriter, or it is damaged.
     """
-    held = read_model(path, FORMAT)
-    with damage_told(path):
-        vocabulary = Vocabulary(tuple(map(str, held["words"])))
-        if min(held["shape"][name] for name in ("words", "latent", "hidden", "embedding")) < 1:
+    content = read_artifact(path, REWRITER_FORMAT)
+    with reraise_corrupt_file(path):
+        vocabulary = Vocabulary(tuple(map(str, content["words"])))
+        if min(content["shape"][name] for name in ("words", "latent", "hidden", "embedding")) < 1:
             raise InputError("a size below 1")
-        L2Ball(held["shape"]["radius"])  # raises
-        network = _network(held["shape"])
-        network.load_state_dict(held["weights"])
-        limit, facts = int(held["limit"]), dict(held["facts"])
+        L2Ball(content["shape"]["radius"])  # raises
+        network = _build_network(content["shape"])
+        network.load_state_dict(content["weights"])
+        limit, facts = int(content["limit"]), dict(content["facts"])
         if not network.stretch > 0:
             raise InputError(f"vectors stretched by {float(network.stretch):g}")
         if network.words != len(vocabulary):
             raise InputError(f"{len(vocabulary)} words for a network of {network.words}")
-        if not 1 <= limit <= LONGEST:
+        if not 1 <= limit <= MAX_TOKEN_LIMIT:
             raise InputError(f"a limit of {limit} tokens")
-        check_finite(network)
+        check_finite_weights(network)
     return Rewriter(network.eval(), vocabulary, limit, facts)
 
 
-def reconstruction(model: Rewriter, texts: Sequence[str]) -> dict[str, Estimate]:
+def measure_reconstruction(model: Rewriter, texts: Sequence[str]) -> dict[str, Estimate]:
     """Return how well texts come back when nothing is added to their clipped vectors.
 
     Returns:
-        ``exact match``: share of the texts whose tokens come back as they were. ``token accuracy``: share of the
-        original's tokens that stand in their places. ``bleu``: BLEU-4 of the corpus, in [0, 100].
+        ``as_exact_estimate match``: share of the texts whose tokens come back as they were. ``token accuracy``: share of the
+        original's tokens that stand in their places. ``compute_bleu``: BLEU-4 of the corpus, in [0, 100].
 
     Raises:
         InputError: no texts, or one that is too long.
     """
-    wanted = [split(text) for text in texts]
-    found = [split(text) for text in model.decode(model.encode(texts))] if wanted else []
-    right = sum(one == other for one, other in zip(found, wanted, strict=True))
-    hits = [sum(a == b for a, b in zip(one, other, strict=False)) for one, other in zip(found, wanted, strict=True)]
+    originals = [split_tokens(text) for text in texts]
+    reconstructed = [split_tokens(text) for text in model.decode(model.encode(texts))] if originals else []
+    exact_matches = sum(result == original for result, original in zip(reconstructed, originals, strict=True))
+    hits = [sum(a == b for a, b in zip(result, original, strict=False)) for result, original in zip(reconstructed, originals, strict=True)]
     return {
-        "exact match": share(right, len(wanted)),
-        "token accuracy": clustered_share(hits, [len(one) for one in wanted]),
-        "bleu": exact(bleu(found, wanted)),
+        "exact match": estimate_share(exact_matches, len(originals)),
+        "token accuracy": estimate_clustered_share(hits, [len(result) for result in originals]),
+        "bleu": as_exact_estimate(compute_bleu(reconstructed, originals)),
     }

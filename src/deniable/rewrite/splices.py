@@ -5,46 +5,46 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.learning.deal import Deal
-from deniable.randomness import generator
+from deniable.learning.deal import LengthBucketSampler
+from deniable.randomness import make_generator
 
-Numbers = Sequence[Sequence[int]]
+TokenRows = Sequence[Sequence[int]]
 """Numbers of the tokens of each text."""
 
 
-class Varied:
+class AugmentedBatches:
     """The texts of a corpus and new ones made of them, others in every epoch, dealt into batches.
 
     Args:
-        numbers: of the corpus.
-        count: new texts for each text of it, see `spliced`; none are longer than the longest of it.
-        share: of the tokens of a new text that are exchanged, see `exchanged`.
+        token_rows: of the corpus.
+        count: new texts for each text of it, see `splice_texts`; none are longer than the longest of it.
+        share: of the tokens of a new text that are exchanged, see `exchange_tokens`.
         size: of a batch.
         key: 32 bytes, from which everything follows.
     """
 
-    def __init__(self, numbers: Numbers, count: int, share: float, size: int, key: bytes) -> None:
-        self._numbers, self._count, self._share, self._size, self._key = numbers, count, share, size, key
-        self._longest = max(map(len, numbers))
-        self._begin(0)
-        self.batches = self._deal.batches
+    def __init__(self, token_rows: TokenRows, count: int, share: float, size: int, key: bytes) -> None:
+        self._token_rows, self._count, self._share, self._size, self._key = token_rows, count, share, size, key
+        self._max_tokens = max(map(len, token_rows))
+        self._start_epoch(0)
+        self.batches = self._sampler.batches_per_epoch
         """Of an epoch."""
 
-    def __call__(self, number: int) -> Numbers:
+    def __call__(self, number: int) -> TokenRows:
         """Return the texts of step ``number``, from 0."""
         epoch, place = divmod(number, self.batches)
         if epoch != self._epoch:
-            self._begin(epoch)
-        return [self._texts[row] for row in self._deal(place)]
+            self._start_epoch(epoch)
+        return [self._texts[row] for row in self._sampler(place)]
 
-    def _begin(self, epoch: int) -> None:
-        key = generator(self._key, "texts", str(epoch)).bytes(32)
-        made = spliced(self._numbers, self._count * len(self._numbers), key, self._longest)
-        self._epoch, self._texts = epoch, [*self._numbers, *exchanged(made, self._numbers, self._share, key)]
-        self._deal = Deal(np.array([len(text) for text in self._texts]), self._size, key)
+    def _start_epoch(self, epoch: int) -> None:
+        key = make_generator(self._key, "texts", str(epoch)).bytes(32)
+        new_texts = splice_texts(self._token_rows, self._count * len(self._token_rows), key, self._max_tokens)
+        self._epoch, self._texts = epoch, [*self._token_rows, *exchange_tokens(new_texts, self._token_rows, self._share, key)]
+        self._sampler = LengthBucketSampler(np.array([len(text) for text in self._texts]), self._size, key)
 
 
-def spliced(numbers: Numbers, count: int, key: bytes, longest: int) -> list[list[int]]:
+def splice_texts(token_rows: TokenRows, count: int, key: bytes, max_tokens: int) -> list[list[int]]:
     """Return texts that begin as one text of a corpus and end as another, which share the token where they are joined.
 
     The text, the place where it is cut, and the place in the corpus where that token stands again are drawn evenly:
@@ -53,49 +53,49 @@ def spliced(numbers: Numbers, count: int, key: bytes, longest: int) -> list[list
     long runs of words whole.
 
     Args:
-        numbers: of a corpus.
+        token_rows: of a corpus.
         count: how many texts.
         key: 32 bytes, from which the draws follow.
-        longest: most tokens of a text; longer ones are drawn anew.
+        max_tokens: most tokens of a text; longer ones are drawn anew.
 
     Returns:
         ``count`` texts; none where the corpus has no tokens.
     """
-    coins = generator(key, "splices")
-    whole = [text for text in numbers if 0 < len(text) <= longest]
-    places = defaultdict(list)
-    for row, text in enumerate(whole):
+    rng = make_generator(key, "splices")
+    usable_texts = [text for text in token_rows if 0 < len(text) <= max_tokens]
+    occurrences = defaultdict(list)
+    for row, text in enumerate(usable_texts):
         for place, token in enumerate(text):
-            places[token].append((row, place))
-    found: list[list[int]] = []
-    while whole and len(found) < count:
-        begun = whole[coins.integers(len(whole))]
-        cut = int(coins.integers(len(begun)))
-        again = places[begun[cut]]
-        row, place = again[coins.integers(len(again))]
-        made = [*begun[:cut], *whole[row][place:]]
-        if len(made) <= longest:
-            found.append(made)
-    return found
+            occurrences[token].append((row, place))
+    new_texts: list[list[int]] = []
+    while usable_texts and len(new_texts) < count:
+        opening_text = usable_texts[rng.integers(len(usable_texts))]
+        cut = int(rng.integers(len(opening_text)))
+        matches = occurrences[opening_text[cut]]
+        row, place = matches[rng.integers(len(matches))]
+        joined = [*opening_text[:cut], *usable_texts[row][place:]]
+        if len(joined) <= max_tokens:
+            new_texts.append(joined)
+    return new_texts
 
 
-def exchanged(numbers: Numbers, corpus: Numbers, share: float, key: bytes) -> list[list[int]]:
+def exchange_tokens(token_rows: TokenRows, corpus: TokenRows, share: float, key: bytes) -> list[list[int]]:
     """Return texts in which some tokens are others, drawn by the square roots of their counts in a corpus.
 
     Nothing in what surrounds such a token tells it: whoever is to say it has to have read it.
 
     Args:
-        numbers: of the texts.
+        token_rows: of the texts.
         corpus: whose tokens are drawn.
         share: chance of every token to be drawn anew, in [0, 1].
         key: 32 bytes, from which the draws follow.
     """
-    if not any(map(len, numbers)) or not any(map(len, corpus)):
-        return [[*text] for text in numbers]
-    coins, ends = generator(key, "exchanged"), np.cumsum([len(text) for text in numbers])
-    known, counts = np.unique(np.concatenate([np.asarray(text, np.int64) for text in corpus]), return_counts=True)
-    held = np.concatenate([np.asarray(text, np.int64) for text in numbers])
-    anew = np.flatnonzero(coins.random(len(held)) < share)
+    if not any(map(len, token_rows)) or not any(map(len, corpus)):
+        return [[*text] for text in token_rows]
+    rng, ends = make_generator(key, "exchanged"), np.cumsum([len(text) for text in token_rows])
+    corpus_tokens, counts = np.unique(np.concatenate([np.asarray(text, np.int64) for text in corpus]), return_counts=True)
+    flat_tokens = np.concatenate([np.asarray(text, np.int64) for text in token_rows])
+    exchanged_places = np.flatnonzero(rng.random(len(flat_tokens)) < share)
     roots = np.sqrt(counts)
-    held[anew] = coins.choice(known, size=len(anew), p=roots / roots.sum())
-    return [text.tolist() for text in np.split(held, ends[:-1])]
+    flat_tokens[exchanged_places] = rng.choice(corpus_tokens, size=len(exchanged_places), p=roots / roots.sum())
+    return [text.tolist() for text in np.split(flat_tokens, ends[:-1])]

@@ -3,21 +3,21 @@
 from collections.abc import Callable
 
 from deniable.errors import InputError
-from deniable.parallel import reporter
-from deniable.rewrite.certificate import RewriteCertificate, certify
-from deniable.rewrite.methods import Method
-from deniable.rewrite.tokens import truncate
-from deniable.text.table import Files, write_released
-from deniable.text.tables.layout import Row
+from deniable.parallel import get_progress_reporter
+from deniable.rewrite.certificate import RewriteCertificate, certify_rewriting
+from deniable.rewrite.methods import RewritingMethod
+from deniable.rewrite.tokens import truncate_text
+from deniable.text.table import ReleaseFiles, write_released_table
+from deniable.text.tables.layout import TextRow
 
-WITH_NULLS = frozenset({"jsonl", "parquet"})
+FORMATS_WITH_NULLS = frozenset({"jsonl", "parquet"})
 """Formats that know null."""
-_TOGETHER = 1024
+_TEXTS_PER_REPORT = 1024
 """Texts between two reports of progress."""
 
 
 def rewrite_table(
-    files: Files, method: Method, report: Callable[[int], None] = lambda _: None
+    files: ReleaseFiles, method: RewritingMethod, report: Callable[[int], None] = lambda _: None
 ) -> tuple[RewriteCertificate, list[int]]:
     """Write the table with every text rewritten, and its certificate; both appear whole or not at all.
 
@@ -39,50 +39,50 @@ def rewrite_table(
     Raises:
         InputError: the input or an output cannot be used; nothing is written then.
     """
-    if not files.layout.empty:
+    if not files.layout.replace_empty:
         raise InputError("A table to rewrite needs a layout with empty=True: an empty cell that stayed would show.")
-    releaser = _Releaser(files, method)
-    certificate = write_released(
+    rewriter = _TableRewriter(files, method)
+    certificate = write_released_table(
         files,
-        releaser,
-        lambda copied: certify(
+        rewriter,
+        lambda copied: certify_rewriting(
             method,
-            releaser.records,
-            releaser.texts,
+            rewriter.records,
+            rewriter.texts,
             columns=files.layout.columns,
             copied=copied,
-            nulls=files.format in WITH_NULLS,
+            nulls=files.table_format in FORMATS_WITH_NULLS,
         ),
         report,
     )
-    return certificate, releaser.truncated
+    return certificate, rewriter.truncated
 
 
-class _Releaser:
+class _TableRewriter:
     """Gives the texts of rows to the method, and counts them."""
 
-    def __init__(self, files: Files, method: Method) -> None:
+    def __init__(self, files: ReleaseFiles, method: RewritingMethod) -> None:
         self.records = self.texts = 0
         self.truncated: list[int] = []
         self._files, self._method = files, method
 
-    def __call__(self, rows: list[Row]) -> list[list[str | None]]:
+    def __call__(self, rows: list[TextRow]) -> list[list[str | None]]:
         texts: list[str] = []
         limit = self._method.model.limit
         for row in rows:
             self.records += 1
-            given = [text for _, text in row.cells if text is not None]
-            entering = [truncate(text, limit) for text in given]
-            if entering != given:
+            private_texts = [text for _, text in row.cells if text is not None]
+            entering_texts = [truncate_text(text, limit) for text in private_texts]
+            if entering_texts != private_texts:
                 self.truncated.append(self.records - 1)
-            texts.extend(entering)
+            texts.extend(entering_texts)
         self.texts += len(texts)
-        new: list[str] = []
-        tell = reporter()
-        for first in range(0, len(texts), _TOGETHER):
-            tell(first, len(texts))
-            some = self._method.rewrite(texts[first : first + _TOGETHER])
+        rewritten: list[str] = []
+        report_texts = get_progress_reporter()
+        for first in range(0, len(texts), _TEXTS_PER_REPORT):
+            report_texts(first, len(texts))
+            batch = self._method.rewrite(texts[first : first + _TEXTS_PER_REPORT])
             # A word of the model may hold half of a character, which no file can, or a line end, which ends a record.
-            new.extend(" ".join(text.encode("utf-8", "replace").decode().split()) for text in some)
-        following = iter(new)
-        return [[None if text is None else next(following) for _, text in row.cells] for row in rows]
+            rewritten.extend(" ".join(text.encode("utf-8", "replace").decode().split()) for text in batch)
+        remaining = iter(rewritten)
+        return [[None if text is None else next(remaining) for _, text in row.cells] for row in rows]

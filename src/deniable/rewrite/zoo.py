@@ -6,97 +6,97 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.auditing.zoo.entry import CONFIDENCE, Entry
-from deniable.learning.setup import seeded
-from deniable.rewrite.audits import audit_pair, clipped_vectors, farthest
+from deniable.auditing.zoo.entry import ZOO_CONFIDENCE, ZooEntry
+from deniable.learning.setup import build_with_seed
+from deniable.rewrite.audits import audit_pair, encode_clipped_vectors, find_farthest_texts
 from deniable.rewrite.autoencoder import Autoencoder
-from deniable.rewrite.methods import METHODS, VectorMethod
-from deniable.rewrite.model import Rewriter, settle
+from deniable.rewrite.methods import REWRITING_METHODS, VectorMethod
+from deniable.rewrite.model import Rewriter, normalize_rewriter
 from deniable.rewrite.tokens import Vocabulary
 from deniable.verdict import Verdict
 
 _EPSILON, _DELTA = 3.0, 1e-5
 _SAMPLES = 20_000
 _WORDS = "show me a cheap flight from boston to denver on monday morning please which airline flies oakland fare"
-_TEXTS, _LONGEST = 100, 8
-_SIZES = {"latent": 64, "hidden": 64, "embedding": 32, "radius": 1.0}
+_TEXT_COUNT, _MAX_WORDS = 100, 8
+_NETWORK_SHAPE = {"latent": 64, "hidden": 64, "embedding": 32, "radius": 1.0}
 
 
 @functools.cache
-def _model() -> Rewriter:
+def _make_model() -> Rewriter:
     """Return an encoder with weights drawn from a public seed: the flaw does not wait for training."""
-    vocabulary = Vocabulary.built([_WORDS])
-    network = seeded(0, lambda: Autoencoder(words=len(vocabulary), **_SIZES))  # type: ignore[arg-type]  # of both types
-    model = Rewriter(network.eval(), vocabulary, _LONGEST, {})
-    settle(model, _texts())
+    vocabulary = Vocabulary.build([_WORDS])
+    network = build_with_seed(0, lambda: Autoencoder(words=len(vocabulary), **_NETWORK_SHAPE))  # type: ignore[arg-type]  # of both types
+    model = Rewriter(network.eval(), vocabulary, _MAX_WORDS, {})
+    normalize_rewriter(model, _draw_texts())
     return model
 
 
-def _texts() -> list[str]:
-    random = np.random.default_rng(0)
-    return [" ".join(random.choice(_WORDS.split(), int(random.integers(1, _LONGEST + 1)))) for _ in range(_TEXTS)]
+def _draw_texts() -> list[str]:
+    rng = np.random.default_rng(0)
+    return [" ".join(rng.choice(_WORDS.split(), int(rng.integers(1, _MAX_WORDS + 1)))) for _ in range(_TEXT_COUNT)]
 
 
 @functools.cache
-def _pair() -> tuple[str, str]:
+def _find_pair() -> tuple[str, str]:
     """Return the two of a few texts whose vectors lie farthest apart."""
-    texts, method = _texts(), _method("adept", None)
-    found = farthest(method.mechanism, clipped_vectors(method, texts))
-    return texts[found.one], texts[found.other]
+    texts, method = _draw_texts(), _make_method("adept", None)
+    pair = find_farthest_texts(method.mechanism, encode_clipped_vectors(method, texts))
+    return texts[pair.first_row], texts[pair.second_row]
 
 
-def _method(name: str, seed: int | None) -> VectorMethod:
+def _make_method(name: str, seed: int | None) -> VectorMethod:
     delta = {"delta": _DELTA} if name == "adept-gaussian" else {}
-    method = METHODS[name](_model(), epsilon=_EPSILON, seed=seed, **delta)
+    method = REWRITING_METHODS[name](_make_model(), epsilon=_EPSILON, seed=seed, **delta)
     if not isinstance(method, VectorMethod):
         raise TypeError(name)
     return method
 
 
-def _sampled(name: str) -> Callable[[int], Verdict]:
+def _make_sampled_audit(name: str) -> Callable[[int], Verdict]:
     """Return the audit of one method on the two texts, by an attacker who has the model, as everybody does."""
 
-    def sampled(seed: int) -> Verdict:
+    def audit_method(seed: int) -> Verdict:
         # The mechanism's coins are none of the audit's: a repeatable run must not share them.
-        method = _method(name, seed + 1)
-        return audit_pair(method, *_pair(), seen="likelihood", samples=_SAMPLES, confidence=CONFIDENCE, seed=seed)
+        method = _make_method(name, seed + 1)
+        return audit_pair(method, *_find_pair(), view="likelihood", samples=_SAMPLES, confidence=ZOO_CONFIDENCE, seed=seed)
 
-    return sampled
-
-
-def _exact(name: str) -> Callable[[], Verdict]:
-    return lambda: dataclasses.replace(_method(name, None).verify(), claim=_EPSILON)
+    return audit_method
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry(
+def _make_exact_check(name: str) -> Callable[[], Verdict]:
+    return lambda: dataclasses.replace(_make_method(name, None).verify(), claim=_EPSILON)
+
+
+ENTRIES: tuple[ZooEntry, ...] = (
+    ZooEntry(
         name="adept-texts",
         source="Krishna et al. 2021, Theorem 1 (Habernal 2021, Theorem 5.1), behind an encoder of texts",
         claim=f"{_EPSILON:g}-DP for any two texts",
         flaw="the noise is for the l2 sensitivity of the clip, and vectors of texts use up the l1 one",
-        sampled=_sampled("adept"),
+        audit_samples=_make_sampled_audit("adept"),
         sampled_status="refuted",
-        exact=_exact("adept"),
+        verify_law=_make_exact_check("adept"),
         exact_status="refuted",
     ),
-    Entry(
+    ZooEntry(
         name="adept-true-texts",
         source="control: the same encoder, noise for the l1 sensitivity 2 C sqrt(n)",
         claim=f"{_EPSILON:g}-DP for any two texts",
         flaw="",
-        sampled=_sampled("adept-true"),
+        audit_samples=_make_sampled_audit("adept-true"),
         sampled_status="not refuted",
-        exact=_exact("adept-true"),
+        verify_law=_make_exact_check("adept-true"),
         exact_status="proved",
     ),
-    Entry(
+    ZooEntry(
         name="adept-gaussian-texts",
         source="control: the same encoder, Gaussian noise for the l2 sensitivity 2 C",
         claim=f"({_EPSILON:g}, {_DELTA:g})-DP for any two texts",
         flaw="",
-        sampled=_sampled("adept-gaussian"),
+        audit_samples=_make_sampled_audit("adept-gaussian"),
         sampled_status="not refuted",
-        exact=_exact("adept-gaussian"),
+        verify_law=_make_exact_check("adept-gaussian"),
         exact_status="proved",
     ),
 )

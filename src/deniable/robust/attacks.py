@@ -11,23 +11,23 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from deniable.errors import bad_parameter, positive
-from deniable.robust.balls import PIXELS, Bounds, check, directions, norms, sizes_of, uniform, unit_ball
-from deniable.robust.gradients import loss_gradient
-from deniable.robust.types import Scores
+from deniable.errors import make_parameter_error, check_positive
+from deniable.robust.balls import UNIT_BOUNDS, PixelBounds, check_attack_inputs, normalize_images, compute_norms, parse_attack_sizes, draw_uniform, draw_in_unit_ball
+from deniable.robust.gradients import compute_loss_gradient
+from deniable.robust.types import ImageScorer
 
 
-class Attack(Protocol):
-    """What every entry of `ATTACKS` can be called as; see `pgd` for the arguments."""
+class ImageAttack(Protocol):
+    """What every entry of `IMAGE_ATTACKS` can be called as; see `pgd` for the arguments."""
 
     def __call__(
         self,
-        scores: Scores,
+        scores: ImageScorer,
         images: Tensor,
         labels: Tensor,
         size: float | Tensor,
         *,
-        bounds: Bounds = PIXELS,
+        bounds: PixelBounds = UNIT_BOUNDS,
         draws: int = 1,
         generator: torch.Generator,
     ) -> Tensor:
@@ -35,19 +35,19 @@ class Attack(Protocol):
 
 
 def fgsm(
-    scores: Scores, images: Tensor, labels: Tensor, size: float | Tensor, *, bounds: Bounds = PIXELS, draws: int = 1
+    scores: ImageScorer, images: Tensor, labels: Tensor, size: float | Tensor, *, bounds: PixelBounds = UNIT_BOUNDS, draws: int = 1
 ) -> Tensor:
     """Return images after one sign step of the whole size (Goodfellow et al. 2015); arguments as of `pgd`."""
     return i_fgsm(scores, images, labels, size, bounds=bounds, draws=draws, steps=1)
 
 
 def i_fgsm(
-    scores: Scores,
+    scores: ImageScorer,
     images: Tensor,
     labels: Tensor,
     size: float | Tensor,
     *,
-    bounds: Bounds = PIXELS,
+    bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
     steps: int = 10,
 ) -> Tensor:
@@ -56,12 +56,12 @@ def i_fgsm(
 
 
 def mim(
-    scores: Scores,
+    scores: ImageScorer,
     images: Tensor,
     labels: Tensor,
     size: float | Tensor,
     *,
-    bounds: Bounds = PIXELS,
+    bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
     steps: int = 10,
     decay: float = 1.0,
@@ -70,24 +70,24 @@ def mim(
 
     The momentum is ``decay`` times the one before plus the gradient over its l1 norm; other arguments as of `pgd`.
     """
-    check(images, labels, bounds, draws, steps)
+    check_attack_inputs(images, labels, bounds, draws, steps)
     if not decay >= 0:
-        raise bad_parameter("mim", "decay", "a float of at least 0", decay)
-    sizes = sizes_of(size, images)
-    return _sign_steps(scores, images, images, labels, sizes, sizes / steps, bounds, draws, steps, decay)
+        raise make_parameter_error("mim", "decay", "a float of at least 0", decay)
+    sizes = parse_attack_sizes(size, images)
+    return _take_sign_steps(scores, images, images, labels, sizes, sizes / steps, bounds, draws, steps, decay)
 
 
 def pgd(
-    scores: Scores,
+    scores: ImageScorer,
     images: Tensor,
     labels: Tensor,
     size: float | Tensor,
     *,
     generator: torch.Generator,
-    bounds: Bounds = PIXELS,
+    bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
     steps: int = 40,
-    step: float | None = None,
+    step_size: float | None = None,
 ) -> Tensor:
     """Return images after sign steps from a uniform random point of the l_inf ball (Madry et al. 2018).
 
@@ -100,92 +100,92 @@ def pgd(
         bounds: least and greatest pixel; (-inf, inf) for none.
         draws: calls of the model that each gradient averages over.
         steps: number of gradients.
-        step: length of one; None for the 2.5 size / steps of Madry et al., which reaches the border of the ball
+        step_size: length of one; None for the 2.5 size / steps of Madry et al., which reaches the border of the ball
             from any point in it and then still moves along it.
 
     Raises:
-        InputError: a parameter outside its domain, pixels outside the bounds, or scores that `loss_gradient` refuses.
+        InputError: a parameter outside its domain, pixels outside the bounds, or scores that `compute_loss_gradient` refuses.
     """
-    check(images, labels, bounds, draws, steps)
-    sizes = sizes_of(size, images)
-    start = images + sizes * (2 * uniform(images.shape, images, generator) - 1)
-    pace = 2.5 * sizes / steps if step is None else torch.full_like(sizes, positive("pgd", "step", step))
-    return _sign_steps(scores, start, images, labels, sizes, pace, bounds, draws, steps, decay=0.0)
+    check_attack_inputs(images, labels, bounds, draws, steps)
+    sizes = parse_attack_sizes(size, images)
+    starts = images + sizes * (2 * draw_uniform(images.shape, images, generator) - 1)
+    step_sizes = 2.5 * sizes / steps if step_size is None else torch.full_like(sizes, check_positive("pgd", "step", step_size))
+    return _take_sign_steps(scores, starts, images, labels, sizes, step_sizes, bounds, draws, steps, decay=0.0)
 
 
 def pgd_l2(
-    scores: Scores,
+    scores: ImageScorer,
     images: Tensor,
     labels: Tensor,
     size: float | Tensor,
     *,
     generator: torch.Generator,
-    bounds: Bounds = PIXELS,
+    bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
     steps: int = 40,
-    step: float | None = None,
+    step_size: float | None = None,
 ) -> Tensor:
     """Return images after steps along the gradient from a uniform random point of the l2 ball (Madry et al. 2018).
 
     To attack inside certified balls, give the certified radii (b,) as the size; other arguments as of `pgd`.
     """
-    check(images, labels, bounds, draws, steps)
-    sizes = sizes_of(size, images)
-    pace = 2.5 * sizes / steps if step is None else torch.full_like(sizes, positive("pgd_l2", "step", step))
-    shift = sizes * unit_ball(images, generator)
-    point = (images + shift).clamp(*bounds)
+    check_attack_inputs(images, labels, bounds, draws, steps)
+    sizes = parse_attack_sizes(size, images)
+    step_sizes = 2.5 * sizes / steps if step_size is None else torch.full_like(sizes, check_positive("pgd_l2", "step", step_size))
+    perturbations = sizes * draw_in_unit_ball(images, generator)
+    points = (images + perturbations).clamp(*bounds)
     for _ in range(steps if sizes.any() else 0):
-        shift = point + pace * directions(loss_gradient(scores, point, labels, draws)) - images
-        shift = shift * (sizes / norms(shift)).clamp(max=1.0)
-        point = (images + shift).clamp(*bounds)  # moves no pixel away from its image, so the ball is not left
-    return point
+        perturbations = points + step_sizes * normalize_images(compute_loss_gradient(scores, points, labels, draws)) - images
+        perturbations = perturbations * (sizes / compute_norms(perturbations)).clamp(max=1.0)
+        points = (images + perturbations).clamp(*bounds)  # moves no pixel away from its image, so the ball is not left
+    return points
 
 
-def _sign_steps(
-    scores: Scores,
+def _take_sign_steps(
+    scores: ImageScorer,
     start: Tensor,
     images: Tensor,
     labels: Tensor,
     sizes: Tensor,
-    pace: Tensor,
-    bounds: Bounds,
+    step_sizes: Tensor,
+    bounds: PixelBounds,
     draws: int,
     steps: int,
     decay: float,
 ) -> Tensor:
     """Climb from the start by sign steps, each projected on the box that ball and bounds share."""
     low, high = (images - sizes).clamp(*bounds), (images + sizes).clamp(*bounds)
-    point, momentum = start.clamp(low, high), torch.zeros_like(images)
+    points, momentum = start.clamp(low, high), torch.zeros_like(images)
     for _ in range(steps if sizes.any() else 0):
-        gradient = loss_gradient(scores, point, labels, draws)
-        momentum = decay * momentum + gradient / norms(gradient, order=1)
-        point = (point + pace * momentum.sign()).clamp(low, high)
-    return point
+        gradient = compute_loss_gradient(scores, points, labels, draws)
+        momentum = decay * momentum + gradient / compute_norms(gradient, order=1)
+        points = (points + step_sizes * momentum.sign()).clamp(low, high)
+    return points
 
 
-def _without_start(attack: Callable[..., Tensor]) -> Attack:
+def _ignore_generator(attack: Callable[..., Tensor]) -> ImageAttack:
     """Return an attack that draws nothing of its own as one that is called like those that do."""
 
-    def called(
-        scores: Scores,
+    def attack_without_generator(
+        scores: ImageScorer,
         images: Tensor,
         labels: Tensor,
         size: float | Tensor,
         *,
-        bounds: Bounds = PIXELS,
+        bounds: PixelBounds = UNIT_BOUNDS,
         draws: int = 1,
         generator: torch.Generator,
     ) -> Tensor:
         del generator
         return attack(scores, images, labels, size, bounds=bounds, draws=draws)
 
-    return called
+    return attack_without_generator
 
 
-ATTACKS: dict[str, Attack] = {
-    "fgsm": _without_start(fgsm),
-    "i-fgsm": _without_start(i_fgsm),
-    "mim": _without_start(mim),
+IMAGE_ATTACKS: dict[str, ImageAttack] = {
+    "fgsm": _ignore_generator(fgsm),
+    "i-fgsm": _ignore_generator(i_fgsm),
+    "mim": _ignore_generator(mim),
     "pgd": pgd,
 }
 """The l_inf attacks of Phan et al. 2020 at their settings: 10 steps, momentum with decay 1, and 40 steps of PGD."""

@@ -7,32 +7,32 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from deniable.errors import InputError, bad_parameter
+from deniable.errors import InputError, make_parameter_error
 from deniable.measure.estimate import Estimate
-from deniable.parallel import reporter
+from deniable.parallel import get_progress_reporter
 from deniable.robust.certificates import (
-    Certified,
+    CertifiedImage,
     DPALCertificate,
     GaussianSmoothing,
     LaplaceSmoothing,
-    certified_accuracy,
-    tallies,
+    measure_certified_accuracy,
+    tally_images,
 )
-from deniable.robust.certificates.dpal import in_pixels
-from deniable.robust.model import Model
-from deniable.robust.noise import Law, Noise
+from deniable.robust.certificates.dpal import convert_to_pixel_unit
+from deniable.robust.model import ImageModel
+from deniable.robust.noise import NetworkNoiseLaw, NetworkNoise
 
-SELECTION = 100
+IMAGE_SELECTION_DRAWS = 100
 """Draws that choose the class, as in Cohen et al. 2019."""
-_TOGETHER = 16
+_REPORT_EVERY = 16
 """Images between two reports of progress."""
-_POINTS = 5
-_LARGEST = 1e30
+_CURVE_POINTS = 5
+_MAX_SCALE = 1e30
 """Noise is drawn in float32, whose reach this is: noise that is rounded to nothing certifies nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Curve:
+class CertifiedAccuracyCurve:
     """Certified accuracy over the size of an attack.
 
     Attributes:
@@ -45,12 +45,12 @@ class Curve:
 
     radii: tuple[float, ...]
     accuracy: tuple[Estimate, ...]
-    certified: tuple[Certified, ...]
+    certified: tuple[CertifiedImage, ...]
     draws: int
     alpha: float
 
 
-def smoothed(model: Model, scale: float, law: Law = "gaussian") -> Model:
+def smooth_image_model(model: ImageModel, scale: float, law: NetworkNoiseLaw = "gaussian") -> ImageModel:
     """Return a deterministic model with noise on its input, and the certificate that follows.
 
     Args:
@@ -62,30 +62,30 @@ def smoothed(model: Model, scale: float, law: Law = "gaussian") -> Model:
         InputError: the model has noise of its own, or the scale is out of reach.
     """
     if model.noises:
-        raise InputError(f"The model {model.system} has noise of its own: certify it as it is, without --noise.")
-    if not 1 / _LARGEST <= scale <= _LARGEST:
-        raise bad_parameter("smoothing", "noise", f"a float from {1 / _LARGEST:g} to {_LARGEST:g}", scale)
+        raise InputError(f"The model {model.trainer} has noise of its own: certify it as it is, without --noise.")
+    if not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
+        raise make_parameter_error("smoothing", "noise", f"a float from {1 / _MAX_SCALE:g} to {_MAX_SCALE:g}", scale)
     certificate = GaussianSmoothing(scale) if law == "gaussian" else LaplaceSmoothing(scale)
-    return dataclasses.replace(model, noises=(Noise("input", law, torch.tensor(scale)),), certificate=certificate)
+    return dataclasses.replace(model, noises=(NetworkNoise("input", law, torch.tensor(scale)),), certificate=certificate)
 
 
-def certify(
-    model: Model,
+def certify_image_model(
+    model: ImageModel,
     images: Tensor,
     labels: Tensor,
     *,
-    source: torch.Generator,
+    generator: torch.Generator,
     radii: Sequence[float] | None = None,
     draws: int = 1_000,
     alpha: float = 0.001,
-) -> Curve:
+) -> CertifiedAccuracyCurve:
     """Certify the predictions of a randomized model.
 
     Args:
         model: with a certificate.
         images: (n, channels, height, width), pixels in [0, 1].
         labels: (n,).
-        source: generator of the noise.
+        generator: generator of the noise.
         radii: sizes at which accuracy is given; None for steps up to the largest radius that is certified.
         draws: of the noise for each image, besides those that choose the class.
         alpha: chance, at most, that the certificate of an image is wrong.
@@ -95,31 +95,31 @@ def certify(
     """
     if model.certificate is None:
         raise InputError(
-            f"The model {model.system} is deterministic, and nothing is certified of it: give --noise, for example "
+            f"The model {model.trainer} is deterministic, and nothing is certified of it: give --noise, for example "
             "0.25, to smooth it."
         )
-    scores, report = model.scores(source), reporter()
-    found: list[Certified] = []
+    scores, report = model.scores(generator), get_progress_reporter()
+    certified: list[CertifiedImage] = []
     report(0, len(images))
-    for batch in torch.split(images, _TOGETHER):
-        pairs = zip(tallies(scores, batch, SELECTION), tallies(scores, batch, draws), strict=True)
-        found += [model.certificate.certify(*pair, alpha) for pair in pairs]
-        report(len(found), len(images))
+    for batch in torch.split(images, _REPORT_EVERY):
+        tally_pairs = zip(tally_images(scores, batch, IMAGE_SELECTION_DRAWS), tally_images(scores, batch, draws), strict=True)
+        certified += [model.certificate.certify(*tally_pair, alpha) for tally_pair in tally_pairs]
+        report(len(certified), len(images))
     if isinstance(model.certificate, DPALCertificate):  # claims in the paper's unit
-        found = [in_pixels(held) for held in found]
-    chosen = tuple(radii) if radii is not None else _steps([held.radius for held in found])
-    accuracy = certified_accuracy(
-        labels.tolist(), [held.label for held in found], [held.radius for held in found], chosen
+        certified = [convert_to_pixel_unit(prediction) for prediction in certified]
+    sizes = tuple(radii) if radii is not None else _choose_radii([prediction.radius for prediction in certified])
+    accuracy = measure_certified_accuracy(
+        labels.tolist(), [prediction.label for prediction in certified], [prediction.radius for prediction in certified], sizes
     )
-    return Curve(chosen, tuple(accuracy), tuple(found), draws, alpha)
+    return CertifiedAccuracyCurve(sizes, tuple(accuracy), tuple(certified), draws, alpha)
 
 
-def _steps(radii: list[float]) -> tuple[float, ...]:
+def _choose_radii(radii: list[float]) -> tuple[float, ...]:
     """Return a few round sizes from 0 to about the largest radius."""
     largest = max((radius for radius in radii if math.isfinite(radius)), default=0.0)
     if largest <= 0:
         return (0.0,)
-    step = largest / _POINTS
-    unit = 10.0 ** math.floor(math.log10(step))
-    step = next(size * unit for size in (1, 2, 2.5, 5, 10) if size * unit >= step)
-    return tuple(float(f"{index * step:.12g}") for index in range(_POINTS + 1) if index * step <= largest)
+    step = largest / _CURVE_POINTS
+    magnitude = 10.0 ** math.floor(math.log10(step))
+    step = next(size * magnitude for size in (1, 2, 2.5, 5, 10) if size * magnitude >= step)
+    return tuple(float(f"{index * step:.12g}") for index in range(_CURVE_POINTS + 1) if index * step <= largest)

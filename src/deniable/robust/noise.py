@@ -6,14 +6,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from deniable.robust.networks import Network
+from deniable.robust.networks import ImageNetwork
 
-Place = Literal["input", "first layer"]
-Law = Literal["gaussian", "laplace"]
+NoisePlace = Literal["input", "first layer"]
+NetworkNoiseLaw = Literal["gaussian", "laplace"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Noise:
+class NetworkNoise:
     """Independent noise on every coordinate of one place.
 
     Attributes:
@@ -24,49 +24,49 @@ class Noise:
         bounds: to which an input with its noise is clamped; None for none.
     """
 
-    place: Place
-    law: Law
+    place: NoisePlace
+    law: NetworkNoiseLaw
     scale: Tensor
     offset: Tensor | None = None
     bounds: tuple[float, float] | None = None
 
-    def draw(self, shape: torch.Size, source: torch.Generator) -> Tensor:
+    def draw(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
         """Return noise of a shape (b, ...), drawn anew for every image."""
-        device = source.device
+        device = generator.device
         if self.law == "gaussian":
-            drawn = torch.randn(shape, generator=source, device=device)
+            noise = torch.randn(shape, generator=generator, device=device)
         else:  # the difference of two exponential numbers
-            first, second = torch.empty(2, *shape, device=device).exponential_(generator=source)
-            drawn = first - second
-        drawn = drawn * self.scale.to(device)
-        return drawn if self.offset is None else drawn + self.offset.to(device)
+            first, second = torch.empty(2, *shape, device=device).exponential_(generator=generator)
+            noise = first - second
+        noise = noise * self.scale.to(device)
+        return noise if self.offset is None else noise + self.offset.to(device)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` takes."""
         return {"place": self.place, "law": self.law, "scale": self.scale, "offset": self.offset, "bounds": self.bounds}
 
     @classmethod
-    def from_dict(cls, held: dict[str, Any]) -> "Noise":
+    def from_dict(cls, content: dict[str, Any]) -> "NetworkNoise":
         """Return the noise that a file holds."""
-        bounds = held["bounds"]
-        return cls(held["place"], held["law"], held["scale"], held["offset"], None if bounds is None else tuple(bounds))
+        bounds = content["bounds"]
+        return cls(content["place"], content["law"], content["scale"], content["offset"], None if bounds is None else tuple(bounds))
 
 
-def noisy(network: Network, images: Tensor, noises: tuple[Noise, ...], source: torch.Generator) -> Tensor:
+def compute_noisy_scores(network: ImageNetwork, images: Tensor, noises: tuple[NetworkNoise, ...], generator: torch.Generator) -> Tensor:
     """Return logits (b, K) of images (b, channels, height, width) under fresh noise."""
-    at_first: Tensor | None = None
+    first_layer_noise: Tensor | None = None
     for noise in noises:
         if noise.place == "first layer":
-            at_first = noise.draw(first_shape(network, images), source)
+            first_layer_noise = noise.draw(get_first_layer_shape(network, images), generator)
         else:
-            images = images + noise.draw(images.shape, source)
+            images = images + noise.draw(images.shape, generator)
             images = images if noise.bounds is None else images.clamp(*noise.bounds)
-    logits: Tensor = network(images, at_first)
+    logits: Tensor = network(images, first_layer_noise)
     return logits
 
 
-def first_shape(network: Network, images: Tensor) -> torch.Size:
+def get_first_layer_shape(network: ImageNetwork, images: Tensor) -> torch.Size:
     """Return the shape (b, maps, height', width') of the first layer's output."""
     with torch.no_grad():
-        one = network.first.forward(torch.zeros_like(images[:1]))  # past the hooks that watch a pass for its gradients
-    return torch.Size((len(images), *one.shape[1:]))
+        output = network.first.forward(torch.zeros_like(images[:1]))  # past the hooks that watch a pass for its gradients
+    return torch.Size((len(images), *output.shape[1:]))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-Scores = Callable[[Tensor], Tensor]
+ImageScorer = Callable[[Tensor], Tensor]
 """From images (b, channels, height, width), pixels in [0, 1], to logits (b, K).
 
 A randomized model draws fresh, independent noise for every image of every call.

@@ -25,15 +25,15 @@ _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _NEXT_LINE = 0x85
 
 
-class _Shape(dict[int, str]):
+class _AsciiClasses(dict[int, str]):
     """Table for `str.translate`: the ASCII stand-in of every character, found when first met."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = stand_in = self._stand_in(code)
-        return stand_in
+        self[code] = ascii_class = self._classify(code)
+        return ascii_class
 
     @staticmethod
-    def _stand_in(code: int) -> str:
+    def _classify(code: int) -> str:
         if code == ord("’"):
             return "'"
         if code in _JOINERS:
@@ -47,13 +47,13 @@ class _Shape(dict[int, str]):
 
 
 # ASCII characters stand for themselves.
-_SHAPE = _Shape({code: chr(code) for code in range(128)})
+_ASCII_CLASSES = _AsciiClasses({code: chr(code) for code in range(128)})
 
-_END = r"(?![0-9A-Za-z\x02])"
-_NOT = rf"[nN]'[tT]{_END}"
-_CLITIC = rf"'(?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL][lL]){_END}"
+_WORD_END = r"(?![0-9A-Za-z\x02])"
+_NEGATION = rf"[nN]'[tT]{_WORD_END}"
+_CLITIC = rf"'(?:[sSdDmM]|[rR][eE]|[vV][eE]|[lL][lL]){_WORD_END}"
 # A run of letters gives its last n back where n't follows.
-_LETTERS = rf"[0-9A-Za-z\x02]+(?!'(?<=[nN]')[tT]{_END})"
+_LETTERS = rf"[0-9A-Za-z\x02]+(?!'(?<=[nN]')[tT]{_WORD_END})"
 # \x01 and \x02 stand for symbols and joiners; the other ASCII controls are symbols themselves, those among them
 # that Python takes for white space (\x1c to \x1f) too.
 _SYMBOLS = r"[\x00\x01\x03-\x08\x0e-\x1f\x7f][\x00-\x08\x0e-\x1f\x7f]*+"
@@ -61,20 +61,20 @@ _SYMBOLS = r"[\x00\x01\x03-\x08\x0e-\x1f\x7f][\x00-\x08\x0e-\x1f\x7f]*+"
 _WORD = re.compile(
     rf"([0-9]++(?:[.,:][0-9]++)+"
     rf"|{_LETTERS}(?:(?!{_CLITIC})'{_LETTERS})*"
-    rf"|{_NOT}|(?<=[0-9A-Za-z\x02]){_CLITIC}|{_SYMBOLS})"
+    rf"|{_NEGATION}|(?<=[0-9A-Za-z\x02]){_CLITIC}|{_SYMBOLS})"
 )
 _CLITIC_FORMS = frozenset({"n't", "'s", "'d", "'m", "'re", "'ve", "'ll"})
 
 
-def split(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return [gap, word, gap, word, ..., gap]; joined they are ``text`` itself."""
     if text.isascii() and "\x02" not in text:
         return _WORD.split(text)
-    ends = list(itertools.accumulate(map(len, _WORD.split(text.translate(_SHAPE)))))
+    ends = list(itertools.accumulate(map(len, _WORD.split(text.translate(_ASCII_CLASSES)))))
     return [text[start:end] for start, end in itertools.pairwise([0, *ends])]
 
 
-def fold(word: str) -> str:
+def fold_word(word: str) -> str:
     """Return the form under which a word is looked up: NFC, lower case, straight apostrophe.
 
     Invisible format characters (zero-width, soft hyphen, direction marks) are dropped.
@@ -91,9 +91,9 @@ def is_clitic(word: str) -> bool:
     return word in _CLITIC_FORMS
 
 
-def ends_in_word(text: str) -> bool:
+def has_trailing_word(text: str) -> bool:
     """Say whether the last character of a text belongs to a word."""
-    return split(text[-1:]) == ["", text[-1:], ""]
+    return split_words(text[-1:]) == ["", text[-1:], ""]
 
 
 def is_one_word(entry: str) -> bool:
@@ -103,4 +103,4 @@ def is_one_word(entry: str) -> bool:
     """
     if not any(letter.isalnum() for letter in entry):
         return False
-    return is_clitic(entry) or split(entry) == ["", entry, ""]
+    return is_clitic(entry) or split_words(entry) == ["", entry, ""]

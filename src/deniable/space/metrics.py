@@ -15,24 +15,24 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.parallel import compiled
+from deniable.parallel import compile_loop
 
-Array = npt.NDArray[np.float64]
-Fill = Callable[[Array, Array], None]
-BLOCK = 64
+FloatArray = npt.NDArray[np.float64]
+DistanceFiller = Callable[[FloatArray, FloatArray], None]
+BLOCK_ROWS = 64
 """Rows in every product. One fixed shape, the last block padded: BLAS kernels depend on it."""
 
-TILE = 512
+TILE_SIZE = 512
 """Rows and columns of a tile of distances between points, where rows need not be whole."""
 
-_CHUNK = 256
+_CHUNK_SIZE = 256
 """Distances finished together before the close ones among them are looked for."""
 
-CANCELLED = 1e-6
+CANCELLATION_SHARE = 1e-6
 """Where |x - y|^2 is below this share of |x|^2 + |y|^2 it is computed from the differences."""
 
 
-def _unchanged(vectors: Array) -> Array:
+def _return_unchanged(vectors: FloatArray) -> FloatArray:
     return vectors
 
 
@@ -42,35 +42,35 @@ class Metric:
 
     Attributes:
         name: what guarantees and certificates call it.
-        prepare: called once with all points Y (n, d); returns a function that writes the distances
+        make_filler: called once with all points Y (n, d); returns a function that writes the distances
             of a block X (BLOCK, d) of rows of Y into an array (BLOCK, n).
-        canonical: maps vectors (n, d) to points (n, d), equal where the distance is zero.
-        error: from the points (n, d) and a function that returns the diameter, a bound on what
+        canonicalize: maps vectors (n, d) to points (n, d), equal where the distance is zero.
+        bound_rounding_error: from the points (n, d) and a function that returns the diameter, a bound on what
             rounding can change in a distance; None for a function that the user vouches for.
     """
 
     name: str
-    prepare: Callable[[Array], Fill]
-    canonical: Callable[[Array], Array] = _unchanged
-    error: Callable[[Array, Callable[[], float]], float] | None = None
+    make_filler: Callable[[FloatArray], DistanceFiller]
+    canonicalize: Callable[[FloatArray], FloatArray] = _return_unchanged
+    bound_rounding_error: Callable[[FloatArray, Callable[[], float]], float] | None = None
 
     @property
-    def builtin(self) -> bool:
+    def is_builtin(self) -> bool:
         """Whether it is one of `METRICS`: any other is known to its user alone, and its name names nothing."""
         return METRICS.get(self.name) is self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a metric of `METRICS` as its name, any other with its functions."""
-        if self.builtin:
-            return metric, (self.name,)
-        return Metric, (self.name, self.prepare, self.canonical, self.error)
+        if self.is_builtin:
+            return resolve_metric, (self.name,)
+        return Metric, (self.name, self.make_filler, self.canonicalize, self.bound_rounding_error)
 
     def __str__(self) -> str:
         """Return the name."""
         return self.name
 
 
-def metric(choice: "str | Metric | Callable[[Array, Array], Array]") -> Metric:
+def resolve_metric(choice: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]") -> Metric:
     """Return the metric of that name, or one made of a function f(X (k, d), Y (n, d)) -> (k, n).
 
     A function of your own must be a true metric: nothing here can prove that it is.
@@ -82,7 +82,7 @@ def metric(choice: "str | Metric | Callable[[Array, Array], Array]") -> Metric:
         return choice
     if callable(choice):
         name = "user function " + getattr(choice, "__name__", type(choice).__name__)
-        return Metric(name, functools.partial(_user_function, choice, name))
+        return Metric(name, functools.partial(_prepare_user_function, choice, name))
     if choice == "cosine":
         raise InputError(
             "Cosine distance is no metric: it breaks the triangle inequality, so no guarantee "
@@ -94,45 +94,45 @@ def metric(choice: "str | Metric | Callable[[Array, Array], Array]") -> Metric:
     return METRICS[choice]
 
 
-@compiled
+@compile_loop
 def _finish_euclidean(  # pragma: no cover - compiled
-    products: Array, rows: Array, vectors: Array, row_squares: Array, squares: Array
+    products: FloatArray, rows: FloatArray, vectors: FloatArray, row_squares: FloatArray, squares: FloatArray
 ) -> None:
     """Turn x.y into |x - y| in place: sqrt(|x|^2 + |y|^2 - 2 x.y), close pairs from differences."""
     count = products.shape[1]
     for i in range(products.shape[0]):
-        for start in range(0, count, _CHUNK):
-            end = min(start + _CHUNK, count)
+        for start in range(0, count, _CHUNK_SIZE):
+            end = min(start + _CHUNK_SIZE, count)
             close = 0
             for j in range(start, end):
                 scale = row_squares[i] + squares[j]
                 square = scale - 2.0 * products[i, j]
                 products[i, j] = np.sqrt(max(square, 0.0))
-                close += square < CANCELLED * scale
+                close += square < CANCELLATION_SHARE * scale
             # Where two points are as close as that, the subtraction has left little but rounding.
             # (A separate loop, so that the one above is vectorized.)
             if close > 0:
                 for j in range(start, end):
-                    if products[i, j] ** 2 <= 2.0 * CANCELLED * (row_squares[i] + squares[j]):
+                    if products[i, j] ** 2 <= 2.0 * CANCELLATION_SHARE * (row_squares[i] + squares[j]):
                         total = 0.0
                         for k in range(rows.shape[1]):
                             total += (rows[i, k] - vectors[j, k]) ** 2
                         products[i, j] = np.sqrt(total)
 
 
-def _euclidean(vectors: Array) -> Fill:
+def _prepare_euclidean(vectors: FloatArray) -> DistanceFiller:
     """d(x, y) = |x - y|_2 by one matrix product a block."""
     transposed = np.ascontiguousarray(vectors.T)
     squares = np.einsum("nd,nd->n", vectors, vectors)
 
-    def fill(rows: Array, out: Array) -> None:
+    def fill(rows: FloatArray, out: FloatArray) -> None:
         np.matmul(rows, transposed, out=out)
         _finish_euclidean(out, rows, vectors, np.einsum("kd,kd->k", rows, rows), squares)
 
     return fill
 
 
-def _directions(vectors: Array) -> Array:
+def _normalize_directions(vectors: FloatArray) -> FloatArray:
     """Return unit vectors; rounding to 12 decimals makes parallel vectors equal."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not norms.all():
@@ -140,16 +140,16 @@ def _directions(vectors: Array) -> Array:
             "The angular metric needs vectors with a direction. "
             f"Vector number {int(np.argmin(norms))} is zero: leave that word out."
         )
-    directions: Array = np.round(vectors / norms, 12)
+    directions: FloatArray = np.round(vectors / norms, 12)
     return directions
 
 
-def _angular(directions: Array) -> Fill:
+def _prepare_angular(directions: FloatArray) -> DistanceFiller:
     """d(x, y) = arccos(x.y / |x||y|) in radians, from the chord so that small angles are exact."""
-    chords = _euclidean(directions)
+    fill_chords = _prepare_euclidean(directions)
 
-    def fill(rows: Array, out: Array) -> None:
-        chords(rows, out)
+    def fill(rows: FloatArray, out: FloatArray) -> None:
+        fill_chords(rows, out)
         out *= 0.5
         np.minimum(out, 1.0, out=out)
         np.arcsin(out, out=out)
@@ -158,17 +158,17 @@ def _angular(directions: Array) -> Fill:
     return fill
 
 
-def _scipy(name: str, vectors: Array) -> Fill:
+def _prepare_scipy(name: str, vectors: FloatArray) -> DistanceFiller:
     from scipy.spatial.distance import cdist  # noqa: PLC0415 - 0.2 s that few metrics need
 
-    def fill(rows: Array, out: Array) -> None:
+    def fill(rows: FloatArray, out: FloatArray) -> None:
         cdist(rows, vectors, name, out=out)
 
     return fill
 
 
-def _user_function(function: Callable[[Array, Array], Array], name: str, vectors: Array) -> Fill:
-    def fill(rows: Array, out: Array) -> None:
+def _prepare_user_function(function: Callable[[FloatArray, FloatArray], FloatArray], name: str, vectors: FloatArray) -> DistanceFiller:
+    def fill(rows: FloatArray, out: FloatArray) -> None:
         values = np.asarray(function(rows, vectors), dtype=np.float64)
         if values.shape != out.shape:
             raise InputError(f"The metric {name} must return shape {out.shape}. Got {values.shape}.")
@@ -179,7 +179,7 @@ def _user_function(function: Callable[[Array, Array], Array], name: str, vectors
     return fill
 
 
-def _euclidean_error(points: Array, diameter: Callable[[], float]) -> float:
+def _bound_euclidean_error(points: FloatArray, diameter: Callable[[], float]) -> float:
     """Bound on the error of a distance, for vectors of length R in m dimensions, u = 2^-53.
 
     The square errs by (2 m + 4) u (|x|^2 + |y|^2) at most, and where the product form is used it
@@ -187,23 +187,23 @@ def _euclidean_error(points: Array, diameter: Callable[[], float]) -> float:
     pairs come from differences, with a relative error of (m + 4) u.)
     """
     del diameter
-    longest = math.sqrt(2.0 * float(np.einsum("nd,nd->n", points, points).max()))
-    return float((2 * points.shape[1] + 8) * 2.0**-53 * longest / math.sqrt(CANCELLED))
+    max_length = math.sqrt(2.0 * float(np.einsum("nd,nd->n", points, points).max()))
+    return float((2 * points.shape[1] + 8) * 2.0**-53 * max_length / math.sqrt(CANCELLATION_SHARE))
 
 
-def _angular_error(points: Array, diameter: Callable[[], float]) -> float:
+def _bound_angular_error(points: FloatArray, diameter: Callable[[], float]) -> float:
     """Bound on the error of an angle 2 arcsin(c / 2), from that of the chord c.
 
     Its derivative in c is 1 / cos(angle / 2), taken a little beyond the largest angle; near
     opposite directions the error is at most that of the square root, 2 sqrt(chord's). The unit
     vectors are rounded to 12 decimals.
     """
-    chord = _euclidean_error(points, diameter) + 1e-12 * math.sqrt(points.shape[1])
+    chord = _bound_euclidean_error(points, diameter) + 1e-12 * math.sqrt(points.shape[1])
     steepness = math.cos(min(diameter() / 2 + 1e-3, math.pi / 2))
     return min(chord / steepness if steepness > 0 else math.inf, 2.01 * math.sqrt(chord)) + 2.0**-50
 
 
-def _sum_error(points: Array, diameter: Callable[[], float]) -> float:
+def _bound_sum_error(points: FloatArray, diameter: Callable[[], float]) -> float:
     """Bound on the error of a sum, or a maximum, of m absolute differences."""
     return float((points.shape[1] + 2) * 2.0**-53 * diameter())
 
@@ -211,9 +211,9 @@ def _sum_error(points: Array, diameter: Callable[[], float]) -> float:
 # It takes no entries: what is not listed here has no fingerprint, and shares neither noise nor cached facts.
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
-        "euclidean": Metric("euclidean", _euclidean, error=_euclidean_error),
-        "manhattan": Metric("manhattan", functools.partial(_scipy, "cityblock"), error=_sum_error),
-        "chebyshev": Metric("chebyshev", functools.partial(_scipy, "chebyshev"), error=_sum_error),
-        "angular": Metric("angular", _angular, _directions, _angular_error),
+        "euclidean": Metric("euclidean", _prepare_euclidean, bound_rounding_error=_bound_euclidean_error),
+        "manhattan": Metric("manhattan", functools.partial(_prepare_scipy, "cityblock"), bound_rounding_error=_bound_sum_error),
+        "chebyshev": Metric("chebyshev", functools.partial(_prepare_scipy, "chebyshev"), bound_rounding_error=_bound_sum_error),
+        "angular": Metric("angular", _prepare_angular, _normalize_directions, _bound_angular_error),
     }
 )

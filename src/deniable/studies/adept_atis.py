@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from deniable.errors import InputError
-from deniable.parallel import reporter, watched
+from deniable.parallel import get_progress_reporter, report_progress_to
 from deniable.studies.rewriting.figure import draw
 from deniable.studies.rewriting.findings import details, findings
 from deniable.studies.rewriting.plan import FILES, GAUSSIAN, PUBLISHED, TOKENS, Sizes
@@ -14,7 +14,7 @@ from deniable.studies.rewriting.words import table
 from deniable.studies.study import Data, Result, Setting, Study
 
 if TYPE_CHECKING:
-    from deniable.rewrite.audits import Seen
+    from deniable.rewrite.audits import AuditView
     from deniable.studies.rewriting.bench import Bench
 
 FULL = Sizes()
@@ -40,7 +40,7 @@ QUICK = Sizes(
     tuning=1,
     samples=6_000,
 )
-_SEEN: tuple["Seen", ...] = ("vector", "likelihood", "text")
+_SEEN: tuple["AuditView", ...] = ("vector", "likelihood", "text")
 Part = tuple[str, Callable[[], Data]]
 """What is found at a time: the name under which the ledger keeps it, and how."""
 
@@ -56,13 +56,13 @@ def run(sizes: Sizes, setting: Setting) -> Result:
     bench = shared.prepared(sizes, setting)
     plan = _plan(bench)
     _ = bench.model  # trained, or read back, before the parts are counted
-    report, done, total = reporter(), 0, sum(map(len, plan.values()))
+    report, done, total = get_progress_reporter(), 0, sum(map(len, plan.values()))
     data: Data = {"sizes": {name: list(v) if isinstance(v, tuple) else v for name, v in vars(sizes).items()}}
     report(0, total)
     for kind, parts in plan.items():
         data[kind] = []
         for name, compute in parts:
-            with watched(lambda _done, _total: None):  # passes inside a part say nothing of the whole
+            with report_progress_to(lambda _done, _total: None):  # passes inside a part say nothing of the whole
                 data[kind].append(setting.ledger.remember(name, compute))
             done += 1
             report(done, total)

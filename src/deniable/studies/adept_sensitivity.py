@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.auditing.sensitivity import Array, violations, worst_pair
-from deniable.parallel import each
+from deniable.auditing.sensitivity import FloatArray, count_sensitivity_violations, find_farthest_pair
+from deniable.parallel import parallel_map
 from deniable.studies.sensitivity.figure import draw
 from deniable.studies.sensitivity.words import NORMAL, UNIFORM, WIDE, findings, table
 from deniable.studies.study import Data, Result, Setting, Study, derived
 from deniable.vectors import L1Ball, L2Ball
 
-_Draw = Callable[[np.random.Generator, tuple[int, int]], Array]
+_Draw = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
 _DRAWS: dict[str, _Draw] = {
     UNIFORM: lambda random, shape: random.uniform(-1, 1, shape),
     NORMAL: lambda random, shape: random.normal(scale=0.1, size=shape),
@@ -44,7 +44,7 @@ def run(sizes: Sizes, setting: Setting) -> Result:
     """Count the pairs beyond the claimed sensitivity, and search for the farthest."""
     cells = [(name, radius, n) for n in sizes.dimensions for name in _DRAWS for radius in sizes.radii]
     # One cell at a time, since each is counted on all cores, and the long ones first, for the time left.
-    found = each(lambda cell: _count(sizes.vectors, *cell, setting.seed), cells[::-1], workers=1)[::-1]
+    found = parallel_map(lambda cell: _count(sizes.vectors, *cell, setting.seed), cells[::-1], workers=1)[::-1]
     searched = {str(n): _searched(n, setting.seed) for n in sizes.searched}
     data = {
         "claimed sensitivity": "2 C",
@@ -67,26 +67,26 @@ def _count(vectors: int, name: str, radius: float, n: int, seed: int) -> Data:
     """
     drawn = _DRAWS[name](np.random.default_rng(derived(seed, name, n)), (vectors, n))
     clipped = L2Ball(radius).clip(drawn)
-    counted = violations(clipped, 2 * radius)
+    counted = count_sensitivity_violations(clipped, 2 * radius)
     half = vectors // 2
     apart = np.abs(clipped[:half] - clipped[half : 2 * half]).sum(axis=1)
     # The remedy, for comparison: no pair can be farther apart after an l1 clip.
-    remedy = violations(L1Ball(radius).clip(drawn[: min(vectors, _REMEDIED)]), 2 * radius * (1 + 1e-12))
+    remedy = count_sensitivity_violations(L1Ball(radius).clip(drawn[: min(vectors, _REMEDIED)]), 2 * radius * (1 + 1e-12))
     return {
         "distribution": name,
         "C": radius,
         "n": n,
-        "beyond": counted.beyond,
-        "share": counted.share,
+        "beyond": counted.violation_count,
+        "share": counted.violation_share,
         "clipped": float((np.linalg.norm(drawn, axis=1) > radius).mean()),
         "median distance over 2 C": float(np.median(apart)) / (2 * radius),
-        "beyond after an l1 clip": remedy.beyond,
+        "beyond after an l1 clip": remedy.violation_count,
     }
 
 
 def _searched(n: int, seed: int) -> float:
     """Return the largest l1 distance of two clipped vectors, C = 1, that gradient ascent finds."""
-    return worst_pair(L2Ball(1.0).clip, n, starts=2, seed=derived(seed, "search", n) % 2**32).distance
+    return find_farthest_pair(L2Ball(1.0).clip, n, starts=2, seed=derived(seed, "search", n) % 2**32).distance
 
 
 STUDY = Study(

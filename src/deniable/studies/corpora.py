@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from deniable.measure.labels import Codes
-from deniable.randomness import Streams, key_from_seed, stream_start
+from deniable.measure.labels import ClassCodes
+from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.space import Space
 from deniable.studies.ledger import Ledger
 from deniable.studies.study import derived
@@ -37,7 +37,7 @@ class Corpus:
     words: Words
     offsets: Offsets
     stand_ins: npt.NDArray[np.bool_]
-    codes: Codes
+    codes: ClassCodes
 
     def original(self) -> tuple[Words, Offsets]:
         """Return words and offsets of the original texts, without words that the space lacks."""
@@ -66,7 +66,7 @@ def reviews(path: Path, space: Space, order: Sequence[int], name: str) -> Corpus
     offsets = np.cumsum([0, *[len(cut.words) for cut in lexed]], dtype=np.int64)
     stand_ins = np.zeros(offsets[-1], dtype=np.bool_)
     for cut, start in zip(lexed, offsets.tolist(), strict=False):
-        stand_ins[start + cut.stand_ins] = True
+        stand_ins[start + cut.unknown_positions] = True
     words = np.concatenate([cut.words for cut in lexed])
     return Corpus(name, words, offsets, stand_ins, labels[np.asarray(order)])
 
@@ -83,15 +83,15 @@ def privatized(mechanism: WordMechanism, corpus: Corpus, copies: int, seed: int,
     """
 
     def draw() -> Words:
-        key = key_from_seed(derived(seed, "corpus"))
+        key = derive_key_from_seed(derived(seed, "corpus"))
         texts = len(corpus.codes)
         starts = [
-            stream_start(key, mechanism.fingerprint, corpus.name, str(copy), str(text))
+            derive_stream_start(key, mechanism.fingerprint, corpus.name, str(copy), str(text))
             for copy in range(copies)
             for text in range(texts)
         ]
         lengths = np.tile(np.diff(corpus.offsets), copies).tolist()
-        drawn = mechanism.draw(np.tile(corpus.words, copies), Streams(key, starts, lengths))
+        drawn = mechanism.draw_words(np.tile(corpus.words, copies), Streams(key, starts, lengths))
         small = np.uint16 if len(mechanism.space) <= 2**16 else np.uint32
         return drawn.reshape(copies, -1).astype(small)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 
 from deniable.errors import InputError
-from deniable.parallel import each
+from deniable.parallel import parallel_map
 from deniable.studies.dpal import parts
 from deniable.studies.dpal.figure import draw
 from deniable.studies.dpal.words import findings, table
@@ -53,10 +53,10 @@ def run(sizes: Sizes, setting: Setting) -> Result:
     path = setting.file("mnist.npz")
     if find_spec("torch") is None or find_spec("dp_accounting") is None:
         raise InputError("This study trains networks with torch, which is missing: install deniable[train].")
-    from deniable.robust.dpal.noise import Budget  # noqa: PLC0415 - needs torch, an extra
+    from deniable.robust.dpal.noise import DPALBudget  # noqa: PLC0415 - needs torch, an extra
     from deniable.robust.images import read_images  # noqa: PLC0415 - the same
 
-    budget = Budget(sizes.eps_t, m=sizes.batch, delta_l2=2 * sizes.neurons)
+    budget = DPALBudget(sizes.eps_t, m=sizes.batch, delta_l2=2 * sizes.neurons)
     bench = parts.Bench(read_images(path), budget, sizes, setting.seed)
 
     def found(name: str) -> Data:
@@ -64,7 +64,7 @@ def run(sizes: Sizes, setting: Setting) -> Result:
         return part
 
     # One after the other, since torch works on all cores.
-    data = dict(zip(PARTS, each(found, PARTS, workers=1), strict=True))
+    data = dict(zip(PARTS, parallel_map(found, PARTS, workers=1), strict=True))
     data["budget"] = {
         "eps_t": budget.eps_t,
         "eps1": budget.eps1,

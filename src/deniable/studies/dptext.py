@@ -7,8 +7,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from deniable.errors import InputError
-from deniable.measure.estimate import share
-from deniable.parallel import reporter
+from deniable.measure.estimate import estimate_share
+from deniable.parallel import get_progress_reporter
 from deniable.studies.representation.bench import FILES, prepared
 from deniable.studies.representation.figure import draw
 from deniable.studies.representation.findings import details, findings
@@ -36,11 +36,11 @@ def run(sizes: Sizes, setting: Setting) -> Result:
         setting.file(name)
     if find_spec("torch") is None:
         raise InputError("This study trains networks with torch, which is missing: install deniable[train].")
-    from deniable.rewrite.representation.noise import FIRST  # noqa: PLC0415 - needs torch, slow to import
+    from deniable.rewrite.representation.noise import INITIAL_EPSILON_SHARE  # noqa: PLC0415 - needs torch, slow to import
     from deniable.studies.representation.measuring import measured  # noqa: PLC0415 - the same
 
     bench = prepared(sizes, setting)
-    report, planned = reporter(), cells(sizes)
+    report, planned = get_progress_reporter(), cells(sizes)
     report(0, len(planned))
     points = []
     for done, cell in enumerate(planned):
@@ -50,7 +50,7 @@ def run(sizes: Sizes, setting: Setting) -> Result:
         "points": points,
         "facts": bench.facts,
         "sizes": {name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(sizes).items()},
-        "first": FIRST,
+        "first": INITIAL_EPSILON_SHARE,
         "draws": drawn(sizes.draws, derived(setting.seed, "draws")),
     }
     return Result(data, table(data), findings(data), details(data))
@@ -61,7 +61,7 @@ def drawn(count: int, seed: int) -> Data:
     u = np.random.default_rng(seed).random(count)
     with np.errstate(invalid="ignore"):
         noise = -np.sign(u) * np.log(1 - 2 * np.abs(u))
-    missing = share(int(np.isnan(noise).sum()), count)
+    missing = estimate_share(int(np.isnan(noise).sum()), count)
     found = {"value": missing.value, "low": missing.low, "high": missing.high, "count": count}
     return {"missing": found, "negative": int((noise < 0).sum())}
 

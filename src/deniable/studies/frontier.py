@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from deniable.parallel import each
+from deniable.parallel import parallel_map
 from deniable.space import Space
 from deniable.studies.corpora import Corpus, privatized
 from deniable.studies.frontiers.figure import draw
@@ -48,7 +48,7 @@ def run(sizes: Sizes, setting: Setting) -> Result:
     corpora = halves(setting, space, sizes.reviews)
     cells = [(BASELINE, 0.0), *[(name, epsilon) for name, epsilons in sizes.grid for epsilon in epsilons]]
     # One cell after the other: each uses all cores.
-    points = each(lambda cell: _cell(sizes, setting, space, corpora, *cell), cells, workers=1)
+    points = parallel_map(lambda cell: _cell(sizes, setting, space, corpora, *cell), cells, workers=1)
     data = {
         "points": points,
         "vocabulary": len(space),
@@ -81,7 +81,7 @@ def _cell(sizes: Sizes, setting: Setting, space: Space, corpora: dict[str, Corpu
         result: Data = remember(f"{name} {epsilon} {number}", measure)
         return result
 
-    return {**found, **summary(each(trial, range(sizes.trials)))}
+    return {**found, **summary(parallel_map(trial, range(sizes.trials)))}
 
 
 STUDY = Study(

@@ -4,9 +4,9 @@ import dataclasses
 import math
 
 from deniable.auditing import verify
-from deniable.measure.deniability import deniability
+from deniable.measure.deniability import measure_deniability
 from deniable.measure.estimate import Estimate
-from deniable.parallel import each
+from deniable.parallel import parallel_map
 from deniable.studies.gumbel.bound import far_output_bound
 from deniable.studies.gumbel.figure import draw
 from deniable.studies.gumbel.vocabularies import Vocabulary, vocabularies
@@ -71,7 +71,7 @@ def run(sizes: Sizes, setting: Setting) -> Result:
         for epsilon in epsilons
     ]
     # One cell at a time, since each works on all cores, and the long ones first, for the time left.
-    points = each(lambda cell: _kept(sizes, cell, setting), cells[::-1], workers=1)[::-1]
+    points = parallel_map(lambda cell: _kept(sizes, cell, setting), cells[::-1], workers=1)[::-1]
     data = {"vocabularies": [vocabulary.facts for vocabulary in found], "points": points, "runs": sizes.runs}
     return Result(data, table(data), findings(data))
 
@@ -89,14 +89,14 @@ def _point(sizes: Sizes, cell: Cell, seed: int) -> Data:
     vocabulary, name, epsilon = cell
     mechanism = build(name, vocabulary.space, epsilon)
     noise = derived(seed, "draws", vocabulary.name, name, epsilon)
-    counted = deniability(mechanism, vocabulary.sample, runs=sizes.runs, seed=noise)
+    counted = measure_deniability(mechanism, vocabulary.sample, runs=sizes.runs, seed=noise)
     unchanged, distinct = counted.expected_unchanged, counted.expected_distinct
     return {
         "vocabulary": vocabulary.name,
         "mechanism": name,
         "epsilon": epsilon,
-        "S": _facts(counted.mean_distinct, counted.deviation_distinct, counted.mean_expected_distinct),
-        "N": _facts(counted.mean_unchanged, counted.deviation_unchanged, counted.mean_expected_unchanged),
+        "S": _facts(counted.mean_distinct, counted.std_distinct, counted.mean_expected_distinct),
+        "N": _facts(counted.mean_unchanged, counted.std_unchanged, counted.mean_expected_unchanged),
         "largest S": int(counted.distinct.max()),
         "least share kept": None if unchanged is None else float(unchanged.min()) / sizes.runs,
         "largest expected S": None if distinct is None else float(distinct.max()),

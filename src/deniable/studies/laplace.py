@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.space.metrics import Array
-from deniable.space.space import Points
+from deniable.space.metrics import FloatArray
+from deniable.space.space import PointNumbers
 from deniable.words import MultivariateLaplace
 
 try:
@@ -30,7 +30,7 @@ class QuickLaplace(MultivariateLaplace):
     """
 
     @functools.cached_property
-    def _rounded(self) -> tuple[Array, torch.Tensor, float, float]:
+    def _rounded(self) -> tuple[FloatArray, torch.Tensor, float, float]:
         """Mean (m,); bfloat16 (m + 2, n) of vectors and of the high and low part of |y|^2 / 2; largest |y|, half."""
         mean = self.space.points.mean(axis=0)
         around = self.space.points - mean
@@ -40,13 +40,13 @@ class QuickLaplace(MultivariateLaplace):
         columns = torch.cat([torch.from_numpy(around.T).bfloat16(), high[None], low[None]])
         return mean, columns.contiguous(), float(np.sqrt(2 * halves.max())), float(halves.max())
 
-    def _nearest(self, noisy: Array) -> Points:
+    def _find_nearest(self, noisy: FloatArray) -> PointNumbers:
         """Return (k,) the point nearest to each vector (k, m)."""
         torch.set_num_threads(1)  # batches of tokens already share the cores
         parts = [self._nearest_of(noisy[at : at + _TOKENS]) for at in range(0, len(noisy), _TOKENS)]
         return np.concatenate(parts)
 
-    def _nearest_of(self, noisy: Array) -> Points:
+    def _nearest_of(self, noisy: FloatArray) -> PointNumbers:
         mean, columns, reach, half = self._rounded
         x = noisy - mean
         ones = np.full((len(x), 2), -1.0)
@@ -63,11 +63,11 @@ class QuickLaplace(MultivariateLaplace):
         squares = np.einsum("kd,kd->k", offsets, offsets)
         order = np.lexsort((candidates, squares, rows))
         first = np.searchsorted(rows[order], np.arange(len(x)))
-        nearest: Points = candidates[order][first].astype(np.int32)
+        nearest: PointNumbers = candidates[order][first].astype(np.int32)
         return nearest
 
 
-def _at_least(scores: torch.Tensor, least: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _at_least(scores: torch.Tensor, least: FloatArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return rows and columns of the scores (k, n) that are at least a bound (k,) for each row.
 
     Positive bfloat16 numbers are ordered as their 16 bits are, read as integers, and negative ones come out

@@ -14,11 +14,11 @@ import numpy as np
 
 from deniable import __version__
 from deniable.errors import InputError
-from deniable.parallel import cores
+from deniable.parallel import count_cores
 from deniable.studies.ledger import Ledger
 from deniable.studies.study import Comparison, Result, Setting, Sizes, Study
-from deniable.text.tables.files import check_outputs, writing
-from deniable.verdict import finite
+from deniable.text.tables.files import check_outputs, open_outputs
+from deniable.verdict import encode_nonfinite_numbers
 
 ENDINGS = (".json", ".png", ".md")
 _DPI = 110
@@ -74,7 +74,7 @@ def conduct(
     paths = [folder / f"{study.name}{ending}" for ending in ENDINGS]
     _check_folder(folder)
     if folder.is_dir():
-        check_outputs(paths, _data_files(setting.data), force=force, kept=[unfinished(study.name, folder)])
+        check_outputs(paths, _data_files(setting.data), force=force, intermediates=[unfinished(study.name, folder)])
     chosen = sizes if sizes is not None else study.quick if quick else study.full
     parameters = {
         "version": __version__,
@@ -105,12 +105,12 @@ def conduct(
         "results": result.data,
     }
     contents = (
-        json.dumps(finite(numbers), indent=1, ensure_ascii=False).encode() + b"\n",
+        json.dumps(encode_nonfinite_numbers(numbers), indent=1, ensure_ascii=False).encode() + b"\n",
         figure,
         _markdown(study, about, result).encode(),
     )
     folder.mkdir(parents=True, exist_ok=True)
-    with writing(*map(str, paths), force=force) as streams:
+    with open_outputs(*map(str, paths), force=force) as streams:
         for stream, content in zip(streams, contents, strict=True):
             stream.write(content)
     ledger.close()
@@ -147,7 +147,7 @@ def machine() -> dict[str, Any]:
     """Return what a reader needs to judge the seconds by."""
     return {
         "deniable": __version__,
-        "cores": cores(),
+        "cores": count_cores(),
         "processor": platform.machine(),
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -6,7 +6,7 @@ import math
 import sys
 
 from deniable.auditing import audit
-from deniable.parallel import each
+from deniable.parallel import parallel_map
 from deniable.studies.sanity import alarms
 from deniable.studies.sanity.check import estimate, limit, votes
 from deniable.studies.sanity.figure import draw
@@ -71,8 +71,8 @@ def run(sizes: Sizes, setting: Setting) -> Result:
     ]
     # Audits swap the standard output while a sampler runs, and in threads they may swap it back out of order.
     with contextlib.redirect_stdout(sys.stdout):
-        checks = each(lambda point: _check(sizes, *point, setting.seed), points)
-        audits = each(lambda point: _audit(sizes, *point, setting.seed), points)
+        checks = parallel_map(lambda point: _check(sizes, *point, setting.seed), points)
+        audits = parallel_map(lambda point: _audit(sizes, *point, setting.seed), points)
         data = {
             "points": [{**check, **verdict} for check, verdict in zip(checks, audits, strict=True)],
             "accused": alarms.accused(sizes.epsilons, sizes.accused_repeats, sizes.repetitions, setting.seed),
@@ -107,7 +107,7 @@ def _audit(sizes: Sizes, subject: Subject, epsilon: float, n: int, seed: int) ->
     """Return the audit's verdict on the claim of epsilon."""
     mechanism = subject.make(epsilon, derived(seed, "audit", subject.name, epsilon, n))
     verdict = audit(
-        mechanism.release,
+        mechanism.sample,
         *subject.inputs(n),
         claim=epsilon,
         samples=sizes.audited(epsilon),

@@ -85,7 +85,7 @@ class Study(Generic[Sizes]):
         paper: author, year, title and figure.
         full: sizes of the whole study.
         quick: sizes of the same study in a few minutes.
-        run: from sizes and setting to the result; its long steps go through `deniable.parallel.each`.
+        run: from sizes and setting to the result; its long steps go through `deniable.parallel.parallel_map`.
         draw: from the result's data to a matplotlib figure.
     """
 

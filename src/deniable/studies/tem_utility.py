@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 
-from deniable.measure.attackers.membership import learn_shadow
-from deniable.measure.roc import roc
-from deniable.parallel import each
+from deniable.measure.attackers.membership import fit_shadow_network
+from deniable.measure.roc import compute_roc
+from deniable.parallel import parallel_map
 from deniable.space import Space
 from deniable.studies.corpora import Corpus, Offsets, Words, privatized
 from deniable.studies.study import Data, Result, Setting, Study, derived
@@ -17,7 +17,7 @@ from deniable.studies.utility.figure import draw
 from deniable.studies.utility.words import details, findings, table
 
 if TYPE_CHECKING:
-    from deniable.measure.fasttext import FastText
+    from deniable.measure.fasttext import FastTextClassifier
 
 Attack = Callable[[npt.ArrayLike], npt.ArrayLike]
 VECTORS = "glove.840B.300d.33860.npz"
@@ -59,7 +59,7 @@ class _Bench:
     corpora: dict[str, Corpus]
     shadows: list[Attack]
 
-    def train(self, words: Words, offsets: Offsets, name: str, *parts: object) -> "FastText":
+    def train(self, words: Words, offsets: Offsets, name: str, *parts: object) -> "FastTextClassifier":
         """Return a classifier trained on the texts of one of the corpora."""
         seed = derived(self.setting.seed, "train", name, *parts)
         sizes = self.sizes
@@ -74,10 +74,10 @@ def run(sizes: Sizes, setting: Setting) -> Result:
     space = Space.load(setting.file(VECTORS), limit=sizes.words)
     corpora = halves(setting, space, sizes.reviews)
     bench = _Bench(sizes, setting, space, corpora, [])
-    bench.shadows.extend(each(lambda trial: _shadow(bench, trial), range(sizes.trials)))
+    bench.shadows.extend(parallel_map(lambda trial: _shadow(bench, trial), range(sizes.trials)))
     cells = [(BASELINE, 0.0), *[(name, epsilon) for epsilon in sizes.epsilons for name in MECHANISMS]]
     # One cell after the other: each uses all cores.
-    points = each(lambda cell: _cell(bench, *cell), cells, workers=1)
+    points = parallel_map(lambda cell: _cell(bench, *cell), cells, workers=1)
     data = {
         "points": points,
         "vocabulary": len(space),
@@ -92,14 +92,14 @@ def _shadow(bench: _Bench, trial: int) -> Attack:
     """Return the attack that a shadow model trained on TE2 teaches: TE2 is "in", TE1 is "out"."""
     net = bench.train(*bench.corpora["TE2"].original(), "TE2", "shadow", trial)
     inside, outside = (net.probabilities_of_words(*bench.corpora[name].original()) for name in ("TE2", "TE1"))
-    return learn_shadow(inside, outside, derived(bench.setting.seed, "attack", trial) % 2**32)
+    return fit_shadow_network(inside, outside, derived(bench.setting.seed, "attack", trial) % 2**32)
 
 
 def _cell(bench: _Bench, name: str, epsilon: float) -> Data:
     """Return what becomes of one mechanism at one epsilon."""
     remember = bench.setting.ledger.remember
     if name == BASELINE:
-        trials = each(
+        trials = parallel_map(
             lambda trial: remember(f"{name} {trial}", lambda: _baseline(bench, trial)), range(bench.sizes.trials)
         )
         return {"mechanism": name, "epsilon": None, **summary(trials)}
@@ -118,7 +118,7 @@ def _cell(bench: _Bench, name: str, epsilon: float) -> Data:
         )
         return found
 
-    trials = each(trial, range(bench.sizes.trials))
+    trials = parallel_map(trial, range(bench.sizes.trials))
     kept = float((inside == bench.corpora["TR1"].words).mean())
     return {
         "mechanism": name,
@@ -148,14 +148,14 @@ def _private(bench: _Bench, inside: Words, outside: Words, cell: tuple[str, floa
     }
 
 
-def _auc(bench: _Bench, net: "FastText", trial: int) -> float:
+def _auc(bench: _Bench, net: "FastTextClassifier", trial: int) -> float:
     """Return the AUC of the attack with original records: TR1 is "in", TR2 is "out"."""
     inside, outside = (net.probabilities_of_words(*bench.corpora[name].original()) for name in ("TR1", "TR2"))
     return _area(bench.shadows[trial], inside, outside)
 
 
 def _area(attack: Attack, inside: npt.ArrayLike, outside: npt.ArrayLike) -> float:
-    return float(roc(attack(inside), attack(outside), attack="shadow").auc.value)
+    return float(compute_roc(attack(inside), attack(outside), attack="shadow").auc.value)
 
 
 STUDY = Study(

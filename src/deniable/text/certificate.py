@@ -12,30 +12,30 @@ from typing import Any
 import numpy as np
 
 from deniable import __version__
-from deniable.auditing import limit_standing, verify
+from deniable.auditing import limit_status, verify
 from deniable.errors import InputError
-from deniable.keys import Noise
+from deniable.keys import NoiseSource
 from deniable.space import Space
-from deniable.status import Status, is_proved, weakest
+from deniable.status import Status, is_proved, find_weakest_status
 from deniable.text.release import Release, Tally
-from deniable.text.tables.layout import Copied
-from deniable.verdict import finite
+from deniable.text.tables.layout import CopiedContent
+from deniable.verdict import encode_nonfinite_numbers
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior
 
-SCHEMA = "deniable-certificate/4"
-DELTA = 1e-6
+CERTIFICATE_SCHEMA = "deniable-certificate/4"
+RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
-_SHOWN = 20
+_MAX_LISTED_COLUMNS = 20
 """Columns that are named."""
-_NOTHING = Copied()
+_NOTHING_COPIED = CopiedContent()
 
-_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
-_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
-_CHOICE_SHOWS = "what the choice of epsilon, made from the private texts, shows of them"
+_CHOSEN_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
+_CHOSEN_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
+_CHOICE_DISCLOSURE = "what the choice of epsilon, made from the private texts, shows of them"
 
-_NOISE: dict[Noise, str] = {
+_NOISE_DESCRIPTIONS: dict[NoiseSource, str] = {
     "random": "fresh noise from the operating system; not repeatable",
     "keyed": "noise from the owner's secret key; releasing a record id again shows whether its text changed",
     "public seed": "not private: public seed; anyone who knows the seed can undo the noise",
@@ -97,7 +97,7 @@ class Certificate:
         *,
         chosen_from_data: bool = False,
         prior: Prior | None = None,
-        copied: Copied = _NOTHING,
+        copied: CopiedContent = _NOTHING_COPIED,
     ) -> "Certificate":
         """Return the certificate of what a release gave.
 
@@ -114,18 +114,18 @@ class Certificate:
         mechanism = release.mechanism
         space = mechanism.space
         verdict = verify(mechanism)
-        guarantee = limit_standing(mechanism.guarantee, verdict)
-        numbers = {**mechanism.parameters, **mechanism.derived}
+        guarantee = limit_status(mechanism.guarantee, verdict)
+        parameters = {**mechanism.parameters, **mechanism.derived_parameters}
         return cls(
-            schema=SCHEMA,
+            schema=CERTIFICATE_SCHEMA,
             deniable=__version__,
             private=release.noise != "public seed" and verdict.status != "refuted",
-            mechanism={"name": mechanism.name, **numbers},
+            mechanism={"name": mechanism.name, **parameters},
             guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
-            chosen=_FROM_DATA if chosen_from_data else _BY_OWNER,
+            chosen=_CHOSEN_FROM_DATA if chosen_from_data else _CHOSEN_BY_OWNER,
             verification=verdict.to_dict(),
-            documents=[] if verdict.status == "refuted" else _documents(mechanism, tally, guarantee.standing),
-            attacker=attacker(mechanism, prior),
+            documents=[] if verdict.status == "refuted" else _compute_record_guarantees(mechanism, tally, guarantee.status),
+            attacker=describe_attacker(mechanism, prior),
             space={
                 "source": space.source,
                 "words": len(space),
@@ -139,92 +139,92 @@ class Certificate:
                 "kept_words": len(release.keep),
                 "fingerprint": release.fingerprint,
             },
-            noise=_NOISE[release.noise],
-            arithmetic=_arithmetic(mechanism),
-            meaning=_meaning(mechanism, guarantee.standing),
+            noise=_NOISE_DESCRIPTIONS[release.noise],
+            arithmetic=_describe_arithmetic(mechanism),
+            meaning=_describe_meaning(mechanism, guarantee.status),
             records=tally.records,
             words=tally.words,
-            expected_kept=expected_kept(mechanism, prior),
-            not_protected=[*([_CHOICE_SHOWS] if chosen_from_data else []), *_not_protected(release, copied)],
+            expected_kept=describe_expected_kept(mechanism, prior),
+            not_protected=[*([_CHOICE_DISCLOSURE] if chosen_from_data else []), *_list_unprotected(release, copied)],
         )
 
     def to_json(self) -> str:
         """Return the certificate as JSON text, ended by a line break."""
-        fields = {name: finite(value) for name, value in dataclasses.asdict(self).items()}
+        fields = {name: encode_nonfinite_numbers(value) for name, value in dataclasses.asdict(self).items()}
         return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def summary(self) -> str:
         """Return the certificate as a few lines for a person."""
-        guarantee, found = self.guarantee, self.verification
+        guarantee, verification = self.guarantee, self.verification
         lines = [
             f"{self.records:,} records, {self.words:,} words, by {self.mechanism['name']}",
             f"guarantee      {guarantee['epsilon']:g}-metric-DP per word, {guarantee['metric']} distance",
-            f"{'':<15}{guarantee['standing']}: {guarantee['source']}",
-            *([f"{'':<15}epsilon was chosen {self.chosen}"] if self.chosen == _FROM_DATA else []),
-            f"verification   {found['status']}: {_spent(found)}",
-            f"{'':<15}{found['method']}",
+            f"{'':<15}{guarantee['status']}: {guarantee['source']}",
+            *([f"{'':<15}epsilon was chosen {self.chosen}"] if self.chosen == _CHOSEN_FROM_DATA else []),
+            f"verification   {verification['status']}: {_format_verification(verification)}",
+            f"{'':<15}{verification['method']}",
             f"noise          {self.noise}",
             f"expected kept  {self.expected_kept}",
             f"attacker       {self.attacker}",
         ]
-        whole = [_whole(entry) for entry in self.documents]
-        titled = (("whole records", whole), ("meaning", self.meaning), ("not protected", self.not_protected))
-        for title, entries in titled:
+        record_lines = [_format_record_guarantee(entry) for entry in self.documents]
+        sections = (("whole records", record_lines), ("meaning", self.meaning), ("not protected", self.not_protected))
+        for title, entries in sections:
             lines += [f"{title if not i else '':<15}{entry}" for i, entry in enumerate(entries)]
         return "\n".join(lines)
 
 
-def _spent(found: dict[str, Any]) -> str:
+def _format_verification(verification: dict[str, Any]) -> str:
     """Return what a verdict found, in a few words."""
-    if found["status"] == "refuted":
-        return f"the true epsilon is at least {found['lower_bound']:.6g}"
-    if found["witness"] is None or isinstance(found["epsilon"], str):
-        return f"claimed epsilon {found['claim']:g}"
-    if found["status"] != "proved":
-        return f"the true epsilon is between {found['lower_bound']:.6g} and {found['epsilon']:.6g}"
-    unused = 100 * (1 - found["epsilon"] / found["claim"])
-    return f"exact epsilon {found['epsilon']:.6g}" + (f", {unused:.0f} % of it unused" if unused >= 1 else "")
+    if verification["status"] == "refuted":
+        return f"the true epsilon is at least {verification['lower_bound']:.6g}"
+    if verification["witness"] is None or isinstance(verification["epsilon"], str):
+        return f"claimed epsilon {verification['claim']:g}"
+    if verification["status"] != "proved":
+        return f"the true epsilon is between {verification['lower_bound']:.6g} and {verification['epsilon']:.6g}"
+    unused_percent = 100 * (1 - verification["epsilon"] / verification["claim"])
+    return f"exact epsilon {verification['epsilon']:.6g}" + (f", {unused_percent:.0f} % of it unused" if unused_percent >= 1 else "")
 
 
-def _whole(entry: dict[str, Any]) -> str:
+def _format_record_guarantee(entry: dict[str, Any]) -> str:
     """Return what holds for one record as a whole, in one line."""
-    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_figure(entry['epsilon'])}"
+    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_format_epsilon(entry['epsilon'])}"
     if entry["approximate_epsilon"] < entry["epsilon"]:
-        line += f", or {_figure(entry['approximate_epsilon'])} with delta {entry['delta']:g}"
-    return line if entry["standing"] == "proved" else f"{line} ({entry['standing']})"
+        line += f", or {_format_epsilon(entry['approximate_epsilon'])} with delta {entry['delta']:g}"
+    return line if entry["status"] == "proved" else f"{line} ({entry['status']})"
 
 
-def _figure(epsilon: float) -> str:
+def _format_epsilon(epsilon: float) -> str:
     return f"{epsilon:,.0f}" if epsilon >= 100 else f"{epsilon:.3g}"  # noqa: PLR2004 - three figures, or whole
 
 
-def _documents(mechanism: WordMechanism, tally: Tally, standing: Status) -> list[dict[str, Any]]:
+def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: Status) -> list[dict[str, Any]]:
     """Return the guarantee of the median and of the longest record, against any other of its length.
 
     Args:
         mechanism: drew the words.
         tally: of the records.
-        standing: of the guarantee of a word, which no record's exceeds.
+        status: of the guarantee of a word, which no record's exceeds.
     """
     entries = []
-    for record, words in (("median", tally.median()), ("longest", max(tally.lengths, default=0))):
+    for record, words in (("median", tally.median_length()), ("longest", max(tally.lengths, default=0))):
         if words:
-            found = mechanism.document_guarantee(words, DELTA)
+            guarantee = mechanism.document_guarantee(words, RECORD_DELTA)
             entries.append(
                 {
                     "record": record,
                     "words": words,
-                    "epsilon": found.pure.epsilon,
-                    "approximate_epsilon": found.approximate.epsilon,
-                    "delta": DELTA,
-                    "by": found.approximate.source,
-                    "standing": weakest(standing, found.approximate.standing),
+                    "epsilon": guarantee.pure.epsilon,
+                    "approximate_epsilon": guarantee.approximate.epsilon,
+                    "delta": RECORD_DELTA,
+                    "by": guarantee.approximate.source,
+                    "status": find_weakest_status(status, guarantee.approximate.status),
                 }
             )
     return entries
 
 
-def expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:
+def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:
     """Return the share of words that stay as they are, in plain words, with its condition.
 
     Args:
@@ -234,11 +234,11 @@ def expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:
     Raises:
         InputError: a prior that was made from private texts.
     """
-    public = _public(mechanism, prior)
-    return f"{mechanism.expected_kept(public)} of words, if words follow {public.name}"
+    public_prior = _build_public_prior(mechanism, prior)
+    return f"{mechanism.expected_kept(public_prior)} of words, if words follow {public_prior.name}"
 
 
-def attacker(mechanism: WordMechanism, prior: Prior | None = None) -> str:
+def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> str:
     """Return what the best guess from one output word recovers, in plain words, with its condition.
 
     Args:
@@ -248,51 +248,51 @@ def attacker(mechanism: WordMechanism, prior: Prior | None = None) -> str:
     Raises:
         InputError: a prior that was made from private texts.
     """
-    public = _public(mechanism, prior)
-    if mechanism.draws_from_law:
-        share = f"{100 * mechanism.outcomes(public)[1]:.1f} %"
+    public_prior = _build_public_prior(mechanism, prior)
+    if mechanism.is_drawn_from_law:
+        success = f"{100 * mechanism.outcomes(public_prior)[1]:.1f} %"
     else:
-        share = f"at least {100 * max(mechanism.expected_kept(public).value, public.blind):.1f} %"
+        success = f"at least {100 * max(mechanism.expected_kept(public_prior).value, public_prior.blind_success):.1f} %"
     return (
-        f"an attacker who knows the mechanism names {share} of words, if words follow {public.name} "
-        f"(without the output: {100 * public.blind:.1f} %; by reading words in context: more)"
+        f"an attacker who knows the mechanism names {success} of words, if words follow {public_prior.name} "
+        f"(without the output: {100 * public_prior.blind_success:.1f} %; by reading words in context: more)"
     )
 
 
-def _public(mechanism: WordMechanism, prior: Prior | None) -> Prior:
+def _build_public_prior(mechanism: WordMechanism, prior: Prior | None) -> Prior:
     """Return the prior under which a certificate gives figures.
 
     Raises:
         InputError: it was made from private texts.
     """
-    found = build_prior(mechanism.space, prior)
-    if not found.public:
+    public_prior = build_prior(mechanism.space, prior)
+    if not public_prior.is_public:
         raise InputError(
-            f"A certificate is public. Got the prior of {found.name}, which is not declared public: use read_prior, or "
+            f"A certificate is public. Got the prior of {public_prior.name}, which is not declared public: use read_prior, or "
             "a Prior."
         )
-    return found
+    return public_prior
 
 
-def _arithmetic(mechanism: WordMechanism) -> str:
+def _describe_arithmetic(mechanism: WordMechanism) -> str:
     stream = "AES-128-CTR keystreams, so that the guarantee is computational in that step"
-    if mechanism.draws_from_law:
+    if mechanism.is_drawn_from_law:
         return f"draws from integer tables that sum to 2^62, no entry below 2^24; {stream}"
-    if not mechanism.own:
+    if not mechanism.is_builtin:
         return "draws by a class that is not deniable's, which nothing here verifies"
     return f"simulated in floating point, only words leave; {stream}"
 
 
-def example_words(space: Space) -> tuple[str, str, str]:
+def choose_example_words(space: Space) -> tuple[str, str, str]:
     """Return a word of the space, its nearest neighbour, and one at a median distance from it."""
     word = "london" if "london" in space else space.words[len(space) // 10]
-    row = space.distances([space.point_of[space.number(word)]])[0][space.point_of]
-    order = np.argsort(row, kind="stable")
-    nearest = order[row[order] > 0][0]
+    distances = space.distances([space.point_by_word[space.index_of(word)]])[0][space.point_by_word]
+    order = np.argsort(distances, kind="stable")
+    nearest = order[distances[order] > 0][0]
     return word, space.words[nearest], space.words[order[len(order) // 2]]
 
 
-def odds(loss: float) -> str:
+def format_odds(loss: float) -> str:
     """Return exp(loss) in plain figures."""
     if loss < math.log(1000):
         return f"{math.exp(loss):.3g}"
@@ -300,47 +300,47 @@ def odds(loss: float) -> str:
     return f"10^{exponent:.1f}"
 
 
-def _meaning(mechanism: WordMechanism, standing: Status) -> list[str]:
-    """Return what one output word can tell, by a guarantee of this standing."""
-    if standing == "refuted":
+def _describe_meaning(mechanism: WordMechanism, status: Status) -> list[str]:
+    """Return what one output word can tell, by a guarantee of this status."""
+    if status == "refuted":
         return ["the claim is false: how much one output word tells is bounded by nothing that is known here"]
     space, guarantee = mechanism.space, mechanism.guarantee
-    condition = "" if is_proved(standing) else f"if the guarantee holds, which is {standing}: "
-    word, near, far = example_words(space)
+    condition = "" if is_proved(status) else f"if the guarantee holds, which is {status}: "
+    word, near_word, far_word = choose_example_words(space)
     lines = []
-    for label, other in (("nearest words", near), ("words a median distance apart", far)):
+    for label, other in (("nearest words", near_word), ("words a median distance apart", far_word)):
         distance = space.distance(word, other)
         lines.append(
             f"{condition}one output word changes anyone's odds between the {label} {word!r} and {other!r} "
-            f"(distance {distance:.2f}) at most {odds(guarantee.loss(distance))}-fold"
+            f"(distance {distance:.2f}) at most {format_odds(guarantee.loss(distance))}-fold"
         )
     lines.append("over a text these add up: L words, L times the exponent at worst")
     return lines
 
 
-def _not_protected(release: Release, copied: Copied) -> list[str]:
+def _list_unprotected(release: Release, copied: CopiedContent) -> list[str]:
     signs = "mathematical, currency and modifier signs (^ and the like)"
-    out = [f"number and order of words, white space, punctuation, {signs}"]
+    items = [f"number and order of words, white space, punctuation, {signs}"]
     if release.case == "copy":
-        out.append("capital letters, copied from the private text")
+        items.append("capital letters, copied from the private text")
     if release.unknown == "mask":
-        out.append("which words the vocabulary does not know, shown as [unknown]")
+        items.append("which words the vocabulary does not know, shown as [unknown]")
     if release.unknown == "drop":
-        out.append("that words the vocabulary does not know are absent")
+        items.append("that words the vocabulary does not know are absent")
     if release.keep:
-        out.append(f"{len(release.keep)} public words that pass through wherever they stand, with their capitals")
-    return [*out, *list_copied(copied)]
+        items.append(f"{len(release.keep)} public words that pass through wherever they stand, with their capitals")
+    return [*items, *list_copied(copied)]
 
 
-def list_copied(copied: Copied) -> list[str]:
+def list_copied(copied: CopiedContent) -> list[str]:
     """Return what a table has unchanged from the private one, in plain words."""
-    titles = (
+    sections = (
         ("the columns copied unchanged", [repr(name) for name in copied.columns]),
         ("what the file says about itself, copied unchanged", list(copied.metadata)),
     )
-    out = []
-    for title, names in titles:
+    items = []
+    for title, names in sections:
         if names:
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            out.append(f"{title}: {', '.join(names[:_SHOWN])}{more}")
-    return out
+            remainder = f" and {len(names) - _MAX_LISTED_COLUMNS} more" if len(names) > _MAX_LISTED_COLUMNS else ""
+            items.append(f"{title}: {', '.join(names[:_MAX_LISTED_COLUMNS])}{remainder}")
+    return items

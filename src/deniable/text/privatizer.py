@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from deniable.errors import InputError, bad_parameter
+from deniable.errors import InputError, make_parameter_error
 from deniable.keys import Key, SecretKey, parse_key
-from deniable.randomness import key_from_seed
-from deniable.text.release import COLUMN, Release
-from deniable.text.tokens import Case, Unknown
+from deniable.randomness import derive_key_from_seed
+from deniable.text.release import DEFAULT_COLUMN, Release
+from deniable.text.tokens import CasePolicy, UnknownPolicy
 from deniable.words import WordMechanism
 
 
@@ -36,8 +36,8 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         mechanism: WordMechanism,
         *,
-        unknown: Unknown = "draw",
-        case: Case = "lower",
+        unknown: UnknownPolicy = "draw",
+        case: CasePolicy = "lower",
         keep: Collection[str] = (),
         key: Key | str | bytes | None = None,
         seed: int | None = None,
@@ -67,16 +67,16 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("Give TextPrivatizer a key or a seed, not both.")
         key = self.key
         if self.seed is not None:
-            key_from_seed(self.seed)  # raises
+            derive_key_from_seed(self.seed)  # raises
             key = f"seed:{self.seed}"
         if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
-            raise bad_parameter("TextPrivatizer", "keep", "a collection of words", self.keep)
-        made_for = (self.mechanism, self.unknown, self.case, tuple(self.keep), key)
-        held: tuple[object, Release] | None = vars(self).get("_release")
-        if held is None or held[0] != made_for:
+            raise make_parameter_error("TextPrivatizer", "keep", "a collection of words", self.keep)
+        parameters = (self.mechanism, self.unknown, self.case, tuple(self.keep), key)
+        cached: tuple[object, Release] | None = vars(self).get("_release")
+        if cached is None or cached[0] != parameters:
             release = Release(self.mechanism, unknown=self.unknown, case=self.case, keep=self.keep, key=key)
-            held = self._release = (made_for, release)
-        return held[1]
+            cached = self._release = (parameters, release)
+        return cached[1]
 
     def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ANN401, ARG002, N803 - scikit-learn's contract
         """Check the parameters; there is nothing to learn from the texts."""
@@ -94,7 +94,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
         """Return the name of the one column that comes out, for ``set_output``."""
-        return np.array([COLUMN], dtype=object)
+        return np.array([DEFAULT_COLUMN], dtype=object)
 
     def transform(self, X: Iterable[str | None], record_ids: Sequence[str] | None = None) -> Any:  # noqa: ANN401, N803
         """Return the texts privatized, as a list, or as an array or series if X was one.
@@ -109,13 +109,13 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(X, str):
             raise InputError("transform takes a list of texts. Got one str: use privatize.")
-        private = self.release.batch(list(X), None if record_ids is None else list(record_ids)).texts
+        private_texts = self.release.batch(list(X), None if record_ids is None else list(record_ids)).texts
         if isinstance(X, np.ndarray):
-            return np.array(private, dtype=object)
+            return np.array(private_texts, dtype=object)
         if hasattr(X, "iloc"):  # a pandas series, without depending on pandas
             series: Any = X
-            return type(series)(private, index=series.index, name=series.name)
-        return private
+            return type(series)(private_texts, index=series.index, name=series.name)
+        return private_texts
 
     def privatize(self, text: str, record_id: str | None = None) -> str:
         """Return one text privatized.

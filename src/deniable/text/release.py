@@ -16,23 +16,23 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, bad_parameter
-from deniable.frozen import own_state
-from deniable.keys import Key, Noise, SecretKey, noise_of, parse_key, read_key
-from deniable.randomness import Streams, stream_start, stream_starts
-from deniable.text.tokens import Case, Lexer, Unknown, check_kept
+from deniable.errors import InputError, make_parameter_error
+from deniable.frozen import get_picklable_state
+from deniable.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
+from deniable.randomness import Streams, derive_stream_start, derive_stream_starts
+from deniable.text.tokens import CasePolicy, Lexer, UnknownPolicy, check_kept_words
 from deniable.words import WordMechanism
 
-COLUMN = "text"
+DEFAULT_COLUMN = "text"
 """Column name that stands in a text's stream where there is no table."""
-_LAYOUT = "deniable release 1"
+_STREAM_LAYOUT = "deniable release 1"
 """Raised whenever the way from a stream to an output changes."""
-_LEXERS = 4
+_LEXER_CACHE_SIZE = 4
 """Lexers that a process keeps, with the spellings that they have met."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cell:
+class TextCell:
     """One text and its place: what noise is named by beside the release.
 
     Attributes:
@@ -49,7 +49,7 @@ class Cell:
 
 
 @dataclasses.dataclass(frozen=True)
-class Drawn:
+class PrivatizedBatch:
     """What became of a batch of texts; all but `texts` is for their owner only.
 
     Attributes:
@@ -57,35 +57,35 @@ class Drawn:
         offsets: (R + 1,) where the words of each text begin among the N words of all.
         words: (N,) numbers of the words that were read, the public word in place of unknown ones.
         outputs: (N,) numbers of the words that were drawn for them.
-        stand_ins: (N,) True where the public word stands for an unknown one.
-        unknown: words that the vocabulary lacks, those masked or dropped among them.
-        kept: (R,) words of each text that passed through as public ones.
+        unknown_mask: (N,) True where the public word stands for an unknown one.
+        unknown_count: words that the vocabulary lacks, those masked or dropped among them.
+        kept_counts: (R,) words of each text that passed through as public ones.
     """
 
     texts: list[str]
     offsets: npt.NDArray[np.int64]
     words: npt.NDArray[np.int32]
     outputs: npt.NDArray[np.int32]
-    stand_ins: npt.NDArray[np.bool_]
-    unknown: int
-    kept: npt.NDArray[np.int64]
+    unknown_mask: npt.NDArray[np.bool_]
+    unknown_count: int
+    kept_counts: npt.NDArray[np.int64]
 
     @property
     def lengths(self) -> list[int]:
         """Number of words of each released text, kept ones among them: nothing tells those from drawn ones."""
-        lengths: list[int] = (np.diff(self.offsets) + self.kept).tolist()
+        lengths: list[int] = (np.diff(self.offsets) + self.kept_counts).tolist()
         return lengths
 
     @property
-    def changed(self) -> npt.NDArray[np.bool_]:
+    def changed_mask(self) -> npt.NDArray[np.bool_]:
         """(N,) True where another word came out; an unknown word is changed even where the draw is its stand-in."""
-        differs: npt.NDArray[np.bool_] = (self.outputs != self.words) | self.stand_ins
-        return differs
+        is_changed: npt.NDArray[np.bool_] = (self.outputs != self.words) | self.unknown_mask
+        return is_changed
 
 
 @dataclasses.dataclass(frozen=True)
 class Tally:
-    """Counts over what was released. Tallies add up: ``sum(tallies, Tally())`` counts several batches.
+    """Counts over what was released. Tallies add up: ``sum(tally_images, Tally())`` counts several batches.
 
     `records`, `words` and `lengths` show in the released text itself; `changed` and `unknown` are
     statistics of the private text, for its owner only.
@@ -105,14 +105,14 @@ class Tally:
     unknown: int = 0
 
     @classmethod
-    def count(cls, lengths: Sequence[int], drawn: Drawn) -> "Tally":
+    def count(cls, lengths: Sequence[int], batch: PrivatizedBatch) -> "Tally":
         """Return the counts of a batch.
 
         Args:
             lengths: words of each record, which may have several texts or none.
-            drawn: what became of the texts.
+            batch: what became of the texts.
         """
-        return cls(len(lengths), sum(lengths), Counter(lengths), int(drawn.changed.sum()), drawn.unknown)
+        return cls(len(lengths), sum(lengths), Counter(lengths), int(batch.changed_mask.sum()), batch.unknown_count)
 
     def __add__(self, other: "Tally") -> "Tally":
         """Return the counts of both."""
@@ -124,12 +124,12 @@ class Tally:
             self.unknown + other.unknown,
         )
 
-    def median(self) -> int:
+    def median_length(self) -> int:
         """Return the median number of words of a record (the lower one of two)."""
-        half = (sum(self.lengths.values()) + 1) // 2
+        remaining = (sum(self.lengths.values()) + 1) // 2
         for length in sorted(self.lengths):
-            half -= self.lengths[length]
-            if half <= 0:
+            remaining -= self.lengths[length]
+            if remaining <= 0:
                 return length
         return 0
 
@@ -159,13 +159,13 @@ class Release:
 
     Args:
         mechanism: a word mechanism, such as ``TEM(space, epsilon=3.0)``.
-        unknown: ``draw`` (an unknown word is read as the public word ``space.unknown``), ``mask``
+        unknown: ``privatize_cells`` (an unknown word is read as the public word ``space.unknown``), ``mask``
             ("[unknown]" in its place) or ``drop``; the last two show which words were unknown.
         case: ``lower``, or ``copy`` the capitals of the original, which then are not protected.
         keep: public words that pass through unchanged.
         key: where the secret key is kept, ``"env:NAME"`` or ``"file:PATH"``; or 32 bytes, which no pickle takes.
             The same key, record id and text then give the same output, so every text needs a record id of its own.
-            None draws fresh noise for each batch. ``"seed:N"`` is public, for tests: the output is **not private**.
+            None draws fresh noise for each batch. ``"seed:_DIMENSION"`` is public, for tests: the output is **not private**.
 
     Raises:
         InputError: a parameter outside its domain, or a key with a mechanism or metric that has no fingerprint.
@@ -173,8 +173,8 @@ class Release:
 
     mechanism: WordMechanism
     _: dataclasses.KW_ONLY
-    unknown: Unknown = "draw"
-    case: Case = "lower"
+    unknown: UnknownPolicy = "draw"
+    case: CasePolicy = "lower"
     keep: Collection[str] = ()
     key: Key | str | bytes | None = None
 
@@ -183,14 +183,14 @@ class Release:
         # The key is wrapped first, so that nothing which refuses another parameter has it in sight.
         object.__setattr__(self, "key", parse_key("Release", self.key))
         if not isinstance(self.mechanism, WordMechanism):
-            raise bad_parameter("Release", "mechanism", "a word mechanism", self.mechanism)
+            raise make_parameter_error("Release", "mechanism", "a word mechanism", self.mechanism)
         if self.unknown not in ("draw", "mask", "drop"):
-            raise bad_parameter("Release", "unknown", "'draw', 'mask' or 'drop'", self.unknown)
+            raise make_parameter_error("Release", "unknown", "'draw', 'mask' or 'drop'", self.unknown)
         if self.case not in ("lower", "copy"):
-            raise bad_parameter("Release", "case", "'lower' or 'copy'", self.case)
+            raise make_parameter_error("Release", "case", "'lower' or 'copy'", self.case)
         if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
-            raise bad_parameter("Release", "keep", "a collection of words", self.keep)
-        object.__setattr__(self, "keep", check_kept(self.keep))
+            raise make_parameter_error("Release", "keep", "a collection of words", self.keep)
+        object.__setattr__(self, "keep", check_kept_words(self.keep))
         if self.noise == "keyed" and not self.mechanism.has_fingerprint:
             raise InputError(
                 f"A key needs a mechanism whose law can be named, so that no other shares its noise. "
@@ -199,9 +199,9 @@ class Release:
             )
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> NoiseSource:
         """Where the noise comes from."""
-        return noise_of(self._parsed_key)
+        return get_noise_source(self._parsed_key)
 
     @functools.cached_property
     def fingerprint(self) -> str | None:
@@ -209,7 +209,7 @@ class Release:
         law = self.mechanism.law_fingerprint
         if law is None:
             return None
-        return stream_start(bytes(32), _LAYOUT, self.mechanism.fingerprint, law, *self._options).hex()
+        return derive_stream_start(bytes(32), _STREAM_LAYOUT, self.mechanism.fingerprint, law, *self._options).hex()
 
     def batch(
         self, texts: Sequence[str | None], ids: Sequence[str] | None = None, *, workers: int | None = None
@@ -224,13 +224,13 @@ class Release:
         Raises:
             InputError: an entry is no text; ids are missing, repeated or of another number; or the key cannot be read.
         """
-        check_texts(texts)
-        names = self._check_ids(texts, ids)
-        cells = [Cell(name, COLUMN, 0, text) for name, text in zip(names, texts, strict=True) if text]
-        drawn = self.draw(cells, workers=workers)
-        new, words = iter(drawn.texts), iter(drawn.lengths)
-        lengths = [next(words) if text else 0 for text in texts]
-        return Released([next(new) if text else text for text in texts], Tally.count(lengths, drawn))
+        check_batch_texts(texts)
+        record_ids = self._check_ids(texts, ids)
+        cells = [TextCell(name, DEFAULT_COLUMN, 0, text) for name, text in zip(record_ids, texts, strict=True) if text]
+        privatized = self.privatize_cells(cells, workers=workers)
+        new_texts, word_counts = iter(privatized.texts), iter(privatized.lengths)
+        lengths = [next(word_counts) if text else 0 for text in texts]
+        return Released([next(new_texts) if text else text for text in texts], Tally.count(lengths, privatized))
 
     def read_key(self) -> bytes:
         """Return the key that noise is drawn with, a fresh one where there is none.
@@ -240,7 +240,7 @@ class Release:
         """
         return read_key(self._parsed_key)
 
-    def draw(self, cells: Sequence[Cell], *, key: bytes | None = None, workers: int | None = None) -> Drawn:
+    def privatize_cells(self, cells: Sequence[TextCell], *, key: bytes | None = None, workers: int | None = None) -> PrivatizedBatch:
         """Return each text privatized with noise of its own, and what became of its words, for their owner only.
 
         Args:
@@ -254,41 +254,41 @@ class Release:
         self._check_law()
         key = self.read_key() if key is None else key
         lexer = self.lexer
-        lexed = [lexer.lex(cell.text) for cell in cells]
-        lengths = [len(cut.words) for cut in lexed]
+        lexed_texts = [lexer.lex(cell.text) for cell in cells]
+        lengths = [len(lexed_text.words) for lexed_text in lexed_texts]
         offsets = np.cumsum([0, *lengths])
-        words = np.concatenate([cut.words for cut in lexed]) if lexed else np.empty(0, dtype=np.int32)
+        words = np.concatenate([lexed_text.words for lexed_text in lexed_texts]) if lexed_texts else np.empty(0, dtype=np.int32)
         outputs = words
         if len(words):
             starts = self._name_streams(key, cells, words, offsets)
-            outputs = self.mechanism.draw(words, Streams(key, starts, lengths), workers)
-        stand_ins = np.zeros(len(words), dtype=np.bool_)
-        out = []
-        for cut, start, end in zip(lexed, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-            stand_ins[start + cut.stand_ins] = True
-            out.append(lexer.write(cut, outputs[start:end].tolist()))
-        kept = np.array([cut.kept for cut in lexed], dtype=np.int64)
-        return Drawn(out, offsets, words, outputs, stand_ins, sum(cut.unknown for cut in lexed), kept)
+            outputs = self.mechanism.draw_words(words, Streams(key, starts, lengths), workers)
+        unknown_mask = np.zeros(len(words), dtype=np.bool_)
+        new_texts = []
+        for lexed_text, start, end in zip(lexed_texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            unknown_mask[start + lexed_text.unknown_positions] = True
+            new_texts.append(lexer.rebuild_text(lexed_text, outputs[start:end].tolist()))
+        kept_counts = np.array([lexed_text.kept_count for lexed_text in lexed_texts], dtype=np.int64)
+        return PrivatizedBatch(new_texts, offsets, words, outputs, unknown_mask, sum(lexed_text.unknown_count for lexed_text in lexed_texts), kept_counts)
 
     @property
     def lexer(self) -> Lexer:
         """What cuts and writes the texts; one for all equal releases of a process."""
-        return _lexer(self.mechanism.space, self.unknown, self.case, tuple(self.keep))
+        return _get_lexer(self.mechanism.space, self.unknown, self.case, tuple(self.keep))
 
     def _name_streams(
-        self, key: bytes, cells: Sequence[Cell], words: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]
+        self, key: bytes, cells: Sequence[TextCell], words: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]
     ) -> list[bytes]:
         """Return where the stream of each cell starts, from everything that its output is a function of."""
-        points = self.mechanism.space.point_of[words].astype("<i4").tobytes()
-        ends = (4 * offsets).tolist()
+        points = self.mechanism.space.point_by_word[words].astype("<i4").tobytes()
+        byte_offsets = (4 * offsets).tolist()
         names = (
             (cell.record_id, cell.column, cell.ordinal.to_bytes(8, "little"), points[start:end])
-            for cell, start, end in zip(cells, ends[:-1], ends[1:], strict=True)
+            for cell, start, end in zip(cells, byte_offsets[:-1], byte_offsets[1:], strict=True)
         )
         # A fresh key serves this release alone, and needs no law that may take long to compute; what has no
         # fingerprint is drawn with a fresh key, or with a public seed, which hides nothing.
-        name = None if self.key is None else self.fingerprint
-        return stream_starts(key, [name or ""], names)
+        release_name = None if self.key is None else self.fingerprint
+        return derive_stream_starts(key, [release_name or ""], names)
 
     def _check_ids(self, texts: Sequence[str | None], ids: Sequence[str] | None) -> Sequence[str]:
         if ids is None:
@@ -298,15 +298,15 @@ class Release:
                     "pass the ids."
                 )
             return [str(row) for row in range(len(texts))]
-        if not _is_row(ids) or len(ids) != len(texts):
-            got = f"{len(ids)}" if _is_row(ids) else f"one {type(ids).__name__}"
+        if not _is_ordered_collection(ids) or len(ids) != len(texts):
+            got = f"{len(ids)}" if _is_ordered_collection(ids) else f"one {type(ids).__name__}"
             raise InputError(f"There must be one record id per text. Got {got} for {len(texts)}.")
-        names = [_name_of(record_id, row) for row, record_id in enumerate(ids)]
-        first: dict[str, int] = {}
-        for row, name in enumerate(names):
-            if first.setdefault(name, row) != row:
-                raise InputError(f"Record ids must be unique. {name!r} is in rows {first[name]} and {row}.")
-        return names
+        record_ids = [_format_record_id(record_id, row) for row, record_id in enumerate(ids)]
+        first_rows: dict[str, int] = {}
+        for row, name in enumerate(record_ids):
+            if first_rows.setdefault(name, row) != row:
+                raise InputError(f"Record ids must be unique. {name!r} is in rows {first_rows[name]} and {row}.")
+        return record_ids
 
     def _check_law(self) -> None:
         """Raise `InputError` where this process computes another law than the one that was pickled."""
@@ -329,8 +329,8 @@ class Release:
     def _identity(self) -> tuple[Any, ...]:
         """Everything that two equal releases share, found without computing a law."""
         mechanism = self.mechanism
-        name = (type(mechanism), mechanism.fingerprint) if mechanism.own and mechanism.has_fingerprint else mechanism
-        return (name, *self._options, self.key)
+        mechanism_name = (type(mechanism), mechanism.fingerprint) if mechanism.is_builtin and mechanism.has_fingerprint else mechanism
+        return (mechanism_name, *self._options, self.key)
 
     def __eq__(self, other: object) -> bool:
         """Compare mechanism, options and key."""
@@ -342,34 +342,34 @@ class Release:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickles; the law is named in it, so that another process cannot draw from another one."""
-        state = own_state(self)
+        state = get_picklable_state(self)
         if self.key is not None and not isinstance(self.key, SecretKey):
             state["_pickled"] = vars(self).get("_pickled") or self.fingerprint
         return state
 
 
-def check_texts(texts: Sequence[str | None]) -> None:
+def check_batch_texts(texts: Sequence[str | None]) -> None:
     """Raise `InputError` unless texts are a sequence of str and None; the row that is not is named."""
     if isinstance(texts, str):
         raise InputError("A batch is a list of texts. Got one str: pass [text].")
-    if not _is_row(texts):
+    if not _is_ordered_collection(texts):
         raise InputError(f"A batch is a list of texts. Got one {type(texts).__name__}: pass a list.")
     for row, text in enumerate(texts):
         if text is not None and not isinstance(text, str):
             raise InputError(f"Texts must be str or None. Got {type(text).__name__} in row {row}.")
 
 
-def _is_row(given: object) -> bool:
+def _is_ordered_collection(value: object) -> bool:
     """Say whether something has a number of entries in an order of their own."""
-    other = isinstance(given, (str, bytes, bytearray, AbstractSet, Mapping))
-    return isinstance(given, Sized) and isinstance(given, Iterable) and not other
+    is_excluded = isinstance(value, (str, bytes, bytearray, AbstractSet, Mapping))
+    return isinstance(value, Sized) and isinstance(value, Iterable) and not is_excluded
 
 
-def _name_of(record_id: object, row: int) -> str:
+def _format_record_id(record_id: object, row: int) -> str:
     """Return a record id as text; a missing one, or one that may be written in several ways, is none."""
     if isinstance(record_id, bool) or not isinstance(record_id, str | int | np.integer):
         raise InputError(f"Record ids must be str or int. Got {type(record_id).__name__} in row {row}.")
     return str(record_id)
 
 
-_lexer = functools.lru_cache(maxsize=_LEXERS)(Lexer)
+_get_lexer = functools.lru_cache(maxsize=_LEXER_CACHE_SIZE)(Lexer)

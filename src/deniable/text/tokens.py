@@ -9,36 +9,36 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.space import Space
-from deniable.space.grammar import ends_in_word, fold, is_clitic, split
+from deniable.space.grammar import has_trailing_word, fold_word, is_clitic, split_words
 
-Unknown = Literal["draw", "mask", "drop"]
-Case = Literal["lower", "copy"]
-MASK = "[unknown]"
+UnknownPolicy = Literal["draw", "mask", "drop"]
+CasePolicy = Literal["lower", "copy"]
+MASK_TOKEN = "[unknown]"
 
 _UNKNOWN, _KEEP = -1, -2
-_REMEMBERED = 1_000_000
+_MAX_CACHED_SPELLINGS = 1_000_000
 """Spellings whose number is remembered at a time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Lexed:
+class LexedText:
     """One text, cut for a mechanism.
 
     Attributes:
         gaps: L + 1 strings around the L words: what passes through, kept words included.
         words: (L,) word numbers, unknown words already read as the public one.
-        capitals: L capital patterns, or None where they are not copied.
-        unknown: how many words of the text are not in the space.
-        kept: how many words of the text pass through as public ones.
-        stand_ins: places in `words` where the public word stands for an unknown one.
+        case_patterns: L capital patterns, or None where they are not copied.
+        unknown_count: how many words of the text are not in the space.
+        kept_count: how many words of the text pass through as public ones.
+        unknown_positions: places in `words` where the public word stands for an unknown one.
     """
 
     gaps: list[str]
     words: npt.NDArray[np.int32]
-    capitals: list[int] | None
-    unknown: int
-    kept: int
-    stand_ins: npt.NDArray[np.intp]
+    case_patterns: list[int] | None
+    unknown_count: int
+    kept_count: int
+    unknown_positions: npt.NDArray[np.intp]
 
 
 class Lexer:
@@ -50,114 +50,114 @@ class Lexer:
             in its place; ``drop`` leaves it out with the white space before it.
         case: ``lower`` writes words as the space has them, ``copy`` with the capitals of the
             original.
-        keep: public words that pass through as they are, see `check_kept`.
+        keep: public words that pass through as they are, see `check_kept_words`.
     """
 
-    def __init__(self, space: Space, unknown: Unknown, case: Case, keep: Collection[str]) -> None:
+    def __init__(self, space: Space, unknown: UnknownPolicy, case: CasePolicy, keep: Collection[str]) -> None:
         self.space = space
         self.unknown = unknown
         self.case = case
         self.keep: dict[str, list[str]] = {}
-        for word in check_kept(keep):
+        for word in check_kept_words(keep):
             self.keep.setdefault(word.lower(), []).append(word)
-        self._stand_in = space.number(space.unknown)
-        self._numbers: dict[str, int] = {}
+        self._unknown_number = space.index_of(space.unknown_word)
+        self._number_of_spelling: dict[str, int] = {}
 
-    def lex(self, text: str) -> Lexed:
+    def lex(self, text: str) -> LexedText:
         """Cut one text."""
-        parts = split(text)
+        parts = split_words(text)
         gaps, spellings = parts[0::2], parts[1::2]
-        found = list(map(self._numbers.get, spellings))
-        if None in found:
-            found = [
-                self._learn(word) if number is None else number for word, number in zip(spellings, found, strict=True)
+        known_numbers = list(map(self._number_of_spelling.get, spellings))
+        if None in known_numbers:
+            known_numbers = [
+                self._look_up(word) if number is None else number for word, number in zip(spellings, known_numbers, strict=True)
             ]
-        numbers = np.array(found, dtype=np.int32)
-        unknown = np.flatnonzero(numbers == _UNKNOWN)
-        kept = int(np.count_nonzero(numbers == _KEEP))
-        stand_ins = unknown[:0]
+        numbers = np.array(known_numbers, dtype=np.int32)
+        missing_positions = np.flatnonzero(numbers == _UNKNOWN)
+        kept_count = int(np.count_nonzero(numbers == _KEEP))
+        unknown_positions = missing_positions[:0]
         if self.unknown == "draw":
-            numbers[unknown] = self._stand_in
-            stand_ins = unknown
+            numbers[missing_positions] = self._unknown_number
+            unknown_positions = missing_positions
         if (numbers < 0).any():
-            stand_ins = stand_ins - np.cumsum(numbers < 0)[stand_ins]
-            gaps, spellings, numbers = self._pass_through(gaps, spellings, numbers)
-        capitals = [_capitals(word) for word in spellings] if self.case == "copy" else None
-        return Lexed(gaps, numbers, capitals, len(unknown), kept, stand_ins)
+            unknown_positions = unknown_positions - np.cumsum(numbers < 0)[unknown_positions]
+            gaps, spellings, numbers = self._merge_into_gaps(gaps, spellings, numbers)
+        case_patterns = [_get_case_pattern(word) for word in spellings] if self.case == "copy" else None
+        return LexedText(gaps, numbers, case_patterns, len(missing_positions), kept_count, unknown_positions)
 
-    def _learn(self, spelling: str) -> int:
+    def _look_up(self, spelling: str) -> int:
         """Find and remember the number of a spelling, `_UNKNOWN` or `_KEEP` where it has none."""
-        if len(self._numbers) >= _REMEMBERED:
-            self._numbers.clear()
-        folded = fold(spelling)
-        kept = any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ()))
-        number = _KEEP if kept else self.space.index.get(folded, _UNKNOWN)
-        self._numbers[spelling] = number
+        if len(self._number_of_spelling) >= _MAX_CACHED_SPELLINGS:
+            self._number_of_spelling.clear()
+        folded = fold_word(spelling)
+        is_kept = any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ()))
+        number = _KEEP if is_kept else self.space.index_by_word.get(folded, _UNKNOWN)
+        self._number_of_spelling[spelling] = number
         return number
 
-    def _pass_through(
+    def _merge_into_gaps(
         self, gaps: list[str], spellings: list[str], numbers: npt.NDArray[np.int32]
     ) -> tuple[list[str], list[str], npt.NDArray[np.int32]]:
         """Make kept, masked and dropped words part of the gaps around them."""
-        out, words = [gaps[0]], []
-        dropped = False
+        merged_gaps, remaining_spellings = [gaps[0]], []
+        is_after_dropped = False
         for spelling, number, gap in zip(spellings, numbers.tolist(), gaps[1:], strict=True):
             if number >= 0:
-                words.append(spelling)
-                out.append(gap)
-                dropped = False
+                remaining_spellings.append(spelling)
+                merged_gaps.append(gap)
+                is_after_dropped = False
                 continue
-            literal = spelling if number == _KEEP else MASK if self.unknown == "mask" else ""
-            if not literal and out[-1].isspace():
-                out[-1] = ""
-            behind_word = dropped and ends_in_word(out[-1]) if out[-1] else bool(words)
-            if literal and behind_word and not is_clitic(fold(literal)):
+            literal = spelling if number == _KEEP else MASK_TOKEN if self.unknown == "mask" else ""
+            if not literal and merged_gaps[-1].isspace():
+                merged_gaps[-1] = ""
+            follows_word = is_after_dropped and has_trailing_word(merged_gaps[-1]) if merged_gaps[-1] else bool(remaining_spellings)
+            if literal and follows_word and not is_clitic(fold_word(literal)):
                 literal = " " + literal
-            out[-1] += literal + gap
-            dropped = not gap and (dropped or not literal)
-        return out, words, numbers[numbers >= 0]
+            merged_gaps[-1] += literal + gap
+            is_after_dropped = not gap and (is_after_dropped or not literal)
+        return merged_gaps, remaining_spellings, numbers[numbers >= 0]
 
-    def write(self, lexed: Lexed, words: Iterable[int]) -> str:
+    def rebuild_text(self, lexed: LexedText, words: Iterable[int]) -> str:
         """Return the text with the given words (L numbers) in place of its own.
 
         Two words that touched (do|n't) are written apart unless the second is a contraction's.
         """
-        chosen = list(map(self.space.words.__getitem__, words))
+        output_words = list(map(self.space.words.__getitem__, words))
         gaps = lexed.gaps
-        touching = self._touching(gaps)
-        if touching:
+        adjacent_words = self._find_adjacent_words(gaps)
+        if adjacent_words:
             gaps = gaps.copy()
-            for at in touching:
-                if not is_clitic(chosen[at]):
-                    gaps[at] += " "
-        if lexed.capitals is not None:
-            chosen = [_recase(word, pattern) for word, pattern in zip(chosen, lexed.capitals, strict=True)]
-        parts = [""] * (2 * len(chosen) + 1)
+            for position in adjacent_words:
+                if not is_clitic(output_words[position]):
+                    gaps[position] += " "
+        if lexed.case_patterns is not None:
+            output_words = [_apply_case_pattern(word, pattern) for word, pattern in zip(output_words, lexed.case_patterns, strict=True)]
+        parts = [""] * (2 * len(output_words) + 1)
         parts[0::2] = gaps
-        parts[1::2] = chosen
+        parts[1::2] = output_words
         return "".join(parts)
 
-    def _touching(self, gaps: list[str]) -> list[int]:
+    def _find_adjacent_words(self, gaps: list[str]) -> list[int]:
         """Return the words (by number) that stand right behind another word, drawn, kept or masked."""
         if self.keep or self.unknown != "draw":
             return [
-                at for at, gap in enumerate(gaps[:-1]) if (at if not gap else ends_in_word(gap) or gap.endswith(MASK))
+                position for position, gap in enumerate(gaps[:-1]) if (position if not gap else has_trailing_word(gap) or gap.endswith(MASK_TOKEN))
             ]
         inner = gaps[1:-1]
-        touching: list[int] = []
+        adjacent_words: list[int] = []
         for _ in range(inner.count("")):
-            touching.append(gaps.index("", touching[-1] + 1 if touching else 1))
-        return touching
+            adjacent_words.append(gaps.index("", adjacent_words[-1] + 1 if adjacent_words else 1))
+        return adjacent_words
 
 
-def check_kept(words: Collection[str]) -> tuple[str, ...]:
+def check_kept_words(words: Collection[str]) -> tuple[str, ...]:
     """Return public words that pass through, sorted, each once.
 
     Raises:
         InputError: one of them is no single word.
     """
     for word in words:
-        if not isinstance(word, str) or not (is_clitic(word) or split(word) == ["", word, ""]):
+        if not isinstance(word, str) or not (is_clitic(word) or split_words(word) == ["", word, ""]):
             raise InputError(f"The list of words to keep must hold single words. Got {word!r}: list its words apart.")
     return tuple(sorted(set(words)))
 
@@ -176,14 +176,14 @@ def _is_spelling_of(spelling: str, word: str) -> bool:
 _LOWER, _TITLE, _UPPER = 0, 1, 2
 
 
-def _capitals(word: str) -> int:
+def _get_case_pattern(word: str) -> int:
     """Return the capital pattern of a word: none, the first letter, or all of several letters."""
     if word[:1] == word[:1].lower():
         return _LOWER
     return _UPPER if len(word) > 1 and word == word.upper() else _TITLE
 
 
-def _recase(word: str, pattern: int) -> str:
+def _apply_case_pattern(word: str, pattern: int) -> str:
     if pattern == _LOWER:
         return word
     return word.upper() if pattern == _UPPER else word[:1].upper() + word[1:]

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 
 from deniable.vectors.adept import ADePT
-from deniable.vectors.controls import Copy, Random
+from deniable.vectors.controls import CopyMechanism, RandomMechanism
 from deniable.vectors.domains import Box, Domain, L1Ball, L2Ball
 from deniable.vectors.dptext import DPText
 from deniable.vectors.gaussian import Gaussian
@@ -22,8 +22,8 @@ VECTOR_MECHANISMS: dict[str, Callable[..., VectorMechanism]] = {
     "adept-gaussian": functools.partial(ADePT, noise="gaussian"),
     "dptext": DPText,
     "dptext-fixed": functools.partial(DPText, sampler="corrected"),
-    "copy": Copy,
-    "random": Random,
+    "copy": CopyMechanism,
+    "random": RandomMechanism,
 }
 """The registry: a new mechanism is one new file and one more entry here. All take epsilon, but for random;
 the Gaussian ones take delta too."""
@@ -32,7 +32,7 @@ __all__ = [
     "VECTOR_MECHANISMS",
     "ADePT",
     "Box",
-    "Copy",
+    "CopyMechanism",
     "DPText",
     "Domain",
     "ExactLoss",
@@ -40,6 +40,6 @@ __all__ = [
     "L1Ball",
     "L2Ball",
     "Laplace",
-    "Random",
+    "RandomMechanism",
     "VectorMechanism",
 ]

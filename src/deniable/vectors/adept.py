@@ -4,16 +4,16 @@ from typing import Literal
 
 from randomgen import AESCounter
 
-from deniable.errors import bad_parameter
+from deniable.errors import make_parameter_error
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.vectors.domains import Array, Domain, L1Ball, L2Ball
+from deniable.vectors.domains import FloatArray, Domain, L1Ball, L2Ball
 from deniable.vectors.gaussian import Gaussian
 from deniable.vectors.laplace import Laplace
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
-Clip = Literal["l2", "l1"]
-Sensitivity = Literal["published", "true"]
-Noise = Literal["laplace", "gaussian"]
+AdeptClip = Literal["l2", "l1"]
+AdeptSensitivity = Literal["published", "true"]
+AdeptNoise = Literal["laplace", "gaussian"]
 
 
 class ADePT(VectorMechanism):
@@ -28,7 +28,7 @@ class ADePT(VectorMechanism):
     the sphere the loss is epsilon sqrt(n). Three remedies, each proved:
 
     - ``clip="l1"``: an l1 ball, whose l1 sensitivity is 2 C (Habernal 2021, Section 7);
-    - ``sensitivity="true"``: Laplace noise of scale 2 C sqrt(n) / epsilon (the same place);
+    - ``sensitivity="true_distance"``: Laplace noise of scale 2 C sqrt(n) / epsilon (the same place);
     - ``noise="gaussian"``: Gaussian noise for the l2 sensitivity 2 C, which is (epsilon, delta)-DP.
 
     All of them, the published one too, use the exact grid noise of `Laplace` and `Gaussian`, so the
@@ -38,7 +38,7 @@ class ADePT(VectorMechanism):
         epsilon: claimed for one row, > 0.
         radius: C, > 0.
         clip: ``l2`` as published, or ``l1``.
-        sensitivity: ``published``, 2 C, or ``true``, that of the ball. Gaussian noise needs the l2
+        sensitivity: ``is_published``, 2 C, or ``true_distance``, that of the ball. Gaussian noise needs the l2
             sensitivity, which is 2 C either way.
         noise: ``laplace`` as published, or ``gaussian``.
         delta: of Gaussian noise, in (0, 1).
@@ -55,9 +55,9 @@ class ADePT(VectorMechanism):
         *,
         epsilon: float,
         radius: float = 1.0,
-        clip: Clip = "l2",
-        sensitivity: Sensitivity = "published",
-        noise: Noise = "laplace",
+        clip: AdeptClip = "l2",
+        sensitivity: AdeptSensitivity = "published",
+        noise: AdeptNoise = "laplace",
         delta: float | None = None,
         seed: int | None = None,
     ) -> None:
@@ -68,18 +68,18 @@ class ADePT(VectorMechanism):
             ("noise", noise, ("laplace", "gaussian")),
         ):
             if value not in allowed:
-                raise bad_parameter("ADePT", parameter, " or ".join(map(repr, allowed)), value)
+                raise make_parameter_error("ADePT", parameter, " or ".join(map(repr, allowed)), value)
         if (delta is None) == (noise == "gaussian"):
-            raise bad_parameter("ADePT", "delta", "given with noise='gaussian', and only then", delta)
+            raise make_parameter_error("ADePT", "delta", "given with noise='gaussian', and only then", delta)
         self.clip, self.noise = clip, noise
-        self.published = noise == "laplace" and clip == "l2" and sensitivity == "published"
+        self.is_published = noise == "laplace" and clip == "l2" and sensitivity == "published"
         """True where this is the refuted mechanism of the paper."""
         domain: Domain = L1Ball(radius) if clip == "l1" else L2Ball(radius)
         self._inner: Laplace | Gaussian
         if delta is not None:
             self._inner = Gaussian(epsilon=epsilon, delta=delta, domain=domain)
-        elif self.published:
-            self._inner = _Understated(epsilon=epsilon, domain=domain)
+        elif self.is_published:
+            self._inner = _UnderstatedLaplace(epsilon=epsilon, domain=domain)
         else:
             self._inner = Laplace(epsilon=epsilon, domain=domain)
 
@@ -96,7 +96,7 @@ class ADePT(VectorMechanism):
     @property
     def claim(self) -> PureDP | ApproxDP:
         """As published: epsilon, refuted; mended: that of the Laplace or Gaussian mechanism on the ball."""
-        if not self.published:
+        if not self.is_published:
             return self._inner.claim
         source = (
             "claimed by Krishna et al. 2021, Theorem 1; refuted by Habernal 2021 (When differential privacy meets "
@@ -112,18 +112,18 @@ class ADePT(VectorMechanism):
         """Return the scale of the grid noise: 2 C / epsilon as published, plus the charge for rounding."""
         return self._inner.scale(n)
 
-    def worst_pair(self, n: int) -> tuple[Array, Array]:
+    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return two points of the ball that lose the most."""
         return self._inner.worst_pair(n)
 
-    def _exact(self, n: int) -> ExactLoss:
-        return self._inner.exact(n)
+    def _exact_loss(self, n: int) -> ExactLoss:
+        return self._inner.exact_loss(n)
 
-    def _release(self, rows: Array, generator: AESCounter) -> Array:
-        return self._inner._release(rows, generator)  # noqa: SLF001 - the same contract
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
+        return self._inner._sample_rows(rows, generator)  # noqa: SLF001 - the same contract
 
 
-class _Understated(Laplace):
+class _UnderstatedLaplace(Laplace):
     """The Laplace mechanism on an l2 ball with the ball's l2 sensitivity where its l1 sensitivity belongs."""
 
     def sensitivity(self, n: int) -> float:
@@ -131,4 +131,4 @@ class _Understated(Laplace):
         return self.domain.sensitivity(2, n)
 
 
-_Understated.__name__ = "ADePT"  # as messages name it
+_UnderstatedLaplace.__name__ = "ADePT"  # as messages name it

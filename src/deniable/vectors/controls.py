@@ -5,21 +5,21 @@ import math
 import numpy as np
 from randomgen import AESCounter
 
-from deniable.errors import positive
+from deniable.errors import check_positive
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.vectors.domains import Array, check_dimension
+from deniable.vectors.domains import FloatArray, check_dimension
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
 
-class _Control(VectorMechanism):
+class _ControlMechanism(VectorMechanism):
     """What the controls share: inputs of any size, told apart as the paper does, zeros from ones."""
 
-    def worst_pair(self, n: int) -> tuple[Array, Array]:
+    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return zeros and ones, the paper's two data sets."""
         return np.zeros(check_dimension(n)), np.ones(n)
 
 
-class Copy(_Control):
+class CopyMechanism(_ControlMechanism):
     """Returns its input: the control that every audit must refute (Habernal 2022, Section 5).
 
     Args:
@@ -34,7 +34,7 @@ class Copy(_Control):
 
     def __init__(self, *, epsilon: float, seed: int | None = None) -> None:
         super().__init__(seed=seed)
-        self.epsilon = positive("Copy", "epsilon", epsilon)
+        self.epsilon = check_positive("Copy", "epsilon", epsilon)
 
     @property
     def claim(self) -> PureDP:
@@ -51,14 +51,14 @@ class Copy(_Control):
         check_dimension(n)
         return 0.0
 
-    def _exact(self, n: int) -> ExactLoss:
+    def _exact_loss(self, n: int) -> ExactLoss:
         return ExactLoss(math.inf, math.inf, self.worst_pair(n))
 
-    def _release(self, rows: Array, generator: AESCounter) -> Array:  # noqa: ARG002 - nothing is drawn
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:  # noqa: ARG002 - nothing is drawn
         return rows.copy()
 
 
-class Random(_Control):
+class RandomMechanism(_ControlMechanism):
     """Returns uniform draws from [0, 1)^n whatever its input: 0-DP (Habernal 2022, Section 5).
 
     Args:
@@ -87,9 +87,9 @@ class Random(_Control):
         check_dimension(n)
         return 1.0
 
-    def exact(self, n: int) -> ExactLoss:
+    def exact_loss(self, n: int) -> ExactLoss:
         """Return no loss, with a public seed too."""
         return ExactLoss(0.0, 0.0, self.worst_pair(n))
 
-    def _release(self, rows: Array, generator: AESCounter) -> Array:
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
         return np.random.Generator(generator).random(rows.shape)

@@ -8,29 +8,29 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, bad_parameter
+from deniable.errors import InputError, make_parameter_error
 
-Array = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
 
-DIMENSIONS = 1 << 24
+MAX_DIMENSION = 1 << 24
 """Coordinates of one vector, at most: the rounding bounds of this room are stated for so many."""
-_SMALLEST, _LARGEST = 1e-150, 1e150
+_MIN_SIZE, _MAX_SIZE = 1e-150, 1e150
 """Sizes between which sums of squares, quotients and grid steps neither overflow nor lose digits."""
 
 
 def check_dimension(dimension: object) -> int:
     """Return the number of coordinates if it can be served, else raise `InputError`."""
-    if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or not 1 <= dimension <= DIMENSIONS:
+    if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or not 1 <= dimension <= MAX_DIMENSION:
         raise InputError(
-            f"A vector must have 1 to {DIMENSIONS:,} coordinates. Got {dimension!r}; release longer ones in parts."
+            f"A vector must have 1 to {MAX_DIMENSION:,} coordinates. Got {dimension!r}; release longer ones in parts."
         )
     return int(dimension)
 
 
-def number_within(owner: str, name: str, value: object, lower: float, upper: float) -> float:
+def check_number_within(owner: str, name: str, value: object, lower: float, upper: float) -> float:
     """Return ``value`` as a float if it lies in [lower, upper], else raise `InputError`."""
     if isinstance(value, bool) or not isinstance(value, Real) or not lower <= float(value) <= upper:
-        raise bad_parameter(owner, name, f"a float in [{lower:g}, {upper:g}]", value)
+        raise make_parameter_error(owner, name, f"a float in [{lower:g}, {upper:g}]", value)
     return float(value)
 
 
@@ -44,11 +44,11 @@ class Domain(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def reach(self) -> float:
+    def max_coordinate(self) -> float:
         """Largest absolute value that a coordinate can have."""
 
     @abc.abstractmethod
-    def clip(self, x: Array) -> Array:
+    def clip(self, x: FloatArray) -> FloatArray:
         """Return (k, n): the rows of ``x`` (k, n), finite float64, each brought into the domain."""
 
     @abc.abstractmethod
@@ -60,7 +60,7 @@ class Domain(abc.ABC):
         """
 
     @abc.abstractmethod
-    def worst_pair(self, order: int, dimension: int) -> tuple[Array, Array]:
+    def worst_pair(self, order: int, dimension: int) -> tuple[FloatArray, FloatArray]:
         """Return two points (n,) that lie as far apart as `sensitivity` says, up to rounding."""
 
 
@@ -81,16 +81,16 @@ class Box(Domain):
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
-            object.__setattr__(self, name, number_within("Box", name, getattr(self, name), -_LARGEST, _LARGEST))
-        if not self.upper - self.lower >= _SMALLEST:
-            raise bad_parameter("Box", "upper", f"a float above lower = {self.lower!r}", self.upper)
+            object.__setattr__(self, name, check_number_within("Box", name, getattr(self, name), -_MAX_SIZE, _MAX_SIZE))
+        if not self.upper - self.lower >= _MIN_SIZE:
+            raise make_parameter_error("Box", "upper", f"a float above lower = {self.lower!r}", self.upper)
 
     @property
-    def reach(self) -> float:
+    def max_coordinate(self) -> float:
         """The larger of the two bounds in absolute value."""
         return max(abs(self.lower), abs(self.upper))
 
-    def clip(self, x: Array) -> Array:
+    def clip(self, x: FloatArray) -> FloatArray:
         """Return (k, n): every coordinate clipped by itself. Exact."""
         return np.clip(x, self.lower, self.upper)
 
@@ -103,7 +103,7 @@ class Box(Domain):
         n = check_dimension(dimension)
         return (n if order == 1 else math.sqrt(n)) * (self.upper - self.lower)
 
-    def worst_pair(self, order: int, dimension: int) -> tuple[Array, Array]:
+    def worst_pair(self, order: int, dimension: int) -> tuple[FloatArray, FloatArray]:
         """Return the corners (l, ..., l) and (u, ..., u)."""
         _check_order(order)
         n = check_dimension(dimension)
@@ -117,19 +117,19 @@ class _Ball(Domain):
     radius: float
 
     def __post_init__(self) -> None:
-        radius = number_within(type(self).__name__, "radius", self.radius, _SMALLEST, _LARGEST)
+        radius = check_number_within(type(self).__name__, "radius", self.radius, _MIN_SIZE, _MAX_SIZE)
         object.__setattr__(self, "radius", radius)
 
     @property
-    def reach(self) -> float:
+    def max_coordinate(self) -> float:
         """The radius."""
         return self.radius
 
     @abc.abstractmethod
-    def _norms(self, x: Array) -> Array:
+    def _norms(self, x: FloatArray) -> FloatArray:
         """Return (k, 1) norms of rows whose largest absolute value is 1 or 0."""
 
-    def clip(self, x: Array) -> Array:
+    def clip(self, x: FloatArray) -> FloatArray:
         """Return (k, n): rows scaled to the ball, ``x min(1, radius / norm(x))``, directions kept.
 
         The true norm of what comes back never exceeds the radius, and clipping twice changes nothing:
@@ -143,9 +143,9 @@ class _Ball(Domain):
         units = x / np.where(largest > 0, largest, 1.0)
         norms = self._norms(units)
         with np.errstate(over="ignore"):  # a norm beyond float64 is beyond the radius too
-            long = norms * largest > self.radius * (1 - 2 * slack)
+            is_outside = norms * largest > self.radius * (1 - 2 * slack)
         units *= self.radius * (1 - 4 * slack) / np.where(norms > 0, norms, 1.0)
-        return np.where(long, units, x)
+        return np.where(is_outside, units, x)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,8 +156,8 @@ class L1Ball(_Ball):
         radius: C, > 0.
     """
 
-    def _norms(self, x: Array) -> Array:
-        norms: Array = np.abs(x).sum(axis=1, keepdims=True)
+    def _norms(self, x: FloatArray) -> FloatArray:
+        norms: FloatArray = np.abs(x).sum(axis=1, keepdims=True)
         return norms
 
     def sensitivity(self, order: int, dimension: int) -> float:
@@ -170,10 +170,10 @@ class L1Ball(_Ball):
         check_dimension(dimension)
         return 2 * self.radius
 
-    def worst_pair(self, order: int, dimension: int) -> tuple[Array, Array]:
+    def worst_pair(self, order: int, dimension: int) -> tuple[FloatArray, FloatArray]:
         """Return C e_1 and -C e_1."""
         _check_order(order)
-        return _axis(self.radius, dimension)
+        return _make_axis_ends(self.radius, dimension)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,8 +184,8 @@ class L2Ball(_Ball):
         radius: C, > 0.
     """
 
-    def _norms(self, x: Array) -> Array:
-        norms: Array = np.sqrt(np.square(x).sum(axis=1, keepdims=True))
+    def _norms(self, x: FloatArray) -> FloatArray:
+        norms: FloatArray = np.sqrt(np.square(x).sum(axis=1, keepdims=True))
         return norms
 
     def sensitivity(self, order: int, dimension: int) -> float:
@@ -198,17 +198,17 @@ class L2Ball(_Ball):
         n = check_dimension(dimension)
         return 2 * self.radius * (math.sqrt(n) if order == 1 else 1.0)
 
-    def worst_pair(self, order: int, dimension: int) -> tuple[Array, Array]:
+    def worst_pair(self, order: int, dimension: int) -> tuple[FloatArray, FloatArray]:
         """Return opposite corners, +-C / sqrt(n) in every coordinate, for l1; C e_1 and -C e_1 for l2."""
         _check_order(order)
         if order != 1:
-            return _axis(self.radius, dimension)
+            return _make_axis_ends(self.radius, dimension)
         n = check_dimension(dimension)
         corner = np.full(n, self.radius / math.sqrt(n))
         return corner, -corner
 
 
-def _axis(radius: float, dimension: int) -> tuple[Array, Array]:
+def _make_axis_ends(radius: float, dimension: int) -> tuple[FloatArray, FloatArray]:
     """Return the two ends of the first axis of a ball."""
     end = np.zeros(check_dimension(dimension))
     end[0] = radius

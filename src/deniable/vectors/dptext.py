@@ -6,14 +6,14 @@ from typing import Literal
 import numpy as np
 from randomgen import AESCounter
 
-from deniable.errors import bad_parameter, positive
+from deniable.errors import make_parameter_error, check_positive
 from deniable.guarantees import PureDP
-from deniable.vectors.domains import Array, Box
+from deniable.vectors.domains import FloatArray, Box
 from deniable.vectors.laplace import Laplace
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
-Sampler = Literal["published", "corrected"]
-Invalid = Literal["redraw", "zero"]
+DptextSampler = Literal["published", "corrected"]
+InvalidDraws = Literal["redraw", "zero"]
 
 
 class DPText(VectorMechanism):
@@ -34,7 +34,7 @@ class DPText(VectorMechanism):
     Args:
         epsilon: claimed for one row, > 0.
         sampler: ``published`` or ``corrected``.
-        invalid: of the published sampler: ``redraw`` u where the logarithm does not exist, or add ``zero``.
+        invalid: of the published sampler: ``redraw_words`` u where the logarithm does not exist, or add ``zero``.
         lower: smallest value of a coordinate.
         upper: largest value of a coordinate.
         seed: for tests only, see `VectorMechanism`.
@@ -49,18 +49,18 @@ class DPText(VectorMechanism):
         self,
         *,
         epsilon: float,
-        sampler: Sampler = "published",
-        invalid: Invalid = "redraw",
+        sampler: DptextSampler = "published",
+        invalid: InvalidDraws = "redraw",
         lower: float = 0.0,
         upper: float = 1.0,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
         if sampler not in {"published", "corrected"}:
-            raise bad_parameter("DPText", "sampler", "'published' or 'corrected'", sampler)
+            raise make_parameter_error("DPText", "sampler", "'published' or 'corrected'", sampler)
         if invalid not in {"redraw", "zero"}:
-            raise bad_parameter("DPText", "invalid", "'redraw' or 'zero'", invalid)
-        self.epsilon = positive("DPText", "epsilon", epsilon)
+            raise make_parameter_error("DPText", "invalid", "'redraw' or 'zero'", invalid)
+        self.epsilon = check_positive("DPText", "epsilon", epsilon)
         self.sampler, self.invalid = sampler, invalid
         self.domain = Box(lower, upper)
         self._corrected = Laplace(epsilon=self.epsilon, domain=self.domain)
@@ -84,21 +84,21 @@ class DPText(VectorMechanism):
         """Return Delta / epsilon as published, the scale of the grid noise where corrected."""
         return self.sensitivity(n) / self.epsilon if self.sampler == "published" else self._corrected.scale(n)
 
-    def worst_pair(self, n: int) -> tuple[Array, Array]:
+    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper corner: outputs below ``upper`` never come from the second."""
         return self.domain.worst_pair(1, n)
 
-    def _exact(self, n: int) -> ExactLoss:
+    def _exact_loss(self, n: int) -> ExactLoss:
         if self.sampler == "corrected":
-            return self._corrected.exact(n)
+            return self._corrected.exact_loss(n)
         return ExactLoss(math.inf, math.inf, self.worst_pair(n))
 
-    def _release(self, rows: Array, generator: AESCounter) -> Array:
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
         if self.sampler == "corrected":
-            return self._corrected._release(rows, generator)  # noqa: SLF001 - the same contract
+            return self._corrected._sample_rows(rows, generator)  # noqa: SLF001 - the same contract
         draw = np.random.Generator(generator)
         u = draw.random(rows.shape)
         while len(invalid := np.argwhere(u >= 0.5)):  # noqa: PLR2004 - where 1 - 2 |u| has no logarithm
             u[tuple(invalid.T)] = draw.random(len(invalid)) if self.invalid == "redraw" else 0.0
-        noisy: Array = self.domain.clip(rows) - self.scale(rows.shape[1]) * np.sign(u) * np.log1p(-2 * np.abs(u))
+        noisy: FloatArray = self.domain.clip(rows) - self.scale(rows.shape[1]) * np.sign(u) * np.log1p(-2 * np.abs(u))
         return noisy

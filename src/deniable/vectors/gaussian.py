@@ -5,22 +5,22 @@ from fractions import Fraction
 
 from randomgen import AESCounter
 
-from deniable.errors import InputError, positive
+from deniable.errors import InputError, check_positive
 from deniable.guarantees import ApproxDP
-from deniable.vectors.analytic import noise_ratio
-from deniable.vectors.domains import Array, Domain, number_within
-from deniable.vectors.grid import UP, Grid, exponent_of, noise_of
+from deniable.vectors.analytic import compute_noise_ratio
+from deniable.vectors.domains import FloatArray, Domain, check_number_within
+from deniable.vectors.grid import ROUNDING_FACTOR, NoiseGrid, compute_step_exponent, compute_noise_steps
 from deniable.vectors.mechanism import VectorMechanism, check_domain
-from deniable.vectors.noise import discrete_gaussian
+from deniable.vectors.noise import sample_discrete_gaussian
 
-_LARGEST_EPSILON = 1e9
+_MAX_EPSILON = 1e9
 """Beyond it the noise is finer than a 4,096th of any domain, which the grid refuses anyway."""
-_LEAST_DELTA, _LARGEST_DELTA = 1e-200, 0.999999
-"""The least is far above the n e^-999 by which the discrete Gaussian's delta can differ, see `charge`."""
+_MIN_DELTA, _MAX_DELTA = 1e-200, 0.999999
+"""The least is far above the n e^-999 by which the discrete Gaussian's delta can differ, see `compute_discretization_cost`."""
 _DELTA_SHARE = 1 - 2.0**-30
 
 
-def charge(epsilon: float, n: int) -> float:
+def compute_discretization_cost(epsilon: float, n: int) -> float:
     r"""Return how much epsilon the step from the continuous to the discrete Gaussian costs.
 
     Let z be a grid point in Z^n, P_z the law of z plus discrete Gaussian noise of parameter s, and Q_z
@@ -55,13 +55,13 @@ class Gaussian(VectorMechanism):
     """Clips, rounds to a grid and adds discrete Gaussian noise, calibrated analytically.
 
     With S the l2 sensitivity of the domain, r(epsilon', delta') the least sigma / S that Balle and Wang
-    (2018), Theorem 8, allows (any epsilon > 0; see `noise_ratio`), and n coordinates::
+    (2018), Theorem 8, allows (any epsilon > 0; see `compute_noise_ratio`), and n coordinates::
 
         g = 2^ceil(log2(r S 2^-40))                    step of the grid
         s = ceil(r (S + sqrt(n) g) / g)                deviation of the noise in steps
         y = g (rint(clip(x) / g) + Z),                 P(Z_i = k) proportional to exp(-k^2 / (2 s^2))
 
-    where epsilon' and delta' are epsilon and delta less what the discrete Gaussian costs: `charge`.
+    where epsilon' and delta' are epsilon and delta less what the discrete Gaussian costs: `compute_discretization_cost`.
 
     Args:
         epsilon: of one row, > 0 and below 1e9.
@@ -78,8 +78,8 @@ class Gaussian(VectorMechanism):
     def __init__(self, *, epsilon: float, delta: float, domain: Domain, seed: int | None = None) -> None:
         super().__init__(seed=seed)
         owner = type(self).__name__
-        self.epsilon = positive(owner, "epsilon", epsilon, upper=_LARGEST_EPSILON)
-        self.delta = number_within(owner, "delta", delta, _LEAST_DELTA, _LARGEST_DELTA)
+        self.epsilon = check_positive(owner, "epsilon", epsilon, upper=_MAX_EPSILON)
+        self.delta = check_number_within(owner, "delta", delta, _MIN_DELTA, _MAX_DELTA)
         self.domain = check_domain(owner, domain)
 
     @property
@@ -100,26 +100,26 @@ class Gaussian(VectorMechanism):
         """
         return self.grid(n).scale
 
-    def grid(self, n: int) -> Grid:
+    def grid(self, n: int) -> NoiseGrid:
         """Return step and noise for vectors (n,); raises as `scale` does."""
         owner, sensitivity = type(self).__name__, self.sensitivity(n)
-        left = math.nextafter(self.epsilon - 1.001 * charge(self.epsilon, n), -math.inf)
-        if left <= 0:
+        remaining_epsilon = math.nextafter(self.epsilon - 1.001 * compute_discretization_cost(self.epsilon, n), -math.inf)
+        if remaining_epsilon <= 0:
             raise InputError(
                 f"{owner} cannot serve {n} coordinates with epsilon {self.epsilon:g}; choose a larger one."
             )
-        ratio = noise_ratio(left, self.delta * _DELTA_SHARE)
-        exponent = exponent_of(owner, ratio * sensitivity, self.domain.reach)
+        ratio = compute_noise_ratio(remaining_epsilon, self.delta * _DELTA_SHARE)
+        exponent = compute_step_exponent(owner, ratio * sensitivity, self.domain.max_coordinate)
         # No charge for the clip: its result lies in the domain exactly (see `Domain.clip`).
-        distance = Fraction(sensitivity) * UP / Fraction(2) ** exponent + Fraction(math.sqrt(n)) * UP
-        return Grid(exponent, noise_of(owner, Fraction(ratio) * distance))
+        distance = Fraction(sensitivity) * ROUNDING_FACTOR / Fraction(2) ** exponent + Fraction(math.sqrt(n)) * ROUNDING_FACTOR
+        return NoiseGrid(exponent, compute_noise_steps(owner, Fraction(ratio) * distance))
 
-    def worst_pair(self, n: int) -> tuple[Array, Array]:
+    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return two points of the domain that are farthest apart in l2."""
         return self.domain.worst_pair(2, n)
 
-    def _release(self, rows: Array, generator: AESCounter) -> Array:
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
         grid = self.grid(rows.shape[1])
         points = grid.round(self.domain.clip(rows))
-        points += discrete_gaussian(generator, grid.noise, rows.shape)
-        return grid.place(points)
+        points += sample_discrete_gaussian(generator, grid.noise_steps, rows.shape)
+        return grid.to_vectors(points)

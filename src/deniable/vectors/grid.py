@@ -15,28 +15,28 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.vectors.domains import Array
-from deniable.vectors.noise import LARGEST, Integers
+from deniable.vectors.domains import FloatArray
+from deniable.vectors.noise import MAX_NOISE_STEPS, IntArray
 
-FINENESS = 40
+FINENESS_BITS = 40
 """The step is between 2^-40 and 2^-39 of the noise's scale."""
-_EXPONENTS = 900
+_MAX_EXPONENT = 900
 """Steps beyond 2^+-900 are refused: inputs would leave the range where float64 keeps all its digits."""
-UP = 1 + Fraction(1, 1 << 50)
+ROUNDING_FACTOR = 1 + Fraction(1, 1 << 50)
 """More than three roundings of float64 can take away from a sensitivity."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Grid:
+class NoiseGrid:
     """Step and noise of one release.
 
     Attributes:
         exponent: the step is g = 2^exponent.
-        noise: scale of the integer noise in steps, from 1 to 2^42.
+        noise_steps: scale of the integer noise in steps, from 1 to 2^42.
     """
 
     exponent: int
-    noise: int
+    noise_steps: int
 
     @property
     def step(self) -> float:
@@ -46,73 +46,73 @@ class Grid:
     @property
     def scale(self) -> float:
         """Scale of the noise in units of the input."""
-        return self.noise * self.step
+        return self.noise_steps * self.step
 
-    def round(self, x: Array) -> Integers:
+    def round(self, x: FloatArray) -> IntArray:
         """Return the nearest grid points of ``x`` in steps, int64.
 
         A product with a power of two is exact, and below 2^52 so is rint.
         """
-        points: Integers = np.rint(x * math.ldexp(1.0, -self.exponent)).astype(np.int64)
+        points: IntArray = np.rint(x * math.ldexp(1.0, -self.exponent)).astype(np.int64)
         return points
 
-    def place(self, points: Integers) -> Array:
+    def to_vectors(self, points: IntArray) -> FloatArray:
         """Return the grid points as float64: exact below 2^53 steps, which noise passes once in e^1000 draws.
 
         Privacy does not depend on that: whatever is done to the integers afterwards is post-processing.
         """
-        placed: Array = points.astype(np.float64)
-        placed *= self.step
-        return placed
+        vectors: FloatArray = points.astype(np.float64)
+        vectors *= self.step
+        return vectors
 
-    def apart(self, x: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> int:
+    def l1_distance(self, x: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> int:
         """Return the l1 distance in steps of the grid points of two vectors (n,), exactly."""
         return sum(abs(int(a) - int(b)) for a, b in zip(self.round(x), self.round(other), strict=True))
 
 
-def exponent_of(owner: str, scale: float, reach: float) -> int:
+def compute_step_exponent(owner: str, scale: float, max_coordinate: float) -> int:
     """Return ceil(log2(scale * 2^-40)), exactly.
 
     Args:
         owner: name of the mechanism, for the error.
         scale: of the noise before the charge for rounding.
-        reach: largest absolute value of an input's coordinate.
+        max_coordinate: largest absolute value of an input's coordinate.
 
     Raises:
         InputError: the scale is no number that float64 can serve, or inputs lie 2^52 steps or more from 0.
     """
     mantissa, exponent = math.frexp(scale)
-    exponent -= FINENESS + (mantissa == 0.5)  # noqa: PLR2004 - frexp's mantissa of a power of two
-    if not math.isfinite(scale) or scale <= 0 or abs(exponent) > _EXPONENTS:
+    exponent -= FINENESS_BITS + (mantissa == 0.5)  # noqa: PLR2004 - frexp's mantissa of a power of two
+    if not math.isfinite(scale) or scale <= 0 or abs(exponent) > _MAX_EXPONENT:
         raise InputError(f"{owner} cannot make noise of scale {scale:g}; choose epsilon and domain of usual size.")
-    if math.ldexp(reach, -exponent) > 1 << 52:
+    if math.ldexp(max_coordinate, -exponent) > 1 << 52:
         raise InputError(
-            f"{owner} cannot serve inputs up to {reach:g} with noise of scale {scale:g}, more than 4,096 times "
+            f"{owner} cannot serve inputs up to {max_coordinate:g} with noise of scale {scale:g}, more than 4,096 times "
             "smaller; choose a smaller epsilon or a domain nearer to 0."
         )
     return exponent
 
 
-def noise_of(owner: str, steps: Fraction) -> int:
+def compute_noise_steps(owner: str, steps: Fraction) -> int:
     """Return the integer noise scale: ``steps`` rounded up.
 
     Raises:
         InputError: that is beyond 2^42: the rounding of so many coordinates outweighs so small an epsilon.
     """
     noise = math.ceil(steps)
-    if noise > LARGEST:
+    if noise > MAX_NOISE_STEPS:
         raise InputError(
             f"{owner} cannot charge the rounding of so many coordinates to so small an epsilon; choose a larger one."
         )
     return noise
 
 
-def upward(value: Fraction) -> float:
+def round_up_to_float(value: Fraction) -> float:
     """Return the least float64 that is not below a rational number."""
-    near = float(value)
-    return near if Fraction(near) >= value else math.nextafter(near, math.inf)
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def downward(value: Fraction) -> float:
+def round_down_to_float(value: Fraction) -> float:
     """Return the largest float64 that is not above a rational number."""
-    return -upward(-value)
+    return -round_up_to_float(-value)

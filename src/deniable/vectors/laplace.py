@@ -4,12 +4,12 @@ from fractions import Fraction
 
 from randomgen import AESCounter
 
-from deniable.errors import positive
+from deniable.errors import check_positive
 from deniable.guarantees import PureDP
-from deniable.vectors.domains import Array, Domain
-from deniable.vectors.grid import UP, Grid, downward, exponent_of, noise_of, upward
+from deniable.vectors.domains import FloatArray, Domain
+from deniable.vectors.grid import ROUNDING_FACTOR, NoiseGrid, round_down_to_float, compute_step_exponent, compute_noise_steps, round_up_to_float
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism, check_domain
-from deniable.vectors.noise import discrete_laplace
+from deniable.vectors.noise import sample_discrete_laplace
 
 
 class Laplace(VectorMechanism):
@@ -39,7 +39,7 @@ class Laplace(VectorMechanism):
 
     def __init__(self, *, epsilon: float, domain: Domain, seed: int | None = None) -> None:
         super().__init__(seed=seed)
-        self.epsilon = positive(type(self).__name__, "epsilon", epsilon)
+        self.epsilon = check_positive(type(self).__name__, "epsilon", epsilon)
         self.domain = check_domain(type(self).__name__, domain)
 
     @property
@@ -60,32 +60,32 @@ class Laplace(VectorMechanism):
         """
         return self.grid(n).scale
 
-    def grid(self, n: int) -> Grid:
+    def grid(self, n: int) -> NoiseGrid:
         """Return step and noise for vectors (n,), in rational arithmetic; raises as `scale` does."""
-        owner, charged = type(self).__name__, Fraction(self.sensitivity(n)) * UP
-        exponent = exponent_of(owner, self.sensitivity(n) / self.epsilon, self.domain.reach)
+        owner, padded_sensitivity = type(self).__name__, Fraction(self.sensitivity(n)) * ROUNDING_FACTOR
+        exponent = compute_step_exponent(owner, self.sensitivity(n) / self.epsilon, self.domain.max_coordinate)
         # No charge for the clip: its result lies in the domain exactly (see `Domain.clip`).
-        steps = (charged / Fraction(2) ** exponent + n) / Fraction(self.epsilon)
-        return Grid(exponent, noise_of(owner, steps))
+        steps = (padded_sensitivity / Fraction(2) ** exponent + n) / Fraction(self.epsilon)
+        return NoiseGrid(exponent, compute_noise_steps(owner, steps))
 
-    def worst_pair(self, n: int) -> tuple[Array, Array]:
+    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return two points of the domain that are farthest apart in l1."""
         return self.domain.worst_pair(1, n)
 
-    def _exact(self, n: int) -> ExactLoss:
+    def _exact_loss(self, n: int) -> ExactLoss:
         """Bound the loss: any pair by (S / g + n) / t, S that of the domain; this pair by its own steps / t.
 
         A pair's loss is its l1 distance in steps over t: each coordinate attains its share at outputs
         beyond both grid points.
         """
         grid = self.grid(n)
-        true = Fraction(self.domain.sensitivity(1, n)) * UP / Fraction(2) ** grid.exponent + n
+        sensitivity_steps = Fraction(self.domain.sensitivity(1, n)) * ROUNDING_FACTOR / Fraction(2) ** grid.exponent + n
         pair = self.worst_pair(n)
         low, high = (self.domain.clip(x[None, :])[0] for x in pair)
-        return ExactLoss(upward(true / grid.noise), downward(Fraction(grid.apart(low, high), grid.noise)), pair)
+        return ExactLoss(round_up_to_float(sensitivity_steps / grid.noise_steps), round_down_to_float(Fraction(grid.l1_distance(low, high), grid.noise_steps)), pair)
 
-    def _release(self, rows: Array, generator: AESCounter) -> Array:
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
         grid = self.grid(rows.shape[1])
         points = grid.round(self.domain.clip(rows))
-        points += discrete_laplace(generator, grid.noise, rows.shape)
-        return grid.place(points)
+        points += sample_discrete_laplace(generator, grid.noise_steps, rows.shape)
+        return grid.to_vectors(points)

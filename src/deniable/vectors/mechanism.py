@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
-from deniable.errors import InputError, NotTractable, bad_parameter
+from deniable.errors import InputError, NotTractable, make_parameter_error
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.origin import is_own
-from deniable.randomness import key_from_seed
-from deniable.vectors.domains import Array, Domain, check_dimension
-from deniable.vectors.noise import generator_of
+from deniable.origin import is_builtin_class
+from deniable.randomness import derive_key_from_seed
+from deniable.vectors.domains import FloatArray, Domain, check_dimension
+from deniable.vectors.noise import make_noise_generator
 
 
 class ExactLoss(NamedTuple):
@@ -30,14 +30,14 @@ class ExactLoss(NamedTuple):
 
     upper: float
     lower: float
-    pair: tuple[Array, Array]
+    pair: tuple[FloatArray, FloatArray]
 
 
 class VectorMechanism(abc.ABC):
     """A mechanism M: R^n -> R^n for any n; every row of an input is one record and protected by itself.
 
     A mechanism is one file: a subclass that gives `claim`, `sensitivity`, `scale`, `worst_pair` and
-    `_release`, `_exact` where its loss is known, and one entry in `deniable.vectors.VECTOR_MECHANISMS`.
+    `_sample_rows`, `_exact_loss` where its loss is known, and one entry in `deniable.vectors.VECTOR_MECHANISMS`.
 
     Args:
         seed: for tests only: makes the draws of an instance repeatable, and its guarantee void.
@@ -51,7 +51,7 @@ class VectorMechanism(abc.ABC):
 
     def __init__(self, *, seed: int | None = None) -> None:
         if seed is not None:
-            key_from_seed(seed)  # raises
+            derive_key_from_seed(seed)  # raises
         self.seed = seed
 
     @property
@@ -64,24 +64,24 @@ class VectorMechanism(abc.ABC):
         """The claim; refuted where the noise comes from a public seed."""
         if self.seed is None:
             return self.claim
-        return dataclasses.replace(self.claim, source="not private: public seed", standing="refuted")
+        return dataclasses.replace(self.claim, source="not private: public seed", status="refuted")
 
     @property
-    def releases_as_known(self) -> bool:
+    def has_builtin_sampler(self) -> bool:
         """Whether draws, their loss and the domain are this package's code, so that one is known of the other.
 
         A subclass from elsewhere may change the claim or the scale, which the loss follows from, and not the draws.
         """
         steps = ("release", "__call__", "_release", "_generator", "exact", "_exact", "grid")
         homes = [home for step in steps for home in type(self).__mro__ if step in vars(home)]
-        homes += [type(given) for given in (getattr(self, "domain", None),) if given is not None]
-        plain = type(self).__getattribute__ is object.__getattribute__ and not {*steps} & {*vars(self)}
-        return plain and all(map(is_own, homes))
+        homes += [type(domain) for domain in (getattr(self, "domain", None),) if domain is not None]
+        is_unmodified = type(self).__getattribute__ is object.__getattribute__ and not {*steps} & {*vars(self)}
+        return is_unmodified and all(map(is_builtin_class, homes))
 
     @property
-    def own(self) -> bool:
+    def is_builtin(self) -> bool:
         """Whether the class is this package's: another's may claim anything under the same theorem."""
-        return is_own(type(self)) and self.releases_as_known
+        return is_builtin_class(type(self)) and self.has_builtin_sampler
 
     @abc.abstractmethod
     def sensitivity(self, n: int) -> float:
@@ -92,10 +92,10 @@ class VectorMechanism(abc.ABC):
         """Return the scale of the noise that vectors (n,) really get, in units of the input."""
 
     @abc.abstractmethod
-    def worst_pair(self, n: int) -> tuple[Array, Array]:
+    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return two inputs (n,) that lose the most."""
 
-    def exact(self, n: int) -> ExactLoss:
+    def exact_loss(self, n: int) -> ExactLoss:
         """Return the pure loss for vectors (n,), bounded from both sides; infinite under a public seed.
 
         Raises:
@@ -104,15 +104,15 @@ class VectorMechanism(abc.ABC):
         """
         if self.seed is not None:
             return ExactLoss(math.inf, math.inf, self.worst_pair(n))
-        return self._exact(n)
+        return self._exact_loss(n)
 
-    def _exact(self, n: int) -> ExactLoss:
+    def _exact_loss(self, n: int) -> ExactLoss:
         check_dimension(n)
         raise NotTractable(
             f"No pure loss of {type(self).__name__} is known: its guarantee is approximate, {self.claim}."
         )
 
-    def release(self, x: npt.ArrayLike) -> Array:
+    def sample(self, x: npt.ArrayLike) -> FloatArray:
         """Return noisy vectors, float64 of the same shape; every row and every call has noise of its own.
 
         Releasing the same row again spends its epsilon again.
@@ -123,36 +123,36 @@ class VectorMechanism(abc.ABC):
         Raises:
             InputError: ``x`` is something else, or the parameters cannot serve its dimension.
         """
-        array = _numbers(x)
+        array = _check_array(x)
         rows = array.reshape(-1, array.shape[-1])
-        return self._release(rows, self._generator()).reshape(array.shape)
+        return self._sample_rows(rows, self._get_generator()).reshape(array.shape)
 
-    __call__ = release
+    __call__ = sample
 
     @abc.abstractmethod
-    def _release(self, rows: Array, generator: AESCounter) -> Array:
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
         """Return (k, n): noisy copies of the rows (k, n), which are checked."""
 
-    def _generator(self) -> AESCounter:
+    def _get_generator(self) -> AESCounter:
         """Return the source of bits: one more key for every release, or the seed's stream, carried on.
 
         No stream outlives a release, so that copies and forks of a process cannot share noise.
         """
-        return generator_of() if self.seed is None else self._seeded
+        return make_noise_generator() if self.seed is None else self._seeded_generator
 
     @functools.cached_property
-    def _seeded(self) -> AESCounter:
-        return generator_of(self.seed)
+    def _seeded_generator(self) -> AESCounter:
+        return make_noise_generator(self.seed)
 
 
 def check_domain(owner: str, domain: object) -> Domain:
     """Return the domain if it is one, else raise `InputError`."""
     if not isinstance(domain, Domain):
-        raise bad_parameter(owner, "domain", "a Box, L1Ball or L2Ball", domain)
+        raise make_parameter_error(owner, "domain", "a Box, L1Ball or L2Ball", domain)
     return domain
 
 
-def _numbers(x: npt.ArrayLike) -> Array:
+def _check_array(x: npt.ArrayLike) -> FloatArray:
     """Return ``x`` as float64 (n,) or (k, n), or raise `InputError`."""
     try:
         array = np.asarray(x)
@@ -167,10 +167,10 @@ def _numbers(x: npt.ArrayLike) -> Array:
     check_dimension(array.shape[-1])
     with np.errstate(over="ignore"):  # a wider float beyond float64 becomes infinite, and is refused as that
         numbers = array.astype(np.float64)
-    wrong = np.flatnonzero(~np.isfinite(numbers))
-    if len(wrong):
-        place = tuple(int(i) for i in np.unravel_index(wrong[0], array.shape))
+    nonfinite = np.flatnonzero(~np.isfinite(numbers))
+    if len(nonfinite):
+        index = tuple(int(i) for i in np.unravel_index(nonfinite[0], array.shape))
         raise InputError(
-            f"The vectors to release must be finite. Got {numbers[place]} at index {place}; mend or drop that vector."
+            f"The vectors to release must be finite. Got {numbers[index]} at index {index}; mend or drop that vector."
         )
     return numbers

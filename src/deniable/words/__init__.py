@@ -4,7 +4,7 @@ import numpy as np
 
 from deniable.space import Space
 from deniable.words.calibrated import CalibratedExponential
-from deniable.words.exponential import log_normalisers
+from deniable.words.exponential import compute_log_normalisers
 from deniable.words.mechanism import WordMechanism
 from deniable.words.multivariate_laplace import MultivariateLaplace
 from deniable.words.prior import Prior, read_prior
@@ -12,20 +12,20 @@ from deniable.words.recovery import recovery
 from deniable.words.tem import TEM
 from deniable.words.tight import TightExponential
 from deniable.words.truncated_gumbel import TruncatedGumbel
-from deniable.words.weights import DENSE
+from deniable.words.weights import MAX_DENSE_POINTS
 
-MECHANISMS: dict[str, type[WordMechanism]] = {
+WORD_MECHANISMS: dict[str, type[WordMechanism]] = {
     cls.name: cls for cls in (CalibratedExponential, TightExponential, TEM, MultivariateLaplace, TruncatedGumbel)
 }
 """The registry: a new mechanism is one new file and one more entry here."""
 
 
-WORTHWHILE = 0.05
-"""Mean share of words that calibrated must keep for `auto` to go on to tight."""
+MIN_KEPT_SHARE = 0.05
+"""Mean share of words that calibrated must keep for `choose_word_mechanism` to go on to tight."""
 
 
-def auto(space: Space, epsilon: float) -> WordMechanism:
-    """Return what ``--mechanism auto`` stands for: tight or calibrated.
+def choose_word_mechanism(space: Space, epsilon: float) -> WordMechanism:
+    """Return what ``--mechanism choose_word_mechanism`` stands for: tight or calibrated.
 
     Tight, where the space has at most 14,000 points, so that its weights take seconds, and calibrated keeps
     at least 5 % of the words: from there on tight was measured to keep more words, and to move them less,
@@ -33,16 +33,16 @@ def auto(space: Space, epsilon: float) -> WordMechanism:
     where next to nothing is kept, tight moves words farther and whole texts lose more. Under a metric of
     the user's own neither can be proved, and TEM is left.
     """
-    if not space.metric.builtin:
+    if not space.metric.is_builtin:
         return TEM(space, epsilon=epsilon)
-    calibrated = CalibratedExponential(space, epsilon=epsilon)
-    if len(space.points) > DENSE or np.exp(-log_normalisers(space, calibrated.family)).mean() < WORTHWHILE:
-        return calibrated
+    mechanism = CalibratedExponential(space, epsilon=epsilon)
+    if len(space.points) > MAX_DENSE_POINTS or np.exp(-compute_log_normalisers(space, mechanism.exponential_law)).mean() < MIN_KEPT_SHARE:
+        return mechanism
     return TightExponential(space, epsilon=epsilon)
 
 
 __all__ = [
-    "MECHANISMS",
+    "WORD_MECHANISMS",
     "TEM",
     "CalibratedExponential",
     "MultivariateLaplace",
@@ -50,7 +50,7 @@ __all__ = [
     "TightExponential",
     "TruncatedGumbel",
     "WordMechanism",
-    "auto",
+    "choose_word_mechanism",
     "read_prior",
     "recovery",
 ]

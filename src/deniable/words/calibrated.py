@@ -3,8 +3,8 @@
 import functools
 
 from deniable.guarantees import MetricDP
-from deniable.words.calibration import PROOF, calibrated
-from deniable.words.exponential import Exponential
+from deniable.words.calibration import CALIBRATION_SOURCE, load_or_calibrate
+from deniable.words.exponential import ExponentialLaw
 from deniable.words.mechanism import WordMechanism
 
 
@@ -26,33 +26,33 @@ class CalibratedExponential(WordMechanism):
     """
 
     name = "calibrated"
-    tabulated = True
-    named_metric = True
+    is_tabulated = True
+    requires_builtin_metric = True
 
     @functools.cached_property
-    def family(self) -> Exponential:
+    def exponential_law(self) -> ExponentialLaw:
         """The calibrated law.
 
         Raises:
             InputError: epsilon is so small that rounding alone may exceed it.
         """
-        return calibrated(self.space, self.epsilon)
+        return load_or_calibrate(self.space, self.epsilon)
 
     @property
     def scale(self) -> float:
         """s, per unit of distance."""
-        return self.family.scale
+        return self.exponential_law.scale
 
     def __getstate__(self) -> dict[str, object]:
         """Return what pickles: the calibrated law too, so that no other processor calibrates another one."""
-        return {**super().__getstate__(), "family": self.family}
+        return {**super().__getstate__(), "family": self.exponential_law}
 
     @property
     def guarantee(self) -> MetricDP:
         """The exact epsilon over all pairs of words."""
-        return MetricDP(self.epsilon, self.space.metric.name, PROOF)
+        return MetricDP(self.epsilon, self.space.metric.name, CALIBRATION_SOURCE)
 
     @property
-    def derived(self) -> dict[str, float | str]:
+    def derived_parameters(self) -> dict[str, float | str]:
         """The scale that was found."""
         return {"scale": self.scale}

@@ -17,44 +17,44 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from deniable.cache import remember
+from deniable.cache import load_or_compute_facts
 from deniable.errors import InputError
-from deniable.parallel import compiled
-from deniable.space.metrics import Array
-from deniable.space.space import Points, Space
+from deniable.parallel import compile_loop
+from deniable.space.metrics import FloatArray
+from deniable.space.space import PointNumbers, Space
 
-TOTAL = 1 << 62
-FLOOR = 1 << 24
+TABLE_TOTAL = 1 << 62
+TABLE_FLOOR = 1 << 24
 """Least entry of a table. Rounding can change a ratio of two entries by a factor 1 + 2 / FLOOR."""
-_COARSE = 20
-_STOCHASTIC = 24
+_COARSE_SHIFT = 20
+_SUM_BITS = 24
 """A row whose probabilities sum to 1 but for 2^-24 is a distribution."""
 
-Table = npt.NDArray[np.int64]
-Rows = Callable[[Array], Array]
+IntegerTable = npt.NDArray[np.int64]
+RowFunction = Callable[[FloatArray], FloatArray]
 """A law: distances (k, n) of k inputs to all points -> probabilities (k, n); may overwrite."""
 
 
-@compiled
-def _cumulate(row: Array, total: int, floor: int, out: Table) -> bool:  # pragma: no cover - compiled
+@compile_loop
+def _cumulate_row(row: FloatArray, total: int, floor: int, out: IntegerTable) -> bool:  # pragma: no cover - compiled
     """Write the running sums of the integer table of one row of probabilities, and say whether it is a distribution.
 
-    Its entries are then at least 0, and their sum is 1 up to `_STOCHASTIC`: the table has no entry below the floor.
+    Its entries are then at least 0, and their sum is 1 up to `_SUM_BITS`: the table has no entry below the floor.
     """
-    room = float(total - floor * row.size)
+    free_mass = float(total - floor * row.size)
     residue = total
-    largest, least = 0, total
-    coarse = 0  # the same sum without its last bits, which no row overflows
+    maximum, minimum = 0, total
+    coarse_sum = 0  # the same sum without its last bits, which no row overflows
     for y in range(row.size):
-        out[y] = floor + np.int64(room * row[y])
+        out[y] = floor + np.int64(free_mass * row[y])
         residue -= out[y]
-        coarse += out[y] >> _COARSE
-        largest = max(largest, out[y])
-        least = min(least, out[y])
-    if least < floor or abs(coarse - (total >> _COARSE)) > row.size + (total >> _COARSE >> _STOCHASTIC):
+        coarse_sum += out[y] >> _COARSE_SHIFT
+        maximum = max(maximum, out[y])
+        minimum = min(minimum, out[y])
+    if minimum < floor or abs(coarse_sum - (total >> _COARSE_SHIFT)) > row.size + (total >> _COARSE_SHIFT >> _SUM_BITS):
         return False
     y = 0
-    while out[y] != largest:
+    while out[y] != maximum:
         y += 1
     out[y] += residue
     running = 0
@@ -64,24 +64,24 @@ def _cumulate(row: Array, total: int, floor: int, out: Table) -> bool:  # pragma
     return True
 
 
-def _write_table(row: Array, out: Table) -> None:
+def _write_cumulative_table(row: FloatArray, out: IntegerTable) -> None:
     """Write the running sums (n,) of the table of one row of probabilities (n,).
 
     Raises:
         InputError: the row is no distribution.
     """
-    if not _cumulate(row, TOTAL, FLOOR, out):
+    if not _cumulate_row(row, TABLE_TOTAL, TABLE_FLOOR, out):
         raise InputError(
             "The law of a mechanism gives a row that is no distribution: its probabilities must be numbers of at "
             f"least 0 that sum to 1. Got a sum of {row.sum():.9g} and a least one of {row.min():.9g}."
         )
 
 
-def integer_tables(probabilities: Array) -> Table:
+def build_integer_tables(probabilities: FloatArray) -> IntegerTable:
     """Return (k, n) int64 running sums; the last of each row is 2^62."""
     out = np.empty(probabilities.shape, dtype=np.int64)
     for row, sums in zip(probabilities, out, strict=True):
-        _write_table(row, sums)
+        _write_cumulative_table(row, sums)
     return out
 
 
@@ -110,24 +110,24 @@ class Finding:
     seconds: float
 
 
-def remember_finding(name: str, count: int, compute: Callable[[], Finding]) -> Finding:
+def load_or_compute_finding(name: str, count: int, compute: Callable[[], Finding]) -> Finding:
     """Return the cached finding called ``name`` about ``count`` points, or compute and keep it."""
     fields = [field.name for field in dataclasses.fields(Finding)]
-    places = ("input", "other", "output")
+    point_fields = ("input", "other", "output")
 
-    def usable(found: dict[str, float]) -> bool:
-        whole = all(found[place] in range(count) for place in places)
-        return whole and 0 <= found["lower_bound"] <= found["epsilon"] and found["distance"] >= 0
+    def is_usable(stored: dict[str, float]) -> bool:
+        are_points = all(stored[point_field] in range(count) for point_field in point_fields)
+        return are_points and 0 <= stored["lower_bound"] <= stored["epsilon"] and stored["distance"] >= 0
 
-    def facts() -> dict[str, float]:
+    def compute_facts() -> dict[str, float]:
         return {key: float(value) for key, value in vars(compute()).items()}
 
-    found = remember(name, fields, facts, usable)
-    return Finding(**{**found, **{place: int(found[place]) for place in places}})  # type: ignore[arg-type]
+    stored = load_or_compute_facts(name, fields, compute_facts, is_usable)
+    return Finding(**{**stored, **{point_field: int(stored[point_field]) for point_field in point_fields}})  # type: ignore[arg-type]
 
 
 @dataclasses.dataclass(frozen=True)
-class Loss:
+class OutputLoss:
     """What an output tells of two inputs, by the integer tables.
 
     Attributes:
@@ -143,26 +143,26 @@ class Loss:
     nats: float
 
 
-def worst_output(space: Space, rows: Rows, point: int, other: int) -> Loss:
+def find_worst_output(space: Space, rows: RowFunction, point: int, other: int) -> OutputLoss:
     """Return the largest loss between two points, over all outputs of the integer tables and both directions."""
-    table, against = entries(rows(space.distances([point, other])))
-    difference = table - against
-    gains = np.log1p(np.maximum(difference, 0) / against)
-    falls = np.log1p(np.maximum(-difference, 0) / table)
-    gain, fall = int(gains.argmax()), int(falls.argmax())
-    if gains[gain] >= falls[fall]:
-        return Loss(point, other, gain, float(gains[gain]))
-    return Loss(other, point, fall, float(falls[fall]))
+    table, other_table = compute_table_entries(rows(space.distances([point, other])))
+    difference = table - other_table
+    losses = np.log1p(np.maximum(difference, 0) / other_table)
+    reverse_losses = np.log1p(np.maximum(-difference, 0) / table)
+    best, reverse_best = int(losses.argmax()), int(reverse_losses.argmax())
+    if losses[best] >= reverse_losses[reverse_best]:
+        return OutputLoss(point, other, best, float(losses[best]))
+    return OutputLoss(other, point, reverse_best, float(reverse_losses[reverse_best]))
 
 
-def entries(probabilities: Array) -> Table:
+def compute_table_entries(probabilities: FloatArray) -> IntegerTable:
     """Return the entries (k, n) of the integer tables, which sum to 2^62."""
-    table: Table = np.diff(integer_tables(probabilities), axis=1, prepend=0)
+    table: IntegerTable = np.diff(build_integer_tables(probabilities), axis=1, prepend=0)
     return table
 
 
-@compiled
-def _group(points: Points, count: int) -> tuple[Table, Table]:  # pragma: no cover - compiled
+@compile_loop
+def _group_tokens_by_point(points: PointNumbers, count: int) -> tuple[IntegerTable, IntegerTable]:  # pragma: no cover - compiled
     """Return the tokens (N,) sorted by their point, and the end of each point's tokens (count,)."""
     ends = np.zeros(count, dtype=np.int64)
     for token in range(points.size):
@@ -170,16 +170,16 @@ def _group(points: Points, count: int) -> tuple[Table, Table]:  # pragma: no cov
     for point in range(1, count):
         ends[point] += ends[point - 1]
     order = np.empty(points.size, dtype=np.int64)
-    free = ends.copy()
+    next_free = ends.copy()
     for token in range(points.size - 1, -1, -1):
-        free[points[token]] -= 1
-        order[free[points[token]]] = token
+        next_free[points[token]] -= 1
+        order[next_free[points[token]]] = token
     return order, ends
 
 
-@compiled
-def _look_up(  # pragma: no cover - compiled
-    table: Table, bits: npt.NDArray[np.uint64], tokens: Table, out: Points
+@compile_loop
+def _look_up_outputs(  # pragma: no cover - compiled
+    table: IntegerTable, bits: npt.NDArray[np.uint64], tokens: IntegerTable, out: PointNumbers
 ) -> None:
     """Write for some tokens the first place of a table of running sums that exceeds the upper 62 of their bits.
 
@@ -190,26 +190,26 @@ def _look_up(  # pragma: no cover - compiled
     while shares < table.size and shares < tokens.size:
         shares *= 2
         shift -= 1
-    first = np.empty(shares + 1, dtype=np.int64)
+    share_starts = np.empty(shares + 1, dtype=np.int64)
     y = 0
     for share in range(shares):
         while table[y] <= np.int64(share) << shift:
             y += 1
-        first[share] = y
-    first[shares] = table.size - 1
+        share_starts[share] = y
+    share_starts[shares] = table.size - 1
     for token in tokens:
-        drawn = np.int64(bits[token] >> np.uint64(2))
-        low, high = first[drawn >> shift], first[(drawn >> shift) + 1]
+        draw_value = np.int64(bits[token] >> np.uint64(2))
+        low, high = share_starts[draw_value >> shift], share_starts[(draw_value >> shift) + 1]
         while low < high:
             middle = (low + high) // 2
-            if table[middle] <= drawn:
+            if table[middle] <= draw_value:
                 low = middle + 1
             else:
                 high = middle
         out[token] = low
 
 
-def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64], workers: int | None = None) -> Points:
+def sample_from_tables(space: Space, rows: RowFunction, points: PointNumbers, bits: npt.NDArray[np.uint64], workers: int | None = None) -> PointNumbers:
     """Return one output point per input point, each row computed once for all its tokens.
 
     Args:
@@ -219,30 +219,30 @@ def draw(space: Space, rows: Rows, points: Points, bits: npt.NDArray[np.uint64],
         bits: (N,) random 64-bit numbers, of which the upper 62 bits are used.
         workers: threads; the result does not depend on them.
     """
-    order, ends = _group(points, len(space.points))
+    order, ends = _group_tokens_by_point(points, len(space.points))
     starts = np.append(0, ends[:-1])
     distinct = np.flatnonzero(ends > starts)
     starts, ends = starts[distinct], ends[distinct]
     out = np.empty(len(points), dtype=np.int32)
 
-    def visit(first: int, distances: Array) -> None:
+    def visit(first: int, distances: FloatArray) -> None:
         table = np.empty(distances.shape[1], dtype=np.int64)
         for row, start, end in zip(rows(distances), starts[first:], ends[first:], strict=False):
-            _write_table(row, table)
-            _look_up(table, bits, order[start:end], out)
+            _write_cumulative_table(row, table)
+            _look_up_outputs(table, bits, order[start:end], out)
 
-    space.sweep(visit, distinct, workers)
+    space.map_row_blocks(visit, distinct, workers)
     return out
 
 
-def zipf(size: int) -> Array:
+def compute_zipf_prior(size: int) -> FloatArray:
     """Return the public prior (n,) used where none is given: Zipf's law, 1 / rank, sums to 1."""
     weights = 1.0 / np.arange(1, size + 1)
-    prior: Array = weights / weights.sum()
+    prior: FloatArray = weights / weights.sum()
     return prior
 
 
-def outcomes(space: Space, rows: Rows, prior: Array, workers: int | None = None) -> tuple[Array, float]:
+def compute_outcomes(space: Space, rows: RowFunction, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
     """Return what words become, in one pass over the law.
 
     Args:
@@ -257,33 +257,33 @@ def outcomes(space: Space, rows: Rows, prior: Array, workers: int | None = None)
         optimal attacker names who knows the law and the prior and sees one output at a time.
     """
     count = len(space.points)
-    priors = likeliest(space, prior)
-    local, tops = threading.local(), []
+    priors = compute_point_priors(space, prior)
+    local, maxima = threading.local(), []
 
-    def visit(first: int, distances: Array) -> Array:
+    def visit(first: int, distances: FloatArray) -> FloatArray:
         if not hasattr(local, "top"):
             local.top = np.zeros(count)
-            tops.append(local.top)
+            maxima.append(local.top)
         probabilities = rows(distances)
-        _raise(local.top, probabilities, priors[first : first + len(probabilities)])
-        own: Array = np.diagonal(probabilities, offset=first).copy()
-        return own
+        _update_maxima(local.top, probabilities, priors[first : first + len(probabilities)])
+        unchanged: FloatArray = np.diagonal(probabilities, offset=first).copy()
+        return unchanged
 
-    same: Array = np.concatenate(space.sweep(visit, range(count), workers))
-    kept: Array = (same / np.bincount(space.point_of))[space.point_of]
-    return kept, float(np.max(tops, axis=0).sum())
+    unchanged_by_point: FloatArray = np.concatenate(space.map_row_blocks(visit, range(count), workers))
+    kept_shares: FloatArray = (unchanged_by_point / np.bincount(space.point_by_word))[space.point_by_word]
+    return kept_shares, float(np.max(maxima, axis=0).sum())
 
 
-def likeliest(space: Space, prior: Array) -> Array:
+def compute_point_priors(space: Space, prior: FloatArray) -> FloatArray:
     """Return (number of points,): the largest prior of the words at each point, one of which a guess names."""
     out = np.zeros(len(space.points))
-    np.maximum.at(out, space.point_of, prior)
+    np.maximum.at(out, space.point_by_word, prior)
     return out
 
 
-@functools.partial(compiled, relaxed=True)
-def _raise(tops: Array, probabilities: Array, weights: Array) -> None:  # pragma: no cover - compiled
+@functools.partial(compile_loop, relaxed=True)
+def _update_maxima(maxima: FloatArray, probabilities: FloatArray, weights: FloatArray) -> None:  # pragma: no cover - compiled
     """Raise each of tops (n,) to the largest weights[i] * probabilities[i, y]."""
     for i in range(probabilities.shape[0]):
-        for y in range(tops.size):
-            tops[y] = max(tops[y], weights[i] * probabilities[i, y])
+        for y in range(maxima.size):
+            maxima[y] = max(maxima[y], weights[i] * probabilities[i, y])

@@ -7,14 +7,14 @@ import numpy.typing as npt
 from randomgen import AESCounter
 
 from deniable.guarantees import MetricDP
-from deniable.parallel import each
-from deniable.space.metrics import Array
-from deniable.space.space import Points
+from deniable.parallel import parallel_map
+from deniable.space.metrics import FloatArray
+from deniable.space.space import PointNumbers
 from deniable.words.mechanism import WordMechanism
 
-TOKENS, COLUMNS = 256, 4096
+BLOCK_TOKENS, BLOCK_COLUMNS = 256, 4096
 """Shape of one product: noisy vectors by points, so that a tile of scores stays in cache."""
-_SHARE = 8 * TOKENS
+_VECTORS_PER_THREAD = 8 * BLOCK_TOKENS
 """Noisy vectors that one thread searches at a time."""
 
 
@@ -38,8 +38,8 @@ class MultivariateLaplace(WordMechanism):
     """
 
     name = "multivariate-laplace"
-    tabulated = False
-    euclidean_only = True
+    is_tabulated = False
+    requires_euclidean_metric = True
 
     @property
     def guarantee(self) -> MetricDP:
@@ -49,65 +49,65 @@ class MultivariateLaplace(WordMechanism):
         numpy's gamma draws never exceed 44.4, so that words farther apart than 44.4 / epsilon lose without bound.
         """
         source = "TEM paper (Carvalho et al. 2021), Theorem 1; the noise is drawn in floating point"
-        return MetricDP(self.epsilon, "euclidean", source, standing="proved for ideal arithmetic")
+        return MetricDP(self.epsilon, "euclidean", source, status="proved for ideal arithmetic")
 
-    def _draw_piece(self, points: Points, generator: AESCounter) -> Array:
+    def _draw_chunk(self, points: PointNumbers, generator: AESCounter) -> FloatArray:
         vectors = self.space.points[points]
-        return vectors + spherical_laplace(np.random.Generator(generator), vectors.shape, self.epsilon)
+        return vectors + sample_spherical_laplace(np.random.Generator(generator), vectors.shape, self.epsilon)
 
-    def _settle(self, drawn: Array, workers: int | None) -> Points:
-        shares = range(0, len(drawn), _SHARE)
-        return np.concatenate(each(lambda at: self._nearest(drawn[at : at + _SHARE]), shares, workers))
+    def _resolve_points(self, noisy: FloatArray, workers: int | None) -> PointNumbers:
+        starts = range(0, len(noisy), _VECTORS_PER_THREAD)
+        return np.concatenate(parallel_map(lambda at: self._find_nearest(noisy[at : at + _VECTORS_PER_THREAD]), starts, workers))
 
     @functools.cached_property
-    def _centred(self) -> tuple[Array, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    def _centred_points(self) -> tuple[FloatArray, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Mean of the points (m,); the points around it as float32 (m, n); half their squares (n,)."""
         mean = self.space.points.mean(axis=0)
-        around = self.space.points - mean
-        halves = 0.5 * np.einsum("nd,nd->n", around, around)
-        return mean, np.ascontiguousarray(around.T, dtype=np.float32), halves.astype(np.float32)
+        centred = self.space.points - mean
+        halves = 0.5 * np.einsum("nd,nd->n", centred, centred)
+        return mean, np.ascontiguousarray(centred.T, dtype=np.float32), halves.astype(np.float32)
 
     # A tiny epsilon makes float32 overflow; those words are searched in float64.
     @np.errstate(over="ignore", invalid="ignore")
-    def _nearest(self, noisy: Array) -> Points:
+    def _find_nearest(self, noisy: FloatArray) -> PointNumbers:
         """Return (k,) the point nearest to each vector (k, m): argmax of x.y - |y|^2 / 2, centred."""
-        mean, transposed, bias = self._centred
+        mean, transposed, bias = self._centred_points
         out = np.empty(len(noisy), dtype=np.int32)
-        for start in range(0, len(noisy), TOKENS):
-            x = noisy[start : start + TOKENS] - mean
+        for start in range(0, len(noisy), BLOCK_TOKENS):
+            x = noisy[start : start + BLOCK_TOKENS] - mean
             x32 = x.astype(np.float32)
             rows = np.arange(len(x))
             best, second = np.full((2, len(x)), -np.inf, dtype=np.float32)
             winner = np.zeros(len(x), dtype=np.int32)
-            for column in range(0, len(bias), COLUMNS):
-                scores = x32 @ transposed[:, column : column + COLUMNS]  # (k, COLUMNS)
-                scores -= bias[column : column + COLUMNS]
+            for column in range(0, len(bias), BLOCK_COLUMNS):
+                scores = x32 @ transposed[:, column : column + BLOCK_COLUMNS]  # (k, COLUMNS)
+                scores -= bias[column : column + BLOCK_COLUMNS]
                 first = scores.argmax(axis=1)
                 top = scores[rows, first]
                 scores[rows, first] = -np.inf
                 second = np.maximum(np.maximum(second, scores.max(axis=1)), np.minimum(best, top))
                 winner = np.where(top > best, first + column, winner).astype(np.int32)
                 best = np.maximum(best, top)
-            unsure = np.flatnonzero(~(best - second > self._margin(x)))
-            for row in unsure:
+            uncertain = np.flatnonzero(~(best - second > self._bound_score_rounding(x)))
+            for row in uncertain:
                 offsets = self.space.points - noisy[start + row]
                 winner[row] = np.argmin(np.einsum("nd,nd->n", offsets, offsets))
-            out[start : start + TOKENS] = winner
+            out[start : start + BLOCK_TOKENS] = winner
         return out
 
-    def _margin(self, x: Array) -> Array:
+    def _bound_score_rounding(self, x: FloatArray) -> FloatArray:
         """Return (k,) a bound on the rounding in the difference of two float32 scores.
 
         A float32 sum of m products errs by at most (m + 2) u sum|x_i y_i| with u = 2^-24, the
         rounded inputs and the bias add 4 u; twice that for two scores, doubled once for safety.
         """
-        reach = np.sqrt(2.0 * float(self._centred[2].max()))
-        bound: Array = (x.shape[1] + 6) * 2.0**-24 * (np.linalg.norm(x, axis=1) * reach + reach**2 / 2)
+        reach = np.sqrt(2.0 * float(self._centred_points[2].max()))
+        bound: FloatArray = (x.shape[1] + 6) * 2.0**-24 * (np.linalg.norm(x, axis=1) * reach + reach**2 / 2)
         bound *= 4
         return bound
 
 
-def spherical_laplace(generator: np.random.Generator, shape: tuple[int, ...], epsilon: float) -> Array:
+def sample_spherical_laplace(generator: np.random.Generator, shape: tuple[int, ...], epsilon: float) -> FloatArray:
     """Return (k, m) noise with density proportional to exp(-epsilon |z|) in R^m."""
     count, dimensions = shape
     direction = generator.standard_normal((count, dimensions))

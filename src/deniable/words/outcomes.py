@@ -9,53 +9,53 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.parallel import compiled
-from deniable.space.metrics import Array
+from deniable.parallel import compile_loop
+from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
-from deniable.words.exponential import Exponential
-from deniable.words.law import likeliest
+from deniable.words.exponential import ExponentialLaw
+from deniable.words.law import compute_point_priors
 
 
-def outcomes(
-    space: Space, laws: Sequence[Exponential], logs: Sequence[Array], prior: Array, workers: int | None = None
-) -> list[tuple[Array, float]]:
-    """Return what `deniable.words.law.outcomes` does for each of k laws, in one pass over all pairs of points.
+def compute_exponential_outcomes(
+    space: Space, laws: Sequence[ExponentialLaw], log_normalisers: Sequence[FloatArray], prior: FloatArray, workers: int | None = None
+) -> list[tuple[FloatArray, float]]:
+    """Return what `deniable.words.law.compute_exponential_outcomes` does for each of k laws, in one pass over all pairs of points.
 
     Args:
         space: the domain.
         laws: k laws.
-        logs: ln Z (number of points,) of each.
+        log_normalisers: ln Z (number of points,) of each.
         prior: (n,) how likely each word is, sums to 1.
         workers: threads.
     """
     with np.errstate(divide="ignore"):
-        heights = [np.log(likeliest(space, prior)) - log for log in logs]
+        heights = [np.log(compute_point_priors(space, prior)) - log_normaliser for log_normaliser in log_normalisers]
 
-    def visit(rows: slice, columns: slice, distances: Array) -> tuple[slice, slice, list[tuple[Array, Array]]]:
-        found = [
-            _peaks(distances, height[rows], height[columns], law.scale, law.cutoff)
+    def visit(rows: slice, columns: slice, distances: FloatArray) -> tuple[slice, slice, list[tuple[FloatArray, FloatArray]]]:
+        tile_peaks = [
+            _find_peaks(distances, height[rows], height[columns], law.scale, law.cutoff)
             for law, height in zip(laws, heights, strict=True)
         ]
-        return rows, columns, found
+        return rows, columns, tile_peaks
 
     peaks = [np.full(len(space.points), -np.inf) for _ in laws]
-    for rows, columns, found in space.tiles(visit, workers):
-        for peak, (across, down) in zip(peaks, found, strict=True):
+    for rows, columns, tile_peaks in space.map_tiles(visit, workers):
+        for peak, (across, down) in zip(peaks, tile_peaks, strict=True):
             peak[rows] = np.maximum(peak[rows], across)
             peak[columns] = np.maximum(peak[columns], down)
-    sizes = np.bincount(space.point_of)
+    sizes = np.bincount(space.point_by_word)
     out = []
-    for law, log, peak in zip(laws, logs, peaks, strict=True):
+    for law, log_normaliser, peak in zip(laws, log_normalisers, peaks, strict=True):
         weights = np.ones(len(peak)) if law.weights is None else law.weights
-        kept: Array = (weights * np.exp(-log) / sizes)[space.point_of]
-        out.append((kept, float(weights @ np.exp(peak))))
+        kept_shares: FloatArray = (weights * np.exp(-log_normaliser) / sizes)[space.point_by_word]
+        out.append((kept_shares, float(weights @ np.exp(peak))))
     return out
 
 
-@functools.partial(compiled, relaxed=True)
-def _peaks(  # pragma: no cover - compiled
-    distances: Array, left: Array, right: Array, scale: float, cutoff: float
-) -> tuple[Array, Array]:
+@functools.partial(compile_loop, relaxed=True)
+def _find_peaks(  # pragma: no cover - compiled
+    distances: FloatArray, left: FloatArray, right: FloatArray, scale: float, cutoff: float
+) -> tuple[FloatArray, FloatArray]:
     """Return max over j of right[j] - scale * min(d, cutoff) for each i, and over i of left[i] for each j."""
     across, down = np.full(left.size, -np.inf), np.full(right.size, -np.inf)
     for i in range(left.size):

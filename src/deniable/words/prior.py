@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.space.grammar import fold
-from deniable.space.metrics import Array
+from deniable.space.grammar import fold_word
+from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words import law
 
-ZIPF = "Zipf's law by the space's ranks"
-_SHOWN = 5
+ZIPF_NAME = "Zipf's law by the space's ranks"
+_MAX_NAMED = 5
 """Words or lines that a note names."""
 _LINE = re.compile(r"(?P<word>.*\S)[\s,]+(?P<count>[^\s,]+)")
 _SEPARATORS = " \t,\r"
@@ -33,26 +33,26 @@ class Prior:
         weights: (n,) probabilities in the order of ``space.words``, which sum to 1.
         name: what the words follow, as part of a sentence: "Zipf's law by the space's ranks".
         notes: what of its source was left out, one line each.
-        public: False where it was made from private texts: no certificate takes it, and nothing under it is cached.
+        is_public: False where it was made from private texts: no certificate takes it, and nothing under it is cached.
     """
 
-    weights: Array
+    weights: FloatArray
     name: str
     notes: tuple[str, ...] = ()
-    public: bool = True
+    is_public: bool = True
 
     @property
-    def blind(self) -> float:
+    def blind_success(self) -> float:
         """The share of words that a guess without any output names: that of the most frequent word."""
         return float(self.weights.max())
 
 
-Frequencies = Prior | Mapping[str, float] | npt.ArrayLike | None
-"""What functions accept: a prior, counts by word, n numbers in the order of ``space.words``, or None for `ZIPF`."""
+PriorLike = Prior | Mapping[str, float] | npt.ArrayLike | None
+"""What functions accept: a prior, counts by word, n numbers in the order of ``space.words``, or None for `ZIPF_NAME`."""
 
 
 def build_prior(
-    space: Space, frequencies: Frequencies = None, name: str = "the counts given", *, public: bool = False
+    space: Space, frequencies: PriorLike = None, name: str = "the counts given", *, is_public: bool = False
 ) -> Prior:
     """Return a prior over the words of a space.
 
@@ -61,26 +61,26 @@ def build_prior(
         frequencies: a prior; counts by word, of which words that the space lacks are left out; n numbers in the order
             of ``space.words``; or None for Zipf's law, 1 / rank, by the order of the space.
         name: what the words follow, where ``frequencies`` holds counts.
-        public: whether those counts are declared to be, see `Prior`.
+        is_public: whether those counts are declared to be, see `Prior`.
 
     Raises:
         InputError: counts that are negative, not finite, all zero, or not one for each word.
     """
     if frequencies is None:
-        return Prior(law.zipf(len(space)), ZIPF)
+        return Prior(law.compute_zipf_prior(len(space)), ZIPF_NAME)
     if isinstance(frequencies, Prior):
-        _check(space, frequencies.weights)
+        _check_counts(space, frequencies.weights)
         return frequencies
     try:
         counts = (
-            _counts(space, frequencies.items())
+            _align_counts(space, frequencies.items())
             if isinstance(frequencies, Mapping)
             else np.asarray(frequencies, dtype=np.float64)
         )
     except (TypeError, ValueError, AttributeError) as error:
         raise InputError(f"The prior must hold numbers: {error}.") from None
-    _check(space, counts)
-    return Prior(counts / counts.sum(), name, public=public)
+    _check_counts(space, counts)
+    return Prior(counts / counts.sum(), name, is_public=is_public)
 
 
 def read_prior(path: str | Path, space: Space) -> Prior:
@@ -96,10 +96,10 @@ def read_prior(path: str | Path, space: Space) -> Prior:
     Raises:
         InputError: the file cannot be read, or holds no positive count of a word of the space.
     """
-    counts, wrong = _parse_counts(_read_text(path))
-    unknown = [word for word in counts if word not in space.index]
-    known = _counts(space, counts.items())
-    total = _sum(known)
+    counts, invalid_lines = _parse_counts(_read_counts_text(path))
+    unknown_words = [word for word in counts if word not in space.index_by_word]
+    known_counts = _align_counts(space, counts.items())
+    total = _sum_counts(known_counts)
     if not 0 < total < math.inf:
         reason = "their sum is not finite" if total else f"none above 0 for a word of {space.source}"
         raise InputError(
@@ -107,14 +107,14 @@ def read_prior(path: str | Path, space: Space) -> Prior:
             "for example 'the 1200'."
         )
     notes = []
-    if unknown:
-        notes.append(f"{_named(unknown)} not in the vocabulary, left out")
-    if wrong:
-        notes.append(f"no word and count of at least 0 in line {_named(wrong)}, left out")
-    return Prior(known / total, f"the counts of {Path(path).name!r}", tuple(notes))
+    if unknown_words:
+        notes.append(f"{_name_first_items(unknown_words)} not in the vocabulary, left out")
+    if invalid_lines:
+        notes.append(f"no word and count of at least 0 in line {_name_first_items(invalid_lines)}, left out")
+    return Prior(known_counts / total, f"the counts of {Path(path).name!r}", tuple(notes))
 
 
-def _read_text(path: str | Path) -> str:
+def _read_counts_text(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -127,53 +127,53 @@ def _read_text(path: str | Path) -> str:
 def _parse_counts(text: str) -> tuple[dict[str, float], list[str]]:
     """Return the counts by folded word, and the numbers of the lines that hold none; blank lines count for nothing."""
     counts: dict[str, float] = {}
-    wrong: list[str] = []
+    invalid_lines: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
-        found = _LINE.fullmatch(line.strip(_SEPARATORS))
+        fields = _LINE.fullmatch(line.strip(_SEPARATORS))
         word, count = (
-            (found["word"].rstrip(_SEPARATORS).strip('"'), _count(found["count"])) if found else ("", math.nan)
+            (fields["word"].rstrip(_SEPARATORS).strip('"'), _parse_count(fields["count"])) if fields else ("", math.nan)
         )
         if word and math.isfinite(count) and count >= 0:
-            counts[fold(word)] = counts.get(fold(word), 0.0) + count
+            counts[fold_word(word)] = counts.get(fold_word(word), 0.0) + count
         elif line.strip():
-            wrong.append(f"{number:,}")
-    return counts, wrong
+            invalid_lines.append(f"{number:,}")
+    return counts, invalid_lines
 
 
-def _count(text: str) -> float:
+def _parse_count(text: str) -> float:
     try:
         return float(text.strip('"'))
     except ValueError:
         return math.nan
 
 
-def _named(items: list[str]) -> str:
+def _name_first_items(items: list[str]) -> str:
     """Return the first of some items, and how many there are besides."""
-    more = len(items) - _SHOWN
-    return ", ".join(items[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    more = len(items) - _MAX_NAMED
+    return ", ".join(items[:_MAX_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _counts(space: Space, pairs: Iterable[tuple[str, float]]) -> Array:
+def _align_counts(space: Space, pairs: Iterable[tuple[str, float]]) -> FloatArray:
     """Return the counts (n,) of the words of the space."""
     counts = np.zeros(len(space))
     with np.errstate(over="ignore"):
         for word, count in pairs:
-            number = space.index.get(fold(word))
+            number = space.index_by_word.get(fold_word(word))
             if number is not None:
                 counts[number] += count
     return counts
 
 
-def _sum(counts: Array) -> float:
+def _sum_counts(counts: FloatArray) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         return float(counts.sum())
 
 
-def _check(space: Space, counts: Array) -> None:
+def _check_counts(space: Space, counts: FloatArray) -> None:
     if counts.shape != (len(space),):
         raise InputError(f"The prior must hold one number for each of {len(space)} words. Got shape {counts.shape}.")
-    if not np.isfinite(counts).all() or counts.min() < 0 or not 0 < _sum(counts) < math.inf:
+    if not np.isfinite(counts).all() or counts.min() < 0 or not 0 < _sum_counts(counts) < math.inf:
         raise InputError(
             f"The prior must hold finite counts of at least 0, not all 0. Got a least of {counts.min():g} "
-            f"and a sum of {_sum(counts):g}."
+            f"and a sum of {_sum_counts(counts):g}."
         )

@@ -2,13 +2,13 @@
 
 from deniable.errors import NotTractable
 from deniable.words.mechanism import WordMechanism
-from deniable.words.prior import Frequencies
+from deniable.words.prior import PriorLike
 
-SLOW = 3_000
+MAX_QUADRATURE_POINTS = 3_000
 """Points up to which a law by quadrature is computed for every input."""
 
 
-def recovery(mechanism: WordMechanism, prior: Frequencies = None, workers: int | None = None) -> float:
+def recovery(mechanism: WordMechanism, prior: PriorLike = None, workers: int | None = None) -> float:
     """Return the Bayes success of an attacker: the share of words that the best guess names.
 
     With the public prior pi the sum over outputs y of max over w of pi(w) P(y|w), from the exact law.
@@ -25,9 +25,9 @@ def recovery(mechanism: WordMechanism, prior: Frequencies = None, workers: int |
         InputError: counts that are negative, not finite, all zero, or not one for each word.
         NotTractable: no law is known, or computing it for every word would take hours.
     """
-    if not mechanism.tabulated and mechanism.has_law and len(mechanism.space.points) > SLOW:
+    if not mechanism.is_tabulated and mechanism.has_law and len(mechanism.space.points) > MAX_QUADRATURE_POINTS:
         raise NotTractable(
             f"The law of {type(mechanism).__name__} takes too long for {len(mechanism.space.points):,} words. "
-            f"Take at most {SLOW:,}, or another mechanism."
+            f"Take at most {MAX_QUADRATURE_POINTS:,}, or another mechanism."
         )
     return mechanism.outcomes(prior, workers)[1]

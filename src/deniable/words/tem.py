@@ -2,10 +2,10 @@
 
 import math
 
-from deniable.errors import InputError, positive
+from deniable.errors import InputError, check_positive
 from deniable.guarantees import MetricDP
 from deniable.space.space import Space
-from deniable.words.exponential import Exponential
+from deniable.words.exponential import ExponentialLaw
 from deniable.words.mechanism import WordMechanism
 
 
@@ -37,17 +37,17 @@ class TEM(WordMechanism):
     """
 
     name = "tem"
-    tabulated = True
+    is_tabulated = True
 
     def __init__(self, space: Space, *, epsilon: float, beta: float = 0.001, gamma: float | None = None) -> None:
         super().__init__(space, epsilon=epsilon)
-        self.beta = positive("TEM", "beta", beta, upper=1.0)
+        self.beta = check_positive("TEM", "beta", beta, upper=1.0)
         if gamma is None:
-            self.gamma = theorem_3(self.epsilon, self.beta, len(space.points))
+            self.gamma = compute_truncation_threshold(self.epsilon, self.beta, len(space.points))
         elif gamma == math.inf:
             self.gamma = math.inf  # whatever type of number it came as: noise is named by it
         else:
-            self.gamma = positive("TEM", "gamma", gamma)
+            self.gamma = check_positive("TEM", "gamma", gamma)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -60,12 +60,12 @@ class TEM(WordMechanism):
         return MetricDP(self.epsilon, self.space.metric.name, "TEM paper (Carvalho et al. 2021), Theorem 2")
 
     @property
-    def family(self) -> Exponential:
+    def exponential_law(self) -> ExponentialLaw:
         """The closed form above."""
-        return Exponential(self.epsilon / 2, self.gamma)
+        return ExponentialLaw(self.epsilon / 2, self.gamma)
 
 
-def theorem_3(epsilon: float, beta: float, size: int) -> float:
+def compute_truncation_threshold(epsilon: float, beta: float, size: int) -> float:
     """Return the least gamma beyond which an output falls with probability at most beta.
 
     (2 / epsilon) ln((1 - beta)(size - 1) / beta), for ``size`` words; it looks at no data.

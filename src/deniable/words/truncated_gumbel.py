@@ -11,24 +11,24 @@ from randomgen import AESCounter
 from scipy.special import lambertw
 from scipy.stats import poisson
 
-from deniable.cache import remember_array
+from deniable.cache import load_or_compute_array
 from deniable.errors import InputError
 from deniable.guarantees import MetricDP
-from deniable.parallel import compiled, each
-from deniable.space.metrics import Array
-from deniable.space.space import Points, Space
+from deniable.parallel import compile_loop, parallel_map
+from deniable.space.metrics import FloatArray
+from deniable.space.space import PointNumbers, Space
 from deniable.words.mechanism import WordMechanism
-from deniable.words.truncated_gumbel_law import TOLERANCE, bounded_row, exact_row
+from deniable.words.truncated_gumbel_law import QUADRATURE_TOLERANCE, integrate_row_with_error, integrate_row
 
-TABULATED = 3_000
+MAX_TABULATED_POINTS = 3_000
 """Points up to which the law is computed for every input, which takes minutes, and drawn from as tables."""
-_STEEP = 25.0
+_MAX_STEEPNESS = 25.0
 """Delta / b, up to which the law is computed to 1e-9; beyond 30 the last bits of the noise's law are those of 1."""
-_WIDTH = 64
+_MAX_NEIGHBOURS = 64
 """Neighbours kept per word. K is Poisson(ln n), so that more are almost never asked for."""
-_ONE_AT_A_TIME = threading.Lock()
+_COMPUTE_LOCK = threading.Lock()
 """Held where a law or neighbours are computed on all cores: threads that need them at once share what one computes."""
-_TINY = 1e-300
+_MIN_MASS = 1e-300
 _ROUNDING = 1e-11
 
 
@@ -56,7 +56,7 @@ class TruncatedGumbel(WordMechanism):
     """
 
     name = "truncated-gumbel"
-    euclidean_only = True
+    requires_euclidean_metric = True
 
     def __init__(self, space: Space, *, epsilon: float) -> None:
         super().__init__(space, epsilon=epsilon)
@@ -66,15 +66,15 @@ class TruncatedGumbel(WordMechanism):
                 "TruncatedGumbel needs different words at distances above 0. Two vectors of this space differ by so "
                 "little that their distance is computed as 0: leave one of the words out."
             )
-        bound = least_epsilon(count, space.separation)
-        if self.epsilon <= bound:
+        min_epsilon = compute_min_epsilon(count, space.separation)
+        if self.epsilon <= min_epsilon:
             raise InputError(
                 f"The 'epsilon' parameter of TruncatedGumbel must be above (5 + 2 ln n) / Delta0 = "
-                f"{bound:.4g} for these {count} words (n = {count}, Delta0 = {space.separation:.4g}). "
+                f"{min_epsilon:.4g} for these {count} words (n = {count}, Delta0 = {space.separation:.4g}). "
                 f"Got {epsilon!r}: raise it, or use TEM, which takes any epsilon."
             )
-        self.scale = noise_scale(self.epsilon, count, space.diameter, space.separation)
-        self.tabulated = count <= TABULATED and space.diameter <= _STEEP * self.scale
+        self.scale = compute_gumbel_scale(self.epsilon, count, space.diameter, space.separation)
+        self.is_tabulated = count <= MAX_TABULATED_POINTS and space.diameter <= _MAX_STEEPNESS * self.scale
 
     @property
     def guarantee(self) -> MetricDP:
@@ -83,59 +83,59 @@ class TruncatedGumbel(WordMechanism):
             self.epsilon,
             "euclidean",
             "truncated Gumbel paper (Xu et al. 2021), Theorem 1; its published proof has gaps",
-            standing="claimed",
+            status="claimed",
         )
 
-    def rows(self, distances: Array) -> Array:
+    def rows(self, distances: FloatArray) -> FloatArray:
         """Return the exact law (k, number of points), by quadrature; seconds a row for large n.
 
         Raises:
             NotTractable: two quadrature grids disagree by more than 1e-9.
         """
-        if not self.tabulated:
-            return self._integrate(distances)
+        if not self.is_tabulated:
+            return self._integrate_rows(distances)
         points = distances.argmin(axis=1)  # a point's distance from itself alone is 0
-        found: Array = self._computed(points)[points]
-        return found
+        law_rows: FloatArray = self._compute_rows(points)[points]
+        return law_rows
 
-    def _integrate(self, distances: Array) -> Array:
-        return np.stack([exact_row(row, self._poisson, self.scale, self.space.diameter) for row in distances])
+    def _integrate_rows(self, distances: FloatArray) -> FloatArray:
+        return np.stack([integrate_row(row, self._poisson_masses, self.scale, self.space.diameter) for row in distances])
 
     @functools.cached_property
-    def _matrix(self) -> tuple[npt.NDArray[np.bool_], Array]:
+    def _law_matrix(self) -> tuple[npt.NDArray[np.bool_], FloatArray]:
         """Which points have their row computed; the law (n, n) that is verified and drawn from, row by row."""
         count = len(self.space.points)
         return np.zeros(count, dtype=bool), np.empty((count, count))
 
-    def _computed(self, points: npt.NDArray[np.int64]) -> Array:
+    def _compute_rows(self, points: npt.NDArray[np.int64]) -> FloatArray:
         """Return the law (n, n), the rows of these points filled in.
 
         Raises:
             NotTractable: two quadrature grids disagree by more than 1e-9.
         """
-        known, matrix = self._matrix
+        known, matrix = self._law_matrix
 
         def fill(point: int) -> None:
-            matrix[point] = self._integrate(self.space.distances([point]))[0]
+            matrix[point] = self._integrate_rows(self.space.distances([point]))[0]
 
-        with _ONE_AT_A_TIME:
+        with _COMPUTE_LOCK:
             missing = np.unique(points[~known[points]])
-            each(fill, missing.tolist())
+            parallel_map(fill, missing.tolist())
             known[missing] = True
         return matrix
 
-    def _whole(self) -> Array:
+    def _compute_all_rows(self) -> FloatArray:
         """Return the law (n, n), all of its rows filled in, from the cache if it is there."""
-        known, matrix = self._matrix
+        known, matrix = self._law_matrix
 
-        def usable(rows: Array) -> bool:
-            stochastic = (rows >= 0).all() and (np.abs(rows.sum(axis=1) - 1) <= TOLERANCE).all()
-            return bool(stochastic and (rows[known] == matrix[known]).all())
+        def is_usable(rows: FloatArray) -> bool:
+            is_stochastic = (rows >= 0).all() and (np.abs(rows.sum(axis=1) - 1) <= QUADRATURE_TOLERANCE).all()
+            return bool(is_stochastic and (rows[known] == matrix[known]).all())
 
         if not known.all():
-            everything = np.arange(len(known))
+            all_points = np.arange(len(known))
             name = f"law-{super().law_fingerprint}"
-            matrix[:] = remember_array(name, matrix.shape, lambda: self._computed(everything), usable)
+            matrix[:] = load_or_compute_array(name, matrix.shape, lambda: self._compute_rows(all_points), is_usable)
             known[:] = True
         return matrix
 
@@ -143,135 +143,135 @@ class TruncatedGumbel(WordMechanism):
     def law_fingerprint(self) -> str | None:
         """A short text that differs between laws: of the computed law itself where that is what is drawn from."""
         name = super().law_fingerprint
-        if name is None or not self.tabulated:
+        if name is None or not self.is_tabulated:
             return name
-        return f"{name}-{hashlib.blake2b(self._whole().tobytes(), digest_size=16).hexdigest()}"
+        return f"{name}-{hashlib.blake2b(self._compute_all_rows().tobytes(), digest_size=16).hexdigest()}"
 
-    def bounded_rows(self, distances: Array) -> tuple[Array, Array]:
+    def rows_with_errors(self, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the law by quadrature, and an estimate of its error.
 
         Twice the difference of two grids, plus rounding and underflow; 1 for a word whose
         probabilities do not sum to 1.
         """
-        pairs = [bounded_row(row, self._poisson, self.scale, self.space.diameter) for row in distances]
+        pairs = [integrate_row_with_error(row, self._poisson_masses, self.scale, self.space.diameter) for row in distances]
         values, errors = (np.stack(side) for side in zip(*pairs, strict=True))
-        whole = (np.abs(values.sum(axis=1) - 1) <= TOLERANCE)[:, None]
-        return np.where(whole, values, 0.0), np.where(whole, 2.0 * errors + _ROUNDING * values + _TINY, 1.0)
+        is_distribution = (np.abs(values.sum(axis=1) - 1) <= QUADRATURE_TOLERANCE)[:, None]
+        return np.where(is_distribution, values, 0.0), np.where(is_distribution, 2.0 * errors + _ROUNDING * values + _MIN_MASS, 1.0)
 
     @functools.cached_property
-    def _poisson(self) -> Array:
+    def _poisson_masses(self) -> FloatArray:
         """P(Y = 0), P(Y = 1), ... up to where the rest is below 1e-300, at most n values."""
         count = len(self.space.points)
-        masses: Array = poisson.pmf(np.arange(min(count, 1000)), math.log(count))
-        return masses[: int(np.flatnonzero(masses > _TINY)[-1]) + 1]
+        masses: FloatArray = poisson.pmf(np.arange(min(count, 1000)), math.log(count))
+        return masses[: int(np.flatnonzero(masses > _MIN_MASS)[-1]) + 1]
 
     @functools.cached_property
-    def _near(self) -> tuple[npt.NDArray[np.bool_], Points, Array]:
+    def _neighbour_lists(self) -> tuple[npt.NDArray[np.bool_], PointNumbers, FloatArray]:
         """Which points have their neighbours listed; (n, width) neighbours; (n, width) distances."""
         count = len(self.space.points)
-        shape = (count, min(count, _WIDTH))
+        shape = (count, min(count, _MAX_NEIGHBOURS))
         return np.zeros(count, dtype=bool), np.empty(shape, dtype=np.int32), np.empty(shape)
 
-    def _prepare_points(self, points: Points, workers: int | None) -> None:
+    def _prepare_points(self, points: PointNumbers, workers: int | None) -> None:
         """List the nearest points, the point itself first, for those not listed yet."""
 
-        def visit(first: int, rows: Array) -> None:
+        def visit(first: int, rows: FloatArray) -> None:
             for point, row in zip(missing[first : first + len(rows)], rows, strict=True):
-                _nearest(row, point, near[point], distances[point])
+                _find_nearest(row, point, neighbours[point], distances[point])
 
         # What another thread has listed may be read by it already: it is not written again.
-        with _ONE_AT_A_TIME:
-            listed, near, distances = self._near
+        with _COMPUTE_LOCK:
+            listed, neighbours, distances = self._neighbour_lists
             missing = np.unique(points[~listed[points]])
-            self.space.sweep(visit, missing, workers)
+            self.space.map_row_blocks(visit, missing, workers)
             listed[missing] = True
 
-    def _draw_piece(self, points: Points, generator: AESCounter) -> Points:
+    def _draw_chunk(self, points: PointNumbers, generator: AESCounter) -> PointNumbers:
         """Algorithm 2 for consecutive tokens of one record."""
         count = len(self.space.points)
-        _, near, distances = self._near
-        ks = np.searchsorted(np.cumsum(self._poisson), _uniform(generator, len(points)), side="right")
-        ks[(ks == 0) | (ks >= len(self._poisson))] = count  # what lies beyond the listed masses is n or more
-        ends = np.cumsum(ks)
-        uniforms = _uniform(generator, int(ends[-1]))
-        out = _choose(points, near, distances, ends, uniforms, self.scale, self.space.diameter)
-        for token in np.flatnonzero(ks > near.shape[1]):
+        _, neighbours, distances = self._neighbour_lists
+        neighbour_counts = np.searchsorted(np.cumsum(self._poisson_masses), _draw_uniform(generator, len(points)), side="right")
+        neighbour_counts[(neighbour_counts == 0) | (neighbour_counts >= len(self._poisson_masses))] = count  # what lies beyond the listed masses is n or more
+        ends = np.cumsum(neighbour_counts)
+        uniforms = _draw_uniform(generator, int(ends[-1]))
+        out = _choose_noisy_nearest(points, neighbours, distances, ends, uniforms, self.scale, self.space.diameter)
+        for token in np.flatnonzero(neighbour_counts > neighbours.shape[1]):
             row = self.space.distances(points[[token]])[0]
             order = np.arange(count)
-            if ks[token] < count:
-                order = np.argsort(row, kind="stable")[: ks[token]]
-            u = uniforms[ends[token] - ks[token] : ends[token]]
-            noise = truncated_gumbel(u, self.scale, self.space.diameter)
+            if neighbour_counts[token] < count:
+                order = np.argsort(row, kind="stable")[: neighbour_counts[token]]
+            u = uniforms[ends[token] - neighbour_counts[token] : ends[token]]
+            noise = invert_truncated_gumbel(u, self.scale, self.space.diameter)
             out[token] = order[np.argmin(row[order] + noise)]
         return out
 
 
-def least_epsilon(count: int, separation: float) -> float:
+def compute_min_epsilon(count: int, separation: float) -> float:
     """Return (5 + 2 ln n) / Delta0, below which no positive scale exists (erratum a)."""
     return (5 + 2 * math.log(count)) / separation
 
 
-def noise_scale(epsilon: float, count: int, diameter: float, separation: float) -> float:
-    """Return b of Algorithm 2, line 1; epsilon must exceed `least_epsilon`."""
+def compute_gumbel_scale(epsilon: float, count: int, diameter: float, separation: float) -> float:
+    """Return b of Algorithm 2, line 1; epsilon must exceed `compute_min_epsilon`."""
     alpha = (epsilon - 2 * (1 + math.log(count)) / separation) / 3
     lambert = float(lambertw(2 * alpha * diameter).real)
     return 2 * diameter / min(lambert, math.log(alpha * separation))
 
 
-def truncated_gumbel(uniform: Array, scale: float, limit: float) -> Array:
+def invert_truncated_gumbel(uniform: FloatArray, scale: float, limit: float) -> FloatArray:
     """Return Gumbel(0, scale) conditioned on [-limit, limit], by inversion of its distribution."""
     low, high = np.exp(-np.exp(limit / scale)), np.exp(-np.exp(-limit / scale))
-    noise: Array = -scale * np.log(-np.log(low + uniform * (high - low)))
+    noise: FloatArray = -scale * np.log(-np.log(low + uniform * (high - low)))
     return noise
 
 
-def _uniform(generator: AESCounter, count: int) -> Array:
+def _draw_uniform(generator: AESCounter, count: int) -> FloatArray:
     """Return (count,) uniform draws from (0, 1), never an end point."""
-    uniform: Array = ((generator.random_raw(count) >> np.uint64(12)) + 0.5) * 2.0**-52
+    uniform: FloatArray = ((generator.random_raw(count) >> np.uint64(12)) + 0.5) * 2.0**-52
     return uniform
 
 
-@compiled
-def _nearest(row: Array, point: int, near: Points, distances: Array) -> None:  # pragma: no cover - compiled
+@compile_loop
+def _find_nearest(row: FloatArray, point: int, neighbours: PointNumbers, distances: FloatArray) -> None:  # pragma: no cover - compiled
     """Write the nearest points in order of (distance, number), ``point`` itself first."""
-    width = near.size
-    near[0], distances[0] = point, 0.0
-    held = 1
+    width = neighbours.size
+    neighbours[0], distances[0] = point, 0.0
+    count = 1
     for y in range(row.size):
         d = row[y]
-        if y == point or (held == width and d >= distances[width - 1]):
+        if y == point or (count == width and d >= distances[width - 1]):
             continue
-        at = min(held, width - 1)
+        at = min(count, width - 1)
         while at > 1 and distances[at - 1] > d:
-            near[at], distances[at] = near[at - 1], distances[at - 1]
+            neighbours[at], distances[at] = neighbours[at - 1], distances[at - 1]
             at -= 1
-        near[at], distances[at] = y, d
-        held = min(held + 1, width)
+        neighbours[at], distances[at] = y, d
+        count = min(count + 1, width)
 
 
-@compiled
-def _choose(  # pragma: no cover - compiled
-    points: Points,
-    near: Points,
-    distances: Array,
+@compile_loop
+def _choose_noisy_nearest(  # pragma: no cover - compiled
+    points: PointNumbers,
+    neighbours: PointNumbers,
+    distances: FloatArray,
     ends: npt.NDArray[np.int64],
-    uniforms: Array,
+    uniforms: FloatArray,
     scale: float,
     limit: float,
-) -> Points:
-    """Lines 5 to 7 of Algorithm 2 for every token whose k is at most the width of ``near``."""
+) -> PointNumbers:
+    """Lines 5 to 7 of Algorithm 2 for every token whose k is at most the width of ``neighbours``."""
     low, high = np.exp(-np.exp(limit / scale)), np.exp(-np.exp(-limit / scale))
     out = np.zeros(points.size, dtype=np.int32)
     start = 0
     for token in range(points.size):
         end = ends[token]
-        if end - start <= near.shape[1]:
+        if end - start <= neighbours.shape[1]:
             best = np.inf
             for j in range(end - start):
                 u = uniforms[start + j]
                 noisy = distances[points[token], j] - scale * np.log(-np.log(low + u * (high - low)))
                 if noisy < best:
                     best = noisy
-                    out[token] = near[points[token], j]
+                    out[token] = neighbours[points[token], j]
         start = end
     return out

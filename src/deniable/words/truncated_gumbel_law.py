@@ -22,102 +22,102 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import NotTractable
-from deniable.parallel import compiled
-from deniable.space.metrics import Array
+from deniable.parallel import compile_loop
+from deniable.space.metrics import FloatArray
 
-_KINKS = 2048
-_WEAK = 1e-10
+_MAX_KINKS = 2048
+_MIN_KINK = 1e-10
 """Where inner exp(-inner) at -C, which is b f, is less, a kink does not show."""
 _PANELS = 512
-ACCURATE, QUICK = (4, 6), (2, 3)
+ACCURATE_NODES, QUICK_NODES = (4, 6), (2, 3)
 """Nodes a panel of two grids that are compared."""
-TOLERANCE = 1e-9
-_BLOCK = 128
+QUADRATURE_TOLERANCE = 1e-9
+_BLOCK_NODES = 128
 """Nodes of the grid whose exponentials are taken together."""
-_FACTORS = 16
-NEGLIGIBLE = -745.0
+_FACTORS_PER_LOG = 16
+EXP_UNDERFLOW = -745.0
 """The exponential of anything below this is 0 in float64."""
 
 
-def exact_row(row: Array, poisson: Array, scale: float, limit: float) -> Array:
-    """Return the law (n,) of one input word, by the coarser grids where they serve; see `bounded_row`.
+def integrate_row(distances: FloatArray, poisson_masses: FloatArray, scale: float, limit: float) -> FloatArray:
+    """Return the law (n,) of one input word, by the coarser grids where they serve; see `integrate_row_with_error`.
 
     Raises:
         NotTractable: two grids disagree by more than 1e-9.
     """
     worst = math.inf
-    for grids in (QUICK, ACCURATE):
-        law, error = bounded_row(row, poisson, scale, limit, grids)
+    for grids in (QUICK_NODES, ACCURATE_NODES):
+        law, error = integrate_row_with_error(distances, poisson_masses, scale, limit, grids)
         worst = max(float(error.max()), abs(float(law.sum()) - 1.0))
-        if worst <= TOLERANCE:
+        if worst <= QUADRATURE_TOLERANCE:
             return law
     raise NotTractable(
-        f"The law of this word could not be integrated to {TOLERANCE:g}: two grids differ by "
+        f"The law of this word could not be integrated to {QUADRATURE_TOLERANCE:g}: two grids differ by "
         f"{worst:.2g}. Draw samples instead."
     )
 
 
-def bounded_row(
-    row: Array, poisson: Array, scale: float, limit: float, grids: tuple[int, int] = QUICK
-) -> tuple[Array, Array]:
+def integrate_row_with_error(
+    unsorted_distances: FloatArray, poisson_masses: FloatArray, scale: float, limit: float, grids: tuple[int, int] = QUICK_NODES
+) -> tuple[FloatArray, FloatArray]:
     """Return the law (n,) of one input word, and by how much two grids differ (n,).
 
     Args:
-        row: (n,) distances from the input to all words, 0 at the input.
-        poisson: P(Y = 0), P(Y = 1), ... of Y ~ Poisson(ln n); what is missing is negligible.
+        unsorted_distances: (n,) distances from the input to all words, 0 at the input.
+        poisson_masses: P(Y = 0), P(Y = 1), ... of Y ~ Poisson(ln n); what is missing is negligible.
         scale: b.
         limit: C = Delta.
         grids: nodes a panel of the two grids.
     """
-    order = np.lexsort((np.arange(len(row)), row))
-    distances = row[order]
-    masses = np.zeros(min(len(row), len(poisson)) + 1)
-    masses[1 : len(poisson)] = poisson[1 : len(masses)]
-    whole = 1.0 - masses[: len(row)].sum()  # Y = 0 and Y >= n both give k = n.
-    masses[len(row) :] = 0.0
-    coarse, fine = (_integrate(distances, masses, whole, scale, limit, nodes) for nodes in grids)
+    order = np.lexsort((np.arange(len(unsorted_distances)), unsorted_distances))
+    distances = unsorted_distances[order]
+    masses = np.zeros(min(len(unsorted_distances), len(poisson_masses)) + 1)
+    masses[1 : len(poisson_masses)] = poisson_masses[1 : len(masses)]
+    full_mass = 1.0 - masses[: len(unsorted_distances)].sum()  # Y = 0 and Y >= n both give k = n.
+    masses[len(unsorted_distances) :] = 0.0
+    coarse, fine = (_integrate_sorted(distances, masses, full_mass, scale, limit, nodes) for nodes in grids)
     law, error = np.empty_like(fine), np.empty_like(fine)
     law[order], error[order] = fine, np.abs(fine - coarse)
     return law, error
 
 
-def _integrate(distances: Array, masses: Array, whole: float, scale: float, limit: float, nodes: int) -> Array:
+def _integrate_sorted(distances: FloatArray, masses: FloatArray, full_mass: float, scale: float, limit: float, nodes: int) -> FloatArray:
     steepest = math.exp(limit / scale)
-    kinks = distances[:_KINKS] - limit if steepest * math.exp(-steepest) > _WEAK else distances[:0]
+    kinks = distances[:_MAX_KINKS] - limit if steepest * math.exp(-steepest) > _MIN_KINK else distances[:0]
     ends = np.unique(np.concatenate([kinks, np.linspace(-limit, limit, _PANELS + 1)]))
     x, w = np.polynomial.legendre.leggauss(nodes)
     halves = np.diff(ends)[:, None] / 2
     times = (ends[:-1, None] + halves * (1 + x)).ravel()
     weights = (halves * w).ravel()
     low, high = math.exp(-math.exp(limit / scale)), math.exp(-math.exp(-limit / scale))
-    grow = np.exp(distances / scale)
+    growth = np.exp(distances / scale)
     out = np.zeros(len(distances))
-    whole_matters = True
-    buffers = np.empty((2, _BLOCK, len(distances)))
-    for start in range(0, len(times), _BLOCK):
-        t, weight = times[start : start + _BLOCK], weights[start : start + _BLOCK]
+    is_full_reachable = True
+    buffers = np.empty((2, _BLOCK_NODES, len(distances)))
+    for start in range(0, len(times), _BLOCK_NODES):
+        t, weight = times[start : start + _BLOCK_NODES], weights[start : start + _BLOCK_NODES]
         # Words beyond these cannot win yet; and once all n words together cannot lose, few matter.
-        near = int(np.searchsorted(distances, t[-1] + limit)) if whole_matters else len(masses)
-        exponents, decay = buffers[:, : len(t), :near]
-        np.multiply(-np.exp(-t / scale)[:, None], grow[:near], out=exponents)
+        word_limit = int(np.searchsorted(distances, t[-1] + limit)) if is_full_reachable else len(masses)
+        exponents, decay = buffers[:, : len(t), :word_limit]
+        np.multiply(-np.exp(-t / scale)[:, None], growth[:word_limit], out=exponents)
         np.exp(exponents, out=decay)
-        reach = np.searchsorted(distances[:near], t + limit)
-        whole_matters = _accumulate(exponents, decay, reach, weight, masses, whole, scale, low, high, out)
+        reach = np.searchsorted(distances[:word_limit], t + limit)
+        is_full_reachable = _accumulate_nodes(exponents, decay, reach, weight, masses, full_mass, scale, low, high, out)
     return out
 
 
-@functools.partial(compiled, relaxed=True)
-def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
-    exponents: Array,
-    decay: Array,
+@functools.partial(compile_loop, relaxed=True)
+def _accumulate_nodes(  # noqa: C901 - one loop nest; pragma: no cover - compiled
+    exponents: FloatArray,
+    decay: FloatArray,
     reach: npt.NDArray[np.int64],
-    weights: Array,
-    masses: Array,
-    whole: float,
+    weights: FloatArray,
+    masses: FloatArray,
+    full_mass: float,
     scale: float,
     low: float,
     high: float,
-    out: Array,
+    out: FloatArray,
 ) -> bool:
     """Add weight * hazard_i(t) * sum over k >= i of P(K = k) exp(LS_k(t)) for a block of nodes t.
 
@@ -127,7 +127,7 @@ def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
         reach: (nodes,) number of words with d_j - C < t.
         weights: (nodes,) of the rule.
         masses: P(K = k) for k below len(masses).
-        whole: P(K = n) besides.
+        full_mass: P(K = n) besides.
         scale: b.
         low: exp(-exp(C / b)).
         high: exp(-exp(-C / b)).
@@ -136,41 +136,41 @@ def _accumulate(  # noqa: C901 - one loop nest; pragma: no cover - compiled
     Returns:
         Whether exp(LS_n(t)) is above 0 at the last node.
     """
-    few = masses.size
+    mass_count = masses.size
     span = 1.0 / (high - low)
-    survive, chances = np.empty(few), np.empty(few)
-    beyond = np.cumsum(masses[::-1])[::-1]  # sums of masses[k], masses[k + 1], ...
+    survivals, chances = np.empty(mass_count), np.empty(mass_count)
+    mass_tails = np.cumsum(masses[::-1])[::-1]  # sums of masses[k], masses[k + 1], ...
     tail = 0.0
     for node in range(weights.size):
         reached = reach[node]
         product = 1.0
-        for j in range(min(few - 1, reached)):
+        for j in range(min(mass_count - 1, reached)):
             product *= (high - decay[node, j]) * span
-            survive[j + 1] = product
-        few_survive = product
+            survivals[j + 1] = product
+        few_survival = product
         log_survival = np.log(product)
         # One logarithm for many factors: beyond the nearest words none of them is close to 0.
-        for start in range(few - 1, reached, _FACTORS):
+        for start in range(mass_count - 1, reached, _FACTORS_PER_LOG):
             product = 1.0
-            for j in range(start, min(start + _FACTORS, reached)):
+            for j in range(start, min(start + _FACTORS_PER_LOG, reached)):
                 product *= (high - decay[node, j]) * span
             log_survival += np.log(product)
-            if log_survival < NEGLIGIBLE:
+            if log_survival < EXP_UNDERFLOW:
                 break
-        tail = whole * np.exp(log_survival)
+        tail = full_mass * np.exp(log_survival)
         factor = -weights[node] / scale
         if tail > 0.0:
-            for i in range(few - 1, reached):
+            for i in range(mass_count - 1, reached):
                 out[i] += factor * tail * decay[node, i] * exponents[node, i] / (high - decay[node, i])
         # What is beyond the words reached has lost: their survival is that of the last one.
         running = tail
-        within = min(few - 1, reached)
-        if within < few - 1:
-            running += beyond[within + 1] * few_survive
-        for k in range(within, 0, -1):
-            running += masses[k] * survive[k]
+        near_count = min(mass_count - 1, reached)
+        if near_count < mass_count - 1:
+            running += mass_tails[near_count + 1] * few_survival
+        for k in range(near_count, 0, -1):
+            running += masses[k] * survivals[k]
             chances[k] = running
-        for k in range(1, within + 1):
+        for k in range(1, near_count + 1):
             hazard = decay[node, k - 1] * exponents[node, k - 1] / (high - decay[node, k - 1])
             out[k - 1] += factor * chances[k] * hazard
     return tail > 0.0

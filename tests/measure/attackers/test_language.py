@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.measure.attackers.language import LanguageModel, read
+from deniable.measure.attackers.language import LanguageModel, number_texts
 
 START = -1
 
@@ -104,7 +104,7 @@ def test_learns_what_follows(small_space):
 def test_reading_marks_unknown_words(small_space):
     """Texts become the numbers of their words, and the number of words where one is unknown."""
     first, second = small_space.words[:2]
-    found = read(small_space, [f"{first}, nonesuch {second.upper()}!", ""])
+    found = number_texts(small_space, [f"{first}, nonesuch {second.upper()}!", ""])
     assert [text.tolist() for text in found] == [[0, 60, 1], []]
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from deniable import InputError
-from deniable.measure.attackers.membership import lira_scores, rmia_scores, shadow_attack, shadow_scores
+from deniable.measure.attackers.membership import compute_lira_scores, compute_rmia_scores, attack_with_shadow_model, compute_shadow_scores
 
 
 def case(seed, models=12, records=30):
@@ -44,7 +44,7 @@ def test_lira_is_the_ratio_of_two_normals_with_shared_variances():
         - stats.norm.logpdf(logit(target[r]), np.mean(sides[False][r]), spread[False])
         for r in range(30)
     ]
-    np.testing.assert_allclose(lira_scores(confidences, members, target), wanted)
+    np.testing.assert_allclose(compute_lira_scores(confidences, members, target), wanted)
 
 
 def test_lira_with_many_models_gives_each_record_its_variance():
@@ -55,18 +55,18 @@ def test_lira_with_many_models_gives_each_record_its_variance():
     logits, reached = np.log(confidences / (1 - confidences)), np.log(target / (1 - target))
     normals = [stats.norm(side.mean(axis=0), side.std(axis=0, ddof=1)) for side in (logits[:32], logits[32:])]
     wanted = normals[0].logpdf(reached) - normals[1].logpdf(reached)
-    np.testing.assert_allclose(lira_scores(confidences, members, target), wanted)
+    np.testing.assert_allclose(compute_lira_scores(confidences, members, target), wanted)
 
 
 def test_lira_is_finite_where_models_are_certain():
     """Certain and constant models give finite scores, and equal ones where nothing differs."""
     members = np.array([[True], [False]] * 3).repeat(4, axis=1)
     sure = np.where(members, 1.0, 0.0)
-    scores = lira_scores(sure, members, [1.0, 0.0, 1.0, 0.0])
+    scores = compute_lira_scores(sure, members, [1.0, 0.0, 1.0, 0.0])
     assert np.isfinite(scores).all()
     assert (scores[[0, 2]] > 0).all()
     assert (scores[[1, 3]] < 0).all()
-    np.testing.assert_allclose(lira_scores(np.full((6, 4), 0.5), members, np.full(4, 0.5)), 0, atol=1e-9)
+    np.testing.assert_allclose(compute_lira_scores(np.full((6, 4), 0.5), members, np.full(4, 0.5)), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
@@ -77,16 +77,16 @@ def test_rmia_is_the_share_of_the_population_dominated(gamma, population):
     usual = [(confidences[members[:, r], r].mean() + confidences[~members[:, r], r].mean()) / 2 for r in range(30)]
     held = range(30) if population is None else population
     wanted = [np.mean([target[x] / usual[x] >= gamma * target[z] / usual[z] for z in held]) for x in range(30)]
-    np.testing.assert_allclose(rmia_scores(confidences, members, target, population, gamma), wanted)
+    np.testing.assert_allclose(compute_rmia_scores(confidences, members, target, population, gamma), wanted)
 
 
 def test_rmia_with_impossible_classes_is_finite():
     """A class that no model thinks possible leaves finite scores."""
     members = np.array([[True, True], [False, False]])
-    assert np.isfinite(rmia_scores(np.zeros((2, 2)), members, [0.0, 0.5])).all()
+    assert np.isfinite(compute_rmia_scores(np.zeros((2, 2)), members, [0.0, 0.5])).all()
 
 
-@pytest.mark.parametrize("attack", [lira_scores, rmia_scores])
+@pytest.mark.parametrize("attack", [compute_lira_scores, compute_rmia_scores])
 def test_attacks_find_what_shadow_models_show(attack):
     """Records that models trained on them are surer of get higher scores where the target is sure."""
     rng = np.random.default_rng(4)
@@ -109,7 +109,7 @@ def outputs(rng, count, sharpness):
 def test_shadow_attack_finds_sharper_outputs():
     """The network learns from the shadow model that members get surer outputs, and finds the target's."""
     rng = np.random.default_rng(5)
-    found = shadow_attack(*(outputs(rng, 400, s) for s in (20, 0.2, 20, 0.2)), seed=0)
+    found = attack_with_shadow_model(*(outputs(rng, 400, s) for s in (20, 0.2, 20, 0.2)), seed=0)
     assert found.auc.value > 0.9
     assert found.attack == "shadow"
     assert (found.members, found.others, found.records) == (400, 400, 800)
@@ -118,7 +118,7 @@ def test_shadow_attack_finds_sharper_outputs():
 def test_shadow_attack_finds_nothing_where_nothing_differs():
     """Outputs of one distribution leave an area whose interval holds one half."""
     rng = np.random.default_rng(6)
-    found = shadow_attack(*(outputs(rng, 400, 1) for _ in range(4)), seed=0)
+    found = attack_with_shadow_model(*(outputs(rng, 400, 1) for _ in range(4)), seed=0)
     assert found.auc.low < 0.5 < found.auc.high
 
 
@@ -127,9 +127,9 @@ def test_shadow_attack_is_fixed_by_its_seed_and_leaves_warnings_alone():
     rng = np.random.default_rng(7)
     given = [outputs(rng, 100, 2) for _ in range(3)]
     before = list(warnings.filters)
-    first = shadow_scores(*given, seed=1)
-    assert (first == shadow_scores(*given, seed=1)).all()
-    assert (first != shadow_scores(*given, seed=2)).any()
+    first = compute_shadow_scores(*given, seed=1)
+    assert (first == compute_shadow_scores(*given, seed=1)).all()
+    assert (first != compute_shadow_scores(*given, seed=2)).any()
     assert ((first >= 0) & (first <= 1)).all()
     assert warnings.filters == before
 
@@ -137,7 +137,7 @@ def test_shadow_attack_is_fixed_by_its_seed_and_leaves_warnings_alone():
 GOOD = (np.full((6, 2), 0.5), np.array([[True], [False]] * 3).repeat(2, axis=1), np.full(2, 0.5))
 
 
-@pytest.mark.parametrize("attack", [lira_scores, rmia_scores])
+@pytest.mark.parametrize("attack", [compute_lira_scores, compute_rmia_scores])
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
@@ -162,13 +162,13 @@ def test_bad_arrays_are_refused(attack, place, value, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rmia_scores(*GOOD, gamma=0), "'gamma'"),
-        (lambda: rmia_scores(*GOOD, population=[]), "population"),
-        (lambda: rmia_scores(*GOOD, population=[2]), "population"),
-        (lambda: lira_scores(GOOD[0][:2], GOOD[1][:2], GOOD[2]), "2 shadow models"),
-        (lambda: shadow_attack([[0.5, 0.5]], [[1.0]], [[0.5, 0.5]], [[0.5, 0.5]], 0), "same classes"),
-        (lambda: shadow_attack([[0.5, 0.5]], np.zeros((0, 2)), [[0.5, 0.5]], [[0.5, 0.5]], 0), "same classes"),
-        (lambda: shadow_attack([[0.5, np.nan]], [[0.5, 0.5]], [[0.5, 0.5]], [[0.5, 0.5]], 0), "finite"),
+        (lambda: compute_rmia_scores(*GOOD, gamma=0), "'gamma'"),
+        (lambda: compute_rmia_scores(*GOOD, population=[]), "population"),
+        (lambda: compute_rmia_scores(*GOOD, population=[2]), "population"),
+        (lambda: compute_lira_scores(GOOD[0][:2], GOOD[1][:2], GOOD[2]), "2 shadow models"),
+        (lambda: attack_with_shadow_model([[0.5, 0.5]], [[1.0]], [[0.5, 0.5]], [[0.5, 0.5]], 0), "same classes"),
+        (lambda: attack_with_shadow_model([[0.5, 0.5]], np.zeros((0, 2)), [[0.5, 0.5]], [[0.5, 0.5]], 0), "same classes"),
+        (lambda: attack_with_shadow_model([[0.5, np.nan]], [[0.5, 0.5]], [[0.5, 0.5]], [[0.5, 0.5]], 0), "finite"),
     ],
 )
 def test_bad_settings_are_refused(call, message):

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import deniable as dn
-from deniable.measure.report.findings import Promise
+from deniable.measure.report.findings import GuaranteeSummary
 from deniable.text.release import Tally
 
 
@@ -12,6 +12,6 @@ def test_a_promise_stands_no_higher_than_its_certificate(small_space):
     space = dn.Space(small_space.words[:12], small_space.vectors[:12])
     certificate = dn.Certificate.of(dn.Release(dn.TruncatedGumbel(space, epsilon=300.0)), Tally(1, 3, Counter({3: 1})))
     assert certificate.verification["status"] == "proved"
-    promise = Promise.of(certificate)
-    assert promise.standing == certificate.guarantee["standing"] == promise.record["standing"] == "claimed"
+    promise = GuaranteeSummary.from_certificate(certificate)
+    assert promise.status == certificate.guarantee["status"] == promise.record["status"] == "claimed"
     assert promise.proven is not None

@@ -9,12 +9,12 @@ import pytest
 
 from deniable import TEM, MultivariateLaplace
 from deniable.errors import InputError
-from deniable.measure.estimate import exact, share
-from deniable.measure.report.axes import measured, ticks
-from deniable.measure.report.chart import Chart, Point, Series, draw
-from deniable.measure.report.inputs import Plan
-from deniable.measure.report.page import answers, charts, render
-from deniable.measure.report.survey import survey
+from deniable.measure.estimate import as_exact_estimate, estimate_share
+from deniable.measure.report.axes import build_value_axis, compute_ticks
+from deniable.measure.report.chart import LineChart, ChartPoint, ChartSeries, draw_chart
+from deniable.measure.report.inputs import SurveyPlan
+from deniable.measure.report.page import answer_questions, build_charts, render_report
+from deniable.measure.report.survey import survey_table
 from tests.measure.report.test_survey import PLAN, ROWS, table
 
 EVIL = '<script>alert("x")</script> & <b>'
@@ -59,12 +59,12 @@ def found(small_space):
     texts[0] = EVIL
     plan = dataclasses.replace(PLAN, examples=ROWS)
     mechanisms = [TEM(small_space, epsilon=epsilon) for epsilon in (0.5, 9.0)]
-    return survey(texts, mechanisms, labels=kinds, authors=authors, plan=plan)
+    return survey_table(texts, mechanisms, labels=kinds, authors=authors, plan=plan)
 
 
 @pytest.fixture(scope="module")
 def page(found):
-    return render(found, "deniable measure <in>.csv")
+    return render_report(found, "deniable measure <in>.csv")
 
 
 def test_the_page_stands_alone(page):
@@ -105,7 +105,7 @@ def test_changed_words_are_marked(found, page):
 
 def test_charts_are_described(found, page):
     """Each chart has a title and a description with its numbers, and lies inside its view."""
-    drawn = [draw(chart) for chart in charts(found)]
+    drawn = [draw_chart(chart) for chart in build_charts(found)]
     assert len(drawn) == 6
     assert page.count("<svg") == 6
     for text in drawn:
@@ -120,23 +120,23 @@ def test_charts_are_described(found, page):
 
 def test_a_page_of_texts_alone(small_space):
     """Without labels and authors, and at one epsilon without a known law, the page leaves their parts out."""
-    plan = Plan(examples=0, attacked=5)
-    found = survey(table()[0], [MultivariateLaplace(small_space, epsilon=3.0)], plan=plan)
-    page = render(found)
+    plan = SurveyPlan(examples=0, attacked=5)
+    found = survey_table(table()[0], [MultivariateLaplace(small_space, epsilon=3.0)], plan=plan)
+    page = render_report(found)
     checked(page)
-    assert found.readings[0].promise.standing == "proved for ideal arithmetic"
+    assert found.readings[0].promise.status == "proved for ideal arithmetic"
     assert found.readings[0].promise.proven is None
     assert "<b>none</b> <i>proved for ideal arithmetic</i>" in page
     assert "What a classifier learns" not in page
     assert "Who wrote it" not in page
-    assert "name a column of labels" in answers(found)[1][1]
+    assert "name a column of labels" in answer_questions(found)[1][1]
 
 
 def test_a_refuted_guarantee_is_named(found):
     """A refuted guarantee is on the page, and in the answer to which epsilon."""
     first = found.readings[0]
-    broken = dataclasses.replace(first.promise, standing="refuted", proven=None, record=None)
-    page = render(dataclasses.replace(found, readings=(dataclasses.replace(first, promise=broken), found.readings[1])))
+    broken = dataclasses.replace(first.promise, status="refuted", proven=None, record=None)
+    page = render_report(dataclasses.replace(found, readings=(dataclasses.replace(first, promise=broken), found.readings[1])))
     assert "The guarantee is refuted at epsilon 0.5" in page
     assert "<b>none</b>" in page
 
@@ -152,7 +152,7 @@ def test_without_jinja2(found, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(InputError, match=r"install deniable\[plot\]"):
-        render(found)
+        render_report(found)
 
 
 @pytest.mark.parametrize(
@@ -166,22 +166,22 @@ def test_without_jinja2(found, monkeypatch):
 )
 def test_ticks(low, high, wanted):
     """Ticks are round numbers that enclose what is shown."""
-    assert ticks(low, high) == pytest.approx(wanted)
+    assert compute_ticks(low, high) == pytest.approx(wanted)
 
 
 def test_ticks_of_measured_places_do_not_touch():
     """Close epsilons lose their numbers; far ones are drawn by ratio; one alone is in the middle."""
-    assert measured([1, 1.01, 1.02, 8], 0, 300).ticks == (1, 8)
-    wide = measured([0.1, 1, 10], 0, 300)
-    assert wide.at(1) == pytest.approx(150)
-    assert measured([2.0], 0, 300).at(2.0) == pytest.approx(150)
+    assert build_value_axis([1, 1.01, 1.02, 8], 0, 300).ticks == (1, 8)
+    wide = build_value_axis([0.1, 1, 10], 0, 300)
+    assert wide.locate(1) == pytest.approx(150)
+    assert build_value_axis([2.0], 0, 300).locate(2.0) == pytest.approx(150)
 
 
 def test_bands_and_levels():
     """A sampled height has a band, an exact one none; levels are dashed lines with names."""
-    sampled = Series("a & b", (Point(exact(1.0), share(3, 10)), Point(exact(2.0), share(5, 10))))
-    known = Series("c", (Point(exact(1.0), exact(0.2)), Point(exact(2.0), exact(0.3))))
-    text = draw(Chart("t", "x", "y", (sampled, known), (("blind", 0.1),)))
+    sampled = ChartSeries("a & b", (ChartPoint(as_exact_estimate(1.0), estimate_share(3, 10)), ChartPoint(as_exact_estimate(2.0), estimate_share(5, 10))))
+    known = ChartSeries("c", (ChartPoint(as_exact_estimate(1.0), as_exact_estimate(0.2)), ChartPoint(as_exact_estimate(2.0), as_exact_estimate(0.3))))
+    text = draw_chart(LineChart("t", "x", "y", (sampled, known), (("blind", 0.1),)))
     assert text.count('class="band s0"') == 1
     assert 'class="band s1"' not in text
     assert text.count('class="level l0"') == 2

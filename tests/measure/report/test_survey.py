@@ -8,14 +8,14 @@ import pytest
 
 from deniable import TEM
 from deniable.errors import InputError
-from deniable.measure.draws import draws
-from deniable.measure.report.examples import SHOWN, excerpts, part
-from deniable.measure.report.inputs import Plan
-from deniable.measure.report.steps import unattacked
-from deniable.measure.report.survey import survey
+from deniable.measure.draws import privatize_texts
+from deniable.measure.report.examples import MAX_SHOWN_WORDS, build_examples, select_texts
+from deniable.measure.report.inputs import SurveyPlan
+from deniable.measure.report.steps import select_unattacked_texts
+from deniable.measure.report.survey import survey_table
 from tests.conftest import SMALL_WORDS
 
-PLAN = Plan(shadows=6, folds=2, examples=4)
+PLAN = SurveyPlan(shadows=6, folds=2, examples=4)
 ROWS = 24
 
 
@@ -32,14 +32,14 @@ def found(small_space):
     """Return a survey at two epsilons, the larger given first."""
     texts, kinds, authors = table()
     mechanisms = [TEM(small_space, epsilon=epsilon) for epsilon in (9.0, 0.5)]
-    return survey(texts, mechanisms, labels=kinds, authors=authors, columns=["kind"], plan=PLAN)
+    return survey_table(texts, mechanisms, labels=kinds, authors=authors, columns=["kind"], plan=PLAN)
 
 
 def test_the_table_is_counted(found):
     """Rows without text stay and are counted, as are words that the vocabulary lacks."""
     held = found.table
     assert (held.rows, held.whole, held.empty, held.classes, held.learned, held.alone) == (ROWS, ROWS, 1, 2, ROWS, 0)
-    assert (held.words, held.unknown, held.median, held.longest) == (22 * 6 + 2, 2, 6, 6)
+    assert (held.words, held.unknown_count, held.median, held.longest) == (22 * 6 + 2, 2, 6, 6)
 
 
 def test_epsilons_ascend_and_more_is_kept(found):
@@ -50,7 +50,7 @@ def test_epsilons_ascend_and_more_is_kept(found):
         assert of(least).share.value < of(most).share.value - 0.2
     assert least.similarity.unchanged.value < 0.2
     assert most.similarity.unchanged.value > 0.8
-    assert least.strongest == max(least.alone.share, least.context.share, key=lambda share: share.value)
+    assert least.strongest_recovery == max(least.alone.share, least.context.share, key=lambda share: share.value)
     assert found.not_protected[-1] == "the columns copied unchanged: 'kind'"
 
 
@@ -58,7 +58,7 @@ def test_what_is_proved(found):
     """Each reading has the verdict of the exact verification and the guarantee of the median record."""
     for reading in found.readings:
         promise = reading.promise
-        assert promise.standing == "proved"
+        assert promise.status == "proved"
         assert promise.least <= promise.proven <= reading.epsilon
         assert promise.record["words"] == found.table.median
         assert promise.record["approximate_epsilon"] <= promise.record["epsilon"]
@@ -89,8 +89,8 @@ def test_figures_as_json(found):
 def test_nothing_but_texts(small_space):
     """Without labels and authors their measures are left out; public texts teach the attacker; samples are drawn."""
     texts = table()[0]
-    plan = Plan(shadows=6, examples=2, attacked=6, rows=12)
-    found = survey(texts, [TEM(small_space, epsilon=2.0)], public=[texts[0], texts[1], None], plan=plan)
+    plan = SurveyPlan(shadows=6, examples=2, attacked=6, rows=12)
+    found = survey_table(texts, [TEM(small_space, epsilon=2.0)], public=[texts[0], texts[1], None], plan=plan)
     [reading] = found.readings
     assert (reading.utility, reading.membership, reading.authorship, found.originals) == (None, {}, None, None)
     assert (found.table.rows, found.table.whole) == (12, ROWS)
@@ -102,28 +102,28 @@ def test_nothing_but_texts(small_space):
 def test_the_attacker_never_learns_what_he_attacks():
     """Texts equal to an attacked one are not learned from; where the others are few, there are none."""
     cut = [np.array(words, dtype=np.int32) for words in ([1, 2], [3], [1, 2], [], [4], [5, 6])]
-    found = unattacked(cut, np.array([0, 1]))
+    found = select_unattacked_texts(cut, np.array([0, 1]))
     assert [words.tolist() for words in found] == [[4], [5, 6]]
-    assert unattacked(cut, np.array([0, 1, 4])) is None
+    assert select_unattacked_texts(cut, np.array([0, 1, 4])) is None
 
 
 def test_other_rows_teach_the_attacker(small_space):
     """Where most rows are not attacked, the attacker learns from those."""
-    found = survey(table()[0], [TEM(small_space, epsilon=2.0)], plan=Plan(examples=0, attacked=6))
+    found = survey_table(table()[0], [TEM(small_space, epsilon=2.0)], plan=SurveyPlan(examples=0, attacked=6))
     assert found.about["read"] >= ROWS - 6 - 2
     assert found.readings[0].context.share.count <= 6
 
 
 def test_one_text(small_space):
     """A single text leaves nothing to learn how people write from."""
-    found = survey([SMALL_WORDS[0]], [TEM(small_space, epsilon=2.0)])
+    found = survey_table([SMALL_WORDS[0]], [TEM(small_space, epsilon=2.0)])
     assert found.readings[0].context is None
 
 
 def test_rare_classes_are_left_out(small_space):
     """A row whose class no other row has is left out of what is learned, and counted."""
     texts, kinds, _ = table()
-    found = survey(texts, [TEM(small_space, epsilon=2.0)], labels=[*kinds[:-1], "alone"], plan=PLAN)
+    found = survey_table(texts, [TEM(small_space, epsilon=2.0)], labels=[*kinds[:-1], "alone"], plan=PLAN)
     assert (found.table.learned, found.table.alone, found.table.classes) == (ROWS - 1, 1, 2)
     assert found.readings[0].utility.rows == ROWS - 1
 
@@ -132,24 +132,24 @@ def test_excerpts_of_long_and_touching_words(small_space):
     """Words that touch are found again in the private text, and long texts are cut."""
     text = f"{SMALL_WORDS[0]}n't {SMALL_WORDS[1]}_{SMALL_WORDS[2]}."
     long = " ".join(SMALL_WORDS * 2)
-    drawn = draws(TEM(small_space, epsilon=0.1), [text, long], seed=1)
-    first, second = excerpts(small_space, [text, long], drawn, np.array([0, 1]), np.array([6, 7]))
+    drawn = privatize_texts(TEM(small_space, epsilon=0.1), [text, long], seed=1)
+    first, second = build_examples(small_space, [text, long], drawn, np.array([0, 1]), np.array([6, 7]))
     assert (first.row, second.row) == (7, 8)
     assert "".join(piece for piece, _ in first.before) == text
     assert "".join(piece for piece, _ in first.after) == drawn.texts[0]
-    assert [changed for _, changed in first.after].count(True) == drawn.changed[: drawn.offsets[1]].sum()
+    assert [changed for _, changed in first.after].count(True) == drawn.changed_mask[: drawn.offsets[1]].sum()
     assert second.after[-1] == (" …", False)
-    assert "".join(piece for piece, _ in second.before).split()[:-1] == [*SMALL_WORDS][:SHOWN]
+    assert "".join(piece for piece, _ in second.before).split()[:-1] == [*SMALL_WORDS][:MAX_SHOWN_WORDS]
 
 
 def test_a_part_of_a_batch(small_space):
     """Some rows of a batch keep their words, outputs and texts."""
-    drawn = draws(TEM(small_space, epsilon=1.0), ["zork", SMALL_WORDS[1], "", " ".join(SMALL_WORDS[:3])], seed=1)
-    held = part(drawn, np.array([3, 2, 0]))
+    drawn = privatize_texts(TEM(small_space, epsilon=1.0), ["zork", SMALL_WORDS[1], "", " ".join(SMALL_WORDS[:3])], seed=1)
+    held = select_texts(drawn, np.array([3, 2, 0]))
     assert held.texts == [drawn.texts[3], "", drawn.texts[0]]
     assert held.lengths == [3, 0, 1]
     assert held.words.tolist() == [0, 1, 2, drawn.words[0]]
-    assert (held.stand_ins.tolist(), held.unknown) == ([False, False, False, True], 1)
+    assert (held.unknown_mask.tolist(), held.unknown_count) == ([False, False, False, True], 1)
 
 
 TEXTS, KINDS, AUTHORS = table()
@@ -166,12 +166,12 @@ TEXTS, KINDS, AUTHORS = table()
         ({"labels": [None, " ", ""] * (ROWS // 3)}, "Got none, since no row has a label"),
         ({"labels": [*KINDS[:7], *[None] * (ROWS - 7)]}, "Classifiers need at least 8 labelled rows. Got 7"),
         ({"labels": ["a"] * (ROWS - 1) + ["b"]}, "at least 2 classes with 2 rows each"),
-        ({"labels": KINDS, "plan": Plan(folds=25)}, "25 folds need at least 25 rows. Got 24"),
+        ({"labels": KINDS, "plan": SurveyPlan(folds=25)}, "25 folds need at least 25 rows. Got 24"),
         ({"texts": TEXTS[:4], "labels": KINDS[:4], "plan": PLAN}, "at least 8 labelled rows. Got 4"),
         ({"authors": ["a", *map(str, range(ROWS - 1))]}, "at least 2 authors with 2 texts each. Got 0"),
-        ({"plan": Plan(classifier="no")}, "Unknown classifier 'no'. Known: tfidf"),
-        ({"plan": Plan(shadows=7)}, "an even int of at least 6. Got 7"),
-        ({"plan": Plan(folds=1)}, "an int of at least 2. Got 1"),
+        ({"plan": SurveyPlan(classifier="no")}, "Unknown classifier 'no'. Known: tfidf"),
+        ({"plan": SurveyPlan(shadows=7)}, "an even int of at least 6. Got 7"),
+        ({"plan": SurveyPlan(folds=1)}, "an int of at least 2. Got 1"),
         ({"epsilons": []}, "at least one mechanism"),
         ({"epsilons": [1.0, 1.0]}, "Got 1 twice"),
     ],
@@ -180,7 +180,7 @@ def test_what_cannot_be_measured(small_space, given, message):
     """Columns, plans and mechanisms that do not fit are refused in one line."""
     mechanisms = [TEM(small_space, epsilon=epsilon) for epsilon in given.pop("epsilons", [1.0])]
     with pytest.raises(InputError) as refused:
-        survey(given.pop("texts", TEXTS), mechanisms, **given)
+        survey_table(given.pop("texts", TEXTS), mechanisms, **given)
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -188,4 +188,4 @@ def test_what_cannot_be_measured(small_space, given, message):
 def test_two_spaces(small_space, twin_space):
     """Mechanisms of different spaces cannot be compared."""
     with pytest.raises(InputError, match="must have one space"):
-        survey(["x"], [TEM(small_space, epsilon=1.0), TEM(twin_space, epsilon=2.0)])
+        survey_table(["x"], [TEM(small_space, epsilon=1.0), TEM(twin_space, epsilon=2.0)])

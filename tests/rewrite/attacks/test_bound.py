@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.rewrite.attacks.bound import CONFIDENCE, judged, least_epsilon, most_found
+from deniable.rewrite.attacks.bound import REFUTATION_CONFIDENCE, evaluate_success, bound_epsilon_by_ranking, compute_max_success
 
 CASES = [(2, 1), (5, 1), (5, 2), (6, 4), (7, 6)]
 
@@ -43,7 +43,7 @@ def test_subset_selection_attains_it(candidates, first, epsilon):
     """No less will do: subset selection keeps the pure claim, and its best attacker is right as often as permitted."""
     law = selection(candidates, first, epsilon)
     assert delta_of(law, epsilon) <= 1e-12
-    assert best(law, first) == pytest.approx(most_found(candidates, epsilon, first=first), rel=1e-12)
+    assert best(law, first) == pytest.approx(compute_max_success(candidates, epsilon, first=first), rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
@@ -54,7 +54,7 @@ def test_it_is_attained_with_delta(candidates, first, epsilon):
     delta = shown * (candidates - first) / (candidates - 1)
     law = selection(candidates, first, epsilon, shown)
     assert delta_of(law, epsilon) == pytest.approx(delta, rel=1e-9)
-    assert best(law, first) == pytest.approx(most_found(candidates, epsilon, delta=delta, first=first), rel=1e-12)
+    assert best(law, first) == pytest.approx(compute_max_success(candidates, epsilon, delta=delta, first=first), rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -66,17 +66,17 @@ def test_no_law_exceeds_it(seed):
     for first in range(1, candidates):
         for epsilon in (0.0, 0.3, 1.0, 4.0):
             delta = min(delta_of(law, epsilon), 1 - 1e-12)
-            assert best(law, first) <= most_found(candidates, epsilon, delta=delta, first=first) + 1e-9
+            assert best(law, first) <= compute_max_success(candidates, epsilon, delta=delta, first=first) + 1e-9
 
 
 def test_known_values():
     """Two texts give the sigmoid; no claim leaves chance; a large one everything, without overflow."""
-    assert most_found(2, 1.0) == pytest.approx(1 / (1 + math.exp(-1)))
-    assert most_found(5_000, 0.0, first=10) == pytest.approx(10 / 5_000)
-    assert most_found(5_473, math.log(5_472)) == pytest.approx(0.5)
-    assert most_found(5_473, 1_000.0) == most_found(5_473, math.inf) == 1.0
-    assert most_found(3, 0.1, delta=0.9) < 1.0
-    assert most_found(3, 0.1, delta=0.9, first=2) == 1.0
+    assert compute_max_success(2, 1.0) == pytest.approx(1 / (1 + math.exp(-1)))
+    assert compute_max_success(5_000, 0.0, first=10) == pytest.approx(10 / 5_000)
+    assert compute_max_success(5_473, math.log(5_472)) == pytest.approx(0.5)
+    assert compute_max_success(5_473, 1_000.0) == compute_max_success(5_473, math.inf) == 1.0
+    assert compute_max_success(3, 0.1, delta=0.9) < 1.0
+    assert compute_max_success(3, 0.1, delta=0.9, first=2) == 1.0
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-4])
@@ -84,22 +84,22 @@ def test_known_values():
 def test_turned_round(first, delta):
     """The least epsilon that permits a success is the one whose claim permits just that."""
     for epsilon in (0.0, 0.7, 5.0):
-        chance = most_found(800, epsilon, delta=delta, first=first)
-        assert least_epsilon(chance, 800, delta=delta, first=first) == pytest.approx(epsilon, abs=1e-9)
-    assert least_epsilon(0.0, 800, delta=delta, first=first) == 0.0
-    assert least_epsilon(1.0, 800, delta=delta, first=first) == math.inf
+        chance = compute_max_success(800, epsilon, delta=delta, first=first)
+        assert bound_epsilon_by_ranking(chance, 800, delta=delta, first=first) == pytest.approx(epsilon, abs=1e-9)
+    assert bound_epsilon_by_ranking(0.0, 800, delta=delta, first=first) == 0.0
+    assert bound_epsilon_by_ranking(1.0, 800, delta=delta, first=first) == math.inf
 
 
 def test_judging():
     """Finds as frequent as permitted refute nothing, three times as many do, and the bound on epsilon agrees."""
-    permitted = most_found(100, 1.0)
-    fair = judged(round(10_000 * permitted), 10_000, 100, epsilon=1.0)
-    assert not fair.refuted
-    assert fair.found.low < fair.permitted == permitted < fair.found.high
-    many = judged(round(30_000 * permitted), 10_000, 100, epsilon=1.0)
-    assert many.refuted
-    assert 1.0 < many.least < math.log(3 * math.e * 1.1)
-    assert not judged(0, 50, 100, epsilon=1.0).refuted
+    permitted = compute_max_success(100, 1.0)
+    fair = evaluate_success(round(10_000 * permitted), 10_000, 100, epsilon=1.0)
+    assert not fair.is_refuted
+    assert fair.success_rate.low < fair.max_success_rate == permitted < fair.success_rate.high
+    many = evaluate_success(round(30_000 * permitted), 10_000, 100, epsilon=1.0)
+    assert many.is_refuted
+    assert 1.0 < many.epsilon_lower_bound < math.log(3 * math.e * 1.1)
+    assert not evaluate_success(0, 50, 100, epsilon=1.0).is_refuted
 
 
 def test_a_true_claim_is_seldom_refuted():
@@ -107,10 +107,10 @@ def test_a_true_claim_is_seldom_refuted():
     from scipy import stats
 
     trials, candidates = 100, 20
-    permitted = most_found(candidates, 1.0)
-    wrong = [hits for hits in range(trials + 1) if judged(hits, trials, candidates, epsilon=1.0).refuted]
+    permitted = compute_max_success(candidates, 1.0)
+    wrong = [hits for hits in range(trials + 1) if evaluate_success(hits, trials, candidates, epsilon=1.0).is_refuted]
     assert wrong == list(range(wrong[0], trials + 1))
-    assert stats.binom.sf(wrong[0] - 1, trials, permitted) <= 1 - CONFIDENCE
+    assert stats.binom.sf(wrong[0] - 1, trials, permitted) <= 1 - REFUTATION_CONFIDENCE
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_a_true_claim_is_seldom_refuted():
 def test_bad_parameters(arguments, options, message):
     """What is no choice or no claim is refused."""
     with pytest.raises(InputError, match=message):
-        most_found(*arguments, **options)
+        compute_max_success(*arguments, **options)
 
 
 def test_bad_chance():
     """A chance beyond 1 is refused."""
     with pytest.raises(InputError, match="'chance'"):
-        least_epsilon(1.1, 5)
+        bound_epsilon_by_ranking(1.1, 5)

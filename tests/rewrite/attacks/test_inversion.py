@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from deniable.errors import InputError
-from deniable.rewrite.attacks.candidates import recovered
+from deniable.rewrite.attacks.candidates import measure_guesses
 from deniable.rewrite.attacks.inversion import fit_inverter
-from deniable.rewrite.methods import METHODS
+from deniable.rewrite.methods import REWRITING_METHODS
 from tests.rewrite.small import corpus, fitted
 
 
@@ -17,7 +17,7 @@ def model():
 
 
 def made(model, epsilon):
-    return METHODS["adept"](model, epsilon=epsilon, seed=2)
+    return REWRITING_METHODS["adept"](model, epsilon=epsilon, seed=2)
 
 
 def test_an_inverter_learns(model):
@@ -27,7 +27,7 @@ def test_an_inverter_learns(model):
     attacker = fit_inverter(method, corpus(), epochs=25, learning_rate=5e-3, seed=0)
     assert all(torch.equal(before[name], weights) for name, weights in model.network.state_dict().items())
     released = method.release(corpus())
-    read, plain = (recovered(corpus(), texts) for texts in (attacker.invert(released), method.decode(released)))
+    read, plain = (measure_guesses(corpus(), texts) for texts in (attacker.invert(released), method.decode(released)))
     assert read["tokens"].low > plain["tokens"].value
     assert read["exact"].value >= plain["exact"].value
 
@@ -36,7 +36,7 @@ def test_noise_enough_stops_it(model):
     """At a small epsilon nothing beyond frequent words is read, however long it learns."""
     method = made(model, 0.01)
     attacker = fit_inverter(method, corpus(), epochs=3, seed=0)
-    assert recovered(corpus(), attacker.invert(method.release(corpus())))["exact"].value <= 0.1
+    assert measure_guesses(corpus(), attacker.invert(method.release(corpus())))["exact"].value <= 0.1
 
 
 def test_a_seed_repeats_it(model):

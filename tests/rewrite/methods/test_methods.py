@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import deniable as dn
-from deniable.rewrite.methods import METHODS, WITH_DELTA, WITH_MOST, check_options
-from deniable.rewrite.methods.law import TOTAL, chances
-from deniable.rewrite.tokens import END, START, UNKNOWN, split
+from deniable.rewrite.methods import REWRITING_METHODS, METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, check_method_options
+from deniable.rewrite.methods.law import DRAW_TOTAL, count_draw_values
+from deniable.rewrite.tokens import END, START, UNKNOWN, split_tokens
 from deniable.vectors import VECTOR_MECHANISMS
 from tests.rewrite.untrained import TEXTS, WORDS, untrained
 
 MODEL = untrained()
-VECTOR = [name for name in METHODS if name not in WITH_MOST]
+VECTOR = [name for name in REWRITING_METHODS if name not in METHODS_WITH_DRAW_LIMIT]
 STANDING = {
     "adept": "refuted",
     "adept-l1": "proved",
@@ -32,8 +32,8 @@ STANDING = {
 
 def build(name, model=MODEL, epsilon=5.0, **options):
     """Return a method, with a delta where it needs one."""
-    delta = {"delta": 1e-5} if name in WITH_DELTA else {}
-    return METHODS[name](model, epsilon=epsilon, **delta, **options)
+    delta = {"delta": 1e-5} if name in METHODS_WITH_DELTA else {}
+    return REWRITING_METHODS[name](model, epsilon=epsilon, **delta, **options)
 
 
 def broken(value):
@@ -45,19 +45,19 @@ def broken(value):
     return model
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", REWRITING_METHODS)
 class TestEveryMethod:
     """The contract of `Method`."""
 
     def test_what_it_says_of_itself(self, name):
-        """Name, claim, standing and the verdict belong together; parameters are JSON."""
+        """Name, claim, status and the verdict belong together; parameters are JSON."""
         method = build(name)
         assert method.name == name
         assert method.model is MODEL
         assert method.guarantee.epsilon == 5.0
-        assert method.guarantee.standing == method.verify().status == STANDING[name]
+        assert method.guarantee.status == method.verify().status == STANDING[name]
         assert method.verify().claim == 5.0
-        assert isinstance(method.guarantee, dn.ApproxDP if name in WITH_DELTA else dn.PureDP)
+        assert isinstance(method.guarantee, dn.ApproxDP if name in METHODS_WITH_DELTA else dn.PureDP)
         assert json.loads(json.dumps(method.parameters))["epsilon"] == 5.0
         assert method.arithmetic
         assert method.seed is None
@@ -67,8 +67,8 @@ class TestEveryMethod:
         found = build(name).rewrite(TEXTS)
         assert len(found) == len(TEXTS)
         for text in found:
-            assert len(split(text.replace("[unknown]", "zork"))) <= MODEL.limit
-            assert set(split(text.replace("[unknown]", "zork"))) <= {*WORDS, "zork"}
+            assert len(split_tokens(text.replace("[unknown]", "zork"))) <= MODEL.limit
+            assert set(split_tokens(text.replace("[unknown]", "zork"))) <= {*WORDS, "zork"}
         assert build(name).rewrite([]) == []
 
     def test_an_empty_text_does_not_stay_empty(self, name):
@@ -90,7 +90,7 @@ class TestEveryMethod:
         assert one.rewrite(TEXTS * 3) != first
         assert build(name, seed=8).rewrite(TEXTS * 3) != first
         assert one.seed == 7
-        assert one.guarantee.standing == one.verify().status == "refuted"
+        assert one.guarantee.status == one.verify().status == "refuted"
         assert "not private: public seed" in one.guarantee.source
         assert one.verify().lower_bound == math.inf
 
@@ -124,7 +124,7 @@ class TestVectorMethods:
     def test_the_mechanism_is_that_of_the_registry(self, name):
         """A method's mechanism has the kind, claim and scale of the vector mechanism of its name."""
         method = build(name)
-        delta = {"delta": 1e-5} if name in WITH_DELTA else {}
+        delta = {"delta": 1e-5} if name in METHODS_WITH_DELTA else {}
         bound = 3 / math.sqrt(8)
         own = {"lower": -bound, "upper": bound} if name.startswith("dptext") else {"radius": 1.0}
         known = VECTOR_MECHANISMS[name](epsilon=5.0, **delta, **own)
@@ -163,7 +163,7 @@ class TestVectorMethods:
 
         method = build(name, Hostile(), epsilon=1e4)
         released = method.release(["a", "b", "c"])
-        inside = method.mechanism.domain.clip(method.encoded(["a", "b", "c"]))
+        inside = method.mechanism.domain.clip(method.encode(["a", "b", "c"]))
         assert np.abs(inside).max() <= method.mechanism.domain.reach
         assert np.abs(released - inside).max() <= 60 * method.parameters["scale"]
         assert len(method.decode(released)) == 3
@@ -190,7 +190,7 @@ class TestVectorMethods:
 class TestTokens:
     """Those that draw one token at a time."""
 
-    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
     @pytest.mark.parametrize("epsilon", [0.5, 4.0, 30.0])
     def test_whole_texts_keep_epsilon(self, name, epsilon):
         """Over all texts that can come out, of every length, no two private texts lose more than epsilon in all.
@@ -207,7 +207,7 @@ class TestTokens:
         assert lost <= epsilon * (1 + 1e-12)
         assert lost > 0.2 * epsilon
 
-    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
     def test_draws_follow_the_law(self, name):
         """Texts come out as often as the law of whole texts says, within what 6,000 draws show."""
         model = untrained(["show", "me"], limit=2, sharp=20.0)
@@ -225,7 +225,7 @@ class TestTokens:
         assert method.parameters["draws"] == 3
         assert method.law.epsilon == pytest.approx(5 / 3)
         assert build("tokens").law.epsilon == pytest.approx(5 / 12)
-        assert max(len(split(text)) for text in method.rewrite(TEXTS * 5)) <= 3
+        assert max(len(split_tokens(text)) for text in method.rewrite(TEXTS * 5)) <= 3
 
     @pytest.mark.parametrize("most", [0, -1, 13, 2.0, True])
     def test_bad_most(self, most):
@@ -238,7 +238,7 @@ class TestTokens:
         with pytest.raises(dn.InputError, match="'kind' parameter of tokens must be 'exponential' or 'mixed'"):
             build("tokens", kind="published")
 
-    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
     @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 77.7, 1e3, 1e5])
     @pytest.mark.parametrize("limit", [1, 7, 12])
     def test_the_whole_is_not_more_than_epsilon(self, name, epsilon, limit):
@@ -249,13 +249,13 @@ class TestTokens:
         if epsilon / limit < 20:
             assert verdict.epsilon >= epsilon * (1 - 1e-6)
 
-    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
     def test_an_epsilon_that_cannot_be_shared(self, name):
         """The least number there is cannot be shared: that epsilon is named, not its share."""
         with pytest.raises(dn.InputError, match=r"An epsilon of 4\.94066e-324 cannot be shared by 12 draws"):
             build(name, epsilon=5e-324)
 
-    @pytest.mark.parametrize("name", sorted(WITH_MOST))
+    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
     def test_special_tokens_are_never_drawn(self, name):
         """Only words of the vocabulary come out, for any logits."""
         texts = build(name, untrained(sharp=30.0), epsilon=0.1).rewrite(["zork zork"] * 50)
@@ -278,9 +278,9 @@ class TestOptions:
 
     def test_good_options(self):
         """What was given comes back."""
-        assert check_options("adept") == {}
-        assert check_options("adept-gaussian", delta=1e-5) == {"delta": 1e-5}
-        assert check_options("tokens", most=4) == {"most": 4}
+        assert check_method_options("adept") == {}
+        assert check_method_options("adept-gaussian", delta=1e-5) == {"delta": 1e-5}
+        assert check_method_options("tokens", max_draws=4) == {"most": 4}
 
     @pytest.mark.parametrize(
         ("name", "options", "message"),
@@ -294,13 +294,13 @@ class TestOptions:
     def test_bad_options(self, name, options, message):
         """An option that a method lacks, or does not take, is refused by name."""
         with pytest.raises(dn.InputError, match=message):
-            check_options(name, **options)
+            check_method_options(name, **options)
 
     @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan])
     def test_bad_delta(self, delta):
         """Delta is in (0, 1)."""
         with pytest.raises(dn.InputError, match="'delta'"):
-            METHODS["adept-gaussian"](MODEL, epsilon=1.0, delta=delta)
+            REWRITING_METHODS["adept-gaussian"](MODEL, epsilon=1.0, delta=delta)
 
     @pytest.mark.parametrize("radius", [0.0, -1.0, math.nan])
     def test_bad_radius(self, radius):
@@ -313,7 +313,7 @@ class TestOptions:
             radius: float = 1.0
 
         with pytest.raises(dn.InputError, match="'radius'"):
-            METHODS["adept-true"](Flat(radius=radius), epsilon=1.0)
+            REWRITING_METHODS["adept-true"](Flat(radius=radius), epsilon=1.0)
 
 
 @torch.inference_mode()
@@ -329,12 +329,12 @@ def whole_law(method, text):
             return
         logits, state = network.step(torch.tensor([previous]), given, state)
         kept = [END, *range(UNKNOWN + 1, logits.shape[1])]
-        counts = chances(method.law.weights(logits[:, kept].numpy().astype(np.float64)))[0]
+        counts = count_draw_values(method.law.weights(logits[:, kept].numpy().astype(np.float64)))[0]
         for token, count in zip(kept, counts, strict=True):
             if token == END:
-                found[row] = chance * (count / TOTAL)
+                found[row] = chance * (count / DRAW_TOTAL)
             else:
-                go_on((*row, token), chance * (count / TOTAL), token, state)
+                go_on((*row, token), chance * (count / DRAW_TOTAL), token, state)
 
-    go_on((), 1.0, START, network.begin(given))
+    go_on((), 1.0, START, network.make_initial_state(given))
     return found

@@ -5,16 +5,16 @@ import pytest
 from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 
-from deniable.rewrite.attacks.bound import judged
+from deniable.rewrite.attacks.bound import evaluate_success
 from deniable.rewrite.representation.attack import (
-    SAME,
-    WIDTHS,
-    Known,
+    SAME_WIDTH,
+    CLASS_WIDTHS,
+    AttributeAttacker,
     NoiseLaw,
-    fitted,
-    law_of,
-    likelihoods,
-    places,
+    fit_attribute_attacker,
+    get_noise_law,
+    compute_log_likelihoods,
+    rank_true_texts,
 )
 from deniable.vectors import DPText
 from tests.rewrite.representation import toy
@@ -33,7 +33,7 @@ def mechanism(epsilon, sampler="published", invalid="redraw"):
 
 
 def found(encodings, law, released, truths):
-    return int((places(released, truths, encodings, law) == 1).sum())
+    return int((rank_true_texts(released, truths, encodings, law) == 1).sum())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -41,7 +41,7 @@ def found(encodings, law, released, truths):
 def test_densities(kind, width):
     """Every law is a density at every width, and only published ones are lopsided."""
     at = np.linspace(-60, 60, 2_000_001)
-    density = np.exp(NoiseLaw(kind, 2.0).density(at, width))
+    density = np.exp(NoiseLaw(kind, 2.0).compute_log_density(at, width))
     assert trapezoid(density, at) == pytest.approx(1, abs=1e-3)
     left = trapezoid(density[at <= 0], at[at <= 0])
     assert left == pytest.approx(0.5, abs=1e-2) if kind in KINDS[:2] else left < 0.4
@@ -55,7 +55,7 @@ def test_densities(kind, width):
 def test_the_law_of_a_model(variant, invalid, kind):
     """A model's law is that of its mechanism, with its scale."""
     model = toy.fitted(variant, 2.0, invalid=invalid, epochs=1)
-    law = law_of(model)
+    law = get_noise_law(model)
     assert law.kind == kind
     assert law.scale == (0 if variant == "none" else model.mechanism().scale(model.dimensions))
 
@@ -66,7 +66,7 @@ def test_zeros_name_every_text(encodings):
     released = mechanism(1.0, invalid="zero").release(encodings[truths])
     hits = found(encodings, NoiseLaw("one-sided or none", 2 * N / 1.0), released, truths)
     assert hits > 380  # no coordinate is left in one of 2^6 releases
-    assert judged(hits, 400, 200, epsilon=1.0).refuted
+    assert evaluate_success(hits, 400, 200, epsilon=1.0).is_refuted
 
 
 def test_the_support_names_texts(encodings):
@@ -77,33 +77,33 @@ def test_the_support_names_texts(encodings):
     one_sided = found(encodings, NoiseLaw("one-sided", scale), mechanism(1.0).release(encodings[truths]), truths)
     corrected = mechanism(1.0, "corrected").release(encodings[truths])
     two_sided = found(encodings, NoiseLaw("two-sided", scale), corrected, truths)
-    assert not judged(two_sided, 4_000, 200, epsilon=1.0).refuted
+    assert not evaluate_success(two_sided, 4_000, 200, epsilon=1.0).is_refuted
     assert one_sided > two_sided
 
 
 def test_ties_are_counted_against_the_attacker():
     """Of two texts with one encoding neither is found first."""
     twins = np.zeros((2, N))
-    np.testing.assert_array_equal(places(twins, np.array([0, 1]), twins, NoiseLaw("none", 0.0)), [2, 2])
+    np.testing.assert_array_equal(rank_true_texts(twins, np.array([0, 1]), twins, NoiseLaw("none", 0.0)), [2, 2])
 
 
 def test_a_text_is_found_despite_rounding(encodings):
     """Encodings that another batch rounded otherwise are still taken for the same."""
     released = encodings + np.random.default_rng(3).uniform(-1e-8, 1e-8, encodings.shape)
     for kind in ("none", "one-sided or none"):
-        np.testing.assert_array_equal(places(released, np.arange(200), encodings, NoiseLaw(kind, 1.0)), 1)
+        np.testing.assert_array_equal(rank_true_texts(released, np.arange(200), encodings, NoiseLaw(kind, 1.0)), 1)
 
 
 def test_classes_are_named_by_bayes(encodings):
     """The class named is the one whose texts explain the most, the left out ones left out."""
     codes, law = np.arange(200) % 3, NoiseLaw("one-sided", 0.5)
     released = encodings[:20] + np.random.default_rng(4).exponential(0.5, (20, N))
-    known, own = Known(encodings, codes, law, 0.3), np.eye(200, dtype=bool)[:20]
-    logs = likelihoods(released, encodings, law, 0.3)
+    known, own = AttributeAttacker(encodings, codes, law, 0.3), np.eye(200, dtype=bool)[:20]
+    logs = compute_log_likelihoods(released, encodings, law, 0.3)
     logs[own] = -np.inf
     wanted = np.stack([logsumexp(logs[:, codes == code], axis=1) for code in range(3)], axis=1).argmax(axis=1)
-    np.testing.assert_array_equal(known.classes(released, own), wanted)
-    assert (known.classes(released) == codes[:20]).mean() > (wanted == codes[:20]).mean()
+    np.testing.assert_array_equal(known.predict(released, own), wanted)
+    assert (known.predict(released) == codes[:20]).mean() > (wanted == codes[:20]).mean()
 
 
 def test_the_width_is_chosen_by_its_success():
@@ -113,7 +113,7 @@ def test_the_width_is_chosen_by_its_success():
     encodings = np.where(codes[:, None] == 0, -0.5, 0.5) + coins.normal(0, 0.05, (100, N))
     released = mechanism(100.0).release(encodings)
     law = NoiseLaw("one-sided", 2 * N / 100)
-    attacker = fitted(encodings, codes, law, released[:40], range(40))
-    assert attacker.width in WIDTHS
-    assert (attacker.classes(mechanism(100.0).release(encodings)) == codes).mean() > 0.95
-    assert min(WIDTHS) > SAME
+    attacker = fit_attribute_attacker(encodings, codes, law, released[:40], range(40))
+    assert attacker.width in CLASS_WIDTHS
+    assert (attacker.predict(mechanism(100.0).release(encodings)) == codes).mean() > 0.95
+    assert min(CLASS_WIDTHS) > SAME_WIDTH

@@ -7,7 +7,7 @@ import pytest
 
 from deniable.auditing import audit, verify
 from deniable.errors import InputError
-from deniable.rewrite.representation.model import LEARNED
+from deniable.rewrite.representation.model import LEARNED_EPSILON_NOTE
 from tests.rewrite.representation.toy import TEXTS, fitted
 
 
@@ -28,12 +28,12 @@ def fixed():
 
 def test_guarantees(published, fixed):
     """As published the claim is refuted and its epsilon a leak; fixed it is proved; without noise there is none."""
-    assert (published.guarantee.standing, published.guarantee.epsilon) == ("refuted", published.epsilon)
-    assert published.guarantee.source.endswith(LEARNED)
+    assert (published.guarantee.status, published.guarantee.epsilon) == ("refuted", published.epsilon)
+    assert published.guarantee.source.endswith(LEARNED_EPSILON_NOTE)
     assert "Theorem 3.2" in published.guarantee.source
-    assert (fixed.guarantee.standing, fixed.guarantee.epsilon) == ("proved", 1.0)
-    assert fitted(epochs=1).guarantee.standing == "refuted"
-    assert fixed.mechanism(seed=1).guarantee.standing == "refuted"
+    assert (fixed.guarantee.status, fixed.guarantee.epsilon) == ("proved", 1.0)
+    assert fitted(epochs=1).guarantee.status == "refuted"
+    assert fixed.mechanism(seed=1).guarantee.status == "refuted"
 
 
 def test_what_is_verified(published, zeroed, fixed):

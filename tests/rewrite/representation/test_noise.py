@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from deniable.errors import InputError
-from deniable.rewrite.representation.noise import FIRST, LOWER, UPPER, Noise
+from deniable.rewrite.representation.noise import INITIAL_EPSILON_SHARE, BOX_LOWER, BOX_UPPER, TrainableNoise
 from deniable.vectors import DPText
 
 ROWS, N, EPSILON = 20_000, 4, 2.0
@@ -19,15 +19,15 @@ def coins(seed=0):
 
 def in_training(variant, invalid="redraw"):
     """Return noise (ROWS, N) added to zeros in training, and its epsilon."""
-    noise = Noise(variant, N, EPSILON, invalid)
+    noise = TrainableNoise(variant, N, EPSILON, invalid)
     with torch.no_grad():
         return noise(torch.zeros(ROWS, N), coins()).double().numpy(), noise.epsilon.item()
 
 
 def released(epsilon, sampler, invalid="redraw"):
     """Return noise (ROWS, N) of the mechanism that releases."""
-    mechanism = DPText(epsilon=epsilon, sampler=sampler, invalid=invalid, lower=LOWER, upper=UPPER, seed=3)
-    return mechanism.release(np.zeros((ROWS, N)))
+    mechanism = DPText(epsilon=epsilon, sampler=sampler, invalid=invalid, lower=BOX_LOWER, upper=BOX_UPPER, seed=3)
+    return mechanism.sample(np.zeros((ROWS, N)))
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_published_noise_is_one_sided(invalid):
 
 def test_epsilon_is_learned_below_its_bound():
     """A learned epsilon starts at a tenth of its bound, has a gradient, and stays below whatever its parameter is."""
-    noise = Noise("published", N, EPSILON)
-    assert noise.epsilon.item() == pytest.approx(FIRST * EPSILON)
+    noise = TrainableNoise("published", N, EPSILON)
+    assert noise.epsilon.item() == pytest.approx(INITIAL_EPSILON_SHARE * EPSILON)
     noise(torch.zeros(50, N), coins()).square().sum().backward()
     assert noise.raw.grad.item() < 0  # a larger epsilon makes less noise
     with torch.no_grad():
@@ -66,15 +66,15 @@ def test_epsilon_is_learned_below_its_bound():
 
 def test_a_fixed_epsilon_is_no_parameter():
     """Fixed, epsilon is what it was given, and training cannot change it."""
-    noise = Noise("fixed", N, EPSILON)
+    noise = TrainableNoise("fixed", N, EPSILON)
     assert noise.epsilon.item() == EPSILON
-    assert noise.scale().item() == N * (UPPER - LOWER) / EPSILON
+    assert noise.scale().item() == N * (BOX_UPPER - BOX_LOWER) / EPSILON
     assert not noise.raw.requires_grad
 
 
 def test_the_gradient_is_that_of_the_scale():
     """What a released number gains from a change of the parameter is what a difference of two scales gives."""
-    noise, step = Noise("published", 1, EPSILON).double(), 1e-6
+    noise, step = TrainableNoise("published", 1, EPSILON).double(), 1e-6
     noise(torch.zeros(1, 1, dtype=torch.float64), coins(5)).sum().backward()
     ends = []
     for sign in (1, -1):
@@ -87,7 +87,7 @@ def test_the_gradient_is_that_of_the_scale():
 
 def test_without_noise():
     """Without noise vectors come back as they are, and the scale is nothing."""
-    noise, latent = Noise("none", N, EPSILON), torch.ones(3, N)
+    noise, latent = TrainableNoise("none", N, EPSILON), torch.ones(3, N)
     assert noise(latent, coins()) is latent
     assert noise.scale().item() == 0
 
@@ -97,4 +97,4 @@ def test_bad_parameters(given):
     """A variant, a bound or a treatment of missing logarithms that does not exist is refused."""
     variant, bound, invalid = given
     with pytest.raises(InputError, match="parameter of DPText must be"):
-        Noise(variant, N, bound, invalid)
+        TrainableNoise(variant, N, bound, invalid)

@@ -14,8 +14,8 @@ import torch
 
 from deniable.errors import InputError
 from deniable.rewrite import model as rewriters
-from deniable.rewrite.representation.stored import FORMAT, load_representation, packed
-from deniable.rewrite.representation.training import Options
+from deniable.rewrite.representation.stored import REPRESENTATION_FORMAT, load_representation, pack_representation
+from deniable.rewrite.representation.training import RepresentationOptions
 from tests.rewrite import small
 from tests.rewrite.representation.toy import TEXTS, fitted
 
@@ -33,7 +33,7 @@ def fixed():
 @pytest.fixture(scope="module")
 def held(fixed):
     """Return what its file holds."""
-    return torch.load(io.BytesIO(packed(fixed)), weights_only=True)
+    return torch.load(io.BytesIO(pack_representation(fixed)), weights_only=True)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ class TestItComesBack:
     def test_all_of_it(self, path, variant, invalid):
         """Vectors are the same to the last bit, with noise and without, and so are guarantee, options and facts."""
         model = fitted(variant, 0.1, invalid=invalid, epochs=1)
-        path.write_bytes(packed(model))
+        path.write_bytes(pack_representation(model))
         found = load_representation(path)
         texts = [*TEXTS, "", "qwertz", " ".join(["flights"] * 90)]
         np.testing.assert_array_equal(found.encode(texts), model.encode(texts))
@@ -93,16 +93,16 @@ class TestItComesBack:
 
     def test_noise_is_fresh(self, path, fixed):
         """A file holds nothing that noise follows from: two models of one file release other vectors."""
-        path.write_bytes(packed(fixed))
+        path.write_bytes(pack_representation(fixed))
         one, other = (load_representation(path).release(TEXTS[:5]) for _ in range(2))
         assert (one != other).all()
-        assert (fixed.guarantee.standing, load_representation(path).guarantee.standing) == ("proved", "proved")
+        assert (fixed.guarantee.status, load_representation(path).guarantee.status) == ("proved", "proved")
 
     def test_numbers_of_numpy(self, path):
         """Options from a numpy array are kept as the numbers that they are."""
         (epsilon,) = np.logspace(0.3, 0.3, 1)
         model = fitted("fixed", epsilon, adversary=np.float64(0.5), epochs=1)
-        path.write_bytes(packed(model))
+        path.write_bytes(pack_representation(model))
         found = load_representation(path)
         assert found.options == model.options
         assert {type(found.options.epsilon), type(found.options.adversary)} == {float}
@@ -115,7 +115,7 @@ class TestItComesBack:
 
     def test_no_first_weights(self, path, fixed):
         """Loading leaves torch's own generator as it was."""
-        path.write_bytes(packed(fixed))
+        path.write_bytes(pack_representation(fixed))
         before = torch.random.get_rng_state()
         load_representation(path)
         assert torch.equal(before, torch.random.get_rng_state())
@@ -129,7 +129,7 @@ class TestDamaged:
         """Every part is needed."""
         assert "is a damaged model (" in refusal(path, changed(held, name, NONE))
 
-    @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Options)])
+    @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(RepresentationOptions)])
     def test_an_option_is_missing(self, path, held, name):
         """No option is taken from the defaults, which are those of refuted noise."""
         assert "(other options than" in refusal(path, changed(held, f"options/{name}", NONE))
@@ -189,7 +189,7 @@ class TestDamaged:
 
     def test_a_learned_epsilon_is_below_its_bound(self, path):
         """As published epsilon may be any up to the bound that it was learned under, and no more."""
-        content = torch.load(io.BytesIO(packed(fitted("published", 0.1, epochs=1))), weights_only=True)
+        content = torch.load(io.BytesIO(pack_representation(fitted("published", 0.1, epochs=1))), weights_only=True)
         path.write_bytes(stored(changed(content, "epsilon", 0.07)))
         assert load_representation(path).guarantee.epsilon == 0.07
         assert "epsilon 0.2, and 0.1" in refusal(path, changed(content, "epsilon", 0.2))
@@ -200,28 +200,28 @@ class TestOtherFiles:
 
     def test_a_rewriter(self, path):
         """The file of a model that rewrites is refused, and that model's loader refuses this one's."""
-        found = refusal(path, rewriters.packed(small.fitted()))
+        found = refusal(path, rewriters.pack_rewriter(small.fitted()))
         assert "is a model of texts to rewrite, not of representations of texts: name another." in found
 
     def test_given_for_a_rewriter(self, path, fixed):
         """Whoever loads models that rewrite refuses the file of a representation."""
-        path.write_bytes(packed(fixed))
+        path.write_bytes(pack_representation(fixed))
         with pytest.raises(InputError, match="is a model of representations of texts, not of texts to rewrite"):
             rewriters.load_rewriter(path)
 
-    @pytest.mark.parametrize("form", ["deniable-representation/2", FORMAT.upper(), "", "x\ny"])
+    @pytest.mark.parametrize("form", ["deniable-representation/2", REPRESENTATION_FORMAT.upper(), "", "x\ny"])
     def test_another_version(self, path, held, form):
         """Another format is refused, whatever else the file holds."""
         assert "is no model of this version" in refusal(path, changed(held, "format", form))
 
-    @pytest.mark.parametrize("content", [b"", b"text,label\n", [1], {"format": 1}, {"format": FORMAT, "x": object}])
+    @pytest.mark.parametrize("content", [b"", b"text,label\n", [1], {"format": 1}, {"format": REPRESENTATION_FORMAT, "x": object}])
     def test_no_model(self, path, content):
         """Any other file is refused, and nothing in it is executed."""
         assert "is no model" in refusal(path, content)
 
     def test_a_changed_byte(self, path, fixed):
         """A byte of the weights that is another is noticed."""
-        content = bytearray(packed(fixed))
+        content = bytearray(pack_representation(fixed))
         weights = fixed.encoder.output.weight.detach().numpy().tobytes()
         content[content.index(weights)] ^= 1
         assert "checksum" in refusal(path, bytes(content))
@@ -240,7 +240,7 @@ def test_the_page(tmp_path):
     (code,) = re.findall(r"^```python\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL)
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    standing, task, city = done.stdout.splitlines()
-    assert standing == "proved 10.0"
+    status, task, city = done.stdout.splitlines()
+    assert status == "proved 10.0"
     assert float(task) > 0.6
     assert float(city) < 0.8

@@ -8,12 +8,12 @@ from torch.nn import functional
 
 from deniable.errors import InputError
 from deniable.learning.loop import Checkpoint
-from deniable.learning.plain import PlainRun
-from deniable.rewrite.representation.network import Architecture, DPTextNetwork
-from deniable.rewrite.representation.training import Options, Records, padded
+from deniable.learning.plain import AdamRun
+from deniable.rewrite.representation.network import RepresentationArchitecture, DPTextNetwork
+from deniable.rewrite.representation.training import RepresentationOptions, AttributeRecords, pad_vocabulary_texts
 from tests.rewrite.representation.toy import CITY, TASK, TEXTS, VOCABULARY, fitted
 
-ABOUT = Architecture(words=len(VOCABULARY), dimensions=4, embedded=5, hidden=7, classes=3, attributes=(2,))
+ABOUT = RepresentationArchitecture(words=len(VOCABULARY), dimensions=4, embedded=5, hidden=7, classes=3, attributes=(2,))
 
 
 @pytest.fixture
@@ -31,10 +31,10 @@ def named(model, codes):
 
 def test_encodings_lie_in_the_box(network):
     """All coordinates lie between -1 and 1, and texts beside them in a batch change nothing."""
-    tokens, lengths = padded(VOCABULARY, [*TEXTS[:20], "flights", " ".join(["please"] * 40)])
+    tokens, lengths = pad_vocabulary_texts(VOCABULARY, [*TEXTS[:20], "flights", " ".join(["please"] * 40)])
     with torch.no_grad():
         found = network.encoder(tokens, lengths)
-        alone = network.encoder(*padded(VOCABULARY, ["flights"]))
+        alone = network.encoder(*pad_vocabulary_texts(VOCABULARY, ["flights"]))
     assert found.shape == (22, 4)
     assert found.abs().max() <= 1
     torch.testing.assert_close(found[20:21], alone)
@@ -43,7 +43,7 @@ def test_encodings_lie_in_the_box(network):
 @pytest.mark.parametrize("adversary", [0.0, 0.5, 2.0])
 def test_the_game(network, adversary):
     """The private reader's loss trains the reader as it is, and the encoder against it, by the adversary's weight."""
-    tokens, lengths = padded(VOCABULARY, TEXTS[:30])
+    tokens, lengths = pad_vocabulary_texts(VOCABULARY, TEXTS[:30])
     goal, coins = torch.from_numpy(CITY[:30]), torch.Generator()
 
     def gradients(logits):
@@ -84,7 +84,7 @@ def test_a_seed_repeats_a_training():
 def test_going_on(tmp_path, monkeypatch):
     """A run cut off goes on from its checkpoint and comes to the weights of a run in one go."""
     whole = fitted("published", epochs=2).encode(TEXTS)
-    checkpoint, step, taken = Checkpoint(tmp_path / "run", {"data": "toy"}, every=4), PlainRun.step, []
+    checkpoint, step, taken = Checkpoint(tmp_path / "run", {"data": "toy"}, interval=4), AdamRun.step, []
 
     def cut(run, number):
         if number == 9 and 9 not in taken:
@@ -93,7 +93,7 @@ def test_going_on(tmp_path, monkeypatch):
         taken.append(number)
         return step(run, number)
 
-    monkeypatch.setattr(PlainRun, "step", cut)
+    monkeypatch.setattr(AdamRun, "step", cut)
     with pytest.raises(KeyboardInterrupt):
         fitted("published", epochs=2, checkpoint=checkpoint)
     for other in ({"seed": 2}, {"learning_rate": 2e-2}, {"epsilon": 1.0 + 2**-52}):
@@ -114,7 +114,7 @@ def test_bad_options(bad):
     """An option outside its domain is refused by its name."""
     (name,) = bad
     with pytest.raises(InputError, match=f"The '{name}' parameter of training must be"):
-        Options(**bad)
+        RepresentationOptions(**bad)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_bad_options(bad):
 def test_bad_records(texts, task, private):
     """Texts need one class of the task and one row of private attributes each."""
     with pytest.raises(InputError, match="text"):
-        Records(texts, task.astype(np.int64), private.astype(np.int64))
+        AttributeRecords(texts, task.astype(np.int64), private.astype(np.int64))
 
 
 @pytest.mark.parametrize("kind", [bool, np.int32, np.uint8])
 def test_classes_of_other_kinds(kind):
     """Booleans and shorter integers are classes like any others."""
     given = np.array([0, 1], dtype=kind)
-    found = Records(["a", "b"], given, given[:, None])
+    found = AttributeRecords(["a", "b"], given, given[:, None])
     assert found.task.dtype == found.private.dtype == np.int64
     assert found.task.tolist() == found.private[:, 0].tolist() == [0, 1]
 
@@ -143,4 +143,4 @@ def test_no_classes(name, wrong):
     codes = {"task": np.array([0, 1]), "private": np.array([[0], [1]])}
     codes[name] = wrong if name == "task" else wrong[:, None]
     with pytest.raises(InputError, match=f"'{name}' parameter of training must be an array of whole numbers"):
-        Records(["a", "b"], **codes)
+        AttributeRecords(["a", "b"], **codes)

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from deniable.rewrite.representation.model import fit_representation
-from deniable.rewrite.representation.training import Options, Records
+from deniable.rewrite.representation.training import RepresentationOptions, AttributeRecords
 from deniable.rewrite.tokens import Vocabulary
 
 ASKED, CITIES = ("flights", "fares", "meals"), ("boston", "denver")
@@ -16,16 +16,16 @@ TEXTS = [
 ]
 TASK = np.array([at for at, _ in enumerate(ASKED) for _ in range(2 * 56)])
 CITY = np.array([0, 1] * (3 * 56))
-VOCABULARY = Vocabulary.built(TEXTS)
+VOCABULARY = Vocabulary.build(TEXTS)
 SMALL = {"dimensions": 6, "embedded": 8, "hidden": 16, "epochs": 6, "batch_size": 32, "learning_rate": 1e-2}
 
 
 def records():
     """Return all texts with their classes."""
-    return Records(TEXTS, TASK, CITY[:, None])
+    return AttributeRecords(TEXTS, TASK, CITY[:, None])
 
 
 def fitted(variant="none", epsilon=1.0, *, seed=1, checkpoint=None, **options):
     """Return a small model of all texts."""
-    chosen = Options(variant=variant, epsilon=epsilon, **{**SMALL, **options})
+    chosen = RepresentationOptions(variant=variant, epsilon=epsilon, **{**SMALL, **options})
     return fit_representation(records(), VOCABULARY, chosen, seed=seed, checkpoint=checkpoint)

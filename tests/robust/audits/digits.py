@@ -5,9 +5,9 @@ import functools
 import torch
 from sklearn.datasets import load_digits
 
-from deniable.robust.dpal.noise import Budget
+from deniable.robust.dpal.noise import DPALBudget
 
-SMALL = Budget(0.2, m=200)
+SMALL = DPALBudget(0.2, m=200)
 
 
 @functools.cache

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from deniable.robust.audits.utility import utility
-from deniable.robust.dpal.noise import Budget
+from deniable.robust.audits.utility import measure_noise_utility
+from deniable.robust.dpal.noise import DPALBudget
 from tests.robust.audits.digits import digits
 
 
 def run(seed, epochs=30):
     images, labels = digits()
     train, test = (images[:1400], labels[:1400]), (images[1400:], labels[1400:])
-    return utility(train, test, Budget(0.2), np.random.default_rng(seed), epochs=epochs)
+    return measure_noise_utility(train, test, DPALBudget(0.2), np.random.default_rng(seed), epochs=epochs)
 
 
 def test_where_the_accuracy_comes_from():

@@ -9,12 +9,12 @@ import torch
 from scipy import optimize, stats
 
 from deniable import InputError
-from deniable.robust.certificates import GaussianSmoothing, PixelDP, gaussian_scale, pixeldp_sigma
-from deniable.robust.certificates.gaussian import gaussian_radius
-from deniable.robust.certificates.linear_noise import FirstLayer
-from deniable.robust.certificates.pixeldp import true_delta
-from deniable.robust.networks import Architecture
-from deniable.robust.noise import Noise
+from deniable.robust.certificates import GaussianSmoothing, PixelDP, compute_equivalent_gaussian_scale, compute_pixeldp_sigma
+from deniable.robust.certificates.gaussian import compute_gaussian_radius
+from deniable.robust.certificates.linear_noise import PixelFirstLayer
+from deniable.robust.certificates.pixeldp import compute_true_delta
+from deniable.robust.networks import ImageArchitecture
+from deniable.robust.noise import NetworkNoise
 from tests.robust.certificates.toy import counted, drawn
 
 MECHANISMS = ["gaussian", "analytic", "heterogeneous"]
@@ -23,7 +23,7 @@ MECHANISMS = ["gaussian", "analytic", "heterogeneous"]
 @pytest.mark.parametrize(("mechanism", "sigma"), [("gaussian", 1.211), ("heterogeneous", 1.285), ("analytic", 1.081)])
 def test_known_sigmas(mechanism, sigma):
     """At epsilon 4 and delta 1e-5 the three formulas give the published numbers."""
-    assert pixeldp_sigma(mechanism, 4.0, 1e-5) == pytest.approx(sigma, abs=5e-4)
+    assert compute_pixeldp_sigma(mechanism, 4.0, 1e-5) == pytest.approx(sigma, abs=5e-4)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -31,30 +31,30 @@ def test_known_sigmas(mechanism, sigma):
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.05, 0.5])
 def test_formulas_hold_up_to_epsilon_one(mechanism, epsilon, delta):
     """Where they are used, no formula gives less noise than the exact profile asks for."""
-    assert true_delta(mechanism, epsilon, delta) <= delta
+    assert compute_true_delta(mechanism, epsilon, delta) <= delta
 
 
 def test_classical_formula_fails_for_large_epsilon():
     """At delta 1e-5 the classical formula gives too little noise from an epsilon of about 8.4, which others bear."""
-    crossing = optimize.brentq(lambda epsilon: true_delta("gaussian", epsilon, 1e-5) - 1e-5, 2.0, 20.0)
+    crossing = optimize.brentq(lambda epsilon: compute_true_delta("gaussian", epsilon, 1e-5) - 1e-5, 2.0, 20.0)
     assert crossing == pytest.approx(8.42, abs=0.01)
-    assert true_delta("heterogeneous", 20.0, 1e-5) < 1e-5
-    assert true_delta("analytic", 20.0, 1e-5) == pytest.approx(1e-5)
+    assert compute_true_delta("heterogeneous", 20.0, 1e-5) < 1e-5
+    assert compute_true_delta("analytic", 20.0, 1e-5) == pytest.approx(1e-5)
 
 
 def test_uneven_noise_breaks_the_plain_formula():
     """A coordinate with half of the mean variance has 3.6 times the delta claimed, by the exact Gaussian profile."""
-    sigma = pixeldp_sigma("heterogeneous", 1.0, 1e-5) * math.sqrt(0.5)
+    sigma = compute_pixeldp_sigma("heterogeneous", 1.0, 1e-5) * math.sqrt(0.5)
     exact = stats.norm.cdf(0.5 / sigma - sigma) - math.e * stats.norm.cdf(-0.5 / sigma - sigma)
-    assert true_delta("heterogeneous", 1.0, 1e-5, 0.5) == pytest.approx(exact, rel=1e-9)
+    assert compute_true_delta("heterogeneous", 1.0, 1e-5, 0.5) == pytest.approx(exact, rel=1e-9)
     assert exact == pytest.approx(3.63e-5, rel=1e-3)
 
 
 @pytest.mark.parametrize("share", [0.95, 0.8])
 def test_no_share_below_one_is_safe(share):
     """For shares near 1 the plain formula has slack at a large delta, and fails at a small one."""
-    assert true_delta("heterogeneous", 1.0, 0.1, share) < 0.1
-    assert true_delta("heterogeneous", 1.0, 1e-200, share) > 1e-200
+    assert compute_true_delta("heterogeneous", 1.0, 0.1, share) < 0.1
+    assert compute_true_delta("heterogeneous", 1.0, 1e-200, share) > 1e-200
 
 
 def test_uneven_noise_breaks_the_radius():
@@ -63,11 +63,11 @@ def test_uneven_noise_breaks_the_radius():
     claimed = PixelDP(0.25, mechanism="heterogeneous", least_share=share)
     true = 0.25 * math.sqrt(share) * stats.norm.ppf(p_a)
     assert claimed.radius(p_a, 1 - p_a) > 1.2 * true
-    assert claimed.standing == "refuted"
+    assert claimed.status == "refuted"
     deviations = 0.25 * torch.tensor([share, 2 - share]).sqrt()
-    sound = PixelDP(gaussian_scale(torch.nn.Identity(), (1, 1, 2), deviations.view(1, 1, 2)), mechanism="heterogeneous")
+    sound = PixelDP(compute_equivalent_gaussian_scale(torch.nn.Identity(), (1, 1, 2), deviations.view(1, 1, 2)), mechanism="heterogeneous")
     assert 0 < sound.radius(p_a, 1 - p_a) < true
-    assert sound.standing == "proved for ideal arithmetic"
+    assert sound.status == "proved for ideal arithmetic"
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -101,7 +101,7 @@ def test_radius_by_brute_force(mechanism, low, high):
 @pytest.mark.parametrize(("low", "high"), [(0.9, 0.05), (0.6, 0.4), (0.99, 1e-3), (0.4, 0.1)])
 def test_never_beyond_the_tight_radius(mechanism, low, high):
     """No radius from privacy exceeds that of Cohen et al., which no sound one can for the same probabilities."""
-    assert 0 < PixelDP(0.25, mechanism=mechanism).radius(low, high) < gaussian_radius(low, high, 0.25)
+    assert 0 < PixelDP(0.25, mechanism=mechanism).radius(low, high) < compute_gaussian_radius(low, high, 0.25)
 
 
 def test_radius_scales_and_ends():
@@ -141,18 +141,18 @@ def test_coverage_at_a_half_space(estimated):
 
 def test_of_a_network():
     """The certificate of a network takes the exact norm of its first layer, and says where the noise is uneven."""
-    network = Architecture("small", (1, 18, 18), 10).build(0)
-    even = PixelDP.of(network, (1, 18, 18), Noise("first layer", "gaussian", torch.tensor(0.5)), "analytic")
-    assert (even.sigma, even.standing, even.norm) == (0.5, "proved for ideal arithmetic", "l2")
-    assert even.sensitivity == pytest.approx(1 / gaussian_scale(FirstLayer(network), (1, 18, 18)))
+    network = ImageArchitecture("small", (1, 18, 18), 10).build(0)
+    even = PixelDP.from_network(network, (1, 18, 18), NetworkNoise("first layer", "gaussian", torch.tensor(0.5)), "analytic")
+    assert (even.sigma, even.status, even.norm) == (0.5, "proved for ideal arithmetic", "l2")
+    assert even.sensitivity == pytest.approx(1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), (1, 18, 18)))
     scale = torch.ones(16, 9, 9)
     scale[0] = 0.5
-    uneven = PixelDP.of(network, (1, 18, 18), Noise("first layer", "gaussian", scale), "heterogeneous")
+    uneven = PixelDP.from_network(network, (1, 18, 18), NetworkNoise("first layer", "gaussian", scale), "heterogeneous")
     assert uneven.least_share == pytest.approx(0.25 / (61 / 64))
     assert uneven.sigma == pytest.approx(math.sqrt(61 / 64))
-    assert uneven.standing == "refuted"
+    assert uneven.status == "refuted"
     with pytest.raises(InputError, match="after the first layer"):
-        PixelDP.of(network, (1, 18, 18), Noise("input", "gaussian", scale), "analytic")
+        PixelDP.from_network(network, (1, 18, 18), NetworkNoise("input", "gaussian", scale), "analytic")
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,6 @@ def test_parameters_are_checked(wrong):
 def test_formula_is_checked():
     """An unknown mechanism and a delta beyond the formula's domain are refused."""
     with pytest.raises(InputError, match="mechanism"):
-        pixeldp_sigma("none", 1.0, 0.1)
+        compute_pixeldp_sigma("none", 1.0, 0.1)
     with pytest.raises(InputError, match="delta"):
-        pixeldp_sigma("heterogeneous", 1.0, 0.8)
+        compute_pixeldp_sigma("heterogeneous", 1.0, 0.8)

@@ -12,16 +12,16 @@ from torch import nn
 
 from deniable import InputError
 from deniable.robust.certificates import (
-    Certified,
+    CertifiedImage,
     DPALCertificate,
     GaussianSmoothing,
     LaplaceSmoothing,
-    refute,
-    tallies,
+    refute_image_certificate,
+    tally_images,
 )
-from deniable.robust.certificates.counterexample import one_pass
-from deniable.robust.certificates.dpal import in_pixels
-from deniable.robust.certificates.l1_attack import l1_projected, pgd_l1
+from deniable.robust.certificates.counterexample import compare_one_pass
+from deniable.robust.certificates.dpal import convert_to_pixel_unit
+from deniable.robust.certificates.l1_attack import project_on_l1_balls, pgd_l1
 from tests.robust.certificates.toy import dpal_line, half_space, laplace
 
 refute_module = importlib.import_module("deniable.robust.certificates.refute")  # the package has a function so named
@@ -46,16 +46,16 @@ def _network(source, sigma=0.3):
 def _certified(sigma):
     """Return scores of the network, images, and certificates for noise of a deviation, 0.3 being the true one."""
     scores, images = _network(_generator()), torch.rand(12, 1, 4, 4, generator=_generator(1))
-    pairs = zip(tallies(scores, images, 200), tallies(scores, images, 4_000), strict=True)
+    pairs = zip(tally_images(scores, images, 200), tally_images(scores, images, 4_000), strict=True)
     return scores, images, [GaussianSmoothing(sigma).certify(*pair, 1e-3) for pair in pairs]
 
 
 def test_a_sound_certificate_of_a_network_stands():
     """Attacks on a network inside balls that are certified rightly flip nothing that refutes."""
     scores, images, certified = _certified(0.3)
-    found = refute(scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000)
+    found = refute_image_certificate(scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000)
     assert found.tested >= 6
-    assert not found.found
+    assert not found.is_refuted
     assert found.flips == 0
     assert found.p_value == 1
     assert str(found).startswith("not refuted: 0 of")
@@ -64,16 +64,16 @@ def test_a_sound_certificate_of_a_network_stands():
 def test_a_false_certificate_of_a_network_is_refuted():
     """A certificate that takes the noise for four times as large is refuted, inside its balls and the pixels."""
     scores, images, certified = _certified(1.2)
-    found = refute(scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000)
+    found = refute_image_certificate(scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000)
     witness = found.witness
-    assert found.found
+    assert found.is_refuted
     assert found.flips >= 2
     assert found.p_value < 0.01
     assert witness.votes_rival > witness.votes_certified
     assert witness.certified == certified[witness.image].label
-    assert witness.attacked.min() >= 0
-    assert witness.attacked.max() <= 1
-    apart = (witness.attacked - images[witness.image]).double().norm()
+    assert witness.adversarial.min() >= 0
+    assert witness.adversarial.max() <= 1
+    apart = (witness.adversarial - images[witness.image]).double().norm()
     assert witness.distance == pytest.approx(float(apart))
     assert witness.distance < witness.radius == certified[witness.image].radius
     assert "refuted: " in str(found)
@@ -82,22 +82,22 @@ def test_a_false_certificate_of_a_network_is_refuted():
 
 def test_dpal_is_refuted_by_attack():
     """DPAL's size for the line with three classes is refuted, with and without the error of its unit."""
-    exact, scores = one_pass(), dpal_line(_generator())
+    exact, scores = compare_one_pass(), dpal_line(_generator())
     image = torch.full((1, 1, 1, 1), 0.5)  # u = 0
     for claimed in (exact.published, exact.one_unit):
-        certificate = in_pixels(Certified(0, claimed))
-        found = refute(
+        certificate = convert_to_pixel_unit(CertifiedImage(0, claimed))
+        found = refute_image_certificate(
             scores, image, [certificate], "linf", generator=_generator(1), certified_at=0.0, bounds=REAL_LINE,
             samples=400_000, draws=64, steps=30,
         )  # fmt: skip
-        assert found.found
-        assert 2 * found.witness.distance > exact.true
+        assert found.is_refuted
+        assert 2 * found.witness.distance > exact.true_distance
         assert found.witness.rival != 0
-    sound = in_pixels(Certified(0, exact.sound))
-    kept = refute(
+    sound = convert_to_pixel_unit(CertifiedImage(0, exact.sound))
+    kept = refute_image_certificate(
         scores, image, [sound], "linf", generator=_generator(1), certified_at=0.0, bounds=REAL_LINE, samples=20_000
     )
-    assert not kept.found
+    assert not kept.is_refuted
 
 
 def test_dpal_as_it_runs_is_refuted_by_attack():
@@ -105,14 +105,14 @@ def test_dpal_as_it_runs_is_refuted_by_attack():
     source = _generator()
     scores, image = dpal_line(source), torch.full((1, 1, 1, 1), 0.5)
     about = DPALCertificate(delta_r=1.0, m=1.0, eps1=1.0, mu=0.2, d=1.0, beta=1.0, theta1=1.0)
-    selection, estimation = tallies(scores, image, 1_000)[0], tallies(scores, image, 20_000)[0]
-    certified = in_pixels(about.certify(selection, estimation, 1e-3))
+    selection, estimation = tally_images(scores, image, 1_000)[0], tally_images(scores, image, 20_000)[0]
+    certified = convert_to_pixel_unit(about.certify(selection, estimation, 1e-3))
     assert certified.label == 0
-    found = refute(
+    found = refute_image_certificate(
         scores, image, [certified], "linf", generator=_generator(1), certified_at=1e-3, bounds=REAL_LINE,
-        decides="softmax", samples=4_000,
+        decision_rule="softmax", samples=4_000,
     )  # fmt: skip
-    assert found.found
+    assert found.is_refuted
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
@@ -125,8 +125,8 @@ def test_each_norm_reaches_its_border(norm):
     image = torch.full((1, 1, 2, 2), 0.5)
     for margin, found in ((0.08 * reach, True), (0.12 * reach, False)):
         scores = half_space(weights, 3.0 - margin, lambda x: x + 0.05 * torch.randn(x.shape, generator=source))
-        record = refute(scores, image, [Certified(0, 0.1)], norm, generator=_generator(1), certified_at=0.0)
-        assert record.found is found
+        record = refute_image_certificate(scores, image, [CertifiedImage(0, 0.1)], norm, generator=_generator(1), certified_at=0.0)
+        assert record.is_refuted is found
         assert record.witness.distance <= 0.1
 
 
@@ -145,12 +145,12 @@ def test_laplace_certificate_stands_at_a_half_space():
     """Where the radius is tight, an attack to the border of it refutes nothing; 30 % beyond it does."""
     source, image = _generator(), torch.full((1, 1, 1, 1), 0.5)
     scores = half_space(torch.ones(1, 1, 1), 0.3, lambda x: x + laplace(x.shape, 0.25, source))
-    selection, estimation = tallies(scores, image, 100)[0], tallies(scores, image, 100_000)[0]
+    selection, estimation = tally_images(scores, image, 100)[0], tally_images(scores, image, 100_000)[0]
     certified = LaplaceSmoothing(0.25).certify(selection, estimation, 1e-3)
     assert 0.19 < certified.radius < 0.2
     arguments = {"generator": _generator(1), "certified_at": 1e-3, "samples": 20_000}
-    assert not refute(scores, image, [certified], "l1", **arguments).found
-    assert refute(scores, image, [Certified(0, 1.3 * certified.radius)], "l1", **arguments).found
+    assert not refute_image_certificate(scores, image, [certified], "l1", **arguments).is_refuted
+    assert refute_image_certificate(scores, image, [CertifiedImage(0, 1.3 * certified.radius)], "l1", **arguments).is_refuted
 
 
 def test_flips_that_alpha_allows_do_not_refute():
@@ -159,13 +159,13 @@ def test_flips_that_alpha_allows_do_not_refute():
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x + 0.1 * torch.randn(x.shape, generator=source))
     images = torch.full((20, 1, 1, 1), 0.7)
     images[3] = 0.55
-    certified = [Certified(0, 0.1)] * 20
+    certified = [CertifiedImage(0, 0.1)] * 20
     arguments = {"certified_at": 0.05, "samples": 4_000, "steps": 5}
-    one = refute(scores, images, certified, "l2", generator=_generator(1), **arguments)
-    assert (one.flips, one.found, one.witness.image) == (1, False, 3)
+    one = refute_image_certificate(scores, images, certified, "l2", generator=_generator(1), **arguments)
+    assert (one.flips, one.is_refuted, one.witness.image) == (1, False, 3)
     assert one.p_value == pytest.approx(1 - (1 - 0.05 - 0.01 / 40) ** 20)
-    every = refute(scores, images, [Certified(0, 0.3)] * 20, "l2", generator=_generator(1), **arguments)
-    assert every.found
+    every = refute_image_certificate(scores, images, [CertifiedImage(0, 0.3)] * 20, "l2", generator=_generator(1), **arguments)
+    assert every.is_refuted
     assert every.flips == 20
 
 
@@ -175,8 +175,8 @@ def test_false_alarms_are_rare():
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x + torch.randn(x.shape, generator=source))
     images = torch.full((400, 1, 1, 1), 0.5)
     alone = [
-        refute(scores, image[None], [Certified(0, 1e-12)], "l2", generator=_generator(1), certified_at=0.0,
-               alpha=0.2, steps=1, draws=1, samples=200).found
+        refute_image_certificate(scores, image[None], [CertifiedImage(0, 1e-12)], "l2", generator=_generator(1), certified_at=0.0,
+               alpha=0.2, steps=1, draws=1, samples=200).is_refuted
         for image in images
     ]  # fmt: skip
     # The rival is the other class; the test at alpha / 2 is discrete, so it errs a little less than that.
@@ -190,26 +190,26 @@ def test_what_leaves_the_ball_is_no_flip(monkeypatch):
     monkeypatch.setitem(refute_module._ATTACKS, "l2", lambda _scores, images, *_, **__: images - 0.5)
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x)
     arguments = {"norm": "l2", "generator": _generator(), "certified_at": 0.0}
-    inside = refute(scores, torch.full((1, 1, 1, 1), 0.6), [Certified(0, 0.51)], **arguments)
-    outside = refute(scores, torch.full((1, 1, 1, 1), 0.6), [Certified(0, 0.49)], **arguments)
-    assert (inside.found, outside.found) == (True, False)
+    inside = refute_image_certificate(scores, torch.full((1, 1, 1, 1), 0.6), [CertifiedImage(0, 0.51)], **arguments)
+    outside = refute_image_certificate(scores, torch.full((1, 1, 1, 1), 0.6), [CertifiedImage(0, 0.49)], **arguments)
+    assert (inside.is_refuted, outside.is_refuted) == (True, False)
     assert outside.witness.p_value == 1
 
 
 def test_abstentions_are_left_alone():
     """Images without a certificate are not attacked; without any, nothing is refuted."""
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x)
-    found = refute(
-        scores, torch.zeros(2, 1, 1, 1), [Certified(None, 0.0)] * 2, "l2", generator=_generator(), certified_at=0
+    found = refute_image_certificate(
+        scores, torch.zeros(2, 1, 1, 1), [CertifiedImage(None, 0.0)] * 2, "l2", generator=_generator(), certified_at=0
     )
-    assert (found.found, found.tested, found.witness) == (False, 0, None)
+    assert (found.is_refuted, found.tested, found.witness) == (False, 0, None)
     assert str(found) == "not refuted: nothing is certified"
 
 
 def test_l1_projection_is_the_nearest_point():
     """The projection on the l1 ball is that of a general solver, and leaves points inside alone."""
     shift = torch.tensor([[0.5, -0.3, 0.1], [0.01, 0.0, -0.02]], dtype=torch.float64)
-    found = l1_projected(shift, torch.tensor([0.4, 0.4], dtype=torch.float64)).numpy()
+    found = project_on_l1_balls(shift, torch.tensor([0.4, 0.4], dtype=torch.float64)).numpy()
     by_solver = optimize.minimize(
         lambda v: ((v[:3] - v[3:] - shift[0].numpy()) ** 2).sum(),
         np.full(6, 0.01),
@@ -234,6 +234,6 @@ def test_l1_projection_is_the_nearest_point():
 )
 def test_arguments_are_checked(wrong, name):
     """Arguments outside their domains are refused by name."""
-    arguments = {"certified": [Certified(0, 0.1)], "norm": "l2", "certified_at": 0.0, "generator": _generator()}
+    arguments = {"certified": [CertifiedImage(0, 0.1)], "norm": "l2", "certified_at": 0.0, "generator": _generator()}
     with pytest.raises(InputError, match=name):
-        refute(half_space(1.0, 0.5, lambda x: x), torch.zeros(1, 1, 1, 1), **(arguments | wrong))
+        refute_image_certificate(half_space(1.0, 0.5, lambda x: x), torch.zeros(1, 1, 1, 1), **(arguments | wrong))

@@ -10,8 +10,8 @@ from deniable.robust.certificates import (
     GaussianSmoothing,
     LaplaceSmoothing,
     PixelDP,
-    certificate_from,
-    certificate_to,
+    decode_certificate,
+    encode_certificate,
 )
 
 HELD = [
@@ -24,19 +24,19 @@ HELD = [
 
 @pytest.mark.parametrize("certificate", HELD, ids=lambda held: type(held).__name__)
 def test_round_trip(certificate):
-    """A certificate written as JSON is read as the same certificate, and has a source and a standing."""
-    found = certificate_from(json.loads(json.dumps(certificate_to(certificate))))
+    """A certificate written as JSON is read as the same certificate, and has a source and a status."""
+    found = decode_certificate(json.loads(json.dumps(encode_certificate(certificate))))
     assert found == certificate
     assert found.source
-    assert found.standing in {"proved for ideal arithmetic", "refuted"}
+    assert found.status in {"proved for ideal arithmetic", "refuted"}
     assert found.norm in {"l1", "l2", "linf"}
 
 
 def test_unknown_certificates_are_refused():
     """A kind that does not exist, and parameters of another version, are refused."""
     with pytest.raises(InputError, match="kind must be one of"):
-        certificate_from({"kind": "None"})
+        decode_certificate({"kind": "None"})
     with pytest.raises(InputError, match="other parameters"):
-        certificate_from({"kind": "GaussianSmoothing", "b": 1.0})
+        decode_certificate({"kind": "GaussianSmoothing", "b": 1.0})
     with pytest.raises(InputError, match="cannot be saved"):
-        certificate_to(object())
+        encode_certificate(object())

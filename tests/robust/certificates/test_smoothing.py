@@ -7,10 +7,10 @@ import pytest
 from scipy import integrate, stats
 
 from deniable import InputError
-from deniable.robust.certificates import Certified, GaussianSmoothing, LaplaceSmoothing, converted
-from deniable.robust.certificates.gaussian import gaussian_radius
-from deniable.robust.certificates.intervals import lower, upper
-from deniable.robust.certificates.laplace import laplace_radius
+from deniable.robust.certificates import CertifiedImage, GaussianSmoothing, LaplaceSmoothing, convert_radius
+from deniable.robust.certificates.gaussian import compute_gaussian_radius
+from deniable.robust.certificates.intervals import compute_clopper_pearson_lower, compute_clopper_pearson_upper
+from deniable.robust.certificates.laplace import compute_laplace_radius
 from tests.robust.certificates.toy import counted, drawn, normal
 
 ALPHA = 0.05
@@ -39,7 +39,7 @@ def test_coverage_at_a_half_space(law):
     share = normal(true / scale) if law == "gaussian" else 1 - math.exp(-true / scale) / 2
     kind = GaussianSmoothing if law == "gaussian" else LaplaceSmoothing
     # The bound is below the truth at most alpha of the time, and less by what one vote more is worth.
-    least = stats.binom.sf(np.searchsorted([lower(k, 1_000, ALPHA) for k in range(1_001)], share) - 1, 1_000, share)
+    least = stats.binom.sf(np.searchsorted([compute_clopper_pearson_lower(k, 1_000, ALPHA) for k in range(1_001)], share) - 1, 1_000, share)
     assert 0.8 * ALPHA < least <= ALPHA
     low, high = limits(least)
     count, mean = too_large(kind(scale), (share, 1 - share), true)
@@ -51,7 +51,7 @@ def test_coverage_at_a_half_space(law):
 def test_coverage_with_several_classes():
     """With both probabilities estimated the true radius is exceeded at most alpha of the time, and it is near."""
     shares = (0.6, 0.25, 0.1, 0.05)
-    true = gaussian_radius(0.6, 0.25, 0.5)
+    true = compute_gaussian_radius(0.6, 0.25, 0.5)
     count, mean = too_large(GaussianSmoothing(0.5, "estimated"), shares, true)
     assert count <= limits(ALPHA)[1]
     assert 0.7 * true < mean < true
@@ -63,30 +63,30 @@ def test_gaussian_closed_form():
     votes = counted([800, 150, 50])
     one = GaussianSmoothing(0.25).certify(votes, votes, 0.001)
     assert one.label == 0
-    assert one.radius == pytest.approx(0.25 * stats.norm.ppf(lower(800, 1_000, 0.001)))
+    assert one.radius == pytest.approx(0.25 * stats.norm.ppf(compute_clopper_pearson_lower(800, 1_000, 0.001)))
     two = GaussianSmoothing(0.25, "estimated").certify(votes, votes, 0.001)
-    ends = lower(800, 1_000, 0.0005), upper(150, 1_000, 0.0005 / 2)
+    ends = compute_clopper_pearson_lower(800, 1_000, 0.0005), compute_clopper_pearson_upper(150, 1_000, 0.0005 / 2)
     assert two.radius == pytest.approx(0.125 * (stats.norm.ppf(ends[0]) - stats.norm.ppf(ends[1])))
 
 
 def test_both_bounds_help_with_many_classes():
     """Where no class has half of the votes only the bounds on both classes certify."""
     votes = counted([4_000, 1_500, 1_500, 1_500, 1_500])
-    assert GaussianSmoothing(0.25).certify(votes, votes, 0.001) == Certified(None, 0.0)
+    assert GaussianSmoothing(0.25).certify(votes, votes, 0.001) == CertifiedImage(None, 0.0)
     assert GaussianSmoothing(0.25, "estimated").certify(votes, votes, 0.001).radius > 0.05
     assert LaplaceSmoothing(0.25, "estimated").certify(votes, votes, 0.001).radius > 0.05
 
 
 def test_class_comes_from_the_selection():
     """The class is the selection's; an estimation that disagrees makes the certificate abstain."""
-    assert GaussianSmoothing(1.0).certify(counted([1, 9]), counted([90, 10]), 0.05) == Certified(None, 0.0)
+    assert GaussianSmoothing(1.0).certify(counted([1, 9]), counted([90, 10]), 0.05) == CertifiedImage(None, 0.0)
     assert GaussianSmoothing(1.0).certify(counted([1, 9]), counted([5, 95]), 0.05).label == 1
 
 
 @pytest.mark.parametrize(("p_a", "p_b"), [(0.6, 0.4), (0.9, 0.1), (0.9, 0.05), (0.4, 0.3), (0.3, 0.01)])
 def test_gaussian_radius_is_tight(p_a, p_b):
     """Two half-spaces with these probabilities are even at the radius exactly (Cohen et al. 2019, Theorem 2)."""
-    radius = gaussian_radius(p_a, p_b, 0.5)
+    radius = compute_gaussian_radius(p_a, p_b, 0.5)
     ours, theirs = stats.norm.ppf(p_a) - radius / 0.5, stats.norm.ppf(p_b) + radius / 0.5
     assert stats.norm.cdf(ours) == pytest.approx(stats.norm.cdf(theirs))
 
@@ -94,19 +94,19 @@ def test_gaussian_radius_is_tight(p_a, p_b):
 @pytest.mark.parametrize("p_a", [0.51, 0.7, 0.99])
 def test_laplace_radius_is_tight_in_one_dimension(p_a):
     """A threshold whose class has the probability p_A is as far away as the radius, by quadrature of the law."""
-    radius = laplace_radius(p_a, 1 - p_a, 0.5)
+    radius = compute_laplace_radius(p_a, 1 - p_a, 0.5)
     above = integrate.quad(lambda noise: math.exp(-abs(noise) / 0.5), -radius, 0)[0] + 0.5
     assert above == pytest.approx(p_a)
 
 
 def test_laplace_radius_takes_the_larger_term():
     """Either term is the larger one somewhere, and the radius is it."""
-    assert laplace_radius(0.4, 0.05, 2.0) == pytest.approx(2 * max(math.log(8) / 2, -math.log(0.65)))
-    assert laplace_radius(0.95, 0.05, 2.0) == pytest.approx(-2 * math.log(0.1))
-    assert laplace_radius(0.4, 0.4, 2.0) == 0
+    assert compute_laplace_radius(0.4, 0.05, 2.0) == pytest.approx(2 * max(math.log(8) / 2, -math.log(0.65)))
+    assert compute_laplace_radius(0.95, 0.05, 2.0) == pytest.approx(-2 * math.log(0.1))
+    assert compute_laplace_radius(0.4, 0.4, 2.0) == 0
 
 
-@pytest.mark.parametrize("radius", [gaussian_radius, laplace_radius])
+@pytest.mark.parametrize("radius", [compute_gaussian_radius, compute_laplace_radius])
 def test_radii_at_the_ends(radius):
     """A rival that never wins is never met, and one as probable is met at once."""
     assert radius(0.9, 0.0, 1.0) == math.inf
@@ -129,7 +129,7 @@ def test_parameters_are_checked(kind):
 def test_converted_balls_are_the_largest_inside(norm_from, norm_to):
     """The farthest point of the converted ball lies on the border of the given one, never beyond."""
     orders = {"l1": 1, "l2": 2, "linf": np.inf}
-    radius = converted(0.7, norm_from, norm_to, 9)
+    radius = convert_radius(0.7, norm_from, norm_to, 9)
     corners = np.array([np.ones(9), np.eye(9)[0]])  # the extreme points of every pair of balls
     points = [radius * corner / np.linalg.norm(corner, orders[norm_to]) for corner in corners]
     assert max(np.linalg.norm(point, orders[norm_from]) for point in points) == pytest.approx(0.7)
@@ -137,9 +137,9 @@ def test_converted_balls_are_the_largest_inside(norm_from, norm_to):
 
 def test_converted_known_values():
     """An l1 radius is divided by d for l_inf, an l2 one by its root, and neither grows the other way."""
-    assert converted(7.84, "l1", "linf", 784) == pytest.approx(0.01)
-    assert converted(0.28, "l2", "linf", 784) == pytest.approx(0.01)
-    assert converted(0.1, "linf", "l1", 784) == 0.1
+    assert convert_radius(7.84, "l1", "linf", 784) == pytest.approx(0.01)
+    assert convert_radius(0.28, "l2", "linf", 784) == pytest.approx(0.01)
+    assert convert_radius(0.1, "linf", "l1", 784) == 0.1
     for wrong in ((-1.0, "l1", "l2", 4), (1.0, "l3", "l2", 4), (1.0, "l1", "l2", 0)):
         with pytest.raises(InputError, match="converted"):
-            converted(*wrong)
+            convert_radius(*wrong)

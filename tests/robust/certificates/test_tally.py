@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from deniable import InputError
-from deniable.robust.certificates import Tally, tallies, tally
+from deniable.robust.certificates import PredictionTally, tally_images, tally_image
 from tests.robust.certificates.toy import half_space, normal
 
 
@@ -19,7 +19,7 @@ def by_pixel(images):
 def test_each_image_is_counted_alone(draws, batch):
     """Images that share calls of the model keep their own votes and sums."""
     images = torch.tensor([2.0, 0.0, 1.0]).view(3, 1, 1, 1)
-    found = tallies(by_pixel, images, draws, batch)
+    found = tally_images(by_pixel, images, draws, batch)
     for held, label in zip(found, (2, 0, 1), strict=True):
         assert held.draws == held.votes[label] == held.votes.sum() == draws
         np.testing.assert_allclose(held.sums / draws, np.where(np.arange(3) == label, 2 / 3, 1 / 6))
@@ -36,7 +36,7 @@ def test_calls_are_full():
         assert not torch.is_grad_enabled()
         return by_pixel(images)
 
-    tallies(scores, torch.zeros(4, 1, 1, 1), 5, 8)
+    tally_images(scores, torch.zeros(4, 1, 1, 1), 5, 8)
     assert sizes == [8, 8, 4]
 
 
@@ -44,7 +44,7 @@ def test_noise_is_drawn_for_every_copy():
     """The votes of a half-space under Gaussian noise are binomial with the known probability."""
     source = torch.Generator().manual_seed(0)
     scores = half_space(torch.ones(1, 2, 2), 0.0, lambda x: x + 0.5 * torch.randn(x.shape, generator=source))
-    found = tally(scores, torch.full((1, 2, 2), 0.1), 20_000)
+    found = tally_image(scores, torch.full((1, 2, 2), 0.1), 20_000)
     share = normal(0.4 / (0.5 * 2))
     error = np.sqrt(share * (1 - share) / 20_000)
     assert abs(found.votes[0] / 20_000 - share) < 5 * error
@@ -53,7 +53,7 @@ def test_noise_is_drawn_for_every_copy():
 
 def test_no_images():
     """No images have no tallies."""
-    assert tallies(by_pixel, torch.zeros(0, 1, 1, 1), 5) == []
+    assert tally_images(by_pixel, torch.zeros(0, 1, 1, 1), 5) == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_no_images():
 def test_tallies_are_consistent(votes, sums, draws):
     """Votes and sums that cannot come from so many draws are refused."""
     with pytest.raises(InputError, match="tally"):
-        Tally(np.array(votes), np.array(sums, dtype=float), draws)
+        PredictionTally(np.array(votes), np.array(sums, dtype=float), draws)
 
 
 def test_arguments_are_checked():
@@ -78,8 +78,8 @@ def test_arguments_are_checked():
     image = torch.zeros(1, 1, 1)
     for name, keywords in (("draws", {"draws": 0}), ("batch", {"draws": 1, "batch": 0}), ("draws", {"draws": 1.5})):
         with pytest.raises(InputError, match=name):
-            tally(by_pixel, image, **keywords)
+            tally_image(by_pixel, image, **keywords)
     with pytest.raises(InputError, match="shape"):
-        tally(lambda images: images.flatten(1), image, 1)
+        tally_image(lambda images: images.flatten(1), image, 1)
     with pytest.raises(InputError, match="not finite"):
-        tally(lambda images: images.flatten(1).expand(-1, 2) / 0, image, 1)
+        tally_image(lambda images: images.flatten(1).expand(-1, 2) / 0, image, 1)

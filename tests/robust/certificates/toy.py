@@ -5,14 +5,14 @@ import math
 import numpy as np
 import torch
 
-from deniable.robust.certificates import Tally
-from deniable.robust.certificates.counterexample import threshold
+from deniable.robust.certificates import PredictionTally
+from deniable.robust.certificates.counterexample import compute_threshold
 
 
 def counted(votes, sums=None):
     """Return a tally of given votes, whose softmax scores are the votes themselves unless given."""
     votes = np.asarray(votes, dtype=np.int64)
-    return Tally(votes, votes.astype(float) if sums is None else np.asarray(sums, dtype=float), int(votes.sum()))
+    return PredictionTally(votes, votes.astype(float) if sums is None else np.asarray(sums, dtype=float), int(votes.sum()))
 
 
 def drawn(shares, draws, generator):
@@ -37,8 +37,8 @@ def half_space(weights, level, noise):
 
 
 def dpal_line(source, rivals=0.1):
-    """Return scores (b, 3) of `counterexample.one_pass` on images of one pixel in [0, 1], u = 2 pixel - 1."""
-    high, low = threshold(1 - 2 * rivals), threshold(1 - rivals)
+    """Return scores (b, 3) of `counterexample.compare_one_pass` on images of one pixel in [0, 1], u = 2 pixel - 1."""
+    high, low = compute_threshold(1 - 2 * rivals), compute_threshold(1 - rivals)
 
     def scores(images):
         u = 2 * images.flatten() - 1

@@ -221,7 +221,7 @@ def test_members_that_are_no_arrays_are_named(tmp_path):
 def test_headers_that_claim_too_much_are_refused(tmp_path):
     """An array of 2^60 bytes by its header is not allocated."""
     header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (2**20,) * 3})
+    np.lib.table_format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (2**20,) * 3})
     path = npz(tmp_path / "a.npz", x_train=None)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("x_train.npy", header.getvalue())

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from deniable.robust.text.documents import Documents, read
-from deniable.robust.text.substitutions import substitutions
+from deniable.robust.text.documents import Documents, tokenize_texts
+from deniable.robust.text.substitutions import build_substitutions
 from deniable.space import Space
 
 WORDS = ["good", "great", "fine", "bad", "awful", "poor", "film", "movie", "plot", "the", "a", "was", "not", "very"]
@@ -23,7 +23,7 @@ def words_space():
 def word_sets(words_space):
     """Substitutes of a few of the words."""
     given = {"good": ["great", "fine"], "bad": ["awful", "poor"], "film": ["movie"], "very": ["not"]}
-    return substitutions(words_space, given, "small sets")
+    return build_substitutions(words_space, given, "small sets")
 
 
 @pytest.fixture(scope="session")
@@ -37,4 +37,4 @@ def reviews(words_space):
         filler.insert(int(coins.integers(len(filler) + 1)), str(coins.choice(WORDS[:3] if label else WORDS[3:6])))
         lines.append(" ".join(filler))
         labels.append(label)
-    return Documents(read(words_space, lines).texts, np.array(labels), ("bad", "good"))
+    return Documents(tokenize_texts(words_space, lines).texts, np.array(labels), ("bad", "good"))

@@ -4,8 +4,8 @@ from scipy import stats
 
 import deniable as dn
 from deniable.robust.text import copies as module
-from deniable.robust.text.copies import copies
-from deniable.robust.text.documents import texts
+from deniable.robust.text.copies import draw_copies
+from deniable.robust.text.documents import concatenate_texts
 
 KEY = bytes(range(32))
 
@@ -27,8 +27,8 @@ def law(source, space, word):
 def test_copies_follow_the_law(source, words_space):
     """Stand-ins fit the law of their source over 100,000 draws, and not one that is 30 % off."""
     word = words_space.number("good")
-    held = texts([np.full(100, word)] * 1_000)
-    drawn = copies(held, np.arange(1_000), source, KEY)
+    held = concatenate_texts([np.full(100, word)] * 1_000)
+    drawn = draw_copies(held, np.arange(1_000), source, KEY)
     expected = law(source, words_space, word)
     counts = np.bincount(drawn.words, minlength=len(expected))
     assert counts[expected == 0].sum() == 0
@@ -43,22 +43,22 @@ def test_copies_follow_the_law(source, words_space):
 def test_a_copy_depends_on_its_row_alone(source, reviews, monkeypatch):
     """The same row gives the same copy whatever stands beside it and however much is drawn together."""
     rows = np.arange(len(reviews))
-    everyone = copies(reviews.texts, rows, source, KEY)
+    everyone = draw_copies(reviews.texts, rows, source, KEY)
     some = np.array([7, 3, 150])
-    alone = copies(reviews.texts.take(some), some, source, KEY)
+    alone = draw_copies(reviews.texts.take(some), some, source, KEY)
     assert [words.tolist() for words in alone] == [everyone[row].tolist() for row in some]
-    monkeypatch.setattr(module, "WINDOW", 10)
-    assert copies(reviews.texts, rows, source, KEY).words.tolist() == everyone.words.tolist()
+    monkeypatch.setattr(module, "MAX_DRAWN_WORDS", 10)
+    assert draw_copies(reviews.texts, rows, source, KEY).words.tolist() == everyone.words.tolist()
 
 
 def test_copies_differ(source, reviews):
     """Another copy, another row and another key give other draws."""
     rows = np.arange(len(reviews))
     drawn = [
-        copies(reviews.texts, rows, source, KEY),
-        copies(reviews.texts, rows, source, KEY, number=1),
-        copies(reviews.texts, rows + 1, source, KEY),
-        copies(reviews.texts, rows, source, bytes(32)),
+        draw_copies(reviews.texts, rows, source, KEY),
+        draw_copies(reviews.texts, rows, source, KEY, copy_number=1),
+        draw_copies(reviews.texts, rows + 1, source, KEY),
+        draw_copies(reviews.texts, rows, source, bytes(32)),
     ]
     assert len({held.words.tobytes() for held in drawn}) == 4
     assert all(held.offsets.tolist() == reviews.texts.offsets.tolist() for held in drawn)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.robust.text import intervals
-from deniable.robust.text.intervals import Box, blended, concatenated, like, linear, margins, relu, softmax
+from deniable.robust.text.intervals import TensorBox, average_by_weights, concatenate_features, match_kind, apply_linear, bound_margins, apply_relu, apply_softmax
 
 SEEDS = st.integers(0, 10_000)
 
@@ -14,7 +14,7 @@ def box(*shape, coins, width=1.0):
     """Return a random box, some of whose sides are points."""
     middle = 2 * torch.randn(shape, generator=coins)
     half = width * torch.rand(shape, generator=coins) * (torch.rand(shape, generator=coins) < 0.8)
-    return Box(middle - half, middle + half)
+    return TensorBox(middle - half, middle + half)
 
 
 def inside(held, coins, count=200):
@@ -35,19 +35,19 @@ def test_linear_bounds_are_the_corners(seed):
     coins = torch.Generator().manual_seed(seed)
     held, weight, bias = box(4, coins=coins), torch.randn(3, 4, generator=coins), torch.randn(3, generator=coins)
     corners = torch.cartesian_prod(*torch.stack([held.low, held.high], 1))  # (16, 4)
-    values, found = linear(corners, weight, bias), linear(held, weight, bias)
+    values, found = apply_linear(corners, weight, bias), apply_linear(held, weight, bias)
     torch.testing.assert_close(values.amin(0), found.low)
     torch.testing.assert_close(values.amax(0), found.high)
-    assert_within(linear(inside(held, coins), weight, bias), found)
+    assert_within(apply_linear(inside(held, coins), weight, bias), found)
 
 
 def test_a_smaller_radius_is_caught():
     """Points of a box leave bounds whose radius is halved."""
     coins = torch.Generator().manual_seed(0)
     held, weight = box(4, coins=coins), torch.randn(3, 4, generator=coins)
-    found = linear(held, weight)
+    found = apply_linear(held, weight)
     quarter = (found.high - found.low) / 4
-    points = linear(inside(held, coins), weight)
+    points = apply_linear(inside(held, coins), weight)
     assert (points < found.low + quarter).any()
     assert (points > found.high - quarter).any()
 
@@ -56,22 +56,22 @@ def test_linear_layers_of_a_batch():
     """One matrix for each item of a batch gives what each gives alone."""
     coins = torch.Generator().manual_seed(1)
     held, weights = box(2, 5, 4, coins=coins), torch.randn(2, 3, 4, generator=coins)
-    found = linear(held, weights)
+    found = apply_linear(held, weights)
     for item in range(2):
-        alone = linear(Box(held.low[item], held.high[item]), weights[item])
+        alone = apply_linear(TensorBox(held.low[item], held.high[item]), weights[item])
         torch.testing.assert_close(found.low[item], alone.low)
         torch.testing.assert_close(found.high[item], alone.high)
 
 
 def test_monotone_layers():
     """ReLU and concatenation take both ends; numbers beside a box are a box of one point."""
-    held = Box(torch.tensor([-1.0, 2.0]), torch.tensor([1.0, 3.0]))
-    assert relu(held).low.tolist() == [0, 2]
-    assert relu(held).high.tolist() == [1, 3]
-    both = concatenated(held, like(held, torch.tensor([5.0])))
+    held = TensorBox(torch.tensor([-1.0, 2.0]), torch.tensor([1.0, 3.0]))
+    assert apply_relu(held).low.tolist() == [0, 2]
+    assert apply_relu(held).high.tolist() == [1, 3]
+    both = concatenate_features(held, match_kind(held, torch.tensor([5.0])))
     assert both.low.tolist() == [-1, 2, 5]
     assert both.high.tolist() == [1, 3, 5]
-    assert like(held.low, held.high) is held.high
+    assert match_kind(held.low, held.high) is held.high
 
 
 @given(SEEDS, st.sampled_from([0.1, 3.0, 200.0]))
@@ -79,8 +79,8 @@ def test_softmax_bounds_hold(seed, width):
     """Weights of all scores in a box are between the bounds, for narrow boxes and for very wide ones."""
     coins = torch.Generator().manual_seed(seed)
     held, present = box(2, 5, coins=coins, width=width), torch.tensor([[1, 1, 0, 1, 1], [0, 1, 0, 0, 0]]).bool()
-    found = softmax(held, present)
-    weights = softmax(inside(held, coins), present)
+    found = apply_softmax(held, present)
+    weights = apply_softmax(inside(held, coins), present)
     assert_within(weights, found, 1e-6)
     assert not found.high[~present].any()
     assert (found.low >= 0).all()
@@ -89,8 +89,8 @@ def test_softmax_bounds_hold(seed, width):
 
 def test_softmax_bounds_are_reached():
     """The least weight is that of its low end among the others' high ends."""
-    held = Box(torch.tensor([0.0, -1.0, 2.0]), torch.tensor([1.0, 1.0, 2.5]))
-    found = softmax(held, torch.ones(3, dtype=torch.bool))
+    held = TensorBox(torch.tensor([0.0, -1.0, 2.0]), torch.tensor([1.0, 1.0, 2.5]))
+    found = apply_softmax(held, torch.ones(3, dtype=torch.bool))
     for place in range(3):
         worst, best = held.high.clone(), held.low.clone()
         worst[place], best[place] = held.low[place], held.high[place]
@@ -102,7 +102,7 @@ def test_softmax_survives_extreme_scores():
     """A weight of a score far below the greatest may still be 1; nothing is NaN, gradients neither."""
     low = torch.tensor([-400.0, -200.0], requires_grad=True)
     high = torch.tensor([0.0, -200.0], requires_grad=True)
-    found = softmax(Box(low, high), torch.ones(2, dtype=torch.bool))
+    found = apply_softmax(TensorBox(low, high), torch.ones(2, dtype=torch.bool))
     assert found.low[1] == 0
     assert found.high[1] > 0.999
     (found.low.sum() + found.high.sum()).backward()
@@ -116,9 +116,9 @@ def test_blended_bounds_hold(seed, width):
     coins = torch.Generator().manual_seed(seed)
     scores, values = box(2, 3, 4, coins=coins, width=width), box(2, 4, 5, coins=coins, width=width)
     present = torch.tensor([[1, 1, 0, 1], [1, 0, 0, 0]]).bool()
-    found = blended(softmax(scores, present.unsqueeze(1)), values, present)
-    at = [softmax(each, present.unsqueeze(1)) for each in inside(scores, coins)]
-    means = torch.stack([blended(*pair, present) for pair in zip(at, inside(values, coins), strict=True)])
+    found = average_by_weights(apply_softmax(scores, present.unsqueeze(1)), values, present)
+    at = [apply_softmax(each, present.unsqueeze(1)) for each in inside(scores, coins)]
+    means = torch.stack([average_by_weights(*pair, present) for pair in zip(at, inside(values, coins), strict=True)])
     assert_within(means, found)
     if not width:
         torch.testing.assert_close(found.low, means[0], rtol=1e-3, atol=1e-3)
@@ -135,11 +135,11 @@ def test_margins_are_the_worst_corners(seed):
     weight, bias = torch.randn(3, 4, generator=coins), torch.randn(3, generator=coins)
     held, label = box(1, 4, coins=coins), torch.randint(3, (1,), generator=coins)
     corners = torch.cartesian_prod(*torch.stack([held.low[0], held.high[0]], 1))
-    logits = linear(corners, weight, bias)
+    logits = apply_linear(corners, weight, bias)
     worst = (logits[:, label] - logits).amin(0)
-    found = margins(held, weight, bias, label)[0]
+    found = bound_margins(held, weight, bias, label)[0]
     terms = (weight[label] - weight).abs() @ torch.maximum(held.low[0].abs(), held.high[0].abs())
     size = terms + (bias[label] - bias).abs()
     assert found[label] == 0
     assert (found <= worst).all()
-    assert (worst - found <= 2 * intervals.SLACK * size).all()
+    assert (worst - found <= 2 * intervals.INTERVAL_SLACK * size).all()

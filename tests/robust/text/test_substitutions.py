@@ -7,19 +7,19 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InputError
-from deniable.robust.text.substitutions import Substitutions, read_substitutions, substitutions
+from deniable.robust.text.substitutions import Substitutions, read_substitutions, build_substitutions
 
 
 def words_of(space, sets, word):
-    return [space.words[number] for number in sets.of(space.number(word))]
+    return [space.words[number] for number in sets.choices_of(space.number(word))]
 
 
 def test_a_word_comes_first_among_its_choices(words_space, word_sets):
     """The choices of a word are itself and its substitutes; a word without any has itself alone."""
     assert words_of(words_space, word_sets, "good") == ["good", "great", "fine"]
     assert words_of(words_space, word_sets, "plot") == ["plot"]
-    assert word_sets.sizes[words_space.number("good")] == 3
-    assert word_sets.sizes.sum() == len(words_space) + 6
+    assert word_sets.choice_counts[words_space.number("good")] == 3
+    assert word_sets.choice_counts.sum() == len(words_space) + 6
 
 
 def test_choices_are_not_followed_further(words_space, word_sets):
@@ -30,7 +30,7 @@ def test_choices_are_not_followed_further(words_space, word_sets):
 def test_words_repeated_unknown_or_in_capitals(words_space):
     """Doubles and the word itself count once, folded; what the space lacks is left out and said."""
     given = {"Good": ["GREAT", "great", "good", "qzx"], "qzy": ["bad", "poor"]}
-    sets = substitutions(words_space, given, "odd")
+    sets = build_substitutions(words_space, given, "odd")
     assert words_of(words_space, sets, "good") == ["good", "great"]
     assert sets.notes == ("3 of 6 substitutes have no vector, or their word has none, and were left out",)
 
@@ -84,10 +84,10 @@ def test_thinned_sets_keep_a_share(word_sets):
     own = np.arange(20_000, dtype=np.int32)[:, None]
     large = Substitutions("large", np.hstack([*((own + step) % 20_000 for step in range(4)), own]))
     for share in (0.0, 0.3, 1.0):
-        found = large.thinned(share, coins)
-        kept = found.sizes - 1
+        found = large.thin(share, coins)
+        kept = found.choice_counts - 1
         assert stats.binomtest(int(kept.sum()), 60_000, share).pvalue > 1e-6
         assert (found.choices[:, 0] == own[:, 0]).all()
-        assert all(set(found.of(word)) <= set(large.of(word)) for word in range(100))
-        assert all(len(found.of(word)) == 1 + kept[word] for word in range(100))
-    np.testing.assert_array_equal(word_sets.thinned(1.0, coins).sizes, word_sets.sizes)
+        assert all(set(found.choices_of(word)) <= set(large.choices_of(word)) for word in range(100))
+        assert all(len(found.choices_of(word)) == 1 + kept[word] for word in range(100))
+    np.testing.assert_array_equal(word_sets.thin(1.0, coins).choice_counts, word_sets.choice_counts)

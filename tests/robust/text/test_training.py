@@ -10,26 +10,26 @@ from torch.nn import functional
 import deniable as dn
 from deniable.errors import DeniableError, InputError
 from deniable.learning.loop import Checkpoint
-from deniable.learning.setup import seeded
+from deniable.learning.setup import build_with_seed
 from deniable.robust.text import training
-from deniable.robust.text.copies import copies
-from deniable.robust.text.documents import Documents, read, texts
-from deniable.robust.text.model import accuracy, certified, fit_text
-from deniable.robust.text.models import MODELS, build
-from deniable.robust.text.network import batch
+from deniable.robust.text.copies import draw_copies
+from deniable.robust.text.documents import Documents, tokenize_texts, concatenate_texts
+from deniable.robust.text.model import measure_text_accuracy, certify_by_intervals, fit_text_model
+from deniable.robust.text.models import TEXT_NETWORKS, build_text_network
+from deniable.robust.text.network import make_text_batch
 from deniable.robust.text.training import (
-    Options,
-    augmented,
-    check_fits,
-    ibp_loss,
-    options_of,
-    prepared,
+    TextTrainingOptions,
+    augment_documents,
+    check_documents_fit,
+    compute_ibp_loss,
+    make_text_training_options,
+    prepare_text_run,
 )
 from tests.robust.text.models.small import versions
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 QUICK = {"epochs": 8, "learning_rate": 0.02}
-SINGLE = [name for name, kinds in MODELS.items() if not all(kind.paired for kind in kinds)]
+SINGLE = [name for name, kinds in TEXT_NETWORKS.items() if not all(kind.takes_pairs for kind in kinds)]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def pairs(words_space):
         about = [str(coins.choice(["good", "bad"])) for _ in range(2)]
         lines.append([f"the film was {word}" for word in about])
         labels.append(int(about[0] == about[1]))
-    premises, held = (read(words_space, [line[at] for line in lines]).texts for at in (0, 1))
+    premises, held = (tokenize_texts(words_space, [line[at] for line in lines]).texts for at in (0, 1))
     return Documents(held, np.array(labels), ("differ", "agree"), premises)
 
 
@@ -60,7 +60,7 @@ class TestLoss:
     @pytest.fixture
     def linear(self, words_space):
         """Return the FastText form, whose bounds are exact, with weights that are not small."""
-        made = seeded(3, lambda: build("fasttext", words_space, 2))
+        made = build_with_seed(3, lambda: build_text_network("fasttext", words_space, 2))
         with torch.no_grad():
             made.net.output.weight.copy_(torch.randn(2, 16, generator=torch.Generator().manual_seed(0)))
         return made
@@ -68,11 +68,11 @@ class TestLoss:
     @pytest.mark.parametrize("name", SINGLE)
     def test_without_weight_it_is_cross_entropy(self, words_space, word_sets, reviews, name):
         """At kappa 0 the worst case does not matter, and with boxes of no size it is the usual case."""
-        made, some = seeded(0, lambda: build(name, words_space, 2)), batch(reviews.take(np.arange(9)))
+        made, some = build_with_seed(0, lambda: build_text_network(name, words_space, 2)), make_text_batch(reviews.take(np.arange(9)))
         usual = functional.cross_entropy(made(some), some.labels)
         for kappa, scale in ((0.0, 1.0), (1.0, 0.0), (0.5, 0.0)):
             torch.testing.assert_close(
-                ibp_loss(made, some, word_sets, kappa=kappa, scale=scale), usual, rtol=1e-3, atol=1e-3
+                compute_ibp_loss(made, some, word_sets, kappa=kappa, scale=scale), usual, rtol=1e-3, atol=1e-3
             )
 
     def test_it_is_the_worst_of_all_texts(self, linear, word_sets, reviews):
@@ -80,27 +80,27 @@ class TestLoss:
         some = reviews.take(np.arange(12))
         worst = []
         for row in range(len(some)):
-            many = batch(versions(some, row, word_sets))
+            many = make_text_batch(versions(some, row, word_sets))
             worst.append(functional.cross_entropy(linear(many), many.labels, reduction="none").max())
-        found = ibp_loss(linear, batch(some), word_sets, kappa=1.0, scale=1.0)
+        found = compute_ibp_loss(linear, make_text_batch(some), word_sets, kappa=1.0, scale=1.0)
         torch.testing.assert_close(found, torch.stack(worst).mean(), rtol=1e-4, atol=1e-5)
-        usual = functional.cross_entropy(linear(batch(some)), batch(some).labels)
+        usual = functional.cross_entropy(linear(make_text_batch(some)), make_text_batch(some).labels)
         assert found > usual + 0.01
-        half = ibp_loss(linear, batch(some), word_sets, kappa=0.5, scale=1.0)
+        half = compute_ibp_loss(linear, make_text_batch(some), word_sets, kappa=0.5, scale=1.0)
         torch.testing.assert_close(half, (found + usual) / 2, rtol=1e-4, atol=1e-5)
 
     def test_the_ramp(self, words_space, word_sets, reviews, monkeypatch):
         """Weight and size of the boxes grow together from 0, linearly, and are whole from the ramp's end on."""
         seen = []
-        before = training.ibp_loss
+        before = training.compute_ibp_loss
 
         def noted(*given, kappa, scale):
             seen.append((kappa, scale))
             return before(*given, kappa=kappa, scale=scale)
 
-        monkeypatch.setattr(training, "ibp_loss", noted)
-        options = Options(method="ibp", epochs=10, batch_size=200, kappa=0.6, ramp=0.5)
-        run = prepared(build("fasttext", words_space, 2), reviews, options, word_sets, KEY)
+        monkeypatch.setattr(training, "compute_ibp_loss", noted)
+        options = TextTrainingOptions(method="ibp", epochs=10, batch_size=200, kappa=0.6, ramp=0.5)
+        run = prepare_text_run(build_text_network("fasttext", words_space, 2), reviews, options, word_sets, KEY)
         for number in range(run.steps):
             run.step(number)
         assert [scale for _, scale in seen] == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1, 1, 1, 1, 1])
@@ -111,51 +111,51 @@ class TestLoss:
 def test_augmented(words_space, word_sets, reviews, kind):
     """The documents come first, then copies of all of them in their order, with the labels of the originals."""
     source = word_sets if kind == "sets" else dn.TEM(words_space, epsilon=2.0)
-    found, rows = augmented(reviews, source, 3, KEY), np.arange(200)
+    found, rows = augment_documents(reviews, source, 3, KEY), np.arange(200)
     assert len(found) == 800
     assert found.labels.tolist() == reviews.labels.tolist() * 4
     assert [words.tolist() for words in found.texts.take(rows)] == [words.tolist() for words in reviews.texts]
     for number in range(3):
         drawn = found.texts.take(rows + 200 * (1 + number)).words
-        assert np.array_equal(drawn, copies(reviews.texts, rows, source, KEY, number).words)
+        assert np.array_equal(drawn, draw_copies(reviews.texts, rows, source, KEY, number).words)
         assert not np.array_equal(drawn, reviews.texts.words)
 
 
 def test_augmented_pairs(word_sets, pairs):
     """Copies of a pair keep its premise."""
-    found = augmented(pairs, word_sets, 1, KEY)
+    found = augment_documents(pairs, word_sets, 1, KEY)
     assert found.premises.words.tolist() == pairs.premises.words.tolist() * 2
 
 
-@pytest.mark.parametrize("method", training.METHODS)
+@pytest.mark.parametrize("method", training.TEXT_TRAINING_METHODS)
 @pytest.mark.parametrize("name", SINGLE)
 def test_every_model_learns(words_space, word_sets, reviews, name, method):
     """Every method teaches every model what a review says; certified training certifies most of what it learned."""
-    options = dataclasses.replace(options_of(name, method=method), **QUICK, copies=1)
+    options = dataclasses.replace(make_text_training_options(name, method=method), **QUICK, copies=1)
     source = None if method == "normal" else word_sets
-    found = fit_text(name, words_space, reviews, options, source=source, seed=1)
-    assert accuracy(found, reviews).value > 0.95
+    found = fit_text_model(name, words_space, reviews, options, source=source, seed=1)
+    assert measure_text_accuracy(found, reviews).value > 0.95
     if method == "ibp":
-        assert certified(found, reviews, word_sets).mean() > 0.9
+        assert certify_by_intervals(found, reviews, word_sets).mean() > 0.9
 
 
-@pytest.mark.parametrize("method", training.METHODS)
+@pytest.mark.parametrize("method", training.TEXT_TRAINING_METHODS)
 @pytest.mark.parametrize("name", ["bow", "attention"])
 def test_pairs_are_learned(words_space, word_sets, pairs, name, method):
     """Networks for pairs learn whether two texts agree, which neither says alone."""
-    options = Options(method=method, epochs=25, learning_rate=0.005, copies=1)
-    found = fit_text(name, words_space, pairs, options, source=None if method == "normal" else word_sets, seed=1)
-    assert accuracy(found, pairs).value > 0.95
+    options = TextTrainingOptions(method=method, epochs=25, learning_rate=0.005, copies=1)
+    found = fit_text_model(name, words_space, pairs, options, source=None if method == "normal" else word_sets, seed=1)
+    assert measure_text_accuracy(found, pairs).value > 0.95
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", TEXT_NETWORKS)
 def test_the_seed_determines_everything(words_space, word_sets, reviews, pairs, name):
     """The same seed gives the same weights, whatever torch's own generator holds; another seed and no seed do not."""
     documents = pairs if name == "attention" else reviews
-    options = Options(method="augmented", epochs=1, copies=1)
+    options = TextTrainingOptions(method="augmented", epochs=1, copies=1)
 
     def fitted(seed):
-        return fit_text(name, words_space, documents, options, source=word_sets, seed=seed)
+        return fit_text_model(name, words_space, documents, options, source=word_sets, seed=seed)
 
     first = fitted(5)
     torch.manual_seed(99)
@@ -170,8 +170,8 @@ def test_dropout_is_drawn_from_the_key(words_space, reviews):
     """Dropout changes the loss of a step from key to key, and not from run to run."""
 
     def first_loss(key):
-        made = seeded(0, lambda: build("cnn", words_space, 2))
-        return prepared(made, reviews, Options(batch_size=200), None, key).step(0)
+        made = build_with_seed(0, lambda: build_text_network("cnn", words_space, 2))
+        return prepare_text_run(made, reviews, TextTrainingOptions(batch_size=200), None, key).step(0)
 
     assert first_loss(KEY) == first_loss(KEY)
     assert first_loss(KEY) != first_loss(OTHER)
@@ -180,7 +180,7 @@ def test_dropout_is_drawn_from_the_key(words_space, reviews):
 @pytest.mark.parametrize(("name", "method"), [("cnn", "ibp"), ("fasttext", "augmented"), ("bow", "normal")])
 def test_an_interrupted_run_goes_on(words_space, word_sets, reviews, tmp_path, name, method):
     """A run that is interrupted and taken up ends with the weights of one that was not, bit for bit."""
-    options = Options(method=method, epochs=2, copies=1)
+    options = TextTrainingOptions(method=method, epochs=2, copies=1)
     source = None if method == "normal" else word_sets
     kept = Checkpoint(tmp_path / "c", {"a": 1}, 2)
 
@@ -189,20 +189,20 @@ def test_an_interrupted_run_goes_on(words_space, word_sets, reviews, tmp_path, n
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit_text(name, words_space, reviews, options, source=source, checkpoint=kept, progress=interrupt)
+        fit_text_model(name, words_space, reviews, options, source=source, checkpoint=kept, progress=interrupt)
     began = []
-    resumed = fit_text(
+    resumed = fit_text_model(
         name, words_space, reviews, options, source=source, checkpoint=kept, progress=lambda at, *_: began.append(at)
     )
     assert began[0] == 9
-    kept_key = kept.key(b"")
+    kept_key = kept.load_key(b"")
     kept.remove()
 
     class Whole(Checkpoint):
         def key(self, fresh):  # noqa: ARG002 - as the class it stands in for
             return kept_key
 
-    whole = fit_text(
+    whole = fit_text_model(
         name, words_space, reviews, options, source=source, checkpoint=Whole(tmp_path / "d", {"a": 1}, 10**6)
     )
     assert same(resumed, whole)
@@ -211,7 +211,7 @@ def test_an_interrupted_run_goes_on(words_space, word_sets, reviews, tmp_path, n
 def test_a_checkpoint_serves_one_source(words_space, reviews, word_sets, tmp_path):
     """Other substitutions of the same name, and a mechanism whose epsilon rounds to the same text, are another run."""
     kept = Checkpoint(tmp_path / "c", {"a": 1}, 1)
-    options = Options(method="augmented", epochs=1, copies=1)
+    options = TextTrainingOptions(method="augmented", epochs=1, copies=1)
 
     def interrupt(done, *_):
         if done == 2:
@@ -226,17 +226,17 @@ def test_a_checkpoint_serves_one_source(words_space, reviews, word_sets, tmp_pat
     }
     for source, other in sources.items():
         with pytest.raises(KeyboardInterrupt):
-            fit_text("cnn", words_space, reviews, options, source=source, checkpoint=kept, progress=interrupt)
+            fit_text_model("cnn", words_space, reviews, options, source=source, checkpoint=kept, progress=interrupt)
         with pytest.raises(InputError, match="is the checkpoint of a run with other data, options or version"):
-            fit_text("cnn", words_space, reviews, options, source=other, checkpoint=kept)
+            fit_text_model("cnn", words_space, reviews, options, source=other, checkpoint=kept)
         kept.remove()
 
 
 def test_a_loss_that_is_no_number(words_space, reviews):
     """A learning rate that is far too large ends in one line that says so."""
-    options = Options(epochs=3, learning_rate=1e30)
+    options = TextTrainingOptions(epochs=3, learning_rate=1e30)
     with pytest.raises(DeniableError, match=r"take a smaller learning rate"):
-        fit_text("cnn", words_space, reviews, options, seed=1)
+        fit_text_model("cnn", words_space, reviews, options, seed=1)
 
 
 class TestOptions:
@@ -244,17 +244,17 @@ class TestOptions:
 
     def test_small_tables_take_more_epochs(self):
         """Ten epochs are the least, and a thousand steps; what is asked for is kept."""
-        assert Options().resolved(20_000).epochs == 10
-        assert Options().resolved(540).epochs == 59
-        assert Options(method="augmented", copies=4).resolved(540).epochs == 12
-        assert Options().resolved(2).epochs == 1_000
-        assert Options(epochs=3).resolved(2).epochs == 3
+        assert TextTrainingOptions().resolve_epochs(20_000).epochs == 10
+        assert TextTrainingOptions().resolve_epochs(540).epochs == 59
+        assert TextTrainingOptions(method="augmented", copies=4).resolve_epochs(540).epochs == 12
+        assert TextTrainingOptions().resolve_epochs(2).epochs == 1_000
+        assert TextTrainingOptions(epochs=3).resolve_epochs(2).epochs == 3
 
     def test_defaults_of_models(self):
         """FastText has defaults of its own, which a choice replaces; the other models have those of the paper."""
-        assert options_of("fasttext").clip is None
-        assert options_of("fasttext", learning_rate=0.5).learning_rate == 0.5
-        assert options_of("cnn") == Options()
+        assert make_text_training_options("fasttext").clip is None
+        assert make_text_training_options("fasttext", learning_rate=0.5).learning_rate == 0.5
+        assert make_text_training_options("cnn") == TextTrainingOptions()
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -276,7 +276,7 @@ class TestOptions:
     def test_values_that_cannot_be_used(self, given, message):
         """A value outside its domain, or for another method, is refused."""
         with pytest.raises(InputError, match=message):
-            options_of("cnn", **given)
+            make_text_training_options("cnn", **given)
 
 
 class TestRefusals:
@@ -285,40 +285,40 @@ class TestRefusals:
     def test_sources(self, words_space, reviews):
         """A method that lacks its words is refused; boxes come from substitutions alone."""
         for options, source, message in (
-            (Options(method="ibp"), None, "ibp needs substitutions"),
-            (Options(method="ibp"), dn.TEM(words_space, epsilon=1.0), "ibp needs substitutions"),
-            (Options(method="augmented"), None, "augmented needs substitutions or a mechanism"),
+            (TextTrainingOptions(method="ibp"), None, "ibp needs substitutions"),
+            (TextTrainingOptions(method="ibp"), dn.TEM(words_space, epsilon=1.0), "ibp needs substitutions"),
+            (TextTrainingOptions(method="augmented"), None, "augmented needs substitutions or a mechanism"),
         ):
             with pytest.raises(InputError, match=message):
-                fit_text("fasttext", words_space, reviews, options, source=source)
+                fit_text_model("fasttext", words_space, reviews, options, source=source)
 
     def test_kinds(self, words_space, reviews, pairs):
         """Pairs and single texts are told apart."""
         with pytest.raises(InputError, match="for pairs of texts: name the column of the premise"):
-            fit_text("attention", words_space, reviews, Options())
+            fit_text_model("attention", words_space, reviews, TextTrainingOptions())
         with pytest.raises(InputError, match="for single texts, not pairs: leave out --premise"):
-            fit_text("cnn", words_space, pairs, Options())
+            fit_text_model("cnn", words_space, pairs, TextTrainingOptions())
 
     @pytest.mark.parametrize("part", ["text", "premise"])
     def test_no_words(self, words_space, part):
         """A text or a premise without a word is named by its row."""
-        made = build("attention", words_space, 2)
-        held = [texts([[0], [], [2]]), texts([[0], [1], [2]])]
+        made = build_text_network("attention", words_space, 2)
+        held = [concatenate_texts([[0], [], [2]]), concatenate_texts([[0], [1], [2]])]
         some, premises = held if part == "text" else held[::-1]
         with pytest.raises(InputError, match=f"The {part} of row 2 has no word that the space knows: leave it out"):
-            check_fits(made, Documents(some, np.array([0, 1, 0]), ("a", "b"), premises))
+            check_documents_fit(made, Documents(some, np.array([0, 1, 0]), ("a", "b"), premises))
 
     @pytest.mark.parametrize("part", ["text", "premise"])
     def test_lengths(self, words_space, part):
         """A text or a premise of more words than the model takes is named by its row; the limit itself is taken."""
-        made = build("attention", words_space, 2)
-        short = texts([[0], [1], [2]])
+        made = build_text_network("attention", words_space, 2)
+        short = concatenate_texts([[0], [1], [2]])
         for words, message in ((500, None), (501, f"The {part} of row 2 has 501 words, and the model takes 500")):
-            long = texts([[0], [1] * words, [2]])
+            long = concatenate_texts([[0], [1] * words, [2]])
             held = (long, short) if part == "text" else (short, long)
             documents = Documents(held[0], np.array([0, 1, 0]), ("a", "b"), held[1])
             if message is None:
-                check_fits(made, documents)
+                check_documents_fit(made, documents)
             else:
                 with pytest.raises(InputError, match=message):
-                    check_fits(made, documents)
+                    check_documents_fit(made, documents)

@@ -10,8 +10,8 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from deniable import InputError
-from deniable.robust.networks import NETWORKS, Architecture
-from deniable.robust.training.gradients import _SLACK, clipped_sum
+from deniable.robust.networks import IMAGE_NETWORKS, ImageArchitecture
+from deniable.robust.training.gradients import _CLIP_SLACK, sum_clipped_gradients
 
 LAYERS = {
     "linear": lambda: nn.Sequential(nn.Flatten(), nn.Linear(2 * 9 * 8, 4)),
@@ -30,7 +30,7 @@ LAYERS = {
 
 
 def built(name):
-    """Return a network of `LAYERS` in float64."""
+    """Return a network of `BAG_LAYERS` in float64."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return LAYERS[name]().double()
@@ -82,21 +82,21 @@ def agree(found, expected, tolerance):
 def test_it_is_the_sum_of_clipped_gradients(name, clip, views):
     """Linear layers and convolutions of every kind give what torch.func gives example by example."""
     network, given, labels = built(name), random(5, views, 2, 9, 8), torch.tensor([0, 3, 1, 2, 0])
-    found, loss = clipped_sum(network, network, given, labels, clip)
-    agree(found, clipped(oracle(network, given, labels), (1 - _SLACK) * clip), 1e-9)
+    found, loss = sum_clipped_gradients(network, network, given, labels, clip)
+    agree(found, clipped(oracle(network, given, labels), (1 - _CLIP_SLACK) * clip), 1e-9)
     expected = nn.functional.cross_entropy(network(given.flatten(0, 1)), labels.repeat_interleave(views)) * 5
     assert loss == pytest.approx(expected.item())
 
 
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 20, 24)])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", IMAGE_NETWORKS)
 def test_every_network_can_be_trained_privately(name, shape):
     """The sum is torch.func's for all networks, in double and nearly in single precision."""
-    network = Architecture(name, shape, 10, 0.25).build(0)
+    network = ImageArchitecture(name, shape, 10, 0.25).build(0)
     given, labels = random(4, 2, *shape).abs().clamp(max=1), torch.tensor([9, 0, 4, 4])
-    single, _ = clipped_sum(network, network, given.float(), labels, 0.1)
-    expected = clipped(oracle(network.double(), given, labels), (1 - _SLACK) * 0.1)
-    double, _ = clipped_sum(network, network, given, labels, 0.1)
+    single, _ = sum_clipped_gradients(network, network, given.float(), labels, 0.1)
+    expected = clipped(oracle(network.double(), given, labels), (1 - _CLIP_SLACK) * 0.1)
+    double, _ = sum_clipped_gradients(network, network, given, labels, 0.1)
     agree(double, expected, 1e-9)
     agree(single, expected, 5e-3)
 
@@ -104,8 +104,8 @@ def test_every_network_can_be_trained_privately(name, shape):
 def test_noise_of_the_forward_pass_is_part_of_the_gradient():
     """The gradient is that of the pass that was made, with whatever it added."""
     network, given, labels = built("linear"), random(3, 1, 2, 9, 8), torch.tensor([0, 3, 1])
-    found, _ = clipped_sum(network, lambda images: network(images + 1), given, labels, 0.1)
-    expected, _ = clipped_sum(network, network, given + 1, labels, 0.1)
+    found, _ = sum_clipped_gradients(network, lambda images: network(images + 1), given, labels, 0.1)
+    expected, _ = sum_clipped_gradients(network, network, given + 1, labels, 0.1)
     agree(found, expected, 1e-12)
 
 
@@ -118,7 +118,7 @@ def test_no_example_gives_more_than_the_norm(name, scale, weight, views, seed):
         for held in network.parameters():
             held.mul_(2.0**weight)
     given = 2.0**scale * random(1, views, 2, 9, 8, seed=seed).float()
-    found, _ = clipped_sum(network, network, given, torch.tensor([1]), 0.1)
+    found, _ = sum_clipped_gradients(network, network, given, torch.tensor([1]), 0.1)
     assert size(found) <= 0.1
     if norms(oracle(network.double(), given.double(), torch.tensor([1]))) > 0.11:
         assert size(found) >= 0.09
@@ -134,7 +134,7 @@ def test_rounding_lets_nobody_through(seed):
         places = torch.cat([one, -one * (1 + 1e-6), other, -other * (1 + 1e-6)], 1)
         network[2].weight.copy_(torch.stack([places.flatten(), -places.flatten()]))
     given, labels = torch.ones(1, 1, 8, 4, 4), torch.tensor([1])
-    found, _ = clipped_sum(network, network, given, labels, 0.1)
+    found, _ = sum_clipped_gradients(network, network, given, labels, 0.1)
     assert norms(oracle(network.double(), given.double(), labels)) > 0.1
     assert size(found) <= 0.1
 
@@ -143,7 +143,7 @@ def test_an_example_counts_for_itself_only():
     """One more example changes the sum by its own clipped gradient, whoever else is there."""
     network, given, labels = built("convolution"), random(5, 2, 2, 9, 8), torch.tensor([0, 3, 1, 2, 0])
     whole, part, alone = (
-        clipped_sum(network, network, given[chosen], labels[chosen], 0.1)[0]
+        sum_clipped_gradients(network, network, given[chosen], labels[chosen], 0.1)[0]
         for chosen in (slice(0, 5), slice(0, 4), slice(4, 5))
     )
     agree({name: whole[name] - part[name] for name in whole}, alone, 1e-9)
@@ -152,17 +152,17 @@ def test_an_example_counts_for_itself_only():
 def test_gradients_that_vanish():
     """An example without gradient gives nothing, and one with a tiny gradient is left as it is."""
     network = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False)).double()
-    nothing, _ = clipped_sum(network, network, torch.zeros(1, 1, 1, 2, 2).double(), torch.tensor([1]), 0.1)
+    nothing, _ = sum_clipped_gradients(network, network, torch.zeros(1, 1, 1, 2, 2).double(), torch.tensor([1]), 0.1)
     assert size(nothing) == 0
     tiny = torch.full((1, 1, 1, 2, 2), 1e-9).double()
-    found, _ = clipped_sum(network, network, tiny, torch.tensor([1]), 0.1)
+    found, _ = sum_clipped_gradients(network, network, tiny, torch.tensor([1]), 0.1)
     agree(found, {name: held[0] for name, held in oracle(network, tiny, torch.tensor([1])).items()}, 1e-9)
 
 
 def test_no_examples():
     """A sum over nobody is zero, in the shape of the parameters."""
-    network = Architecture("small", (1, 28, 28), 10).build(0)
-    found, loss = clipped_sum(network, network, torch.zeros(0, 1, 1, 28, 28), torch.zeros(0, dtype=torch.long), 0.1)
+    network = ImageArchitecture("small", (1, 28, 28), 10).build(0)
+    found, loss = sum_clipped_gradients(network, network, torch.zeros(0, 1, 1, 28, 28), torch.zeros(0, dtype=torch.long), 0.1)
     assert {name: held.shape for name, held in found.items()} == {
         name: held.shape for name, held in network.named_parameters()
     }
@@ -189,7 +189,7 @@ def test_other_layers_are_refused(name):
     with torch.random.fork_rng():
         network[2] = nn.Linear(10, 4)
         with pytest.raises(InputError) as raised:
-            clipped_sum(
+            sum_clipped_gradients(
                 network, lambda images: _through(network, images), torch.ones(2, 1, 2, 9, 8), torch.tensor([0, 1]), 1
             )
     assert "\n" not in str(raised.value)
@@ -204,7 +204,7 @@ def test_a_layer_that_is_used_twice_is_refused():
     """Two uses of one layer would be two gradients, of which hooks see the last."""
     network = nn.Sequential(nn.Flatten(), nn.Linear(4, 4))
     with pytest.raises(InputError, match="'1' is used twice"):
-        clipped_sum(network, lambda images: network(network(images)), torch.ones(1, 1, 1, 2, 2), torch.ones(1), 1)
+        sum_clipped_gradients(network, lambda images: network(network(images)), torch.ones(1, 1, 1, 2, 2), torch.ones(1), 1)
 
 
 @pytest.mark.parametrize("name", ["small", "paper-mnist"])
@@ -217,7 +217,7 @@ def test_opacus_agrees(name):
         )
         from opacus.optimizers import DPOptimizerFastGradientClipping as Optimizer
         from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping as Loss
-    ours, theirs = (Architecture(name, (1, 28, 28), 10).build(3) for _ in range(2))
+    ours, theirs = (ImageArchitecture(name, (1, 28, 28), 10).build(3) for _ in range(2))
     given = random(16, 1, 28, 28).abs().clamp(max=1).float()
     labels = torch.arange(16) % 10
     wrapped = Wrapped(theirs, max_grad_norm=0.1, use_ghost_clipping=True)
@@ -229,5 +229,5 @@ def test_opacus_agrees(name):
         Loss(wrapped, optimizer, nn.CrossEntropyLoss())(wrapped(given), labels).backward()
     optimizer.pre_step()
     expected = {name: held.grad for name, held in theirs.named_parameters()}
-    found, _ = clipped_sum(ours, ours, given[:, None], labels, 0.1)
-    agree(found, expected, 2 * _SLACK)
+    found, _ = sum_clipped_gradients(ours, ours, given[:, None], labels, 0.1)
+    agree(found, expected, 2 * _CLIP_SLACK)

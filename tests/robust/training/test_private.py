@@ -9,33 +9,33 @@ import torch
 from scipy import stats
 from torch import nn
 
-from deniable.randomness import key_from_seed
-from deniable.robust.fit import fit
-from deniable.robust.images.dataset import EMPTY, Images
-from deniable.robust.networks import Network
-from deniable.robust.systems import SYSTEMS
+from deniable.randomness import derive_key_from_seed
+from deniable.robust.fit import fit_image_model
+from deniable.robust.images.dataset import EMPTY_LABEL, LabelledImages
+from deniable.robust.networks import ImageNetwork
+from deniable.robust.systems import IMAGE_TRAINERS
 from deniable.robust.training import accounting, private
-from deniable.robust.training.accounting import Schedule
-from deniable.robust.training.gradients import clipped_sum
-from deniable.robust.training.private import PrivateRun, Recipe
+from deniable.robust.training.accounting import SamplingSchedule
+from deniable.robust.training.gradients import sum_clipped_gradients
+from deniable.robust.training.private import DPSGDRun, DPSGDSettings
 from tests.robust.toy import data, images
 
-KEY = key_from_seed(7)
-RECIPE = Recipe(Schedule(0.25, 40), multiplier=2.0, clip=0.1, learning_rate=1.0)
+KEY = derive_key_from_seed(7)
+RECIPE = DPSGDSettings(SamplingSchedule(0.25, 40), noise_multiplier=2.0, clip=0.1, learning_rate=1.0)
 
 
 def network():
     """Return a network of 4,000 parameters for images of 8 x 8 pixels."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return Network(nn.Conv2d(1, 4, 3, stride=2), nn.Sequential(nn.Tanh(), nn.Flatten(), nn.Linear(36, 100)))
+        return ImageNetwork(nn.Conv2d(1, 4, 3, stride=2), nn.Sequential(nn.Tanh(), nn.Flatten(), nn.Linear(36, 100)))
 
 
 def run(records, recipe=RECIPE, key=KEY, net=None, forward=None, settle=lambda: None):
     """Return a run on some records."""
     net = net or network()
     forward = forward or (lambda given, _: net(given))
-    return PrivateRun(net, records, recipe, key, forward, lambda given, *_: given[:, None], settle)
+    return DPSGDRun(net, records, recipe, key, forward, lambda given, *_: given[:, None], settle)
 
 
 def parameters(trained):
@@ -62,7 +62,7 @@ def test_batches_are_drawn_record_by_record(monkeypatch):
     """Batch sizes have the binomial law, and records are in a batch independently of each other, all equally often."""
     records, batches = images(40, (1, 8, 8)), []
     trained = run(records)
-    monkeypatch.setattr(trained, "_gradient", lambda drawn, _: (batches.append(drawn.numpy()), ({}, 0.0))[1])
+    monkeypatch.setattr(trained, "_sum_gradients", lambda drawn, _: (batches.append(drawn.numpy()), ({}, 0.0))[1])
     for number in range(4_000):
         trained.step(number)
     members = np.zeros((4_000, 40))
@@ -95,9 +95,9 @@ def test_noise_has_its_deviation(multiplier, clip, rate, learning_rate):
     In the recipe's unit, a step is divided by the clipping norm. Weights and biases alike, fresh at each step.
     """
     records = images(40, (1, 8, 8))
-    recipe = Recipe(Schedule(rate, 10), multiplier, clip, learning_rate)
+    recipe = DPSGDSettings(SamplingSchedule(rate, 10), multiplier, clip, learning_rate)
     trained = run(records, recipe)
-    trained._gradient = lambda *_: ({}, 0.0)
+    trained._sum_gradients = lambda *_: ({}, 0.0)
     expected = learning_rate * multiplier / (rate * 40)
     first, second = (change(trained, number).double().numpy() for number in (0, 1))
     for found in (first, second):
@@ -120,17 +120,17 @@ def test_the_step_is_divided_by_a_public_number():
     """A step without noise is the clipped sum, divided by the expected size of a batch and not by the drawn one."""
     records, net = images(40, (1, 8, 8)), network()
     trained, drawn = run(records, QUIET, net=net), []
-    inner = trained._gradient
-    trained._gradient = lambda chosen, number: (drawn.append(chosen), inner(chosen, number))[1]
+    inner = trained._sum_gradients
+    trained._sum_gradients = lambda chosen, number: (drawn.append(chosen), inner(chosen, number))[1]
     found = change(trained)
     assert len(drawn[0]) not in {0, 10}
     fresh = network()
-    sums, _ = clipped_sum(fresh, fresh, records.pixels[drawn[0]][:, None], records.labels[drawn[0]], 0.1)
+    sums, _ = sum_clipped_gradients(fresh, fresh, records.pixels[drawn[0]][:, None], records.labels[drawn[0]], 0.1)
     whole = torch.cat([sums[name].flatten() for name, _ in fresh.named_parameters()])
     torch.testing.assert_close(found, -whole / 0.1 / 10, atol=1e-6, rtol=1e-4)
 
 
-PRIVATE = [name for name, system in SYSTEMS.items() if "noise_multiplier" in system.uses]
+PRIVATE = [name for name, system in IMAGE_TRAINERS.items() if "noise_multiplier" in system.option_names]
 
 
 @pytest.mark.parametrize("name", PRIVATE)
@@ -141,20 +141,20 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
     These are the neighbours that the guarantee names: coins, noise, divisor, budget and facts are the same, so that the
     noise on a sum of this sensitivity is all that the proof needs.
     """
-    options = SYSTEMS[name].options(
+    options = IMAGE_TRAINERS[name].choose_options(
         epsilon=90.0, delta=1e-5, noise_multiplier=2.0, steps=1, batch_size=60, width=0.25, clip=0.5, average=0.0
     )
     whole, other = data(), data()
-    other.train.labels[row] = EMPTY
+    other.train.labels[row] = EMPTY_LABEL
     sums = []
 
     def watched(*given):
-        found = clipped_sum(*given)
+        found = sum_clipped_gradients(*given)
         sums.append(found[0])
         return found
 
-    monkeypatch.setattr(private, "clipped_sum", watched)
-    one, two = (fit(name, given, options, seed=3) for given in (whole, other))
+    monkeypatch.setattr(private, "sum_clipped_gradients", watched)
+    one, two = (fit_image_model(name, given, options, seed=3) for given in (whole, other))
     assert len(sums) == 2
     moved = torch.cat([(sums[0][part] - sums[1][part]).flatten() for part in sums[0]]).norm()
     assert 0.1 < moved <= 0.5
@@ -164,7 +164,7 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
         two.facts,
         two.architecture,
     )
-    assert accounting.NEIGHBOURS in one.guarantee.source
+    assert accounting.EMPTY_RECORD_ADJACENCY in one.guarantee.source
     step = options.learning_rate / (options.clip * one.facts["sampling rate"] * one.facts["records"])
     if not name.startswith("securesgd"):  # which scales the first layer after the step, by what the step released
         for part, held in one.network.named_parameters():
@@ -174,8 +174,8 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
 
 def test_a_removed_record_is_no_neighbour():
     """Removing a record changes sampling rate and divisor, which stand on the card: nothing is claimed of that."""
-    options = SYSTEMS["dp-sgd"].options(epsilon=90.0, delta=1e-5, noise_multiplier=2.0, steps=1, batch_size=6)
-    models = [fit("dp-sgd", data(count), options, seed=3) for count in (60, 59)]
+    options = IMAGE_TRAINERS["dp-sgd"].choose_options(epsilon=90.0, delta=1e-5, noise_multiplier=2.0, steps=1, batch_size=6)
+    models = [fit_image_model("dp-sgd", data(count), options, seed=3) for count in (60, 59)]
     assert models[0].facts["sampling rate"] != models[1].facts["sampling rate"]
     assert all("add" not in model.guarantee.source for model in models)
 
@@ -183,12 +183,12 @@ def test_a_removed_record_is_no_neighbour():
 @pytest.mark.parametrize("scale", [1, 1e4])
 def test_one_record_changes_a_step_by_its_norm_at_most(scale):
     """Without noise, another record in one's place moves the sum by at most two norms, and none by at most one."""
-    everyone = replaced(QUIET, schedule=Schedule(1.0, 1))
+    everyone = replaced(QUIET, schedule=SamplingSchedule(1.0, 1))
     records = images(6, (1, 8, 8))
-    other = Images(records.pixels.clone(), records.labels.clone())
+    other = LabelledImages(records.pixels.clone(), records.labels.clone())
     other.pixels[3] = scale * (1 - other.pixels[3])
     other.labels[3] = 9
-    fewer = Images(records.pixels[:5], records.labels[:5])
+    fewer = LabelledImages(records.pixels[:5], records.labels[:5])
     sums = [-change(run(some, everyone)) * 0.1 * len(some) for some in (records, other, fewer)]
     assert 0 < (sums[0] - sums[1]).norm() <= 0.2 + 1e-5
     assert 0 < (sums[0] - sums[2]).norm() <= 0.1 + 1e-5
@@ -198,7 +198,7 @@ def test_chunks_change_nothing(monkeypatch):
     """The sum does not depend on how many views are worked on at a time."""
     records = images(40, (1, 8, 8))
     whole = change(run(records, QUIET))
-    monkeypatch.setattr(private, "_CHUNK", 3)
+    monkeypatch.setattr(private, "_CHUNK_VIEWS", 3)
     torch.testing.assert_close(change(run(records, QUIET)), whole, atol=1e-6, rtol=1e-4)
 
 
@@ -211,7 +211,7 @@ def test_a_step_depends_on_the_key_and_its_number_only():
     np.random.seed(3)  # noqa: NPY002 - the state that must not matter
     assert torch.equal(change(run(records), 3), first)
     assert not torch.equal(change(run(records), 4), first)
-    assert not torch.equal(change(run(records, key=key_from_seed(8)), 3), first)
+    assert not torch.equal(change(run(records, key=derive_key_from_seed(8)), 3), first)
 
 
 def test_randomness_of_the_forward_pass_follows_the_key():
@@ -268,7 +268,7 @@ def test_the_running_mean():
 
 def test_an_empty_batch_is_a_step_of_noise():
     """Where nobody is drawn the step is taken all the same: leaving it out would tell."""
-    recipe = replaced(schedule=Schedule(1e-9, 1))
+    recipe = replaced(schedule=SamplingSchedule(1e-9, 1))
     trained = run(images(5, (1, 8, 8)), recipe)
     before = parameters(trained)
     assert trained.step(0) == 0

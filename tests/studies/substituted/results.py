@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deniable.measure.estimate import share
+from deniable.measure.estimate import estimate_share
 from deniable.studies.substituted.plan import IBP, NORMAL, Point, augmented
 
 TEXTS = 200
@@ -10,7 +10,7 @@ TEXTS = 200
 
 def point(model, measure, right, source=None, at=None):
     """Return a share of 200 texts: those before ``right``."""
-    held = share(right, TEXTS)
+    held = estimate_share(right, TEXTS)
     hits = np.arange(TEXTS) < right
     shown = {"value": held.value, "low": held.low, "high": held.high, "count": TEXTS}
     names = {"model": model, "measure": measure, "source": source, "at": at}

@@ -5,12 +5,12 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InputError
-from deniable.randomness import Streams, key_from_seed
+from deniable.randomness import Streams, derive_key_from_seed
 from deniable.studies.ledger import Ledger
 from deniable.studies.substituted.pooled import Pooled, pooled
 from deniable.words import CalibratedExponential, MultivariateLaplace
 
-KEY = key_from_seed(1)
+KEY = derive_key_from_seed(1)
 
 
 def streams(count):
@@ -34,7 +34,7 @@ def test_draws_are_uniform_over_the_pool(small_space):
     sizes[3], sizes[5] = 2, 6
     found = Pooled(MultivariateLaplace(small_space, epsilon=2.0), pool, sizes)
     words = np.tile(np.array([3, 5], dtype=np.int32), 30_000)
-    drawn = found.draw(words, streams(60_000))
+    drawn = found.draw_words(words, streams(60_000))
     assert set(drawn[words == 3]) == {0, 1}
     assert stats.chisquare(np.bincount(drawn[words == 5] - 2, minlength=6)).pvalue > 1e-6
     assert stats.chisquare(np.bincount(drawn[words == 3])).pvalue > 1e-6
@@ -47,7 +47,7 @@ def test_rare_words_have_small_pools(small_space):
     np.testing.assert_array_equal(found._sizes, np.minimum(np.arange(60), 4))
     assert len(found._pool) == found._sizes.sum()
     with pytest.raises(InputError, match=f"No draws of '{small_space.words[0]}'"):
-        found.draw(np.array([1, 0], dtype=np.int32), streams(2))
+        found.draw_words(np.array([1, 0], dtype=np.int32), streams(2))
 
 
 def test_pools_are_kept(small_space, tmp_path, monkeypatch):
@@ -58,11 +58,11 @@ def test_pools_are_kept(small_space, tmp_path, monkeypatch):
     others = [pooled(mechanism, uses, 8, *which, ledger) for which in (("copies", 1), ("attacks", 0))]
     assert all((other._pool != first._pool).any() for other in others)
     assert len({found.fingerprint for found in (first, *others)}) == 3
-    monkeypatch.setattr(MultivariateLaplace, "draw", lambda *_: pytest.fail("drawn again"))
+    monkeypatch.setattr(MultivariateLaplace, "draw_words", lambda *_: pytest.fail("drawn again"))
     np.testing.assert_array_equal(pooled(mechanism, uses, 8, "copies", 0, ledger)._pool, first._pool)
 
 
 def test_nothing_is_proved_of_a_pool(small_space):
     """A pool's guarantee is that of one draw, and only claimed."""
     found = pooled(MultivariateLaplace(small_space, epsilon=2.0), np.ones(60, dtype=np.int64), 1, "", 0, Ledger())
-    assert (found.guarantee.epsilon, found.guarantee.standing) == (2.0, "claimed")
+    assert (found.guarantee.epsilon, found.guarantee.status) == (2.0, "claimed")

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.errors import InputError
-from deniable.learning.plain import PlainRun
+from deniable.learning.plain import AdamRun
 from deniable.studies import Setting, robust_imdb, robust_nli
 from deniable.studies.ledger import Ledger
 from deniable.studies.substituted import training
@@ -28,7 +28,7 @@ def setting(study_data, tmp_path):
 def test_going_on(study_data, tmp_path, monkeypatch):
     """A run cut off in mid training goes on from its last checkpoint and comes to the numbers of a run in one go."""
     whole = training.measured(PLAN, SIZES, setting(study_data, tmp_path / "whole"), "given")
-    taken, step = [], PlainRun.step
+    taken, step = [], AdamRun.step
 
     def cut(run, number):
         if len(taken) == 3:
@@ -37,7 +37,7 @@ def test_going_on(study_data, tmp_path, monkeypatch):
         taken.append(number)
         return step(run, number)
 
-    monkeypatch.setattr(PlainRun, "step", cut)
+    monkeypatch.setattr(AdamRun, "step", cut)
     with pytest.raises(KeyboardInterrupt):
         training.measured(PLAN, SIZES, setting(study_data, tmp_path), "given")
     assert [path.name for path in tmp_path.glob("*.checkpoint")] == ["study.unfinished.normal.checkpoint"]
@@ -45,7 +45,7 @@ def test_going_on(study_data, tmp_path, monkeypatch):
     assert taken[:5] == [0, 1, 2, -1, 3]
     assert found["points"] == whole["points"]
     assert not list(tmp_path.glob("*.checkpoint"))
-    monkeypatch.setattr(training, "fit_text", lambda *_, **__: pytest.fail("trained again"))
+    monkeypatch.setattr(training, "fit_text_model", lambda *_, **__: pytest.fail("trained again"))
     assert training.measured(PLAN, SIZES, setting(study_data, tmp_path), "given") == found
 
 

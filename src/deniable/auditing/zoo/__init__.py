@@ -14,9 +14,9 @@ from deniable.auditing.zoo import (
     tem_wrong_bottom,
     unknown_unchanged,
 )
-from deniable.auditing.zoo.entry import Entry, Finding, examine
+from deniable.auditing.zoo.entry import ZooEntry, EntryVerdicts, examine_entry
 
-ENTRIES: tuple[Entry, ...] = (
+ZOO_ENTRIES: tuple[ZooEntry, ...] = (
     adept.ENTRY,
     adept_unclipped.ENTRY,
     dptext.ENTRY,
@@ -28,8 +28,8 @@ ENTRIES: tuple[Entry, ...] = (
     unknown_unchanged.ENTRY,
     numpy_laplace.ENTRY,
     copy.ENTRY,
-    *correct.ENTRIES,
+    *correct.CONTROL_ENTRIES,
 )
-"""A new entry is a file with an `Entry`, listed here."""
+"""A new entry is a file with an `ZooEntry`, listed here."""
 
-__all__ = ["ENTRIES", "Entry", "Finding", "examine"]
+__all__ = ["ZOO_ENTRIES", "ZooEntry", "EntryVerdicts", "examine_entry"]

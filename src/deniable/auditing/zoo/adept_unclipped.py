@@ -4,11 +4,11 @@ import numpy as np
 
 from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
-from deniable.auditing.zoo.entry import CONFIDENCE, Entry
+from deniable.auditing.zoo.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.vectors import Box, Laplace
 from deniable.verdict import Verdict
 
-N = 8
+_DIMENSION = 8
 
 
 class UnclippedADePT(Laplace):
@@ -21,24 +21,24 @@ class UnclippedADePT(Laplace):
         return self.domain.sensitivity(1, 1)
 
 
-def _exact() -> Verdict:
-    return verify(UnclippedADePT(epsilon=1.0, domain=Box(0.0, 1.0)), dimension=N)
+def _verify_law() -> Verdict:
+    return verify(UnclippedADePT(epsilon=1.0, domain=Box(0.0, 1.0)), dimension=_DIMENSION)
 
 
-def _sampled(seed: int) -> Verdict:
-    release = UnclippedADePT(epsilon=1.0, domain=Box(0.0, 1.0), seed=seed).release
+def _audit_samples(seed: int) -> Verdict:
+    release = UnclippedADePT(epsilon=1.0, domain=Box(0.0, 1.0), seed=seed).sample
     return audit(
-        release, np.zeros(N), np.ones(N), claim=1.0, samples=300, confidence=CONFIDENCE, batched=True, seed=seed
+        release, np.zeros(_DIMENSION), np.ones(_DIMENSION), claim=1.0, samples=300, confidence=ZOO_CONFIDENCE, batched=True, seed=seed
     )
 
 
-ENTRY = Entry(
+ENTRY = ZooEntry(
     name="adept-unclipped",
     source="the ADePT of Habernal 2022, Section 5",
     claim="1-DP, n = 8",
     flaw="noise for one coordinate, released for n: the loss is epsilon n",
-    sampled=_sampled,
+    audit_samples=_audit_samples,
     sampled_status="refuted",
-    exact=_exact,
+    verify_law=_verify_law,
     exact_status="refuted",
 )

@@ -4,35 +4,35 @@ import numpy as np
 
 from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
-from deniable.auditing.zoo.entry import CONFIDENCE, Entry
-from deniable.vectors import Copy
+from deniable.auditing.zoo.entry import ZOO_CONFIDENCE, ZooEntry
+from deniable.vectors import CopyMechanism
 from deniable.verdict import Verdict
 
 
-def _exact() -> Verdict:
-    return verify(Copy(epsilon=1.0), dimension=8)
+def _verify_law() -> Verdict:
+    return verify(CopyMechanism(epsilon=1.0), dimension=8)
 
 
-def _sampled(seed: int) -> Verdict:
+def _audit_samples(seed: int) -> Verdict:
     return audit(
-        Copy(epsilon=1.0).release,
+        CopyMechanism(epsilon=1.0).sample,
         np.zeros(8),
         np.ones(8),
         claim=1.0,
         samples=100,
-        confidence=CONFIDENCE,
+        confidence=ZOO_CONFIDENCE,
         batched=True,
         seed=seed,
     )
 
 
-ENTRY = Entry(
+ENTRY = ZooEntry(
     name="copy",
     source="control of Habernal 2022, Section 5",
     claim="1-DP, n = 8",
     flaw="no noise at all",
-    sampled=_sampled,
+    audit_samples=_audit_samples,
     sampled_status="refuted",
-    exact=_exact,
+    verify_law=_verify_law,
     exact_status="refuted",
 )

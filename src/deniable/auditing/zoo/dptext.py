@@ -4,31 +4,31 @@ import numpy as np
 
 from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
-from deniable.auditing.zoo.entry import CONFIDENCE, Entry
+from deniable.auditing.zoo.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.vectors import DPText
 from deniable.verdict import Verdict
 
-N = 8
+_DIMENSION = 8
 
 
-def _exact() -> Verdict:
-    return verify(DPText(epsilon=1.0), dimension=N)
+def _verify_law() -> Verdict:
+    return verify(DPText(epsilon=1.0), dimension=_DIMENSION)
 
 
-def _sampled(seed: int) -> Verdict:
-    release = DPText(epsilon=1.0, seed=seed).release
+def _audit_samples(seed: int) -> Verdict:
+    release = DPText(epsilon=1.0, seed=seed).sample
     return audit(
-        release, np.zeros(N), np.ones(N), claim=1.0, samples=1_000, confidence=CONFIDENCE, batched=True, seed=seed
+        release, np.zeros(_DIMENSION), np.ones(_DIMENSION), claim=1.0, samples=1_000, confidence=ZOO_CONFIDENCE, batched=True, seed=seed
     )
 
 
-ENTRY = Entry(
+ENTRY = ZooEntry(
     name="dptext",
     source="Beigi et al. 2019, Equation 9; refuted by Habernal 2022, Theorem 3.2",
     claim="1-DP, n = 8",
     flaw="the noise is never negative, so the support moves with the input",
-    sampled=_sampled,
+    audit_samples=_audit_samples,
     sampled_status="refuted",
-    exact=_exact,
+    verify_law=_verify_law,
     exact_status="refuted",
 )

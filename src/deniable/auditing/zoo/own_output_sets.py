@@ -6,53 +6,53 @@ import numpy as np
 
 from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
-from deniable.auditing.zoo.entry import CONFIDENCE, Array, Entry, drawn_from
+from deniable.auditing.zoo.entry import ZOO_CONFIDENCE, FloatArray, ZooEntry, make_matrix_sampler
 from deniable.space import Space
 from deniable.verdict import Verdict
 
-EPSILON = 1.0
-_NEIGHBOURS = 20
+_EPSILON = 1.0
+_NEIGHBOUR_COUNT = 20
 
 
 @functools.cache
-def _space() -> Space:
+def _load_space() -> Space:
     return Space.glove(1_000)
 
 
 @functools.cache
-def _law() -> Array:
-    distances = _space().distances(range(len(_space())))
-    limit = np.partition(distances, _NEIGHBOURS - 1, axis=1)[:, _NEIGHBOURS - 1 : _NEIGHBOURS]
-    weights = np.where(distances <= limit, np.exp(-EPSILON / 2 * distances), 0.0)
-    matrix: Array = weights / weights.sum(axis=1, keepdims=True)
+def _compute_law() -> FloatArray:
+    distances = _load_space().distances(range(len(_load_space())))
+    limit = np.partition(distances, _NEIGHBOUR_COUNT - 1, axis=1)[:, _NEIGHBOUR_COUNT - 1 : _NEIGHBOUR_COUNT]
+    weights = np.where(distances <= limit, np.exp(-_EPSILON / 2 * distances), 0.0)
+    matrix: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return matrix
 
 
-def _exact() -> Verdict:
-    return verify(_law(), space=_space(), epsilon=EPSILON)
+def _verify_law() -> Verdict:
+    return verify(_compute_law(), space=_load_space(), epsilon=_EPSILON)
 
 
-def _sampled(seed: int) -> Verdict:
+def _audit_samples(seed: int) -> Verdict:
     return audit(
-        drawn_from(_law(), _space(), seed),
+        make_matrix_sampler(_compute_law(), _load_space(), seed),
         "monday",
         "january",
-        distance=_space().distance,
-        claim=EPSILON,
+        distance=_load_space().distance,
+        claim=_EPSILON,
         samples=5_000,
-        confidence=CONFIDENCE,
+        confidence=ZOO_CONFIDENCE,
         batched=True,
         seed=seed,
     )
 
 
-ENTRY = Entry(
+ENTRY = ZooEntry(
     name="own-output-sets",
     source="pypantera 1.0.2, CusText; mldp-text 0.1.2, SynTF; if claimed for any two words (docs/peers.md)",
     claim="1-metric-DP, 1,000 words",
     flaw="a word outside the other's set tells the two apart for certain",
-    sampled=_sampled,
+    audit_samples=_audit_samples,
     sampled_status="refuted",
-    exact=_exact,
+    verify_law=_verify_law,
     exact_status="refuted",
 )

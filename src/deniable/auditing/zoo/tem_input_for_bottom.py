@@ -5,35 +5,35 @@ import functools
 import numpy as np
 
 from deniable.auditing.exact import verify
-from deniable.auditing.zoo.entry import Array, Entry, audit_words, drawn_from
-from deniable.auditing.zoo.tem_wrong_bottom import EPSILON, parts, space
+from deniable.auditing.zoo.entry import FloatArray, ZooEntry, audit_nearest_words, make_matrix_sampler
+from deniable.auditing.zoo.tem_wrong_bottom import TEM_EPSILON, compute_tem_weights, load_frequent_words
 from deniable.verdict import Verdict
 
 
 @functools.cache
-def law() -> Array:
+def compute_input_for_bottom_law() -> FloatArray:
     """Return P (n, n)."""
-    words, bottom = parts()
-    weights: Array = words + np.diag(bottom)
-    matrix: Array = weights / weights.sum(axis=1, keepdims=True)
+    words, bottom = compute_tem_weights()
+    weights: FloatArray = words + np.diag(bottom)
+    matrix: FloatArray = weights / weights.sum(axis=1, keepdims=True)
     return matrix
 
 
-def _exact() -> Verdict:
-    return verify(law(), space=space(), epsilon=EPSILON)
+def _verify_law() -> Verdict:
+    return verify(compute_input_for_bottom_law(), space=load_frequent_words(), epsilon=TEM_EPSILON)
 
 
-def _sampled(seed: int) -> Verdict:
-    return audit_words(drawn_from(law(), space(), seed), space(), EPSILON, seed)
+def _audit_samples(seed: int) -> Verdict:
+    return audit_nearest_words(make_matrix_sampler(compute_input_for_bottom_law(), load_frequent_words(), seed), load_frequent_words(), TEM_EPSILON, seed)
 
 
-ENTRY = Entry(
+ENTRY = ZooEntry(
     name="tem-input-for-bottom",
     source="pypantera 1.0.2, TEM (docs/peers.md)",
     claim="4-metric-DP, 1,000 words",
     flaw="words beyond gamma never come out, and which those are depends on the input",
-    sampled=_sampled,
+    audit_samples=_audit_samples,
     sampled_status="not refuted",
-    exact=_exact,
+    verify_law=_verify_law,
     exact_status="refuted",
 )

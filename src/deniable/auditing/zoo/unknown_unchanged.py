@@ -7,7 +7,7 @@ import numpy as np
 
 from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
-from deniable.auditing.zoo.entry import CONFIDENCE, Entry
+from deniable.auditing.zoo.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.space import Space
 from deniable.verdict import Verdict
 from deniable.words import CalibratedExponential
@@ -17,36 +17,36 @@ _KNOWN, _ALL = 500, 510
 
 
 @functools.cache
-def _mechanism() -> CalibratedExponential:
+def _make_mechanism() -> CalibratedExponential:
     return CalibratedExponential(Space.glove(_KNOWN), epsilon=1.0)
 
 
-def _exact() -> Verdict:
+def _verify_law() -> Verdict:
     """The law over all words: the mechanism's own, and a 1 for every word that it does not know."""
-    law = np.eye(_ALL)
-    law[:_KNOWN, :_KNOWN] = [_mechanism().probabilities(word) for word in _mechanism().space.words]
-    return verify(law, space=Space.glove(_ALL), epsilon=1.0)
+    probabilities = np.eye(_ALL)
+    probabilities[:_KNOWN, :_KNOWN] = [_make_mechanism().probabilities(word) for word in _make_mechanism().space.words]
+    return verify(probabilities, space=Space.glove(_ALL), epsilon=1.0)
 
 
-def _sampled(seed: int) -> Verdict:
-    def program(word: str) -> str:
-        return _mechanism()(word) if word in _mechanism().space else word
+def _audit_samples(seed: int) -> Verdict:
+    def run_program(word: str) -> str:
+        return _make_mechanism()(word) if word in _make_mechanism().space else word
 
-    everything = Space.glove(_ALL)
-    unknown = everything.words[_KNOWN:]
-    pair = min(itertools.combinations(unknown, 2), key=lambda words: everything.distance(*words))
+    all_words = Space.glove(_ALL)
+    unknown = all_words.words[_KNOWN:]
+    pair = min(itertools.combinations(unknown, 2), key=lambda words: all_words.distance(*words))
     return audit(
-        program, *pair, claim=1.0, distance=everything.distance, samples=6_000, confidence=CONFIDENCE, seed=seed
+        run_program, *pair, claim=1.0, distance=all_words.distance, samples=6_000, confidence=ZOO_CONFIDENCE, seed=seed
     )
 
 
-ENTRY = Entry(
+ENTRY = ZooEntry(
     name="unknown-unchanged",
     source="mldp-text 0.1.2, dp-diffractor 0.2.1, pypantera 1.0.2 in TEM (docs/peers.md)",
     claim="1-metric-DP, 510 words",
     flaw="a rare name or drug that the vocabulary lacks is published as it is",
-    sampled=_sampled,
+    audit_samples=_audit_samples,
     sampled_status="refuted",
-    exact=_exact,
+    verify_law=_verify_law,
     exact_status="refuted",
 )

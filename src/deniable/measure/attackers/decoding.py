@@ -8,19 +8,19 @@ text as a whole does. A state is a pair of words, and at each place the likelies
 import numpy as np
 import numpy.typing as npt
 
-from deniable.measure.attackers.language import Tables, Words
-from deniable.measure.attackers.lookup import after_pair, after_word
-from deniable.parallel import compiled
-from deniable.space.metrics import Array
+from deniable.measure.attackers.language import NgramTables, WordNumbers
+from deniable.measure.attackers.lookup import look_up_after_pair, look_up_after_word
+from deniable.parallel import compile_loop
+from deniable.space.metrics import FloatArray
 
-Places = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 _NEGLIGIBLE = 1e-6
 """States that are less likely than this, beside the likeliest one, are dropped."""
 
 
-@compiled
-def decode(  # pragma: no cover - compiled
-    rows: Places, words: Words, chances: Array, tables: Tables, alone: Array, beam: int, unknown: int, out: Words
+@compile_loop
+def decode_words(  # pragma: no cover - compiled
+    rows: Positions, words: WordNumbers, chances: FloatArray, tables: NgramTables, unigram_chances: FloatArray, beam: int, unknown: int, out: WordNumbers
 ) -> None:
     """Write the likeliest word of each place, -1 where no candidate names one.
 
@@ -30,65 +30,65 @@ def decode(  # pragma: no cover - compiled
         rows: (L,) which row of candidates each place has.
         words: (m, K) candidates, ascending within a row; those of chance 0 come last.
         chances: (m, K) P(y|w) of each, times any number of the row's own.
-        tables: the language model, see `deniable.measure.attackers.lookup.powered`.
-        alone: (V + 1,) P(w) after a dropped state, to the same power.
+        tables: the language model, see `deniable.measure.attackers.lookup.temper_tables`.
+        unigram_chances: (V + 1,) P(w) after a dropped state, to the same power.
         beam: states kept.
         unknown: the symbol of unknown words, which is never named.
         out: (L,) written.
     """
     count, width = rows.size, words.shape[1]
-    slots, helds = np.full((count, beam + 1), -1, dtype=np.int32), np.zeros(count, dtype=np.int64)
+    candidate_of_state, state_counts = np.full((count, beam + 1), -1, dtype=np.int32), np.zeros(count, dtype=np.int64)
     alphas, dropped = np.zeros((count + 1, beam + 1)), np.zeros((count, width))
     edges = np.zeros((count, beam + 1, beam + 1), dtype=np.float32)
-    contexts, group = np.full((2, beam + 1), -1)
-    previous = np.full(min(beam, width) + 1, tables.logs1.size)
-    plain, mass = np.empty((2, previous.size, width))
-    pairs = np.empty((previous.size, width), dtype=np.int64)
-    lines = np.empty((beam + 1, width))
-    found, seen = np.empty((2, width), dtype=np.int64)
-    places, fresh = np.empty(beam, dtype=np.int64), np.empty(beam, dtype=np.int64)
-    alphas[0, 0], group[0] = 1.0, 0
-    held, groups = 1, 1
+    contexts, group_of_state = np.full((2, beam + 1), -1)
+    previous_words = np.full(min(beam, width) + 1, tables.unigram_logs.size)
+    bigram_chances, mass = np.empty((2, previous_words.size, width))
+    pairs = np.empty((previous_words.size, width), dtype=np.int64)
+    state_chances = np.empty((beam + 1, width))
+    matches, group_of_candidate = np.empty((2, width), dtype=np.int64)
+    places, next_contexts = np.empty(beam, dtype=np.int64), np.empty(beam, dtype=np.int64)
+    alphas[0, 0], group_of_state[0] = 1.0, 0
+    state_count, group_count = 1, 1
     for i in range(count):
         chance = chances[rows[i]]
         size = np.sum(chance > 0)
-        here = words[rows[i], :size]
-        for p in range(groups):
-            after_word(here, previous[p], tables, alone, plain[p], pairs[p])
+        candidates = words[rows[i], :size]
+        for p in range(group_count):
+            look_up_after_word(candidates, previous_words[p], tables, unigram_chances, bigram_chances[p], pairs[p])
             mass[p] = 0.0
-        for b in range(held):
-            after_pair(here, contexts[b], tables, plain[group[b]], found, lines[b])
+        for b in range(state_count):
+            look_up_after_pair(candidates, contexts[b], tables, bigram_chances[group_of_state[b]], matches, state_chances[b])
             for k in range(size):
-                lines[b, k] *= chance[k]
-                mass[group[b], k] += alphas[i, b] * lines[b, k]
-        kept = _best(mass[:groups, :size], alphas[i + 1], places)
-        rest = _drop(mass[:groups, :size], places[:kept], dropped[i])
-        total = np.sum(alphas[i + 1, :kept]) + rest
-        alphas[i + 1, :kept] /= total
-        alphas[i + 1, kept] = rest / total
+                state_chances[b, k] *= chance[k]
+                mass[group_of_state[b], k] += alphas[i, b] * state_chances[b, k]
+        kept_count = _select_states(mass[:group_count, :size], alphas[i + 1], places)
+        dropped_mass = _drop_states(mass[:group_count, :size], places[:kept_count], dropped[i])
+        total = np.sum(alphas[i + 1, :kept_count]) + dropped_mass
+        alphas[i + 1, :kept_count] /= total
+        alphas[i + 1, kept_count] = dropped_mass / total
         dropped[i] /= total
-        _connect(lines[:held, :size], group, places[:kept], total, edges[i])
-        seen[:] = -1
-        groups = 0
-        for n in range(kept):
+        _write_transitions(state_chances[:state_count, :size], group_of_state, places[:kept_count], total, edges[i])
+        group_of_candidate[:] = -1
+        group_count = 0
+        for n in range(kept_count):
             p, k = places[n] // size, places[n] % size
-            slots[i, n], fresh[n] = k, pairs[p, k]
-            if seen[k] < 0:
-                seen[k] = groups
-                previous[groups] = here[k]
-                groups += 1
-            group[n] = seen[k]
-        contexts[:kept] = fresh[:kept]
-        held = kept
-        if rest > _NEGLIGIBLE * total:
-            contexts[kept], group[kept], previous[groups] = -1, groups, -1
-            held, groups = kept + 1, groups + 1
-        helds[i] = held
-    _name(rows, words, alphas, dropped, edges, slots, helds, unknown, out)
+            candidate_of_state[i, n], next_contexts[n] = k, pairs[p, k]
+            if group_of_candidate[k] < 0:
+                group_of_candidate[k] = group_count
+                previous_words[group_count] = candidates[k]
+                group_count += 1
+            group_of_state[n] = group_of_candidate[k]
+        contexts[:kept_count] = next_contexts[:kept_count]
+        state_count = kept_count
+        if dropped_mass > _NEGLIGIBLE * total:
+            contexts[kept_count], group_of_state[kept_count], previous_words[group_count] = -1, group_count, -1
+            state_count, group_count = kept_count + 1, group_count + 1
+        state_counts[i] = state_count
+    _write_best_words(rows, words, alphas, dropped, edges, candidate_of_state, state_counts, unknown, out)
 
 
-@compiled
-def _drop(mass: Array, places: Places, dropped: Array) -> float:  # pragma: no cover - compiled
+@compile_loop
+def _drop_states(mass: FloatArray, places: Positions, dropped: FloatArray) -> float:  # pragma: no cover - compiled
     """Write how much of each candidate is in no state that was kept, and return the sum."""
     for place in places:
         mass[place // mass.shape[1], place % mass.shape[1]] = 0.0
@@ -98,71 +98,71 @@ def _drop(mass: Array, places: Places, dropped: Array) -> float:  # pragma: no c
     return np.sum(dropped)
 
 
-@compiled
-def _connect(  # pragma: no cover - compiled
-    lines: Array, group: Places, places: Places, total: float, edges: npt.NDArray[np.float32]
+@compile_loop
+def _write_transitions(  # pragma: no cover - compiled
+    state_chances: FloatArray, group_of_state: Positions, places: Positions, total: float, edges: npt.NDArray[np.float32]
 ) -> None:
     """Write how likely each state (row) goes on to each kept one, and last to those dropped, with what is released."""
-    size = lines.shape[1]
-    for b in range(lines.shape[0]):
-        rest = np.sum(lines[b])
+    size = state_chances.shape[1]
+    for b in range(state_chances.shape[0]):
+        dropped_mass = np.sum(state_chances[b])
         for n in range(places.size):
-            if group[b] == places[n] // size:
-                edges[b, n] = lines[b, places[n] % size] / total
-                rest -= lines[b, places[n] % size]
-        edges[b, places.size] = max(rest, 0.0) / total
+            if group_of_state[b] == places[n] // size:
+                edges[b, n] = state_chances[b, places[n] % size] / total
+                dropped_mass -= state_chances[b, places[n] % size]
+        edges[b, places.size] = max(dropped_mass, 0.0) / total
 
 
-@compiled
-def _name(  # pragma: no cover - compiled
-    rows: Places,
-    words: Words,
-    alphas: Array,
-    dropped: Array,
+@compile_loop
+def _write_best_words(  # pragma: no cover - compiled
+    rows: Positions,
+    words: WordNumbers,
+    alphas: FloatArray,
+    dropped: FloatArray,
     edges: npt.NDArray[np.float32],
-    slots: Words,
-    helds: Places,
+    candidate_of_state: WordNumbers,
+    state_counts: Positions,
     unknown: int,
-    out: Words,
+    out: WordNumbers,
 ) -> None:
     """Go back through the states, and write the word of the largest sum of alpha * beta."""
-    betas, before = np.ones(alphas.shape[1]), np.empty(alphas.shape[1])
+    betas, previous_betas = np.ones(alphas.shape[1]), np.empty(alphas.shape[1])
     chances = np.empty(words.shape[1])
     for i in range(rows.size - 1, -1, -1):
         chances[:] = 0.0
-        for n in range(helds[i]):
-            if slots[i, n] < 0:
+        for n in range(state_counts[i]):
+            if candidate_of_state[i, n] < 0:
                 chances += dropped[i] * betas[n]
             else:
-                chances[slots[i, n]] += alphas[i + 1, n] * betas[n]
+                chances[candidate_of_state[i, n]] += alphas[i + 1, n] * betas[n]
         out[i] = -1
-        most = 0.0
+        best_chance = 0.0
         for k in range(chances.size):
-            if chances[k] > most and words[rows[i], k] != unknown:
-                out[i], most = words[rows[i], k], chances[k]
+            if chances[k] > best_chance and words[rows[i], k] != unknown:
+                out[i], best_chance = words[rows[i], k], chances[k]
         if i > 0:
-            before[:] = 0.0
-            for b in range(helds[i - 1]):
-                for n in range(helds[i]):
-                    before[b] += edges[i, b, n] * betas[n]
-            betas[:] = before / before.max()
+            previous_betas[:] = 0.0
+            for b in range(state_counts[i - 1]):
+                for n in range(state_counts[i]):
+                    previous_betas[b] += edges[i, b, n] * betas[n]
+            betas[:] = previous_betas / previous_betas.max()
 
 
-@compiled
-def _best(mass: Array, top: Array, places: Places) -> int:  # pragma: no cover - compiled
+@compile_loop
+def _select_states(mass: FloatArray, top_masses: FloatArray, places: Positions) -> int:  # pragma: no cover - compiled
     """Write the largest masses of words k after words p, in order, and p * K + k; return how many are kept."""
-    held, width = 0, mass.shape[1]
+    state_count, width = 0, mass.shape[1]
     for p in range(mass.shape[0]):
         for k in range(width):
             score = mass[p, k]
-            if (held == places.size and score <= top[held - 1]) or (held and score < _NEGLIGIBLE * top[0]):
+            if (state_count == places.size and score <= top_masses[state_count - 1]) or (state_count and score < _NEGLIGIBLE * top_masses[0]):
                 continue
-            at = min(held, places.size - 1)
-            while at > 0 and top[at - 1] < score:
-                top[at], places[at] = top[at - 1], places[at - 1]
-                at -= 1
-            top[at], places[at] = score, p * width + k
-            held = min(held + 1, places.size)
-    while top[held - 1] < _NEGLIGIBLE * top[0]:
-        held -= 1
-    return held
+            place = min(state_count, places.size - 1)
+            while place > 0 and top_masses[place - 1] < score:
+                top_masses[place], places[place] = top_masses[place - 1], places[place - 1]
+                place -= 1
+            top_masses[place], places[place] = score, p * width + k
+            state_count = min(state_count + 1, places.size)
+    while top_masses[state_count - 1] < _NEGLIGIBLE * top_masses[0]:
+        state_count -= 1
+    return state_count

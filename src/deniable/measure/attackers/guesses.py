@@ -6,36 +6,36 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, NotTractable, bad_parameter
-from deniable.measure.attackers.surrogate import Surrogate, fitted
-from deniable.parallel import compiled
-from deniable.space.metrics import Array
-from deniable.space.space import Points, Space
+from deniable.errors import InputError, NotTractable, make_parameter_error
+from deniable.measure.attackers.surrogate import SurrogateLikelihood, fit_surrogate
+from deniable.parallel import compile_loop
+from deniable.space.metrics import FloatArray
+from deniable.space.space import PointNumbers, Space
 from deniable.words import WordMechanism
-from deniable.words.exponential import Exponential, log_normalisers
-from deniable.words.recovery import SLOW
+from deniable.words.exponential import ExponentialLaw, compute_log_normalisers
+from deniable.words.recovery import MAX_QUADRATURE_POINTS
 
-_LEAST = 1e-300
+_LEAST_PROBABILITY = 1e-300
 """What a probability that quadrature finds to be 0 counts as."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Likelihood:
+class WordLikelihood:
     """How likely each input is to have become an output, as the attacker computes it.
 
     Attributes:
         space: of the words.
-        logs: function of outputs (k,) and their distances (k, number of points) to all points, which it may
+        compute_logs: function of outputs (k,) and their distances (k, number of points) to all points, which it may
             overwrite, that returns ln P(y|w) (k, number of points) up to a number of y's own.
-        optimal: whether it is the exact law; False for a surrogate, whose guesses can be bettered.
+        is_exact: whether it is the exact law; False for a surrogate, whose guesses can be bettered.
     """
 
     space: Space
-    logs: Callable[[Points, Array], Array]
-    optimal: bool
+    compute_logs: Callable[[PointNumbers, FloatArray], FloatArray]
+    is_exact: bool
 
 
-def likelihood(mechanism: WordMechanism, prior: Array, *, seed: int = 0, workers: int | None = None) -> Likelihood:
+def build_likelihood(mechanism: WordMechanism, prior: FloatArray, *, seed: int = 0, workers: int | None = None) -> WordLikelihood:
     """Return what an attacker who knows the mechanism computes with.
 
     The exact law in the exponential family, and in spaces of at most 3,000 points wherever a law is known; else
@@ -47,70 +47,70 @@ def likelihood(mechanism: WordMechanism, prior: Array, *, seed: int = 0, workers
         seed: public, of those draws.
         workers: threads.
     """
-    space, law = mechanism.space, mechanism.closed_form
+    space, law = mechanism.space, mechanism.sampled_exponential_law
     if law is not None:
-        return Likelihood(space, _family(law, log_normalisers(space, law, workers)), optimal=True)
-    if mechanism.has_law and len(space.points) <= SLOW:
+        return WordLikelihood(space, _build_exponential_logs(law, compute_log_normalisers(space, law, workers)), is_exact=True)
+    if mechanism.has_law and len(space.points) <= MAX_QUADRATURE_POINTS:
         try:
-            return Likelihood(space, _table(mechanism, workers), optimal=True)
+            return WordLikelihood(space, _build_table_logs(mechanism, workers), is_exact=True)
         except NotTractable:
             pass  # an integral that two grids disagree about: the attacker, too, goes on with a surrogate
-    return Likelihood(space, fitted(mechanism, prior, seed, workers).logs, optimal=False)
+    return WordLikelihood(space, fit_surrogate(mechanism, prior, seed, workers).compute_logs, is_exact=False)
 
 
-def _family(law: Exponential, logs: Array) -> Callable[[Points, Array], Array]:
+def _build_exponential_logs(law: ExponentialLaw, logs: FloatArray) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return -s min(d, gamma) - ln Z(w); ln c(y) is a number of y's own."""
-    near = Surrogate(law.scale, 1, 0.0, law.cutoff)
+    exponential = SurrogateLikelihood(law.scale, 1, 0.0, law.cutoff)
 
-    def of(outputs: Points, distances: Array) -> Array:
-        scores = near.logs(outputs, distances)
+    def compute_logs(outputs: PointNumbers, distances: FloatArray) -> FloatArray:
+        scores = exponential.compute_logs(outputs, distances)
         scores -= logs
         return scores
 
-    return of
+    return compute_logs
 
 
-def _table(mechanism: WordMechanism, workers: int | None) -> Callable[[Points, Array], Array]:
+def _build_table_logs(mechanism: WordMechanism, workers: int | None) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return the law by output, from the rows of all inputs."""
-    blocks = mechanism.space.sweep(
-        lambda _, distances: np.log(np.maximum(mechanism.rows(distances), _LEAST)),
+    blocks = mechanism.space.map_row_blocks(
+        lambda _, distances: np.log(np.maximum(mechanism.rows(distances), _LEAST_PROBABILITY)),
         range(len(mechanism.space.points)),
         workers,
     )
-    table = np.ascontiguousarray(np.concatenate(blocks).T)
+    log_probabilities = np.ascontiguousarray(np.concatenate(blocks).T)
 
-    def of(outputs: Points, distances: Array) -> Array:
+    def compute_logs(outputs: PointNumbers, distances: FloatArray) -> FloatArray:
         del distances
-        rows: Array = table[outputs]
+        rows: FloatArray = log_probabilities[outputs]
         return rows
 
-    return of
+    return compute_logs
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Guesses:
+class RankedGuesses:
     """The K likeliest inputs behind each of m different output points.
 
     Attributes:
         row_of: (number of points,) the row of each output point; -1 for one that no row was made for.
         words: (m, K) word numbers, likeliest first; n for an unknown word.
-        logs: (m, K) ln P(y|w), up to a number of y's own; -infinity where fewer words are possible at all.
+        log_likelihoods: (m, K) ln P(y|w), up to a number of y's own; -infinity where fewer words are possible at all.
         scores: (m, K) ln pi(w) + ln P(y|w), descending.
     """
 
     row_of: npt.NDArray[np.int64]
     words: npt.NDArray[np.int32]
-    logs: Array
-    scores: Array
+    log_likelihoods: FloatArray
+    scores: FloatArray
 
 
-def guesses(
-    likely: Likelihood, prior: Array, outputs: npt.NDArray[np.int32], candidates: int, workers: int | None = None
-) -> Guesses:
+def rank_guesses(
+    word_likelihood: WordLikelihood, prior: FloatArray, outputs: npt.NDArray[np.int32], candidates: int, workers: int | None = None
+) -> RankedGuesses:
     """Return the likeliest words behind outputs.
 
     Args:
-        likely: the law, or what stands for it.
+        word_likelihood: the law, or what stands for it.
         prior: (n,) how frequent words are; or (n + 1,), the last for unknown words, which are drawn as the
             public one is.
         outputs: (N,) word numbers that were released.
@@ -121,46 +121,46 @@ def guesses(
         InputError: no outputs, or no candidates asked for.
     """
     if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
-        raise bad_parameter("guesses", "candidates", "an int of at least 1", candidates)
+        raise make_parameter_error("guesses", "candidates", "an int of at least 1", candidates)
     if not len(outputs):
         raise InputError("Guesses need words to guess. Got none: give texts with words.")
-    space = likely.space
-    chosen = np.unique(space.point_of[outputs])
-    point_of = space.point_of
+    space = word_likelihood.space
+    output_points = np.unique(space.point_by_word[outputs])
+    point_of = space.point_by_word
     if len(prior) > len(space):
-        point_of = np.append(point_of, point_of[space.number(space.unknown)])
-    shape = len(chosen), min(candidates, len(prior))
+        point_of = np.append(point_of, point_of[space.index_of(space.unknown_word)])
+    shape = len(output_points), min(candidates, len(prior))
     words, logs, scores = np.empty(shape, dtype=np.int32), np.empty(shape), np.empty(shape)
     with np.errstate(divide="ignore"):
-        heights = np.log(prior)
-    likeliest = int(np.argmax(prior))
+        log_priors = np.log(prior)
+    most_frequent_word = int(np.argmax(prior))
 
-    def visit(first: int, distances: Array) -> None:
-        here = slice(first, first + len(distances))
-        found = likely.logs(chosen[here], distances)
-        for row, at in zip(found, range(here.start, here.stop), strict=True):
-            words[at], scores[at] = likeliest, -np.inf
-            _top(row, heights, point_of, words[at], scores[at])
-            logs[at] = np.where(np.isfinite(scores[at]), row[point_of[words[at]]], -np.inf)
+    def rank_block(first: int, distances: FloatArray) -> None:
+        block = slice(first, first + len(distances))
+        block_logs = word_likelihood.compute_logs(output_points[block], distances)
+        for row, place in zip(block_logs, range(block.start, block.stop), strict=True):
+            words[place], scores[place] = most_frequent_word, -np.inf
+            _write_top_words(row, log_priors, point_of, words[place], scores[place])
+            logs[place] = np.where(np.isfinite(scores[place]), row[point_of[words[place]]], -np.inf)
 
-    space.sweep(visit, chosen, workers)
+    space.map_row_blocks(rank_block, output_points, workers)
     row_of = np.full(len(space.points), -1)
-    row_of[chosen] = np.arange(len(chosen))
-    return Guesses(row_of, words, logs, scores)
+    row_of[output_points] = np.arange(len(output_points))
+    return RankedGuesses(row_of, words, logs, scores)
 
 
-@compiled
-def _top(  # pragma: no cover - compiled
-    row: Array, heights: Array, point_of: Points, words: npt.NDArray[np.int32], scores: Array
+@compile_loop
+def _write_top_words(  # pragma: no cover - compiled
+    row: FloatArray, log_priors: FloatArray, point_of: PointNumbers, words: npt.NDArray[np.int32], scores: FloatArray
 ) -> None:
     """Write the words of the largest heights[w] + row[point of w] and these, in order; of equals the first."""
     last = scores.size - 1
-    for word in range(heights.size):
-        score = heights[word] + row[point_of[word]]
+    for word in range(log_priors.size):
+        score = log_priors[word] + row[point_of[word]]
         if score <= scores[last]:
             continue
-        at = last
-        while at > 0 and scores[at - 1] < score:
-            scores[at], words[at] = scores[at - 1], words[at - 1]
-            at -= 1
-        scores[at], words[at] = score, word
+        place = last
+        while place > 0 and scores[place - 1] < score:
+            scores[place], words[place] = scores[place - 1], words[place - 1]
+            place -= 1
+        scores[place], words[place] = score, word

@@ -3,77 +3,77 @@
 import numpy as np
 import numpy.typing as npt
 
-from deniable.measure.attackers.language import Tables, Words
-from deniable.parallel import compiled
-from deniable.space.metrics import Array
+from deniable.measure.attackers.language import NgramTables, WordNumbers
+from deniable.parallel import compile_loop
+from deniable.space.metrics import FloatArray
 
-Places = npt.NDArray[np.int64]
+Positions = npt.NDArray[np.int64]
 
 
-def powered(tables: Tables, weight: float) -> Tables:
+def temper_tables(tables: NgramTables, weight: float) -> NgramTables:
     """Return all probabilities to the power of a weight, no longer as logarithms."""
-    logs = {name: np.exp(weight * getattr(tables, name)) for name in ("logs1", "logs2", "back2", "logs3", "back3")}
-    return tables._replace(**logs)
+    probabilities = {name: np.exp(weight * getattr(tables, name)) for name in ("logs1", "logs2", "back2", "logs3", "back3")}
+    return tables._replace(**probabilities)
 
 
-@compiled
-def after_word(  # pragma: no cover - compiled
-    here: Words, before: int, tables: Tables, alone: Array, plain: Array, pairs: Places
+@compile_loop
+def look_up_after_word(  # pragma: no cover - compiled
+    candidates: WordNumbers, previous_word: int, tables: NgramTables, unigram_chances: FloatArray, bigram_chances: FloatArray, pairs: Positions
 ) -> None:
-    """Write P(w|before) of every candidate, and which entry of `words2` the pair is, -1 for none."""
-    if before < 0:
-        for k in range(here.size):
-            plain[k], pairs[k] = alone[here[k]], -1
+    """Write P(w|before) of every candidate, and which entry of `bigram_words` the pair is, -1 for none."""
+    if previous_word < 0:
+        for k in range(candidates.size):
+            bigram_chances[k], pairs[k] = unigram_chances[candidates[k]], -1
         return
-    _find(here, tables.words2, tables.starts2[before], tables.starts2[before + 1], pairs)
-    for k in range(here.size):
+    _find_words(candidates, tables.bigram_words, tables.bigram_starts[previous_word], tables.bigram_starts[previous_word + 1], pairs)
+    for k in range(candidates.size):
         if pairs[k] < 0:
-            plain[k] = tables.back2[before] * tables.logs1[here[k]]
+            bigram_chances[k] = tables.bigram_backoffs[previous_word] * tables.unigram_logs[candidates[k]]
         else:
-            plain[k] = tables.logs2[pairs[k]]
+            bigram_chances[k] = tables.bigram_logs[pairs[k]]
 
 
-@compiled
-def after_pair(  # pragma: no cover - compiled
-    here: Words, pair: int, tables: Tables, plain: Array, found: Places, line: Array
+@compile_loop
+def look_up_after_pair(  # pragma: no cover - compiled
+    candidates: WordNumbers, pair: int, tables: NgramTables, bigram_chances: FloatArray, matches: Positions, trigram_chances: FloatArray
 ) -> None:
     """Write P(w|pair) of every candidate, from that after the pair's second word."""
-    if pair < 0 or tables.starts3[pair] == tables.starts3[pair + 1]:
-        line[: here.size] = plain[: here.size]
+    if pair < 0 or tables.trigram_starts[pair] == tables.trigram_starts[pair + 1]:
+        trigram_chances[: candidates.size] = bigram_chances[: candidates.size]
         return
-    back = tables.back3[pair]
-    for k in range(here.size):
-        line[k] = back * plain[k]
-    if _find(here, tables.words3, tables.starts3[pair], tables.starts3[pair + 1], found):
-        for k in range(here.size):
-            if found[k] >= 0:
-                line[k] = tables.logs3[found[k]]
+    backoff = tables.trigram_backoffs[pair]
+    for k in range(candidates.size):
+        trigram_chances[k] = backoff * bigram_chances[k]
+    if _find_words(candidates, tables.trigram_words, tables.trigram_starts[pair], tables.trigram_starts[pair + 1], matches):
+        for k in range(candidates.size):
+            if matches[k] >= 0:
+                trigram_chances[k] = tables.trigram_logs[matches[k]]
 
 
-@compiled
-def _find(here: Words, words: Words, start: int, end: int, found: Places) -> int:  # pragma: no cover - compiled
-    """Write where each of ``here`` stands in words[start:end], -1 for nowhere; both ascend. Return how many do."""
-    found[: here.size] = -1
+@compile_loop
+def _find_words(candidates: WordNumbers, words: WordNumbers, start: int, end: int, matches: Positions) -> int:  # pragma: no cover - compiled
+    """Write where each of ``candidates`` stands in words[start:end], -1 for nowhere; both ascend. Return how many do."""
+    matches[: candidates.size] = -1
     hits = 0
-    if end - start < here.size:
-        for at in range(start, end):
-            k = _lower(here, words[at], 0, here.size)
-            if k < here.size and here[k] == words[at]:
-                found[k] = at
+    if end - start < candidates.size:
+        for place in range(start, end):
+            k = _find_lower_bound(candidates, words[place], 0, candidates.size)
+            if k < candidates.size and candidates[k] == words[place]:
+                matches[k] = place
                 hits += 1
     else:
-        for k in range(here.size):
-            start = _lower(words, here[k], start, end)
+        for k in range(candidates.size):
+            start = _find_lower_bound(words, candidates[k], start, end)
             if start == end:
                 break
-            if words[start] == here[k]:
-                found[k] = start
+            if words[start] == candidates[k]:
+                matches[k] = start
                 hits += 1
     return hits
 
 
-@compiled
-def _lower(words: Words, word: int, low: int, high: int) -> int:  # pragma: no cover - compiled
+@compile_loop
+def _find_lower_bound(words: WordNumbers, word: int, low: int, high: int) -> int:  # pragma: no cover - compiled
     """Return the first place in words[low:high], which ascend, of a number that is not below ``word``."""
     while low < high:
         middle = (low + high) // 2

@@ -7,15 +7,15 @@ import numpy.typing as npt
 from scipy import special, stats
 from sklearn.neural_network import MLPClassifier
 
-from deniable.errors import InputError, positive
-from deniable.measure.roc import Membership, roc
+from deniable.errors import InputError, check_positive
+from deniable.measure.roc import MembershipResult, compute_roc
 
 Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+BooleanMask = npt.NDArray[np.bool_]
 
-_EPOCHS, _BATCH = 20, 64
+_SHADOW_EPOCHS, _SHADOW_BATCH_SIZE = 20, 64
 
-_OWN_VARIANCE = 32
+_MIN_MODELS_FOR_OWN_VARIANCE = 32
 """Shadow models on each side from which on a record has a variance of its own. With few models Carlini et al. fit one
 variance to all records; on film reviews this found more members also with 15 models on each side."""
 
@@ -23,9 +23,9 @@ _LEAST_VARIANCE = 1e-12
 """Of a confidence that no shadow model changes, so that the likelihood stays finite."""
 
 
-def shadow_attack(
+def attack_with_shadow_model(
     shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, target_in: npt.ArrayLike, target_out: npt.ArrayLike, seed: int
-) -> Membership:
+) -> MembershipResult:
     """Return how well a network trained on a shadow model's outputs finds the target model's members.
 
     Shokri et al. (2017) in the setting of the TEM paper, Appendix C: one network for all classes, two hidden layers
@@ -41,56 +41,56 @@ def shadow_attack(
     Raises:
         InputError: an array is empty, not finite, or has another number of classes than the first.
     """
-    inside = shadow_scores(shadow_in, shadow_out, target_in, seed)
-    return roc(inside, shadow_scores(shadow_in, shadow_out, target_out, seed), attack="shadow")
+    member_scores = compute_shadow_scores(shadow_in, shadow_out, target_in, seed)
+    return compute_roc(member_scores, compute_shadow_scores(shadow_in, shadow_out, target_out, seed), attack="shadow")
 
 
-def shadow_scores(shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, records: npt.ArrayLike, seed: int) -> Array:
-    """Return (n,) how likely the network of `shadow_attack` takes each record for a member.
+def compute_shadow_scores(shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, records: npt.ArrayLike, seed: int) -> Array:
+    """Return (n,) how likely the network of `attack_with_shadow_model` takes each record for a member.
 
     Args:
-        shadow_in: (a, classes) as in `shadow_attack`.
-        shadow_out: (b, classes) as in `shadow_attack`.
+        shadow_in: (a, classes) as in `attack_with_shadow_model`.
+        shadow_out: (b, classes) as in `attack_with_shadow_model`.
         records: (n, classes) the target model's probabilities.
         seed: public.
 
     Raises:
-        InputError: as in `shadow_attack`.
+        InputError: as in `attack_with_shadow_model`.
     """
-    return learn_shadow(shadow_in, shadow_out, seed)(records)
+    return fit_shadow_network(shadow_in, shadow_out, seed)(records)
 
 
-def learn_shadow(shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, seed: int) -> Callable[[npt.ArrayLike], Array]:
-    """Return the network of `shadow_attack`: a function from probabilities (n, classes) to scores (n,).
+def fit_shadow_network(shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, seed: int) -> Callable[[npt.ArrayLike], Array]:
+    """Return the network of `attack_with_shadow_model`: a function from probabilities (n, classes) to scores (n,).
 
     One network serves many target models.
 
     Args:
-        shadow_in: (a, classes) as in `shadow_attack`.
-        shadow_out: (b, classes) as in `shadow_attack`.
+        shadow_in: (a, classes) as in `attack_with_shadow_model`.
+        shadow_out: (b, classes) as in `attack_with_shadow_model`.
         seed: public.
 
     Raises:
-        InputError: as in `shadow_attack`.
+        InputError: as in `attack_with_shadow_model`.
     """
-    sides = _outputs(shadow_in, shadow_out)
+    sides = _check_outputs(shadow_in, shadow_out)
     features = np.concatenate(sides)
     truth = np.repeat([1, 0], [len(sides[0]), len(sides[1])])
     # No weight decay: the TEM paper's network has PyTorch's defaults, which scikit-learn's differ from only here.
-    network = MLPClassifier((64, 64), alpha=0.0, batch_size=min(_BATCH, len(features)), random_state=seed)
-    for _ in range(_EPOCHS):  # epoch by epoch, as `fit` stops early and warns otherwise
+    network = MLPClassifier((64, 64), alpha=0.0, batch_size=min(_SHADOW_BATCH_SIZE, len(features)), random_state=seed)
+    for _ in range(_SHADOW_EPOCHS):  # epoch by epoch, as `fit` stops early and warns otherwise
         network.partial_fit(features, truth, classes=[0, 1])
 
-    def scores(records: npt.ArrayLike) -> Array:
-        found: Array = network.predict_proba(_outputs(sides[0], records)[1])[:, 1]
-        return found
+    def score_records(records: npt.ArrayLike) -> Array:
+        member_probabilities: Array = network.predict_proba(_check_outputs(sides[0], records)[1])[:, 1]
+        return member_probabilities
 
-    return scores
+    return score_records
 
 
-def _outputs(*given: npt.ArrayLike) -> list[Array]:
+def _check_outputs(*outputs: npt.ArrayLike) -> list[Array]:
     """Return a model's outputs as arrays (records, classes), or raise `InputError`."""
-    sides = [np.asarray(side, dtype=np.float64) for side in given]
+    sides = [np.asarray(side, dtype=np.float64) for side in outputs]
     if any(
         side.ndim != 2 or not side.size or side.shape[1:] != sides[0].shape[1:] or not np.isfinite(side).all()  # noqa: PLR2004 - rows and classes
         for side in sides
@@ -102,7 +102,7 @@ def _outputs(*given: npt.ArrayLike) -> list[Array]:
     return sides
 
 
-def lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> Array:
+def compute_lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> Array:
     """Return (n,) the log likelihood ratio of "member" to "not a member" for each record under the target model.
 
     The online attack of Carlini et al. (2022): confidences p of the true class, scaled as ln(p / (1 - p)), are taken
@@ -121,17 +121,17 @@ def lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.
         InputError: shapes that do not fit, a number outside [0, 1], a record without shadow models on one side, or
             only one model on one side for every record.
     """
-    shadows, trained, attacked = _checked(confidences, members, target)
-    logits, reached = _logits(shadows), _logits(attacked)
-    means, deviations = zip(*(_normal(logits, side) for side in (trained, ~trained)), strict=True)
-    within, without = (
-        stats.norm.logpdf(reached, mean, deviation) for mean, deviation in zip(means, deviations, strict=True)
+    shadow_confidences, is_member, target_confidences = _check_attack_arrays(confidences, members, target)
+    logits, target_logits = _compute_logits(shadow_confidences), _compute_logits(target_confidences)
+    means, deviations = zip(*(_fit_normals(logits, side) for side in (is_member, ~is_member)), strict=True)
+    member_log_likelihoods, nonmember_log_likelihoods = (
+        stats.norm.logpdf(target_logits, mean, deviation) for mean, deviation in zip(means, deviations, strict=True)
     )
-    scores: Array = within - without
+    scores: Array = member_log_likelihoods - nonmember_log_likelihoods
     return scores
 
 
-def rmia_scores(
+def compute_rmia_scores(
     confidences: npt.ArrayLike,
     members: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -157,58 +157,58 @@ def rmia_scores(
         InputError: shapes that do not fit, a number outside [0, 1], a record without shadow models on one side, no
             population, or a gamma that is not positive.
     """
-    shadows, trained, attacked = _checked(confidences, members, target)
-    bar = positive("RMIA", "gamma", gamma)
-    usual = (_means(shadows, trained) + _means(shadows, ~trained)) / 2
-    ratios = attacked / np.maximum(usual, np.finfo(np.float64).tiny)
-    chosen = np.arange(len(ratios)) if population is None else np.asarray(population)
-    if not len(chosen) or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= len(ratios):
+    shadow_confidences, is_member, target_confidences = _check_attack_arrays(confidences, members, target)
+    threshold = check_positive("RMIA", "gamma", gamma)
+    mean_confidences = (_compute_means(shadow_confidences, is_member) + _compute_means(shadow_confidences, ~is_member)) / 2
+    ratios = target_confidences / np.maximum(mean_confidences, np.finfo(np.float64).tiny)
+    population_rows = np.arange(len(ratios)) if population is None else np.asarray(population)
+    if not len(population_rows) or population_rows.dtype.kind not in "iu" or population_rows.min() < 0 or population_rows.max() >= len(ratios):
         raise InputError(f"The population must be indices of the {len(ratios)} records, at least 1: give other ones.")
-    return np.searchsorted(np.sort(ratios[chosen]), ratios / bar, side="right") / len(chosen)
+    return np.searchsorted(np.sort(ratios[population_rows]), ratios / threshold, side="right") / len(population_rows)
 
 
-def _checked(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> tuple[Array, Mask, Array]:
+def _check_attack_arrays(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> tuple[Array, BooleanMask, Array]:
     """Return the arrays of an attack with shadow models, after checks."""
-    shadows, attacked = np.asarray(confidences, dtype=np.float64), np.asarray(target, dtype=np.float64)
-    trained = np.asarray(members)
-    if shadows.ndim != 2 or trained.shape != shadows.shape or attacked.shape != shadows.shape[1:] or not shadows.size:  # noqa: PLR2004 - models and records
+    shadow_confidences, target_confidences = np.asarray(confidences, dtype=np.float64), np.asarray(target, dtype=np.float64)
+    is_member = np.asarray(members)
+    if shadow_confidences.ndim != 2 or is_member.shape != shadow_confidences.shape or target_confidences.shape != shadow_confidences.shape[1:] or not shadow_confidences.size:  # noqa: PLR2004 - models and records
         raise InputError(
             "The confidences and members must be arrays (models, records) and the target one (records,), not empty. "
-            f"Got shapes {shadows.shape}, {trained.shape} and {attacked.shape}."
+            f"Got shapes {shadow_confidences.shape}, {is_member.shape} and {target_confidences.shape}."
         )
-    if trained.dtype != np.bool_:
-        raise InputError(f"The members must be an array of truth values. Got {trained.dtype}: give booleans.")
-    if not all(((side >= 0) & (side <= 1)).all() for side in (shadows, attacked)):
+    if is_member.dtype != np.bool_:
+        raise InputError(f"The members must be an array of truth values. Got {is_member.dtype}: give booleans.")
+    if not all(((side >= 0) & (side <= 1)).all() for side in (shadow_confidences, target_confidences)):
         raise InputError("The confidences must lie in [0, 1]. Got others: give probabilities of the true class.")
-    counts = trained.sum(axis=0)
-    if not counts.min() or counts.max() == len(trained):
+    counts = is_member.sum(axis=0)
+    if not counts.min() or counts.max() == len(is_member):
         raise InputError(
             "Each record needs a shadow model trained with it and one trained without it. "
-            f"Got none on one side for record {int(((counts == 0) | (counts == len(trained))).argmax())}."
+            f"Got none on one side for record {int(((counts == 0) | (counts == len(is_member))).argmax())}."
         )
-    return shadows, trained, attacked
+    return shadow_confidences, is_member, target_confidences
 
 
-def _logits(confidences: Array) -> Array:
+def _compute_logits(confidences: Array) -> Array:
     """Return ln(p / (1 - p)), finite also for certainty."""
-    least = np.finfo(np.float64).eps
-    found: Array = special.logit(np.clip(confidences, least, 1 - least))
-    return found
+    epsilon = np.finfo(np.float64).eps
+    logits: Array = special.logit(np.clip(confidences, epsilon, 1 - epsilon))
+    return logits
 
 
-def _means(values: Array, chosen: Mask) -> Array:
+def _compute_means(values: Array, models: BooleanMask) -> Array:
     """Return (n,) means of values (S, n) over the chosen models."""
-    found: Array = values.mean(axis=0, where=chosen)
-    return found
+    means: Array = values.mean(axis=0, where=models)
+    return means
 
 
-def _normal(logits: Array, chosen: Mask) -> tuple[Array, Array]:
+def _fit_normals(logits: Array, models: BooleanMask) -> tuple[Array, Array]:
     """Return means (n,) and standard deviations (n,) or (1,) of the logits (S, n) over the chosen models."""
-    means = _means(logits, chosen)
-    squares = ((logits - means) ** 2).sum(axis=0, where=chosen)
-    freedom = chosen.sum(axis=0) - 1
-    if freedom.min() + 1 < _OWN_VARIANCE:
-        squares, freedom = squares.sum(keepdims=True), freedom.sum(keepdims=True)
-    if not freedom.any():
+    means = _compute_means(logits, models)
+    squares = ((logits - means) ** 2).sum(axis=0, where=models)
+    degrees_of_freedom = models.sum(axis=0) - 1
+    if degrees_of_freedom.min() + 1 < _MIN_MODELS_FOR_OWN_VARIANCE:
+        squares, degrees_of_freedom = squares.sum(keepdims=True), degrees_of_freedom.sum(keepdims=True)
+    if not degrees_of_freedom.any():
         raise InputError("A likelihood ratio needs 2 shadow models on each side of some record: train more of them.")
-    return means, np.sqrt(np.maximum(squares / freedom, _LEAST_VARIANCE))
+    return means, np.sqrt(np.maximum(squares / degrees_of_freedom, _LEAST_VARIANCE))

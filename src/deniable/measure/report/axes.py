@@ -4,14 +4,14 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-LETTER = 6.4
+LETTER_WIDTH = 6.4
 """Width of a letter in user units, at most: what labels are kept apart by."""
-_SPREAD = 25.0
+_LOGARITHMIC_RATIO = 25.0
 """Ratio of the ends from which on an axis of measured places is logarithmic."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Axis:
+class ChartAxis:
     """One axis.
 
     Attributes:
@@ -20,7 +20,7 @@ class Axis:
         high: the number at its end.
         start: where it starts, in user units.
         end: where it ends.
-        logarithmic: whether equal ratios are equally far apart.
+        is_logarithmic: whether equal ratios are equally far apart.
     """
 
     ticks: tuple[float, ...]
@@ -28,50 +28,50 @@ class Axis:
     high: float
     start: float
     end: float
-    logarithmic: bool = False
+    is_logarithmic: bool = False
 
-    def at(self, value: float) -> float:
+    def locate(self, value: float) -> float:
         """Return where a number is drawn; what lies beyond the axis, at its end."""
-        held = min(max(value, self.low), self.high)
+        clipped = min(max(value, self.low), self.high)
         low, high = self.low, self.high
-        if self.logarithmic:
-            held, low, high = math.log(held), math.log(low), math.log(high)
-        return self.start + (held - low) / (high - low) * (self.end - self.start)
+        if self.is_logarithmic:
+            clipped, low, high = math.log(clipped), math.log(low), math.log(high)
+        return self.start + (clipped - low) / (high - low) * (self.end - self.start)
 
 
-def ticks(low: float, high: float, most: int = 6) -> tuple[float, ...]:
-    """Return round numbers at equal steps that enclose an interval, about ``most`` of them.
+def compute_ticks(low: float, high: float, max_ticks: int = 6) -> tuple[float, ...]:
+    """Return round numbers at equal steps that enclose an interval, about ``max_ticks`` of them.
 
     Args:
         low: lower end.
         high: upper end; may be the lower one.
-        most: at least 2.
+        max_ticks: at least 2.
     """
     if high - low < 1e-9:  # noqa: PLR2004 - nothing to see below
         low, high = low - 0.005, high + 0.005
-    least = (high - low) / (most - 1)
-    power = 10.0 ** math.floor(math.log10(least))
-    step = next(round(size * power, 12) for size in (1, 2, 5, 10) if size * power >= least * (1 - 1e-9))
+    min_step = (high - low) / (max_ticks - 1)
+    power = 10.0 ** math.floor(math.log10(min_step))
+    step = next(round(size * power, 12) for size in (1, 2, 5, 10) if size * power >= min_step * (1 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return tuple(round(place * step, 12) for place in range(first, last + 1))
 
 
-def rounded(values: Sequence[float], start: float, end: float) -> Axis:
+def build_share_axis(values: Sequence[float], start: float, end: float) -> ChartAxis:
     """Return an axis of shares with round ticks around all values."""
-    marks = ticks(min(values), max(values))
-    return Axis(marks, marks[0], marks[-1], start, end)
+    tick_values = compute_ticks(min(values), max(values))
+    return ChartAxis(tick_values, tick_values[0], tick_values[-1], start, end)
 
 
-def measured(values: Sequence[float], start: float, end: float) -> Axis:
+def build_value_axis(values: Sequence[float], start: float, end: float) -> ChartAxis:
     """Return an axis with ticks at the values, those left out whose numbers would touch."""
     low, high = min(values), max(values)
-    logarithmic = high / low >= _SPREAD
+    is_logarithmic = high / low >= _LOGARITHMIC_RATIO
     if low == high:
         low, high = low / 2, high * 1.5
-    whole = Axis((), low, high, start, end, logarithmic)
-    kept: list[float] = []
+    axis = ChartAxis((), low, high, start, end, is_logarithmic)
+    shown_values: list[float] = []
     for value in sorted(set(values)):
-        width = LETTER * len(f"{value:g}") + 8
-        if not kept or whole.at(value) - whole.at(kept[-1]) >= width:
-            kept.append(value)
-    return dataclasses.replace(whole, ticks=tuple(kept))
+        width = LETTER_WIDTH * len(f"{value:g}") + 8
+        if not shown_values or axis.locate(value) - axis.locate(shown_values[-1]) >= width:
+            shown_values.append(value)
+    return dataclasses.replace(axis, ticks=tuple(shown_values))

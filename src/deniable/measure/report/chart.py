@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from html import escape
 
 from deniable.measure.estimate import Estimate
-from deniable.measure.report.axes import LETTER, Axis, measured, rounded
+from deniable.measure.report.axes import LETTER_WIDTH, ChartAxis, build_value_axis, build_share_axis
 
-_WIDTH, _PLOT, _LEFT, _RIGHT, _BOTTOM, _ROW, _TOP = 400.0, 200.0, 62.0, 22.0, 44.0, 17.0, 12.0
+_WIDTH, _PLOT_HEIGHT, _LEFT_MARGIN, _RIGHT_MARGIN, _BOTTOM_MARGIN, _LEGEND_ROW_HEIGHT, _TOP_MARGIN = 400.0, 200.0, 62.0, 22.0, 44.0, 17.0, 12.0
 """User units: width of the picture, height of the plot, its margins, one line of the legend, space above the plot."""
-_MARK = 3.6
+_MARKER_RADIUS = 3.6
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
 @dataclasses.dataclass(frozen=True)
-class Point:
+class ChartPoint:
     """One measured place: both coordinates, and what is written beside it."""
 
     x: Estimate
@@ -28,181 +28,181 @@ class Point:
 
 
 @dataclasses.dataclass(frozen=True)
-class Series:
+class ChartSeries:
     """Points joined in their order, with a name for the legend."""
 
     name: str
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
 
 
 @dataclasses.dataclass(frozen=True)
-class Chart:
+class LineChart:
     """What is drawn.
 
     Attributes:
         title: what the picture shows, in one sentence.
-        across: name of the horizontal axis.
-        up: name of the vertical axis.
+        x_label: name of the horizontal axis.
+        y_label: name of the vertical axis.
         series: at most four.
-        levels: name -> height of a dashed line, such as a blind guess.
-        shares: whether the horizontal axis, too, is a share; else it has its ticks where the points are.
-        percent: whether heights are written in percent.
+        reference_lines: name -> height of a dashed line, such as a blind guess.
+        x_is_share: whether the horizontal axis, too, is a share; else it has its ticks where the points are.
+        y_in_percent: whether heights are written in percent.
     """
 
     title: str
-    across: str
-    up: str
-    series: tuple[Series, ...]
-    levels: tuple[tuple[str, float], ...] = ()
-    shares: bool = False
-    percent: bool = True
+    x_label: str
+    y_label: str
+    series: tuple[ChartSeries, ...]
+    reference_lines: tuple[tuple[str, float], ...] = ()
+    x_is_share: bool = False
+    y_in_percent: bool = True
 
-    def written(self, height: float) -> str:
+    def format_height(self, height: float) -> str:
         """Return a height as it is written."""
-        return _percent(height) if self.percent else f"{height:g}"
+        return _format_share(height) if self.y_in_percent else f"{height:g}"
 
 
-def draw(chart: Chart) -> str:
+def draw_chart(chart: LineChart) -> str:
     """Return the chart as one ``svg`` element with a title and a description that says every number."""
     points = [point for series in chart.series for point in series.points]
-    top = _TOP + _ROW * (len(chart.series) + len(chart.levels))
-    floor = top + _PLOT
-    y = rounded(
-        [end for point in points for end in _ends(point.y)] + [height for _, height in chart.levels], floor, top
+    top = _TOP_MARGIN + _LEGEND_ROW_HEIGHT * (len(chart.series) + len(chart.reference_lines))
+    floor = top + _PLOT_HEIGHT
+    y = build_share_axis(
+        [end for point in points for end in _list_finite_ends(point.y)] + [height for _, height in chart.reference_lines], floor, top
     )
-    if chart.shares:
-        x = rounded([end for point in points for end in _ends(point.x)], _LEFT, _WIDTH - _RIGHT)
+    if chart.x_is_share:
+        x = build_share_axis([end for point in points for end in _list_finite_ends(point.x)], _LEFT_MARGIN, _WIDTH - _RIGHT_MARGIN)
     else:
-        x = measured([point.x.value for point in points], _LEFT + 8, _WIDTH - _RIGHT - 8)
-    parts = [*_frame(chart, x, y), *_legend(chart)]
-    for number, (_, height) in enumerate(chart.levels):
-        parts.append(_path(f"level l{number}", [(x.start, y.at(height)), (x.end, y.at(height))]))
+        x = build_value_axis([point.x.value for point in points], _LEFT_MARGIN + 8, _WIDTH - _RIGHT_MARGIN - 8)
+    parts = [*_draw_frame(chart, x, y), *_draw_legend(chart)]
+    for number, (_, height) in enumerate(chart.reference_lines):
+        parts.append(_format_path(f"level l{number}", [(x.start, y.locate(height)), (x.end, y.locate(height))]))
     for number, series in enumerate(chart.series):
-        parts += _drawn(number, series, x, y)
-    parts += _labels(chart, x, y)
-    height = floor + _BOTTOM
+        parts += _draw_series(number, series, x, y)
+    parts += _draw_labels(chart, x, y)
+    height = floor + _BOTTOM_MARGIN
     return (
         f'<svg viewBox="0 0 {_WIDTH:g} {height:g}" role="img"><title>{escape(chart.title)}</title>'
-        f"<desc>{escape(_said(chart))}</desc>{''.join(parts)}</svg>"
+        f"<desc>{escape(_describe_chart(chart))}</desc>{''.join(parts)}</svg>"
     )
 
 
-def _ends(estimate: Estimate) -> list[float]:
+def _list_finite_ends(estimate: Estimate) -> list[float]:
     return [end for end in (estimate.low, estimate.value, estimate.high) if math.isfinite(end)]
 
 
-def _frame(chart: Chart, x: Axis, y: Axis) -> list[str]:
-    left, right = _LEFT, _WIDTH - _RIGHT
+def _draw_frame(chart: LineChart, x: ChartAxis, y: ChartAxis) -> list[str]:
+    left, right = _LEFT_MARGIN, _WIDTH - _RIGHT_MARGIN
     parts = []
     for value in y.ticks:
-        height = y.at(value)
+        height = y.locate(value)
         parts += [
-            _path("grid", [(left, height), (right, height)]),
-            _text(left - 6, height + 4, chart.written(value), "end"),
+            _format_path("grid", [(left, height), (right, height)]),
+            _format_text(left - 6, height + 4, chart.format_height(value), "end"),
         ]
     for value in x.ticks:
-        place = x.at(value)
-        shown = _percent(value) if chart.shares else f"{value:g}"
-        parts += [_path("axis", [(place, y.start), (place, y.start + 4)]), _text(place, y.start + 17, shown, "middle")]
-    middle, up = (y.start + y.end) / 2, escape(chart.up)
+        x_place = x.locate(value)
+        tick_text = _format_share(value) if chart.x_is_share else f"{value:g}"
+        parts += [_format_path("axis", [(x_place, y.start), (x_place, y.start + 4)]), _format_text(x_place, y.start + 17, tick_text, "middle")]
+    middle, escaped_label = (y.start + y.end) / 2, escape(chart.y_label)
     return [
         *parts,
-        _path("axis", [(left, y.start), (right, y.start)]),
-        _text((left + right) / 2, y.start + 36, chart.across, "middle", "name"),
-        f'<text class="name" text-anchor="middle" transform="translate(11 {middle:g}) rotate(-90)">{up}</text>',
+        _format_path("axis", [(left, y.start), (right, y.start)]),
+        _format_text((left + right) / 2, y.start + 36, chart.x_label, "middle", "name"),
+        f'<text class="name" text-anchor="middle" transform="translate(11 {middle:g}) rotate(-90)">{escaped_label}</text>',
     ]
 
 
-def _legend(chart: Chart) -> list[str]:
+def _draw_legend(chart: LineChart) -> list[str]:
     parts = []
-    names = [*(series.name for series in chart.series), *(name for name, _ in chart.levels)]
+    names = [*(series.name for series in chart.series), *(name for name, _ in chart.reference_lines)]
     for row, name in enumerate(names):
-        height, level = 9 + _ROW * row, row - len(chart.series)
-        kind = f"line s{row}" if level < 0 else f"level l{level}"
-        parts.append(_path(kind, [(_LEFT, height), (_LEFT + 26, height)], _DASHES[row % 4] if level < 0 else ""))
+        height, level = 9 + _LEGEND_ROW_HEIGHT * row, row - len(chart.series)
+        css_class = f"line s{row}" if level < 0 else f"level l{level}"
+        parts.append(_format_path(css_class, [(_LEFT_MARGIN, height), (_LEFT_MARGIN + 26, height)], _DASHES[row % 4] if level < 0 else ""))
         if level < 0:
-            parts.append(_mark(row, _LEFT + 13, height))
-        parts.append(_text(_LEFT + 33, height + 4, name, "start"))
+            parts.append(_draw_marker(row, _LEFT_MARGIN + 13, height))
+        parts.append(_format_text(_LEFT_MARGIN + 33, height + 4, name, "start"))
     return parts
 
 
-def _drawn(number: int, series: Series, x: Axis, y: Axis) -> list[str]:
+def _draw_series(number: int, series: ChartSeries, x: ChartAxis, y: ChartAxis) -> list[str]:
     """Return a series: its band where only heights are uncertain, else a cross for every point; line and marks."""
     points = series.points
-    places = [(x.at(point.x.value), y.at(point.y.value)) for point in points]
+    places = [(x.locate(point.x.value), y.locate(point.y.value)) for point in points]
     parts = []
     if any(point.x.count for point in points):
-        for point, (across, up) in zip(points, places, strict=True):
-            parts.append(_path(f"bar s{number}", [(x.at(point.x.low), up), (x.at(point.x.high), up)]))
-            parts.append(_path(f"bar s{number}", [(across, y.at(point.y.low)), (across, y.at(point.y.high))]))
+        for point, (x_place, y_place) in zip(points, places, strict=True):
+            parts.append(_format_path(f"bar s{number}", [(x.locate(point.x.low), y_place), (x.locate(point.x.high), y_place)]))
+            parts.append(_format_path(f"bar s{number}", [(x_place, y.locate(point.y.low)), (x_place, y.locate(point.y.high))]))
     elif any(point.y.count for point in points):
-        upper = [(across, y.at(point.y.high)) for point, (across, _) in zip(points, places, strict=True)]
-        lower = [(across, y.at(point.y.low)) for point, (across, _) in zip(points, places, strict=True)]
-        parts.append(_path(f"band s{number}", [*upper, *reversed(lower)]))
-    parts.append(_path(f"line s{number}", places, _DASHES[number % 4]))
-    return [*parts, *(_mark(number, *place) for place in places)]
+        upper = [(x_place, y.locate(point.y.high)) for point, (x_place, _) in zip(points, places, strict=True)]
+        lower = [(x_place, y.locate(point.y.low)) for point, (x_place, _) in zip(points, places, strict=True)]
+        parts.append(_format_path(f"band s{number}", [*upper, *reversed(lower)]))
+    parts.append(_format_path(f"line s{number}", places, _DASHES[number % 4]))
+    return [*parts, *(_draw_marker(number, *place) for place in places)]
 
 
-def _labels(chart: Chart, x: Axis, y: Axis) -> list[str]:
+def _draw_labels(chart: LineChart, x: ChartAxis, y: ChartAxis) -> list[str]:
     """Return what stands beside points, each where it touches no point and no other label; else it is left out."""
     points = [point for series in chart.series for point in series.points]
-    spots = [(x.at(point.x.value), y.at(point.y.value)) for point in points]
-    taken = [(across - 5, up - 5, across + 5, up + 5) for across, up in spots]
+    places = [(x.locate(point.x.value), y.locate(point.y.value)) for point in points]
+    taken_boxes = [(x_place - 5, y_place - 5, x_place + 5, y_place + 5) for x_place, y_place in places]
     parts = []
-    for point, (across, up) in zip(points, spots, strict=True):
-        width = LETTER * len(point.label)
-        for left, base in (
-            (across + 8, up - 6),
-            (across + 8, up + 14),
-            (across - 8 - width, up - 6),
-            (across - 8 - width, up + 14),
+    for point, (x_place, y_place) in zip(points, places, strict=True):
+        width = LETTER_WIDTH * len(point.label)
+        for left, baseline in (
+            (x_place + 8, y_place - 6),
+            (x_place + 8, y_place + 14),
+            (x_place - 8 - width, y_place - 6),
+            (x_place - 8 - width, y_place + 14),
         ):
-            box = (left, base - 11, left + width, base + 2)
-            clear = all(box[2] < t[0] or t[2] < box[0] or box[3] < t[1] or t[3] < box[1] for t in taken)
-            if point.label and clear and left > _LEFT and left + width < _WIDTH and y.end - 8 < base - 11:
-                taken.append(box)
-                parts.append(_text(left, base, point.label, "start", "label"))
+            box = (left, baseline - 11, left + width, baseline + 2)
+            is_clear = all(box[2] < taken_box[0] or taken_box[2] < box[0] or box[3] < taken_box[1] or taken_box[3] < box[1] for taken_box in taken_boxes)
+            if point.label and is_clear and left > _LEFT_MARGIN and left + width < _WIDTH and y.end - 8 < baseline - 11:
+                taken_boxes.append(box)
+                parts.append(_format_text(left, baseline, point.label, "start", "label"))
                 break
     return parts
 
 
-def _mark(number: int, x: float, y: float) -> str:
+def _draw_marker(number: int, x: float, y: float) -> str:
     """Return the marker of a series: disc, square, diamond or triangle."""
-    kind, r = f"mark s{number}", _MARK
+    css_class, radius = f"mark s{number}", _MARKER_RADIUS
     if number % 4 == 0:
-        return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{r}"/>'
+        return f'<circle class="{css_class}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/>'
     corners = (
-        [(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)],
-        [(x, y - 1.4 * r), (x + 1.4 * r, y), (x, y + 1.4 * r), (x - 1.4 * r, y)],
-        [(x, y - 1.3 * r), (x + 1.2 * r, y + r), (x - 1.2 * r, y + r)],
+        [(x - radius, y - radius), (x + radius, y - radius), (x + radius, y + radius), (x - radius, y + radius)],
+        [(x, y - 1.4 * radius), (x + 1.4 * radius, y), (x, y + 1.4 * radius), (x - 1.4 * radius, y)],
+        [(x, y - 1.3 * radius), (x + 1.2 * radius, y + radius), (x - 1.2 * radius, y + radius)],
     )[number % 4 - 1]
-    return _path(kind, [*corners, corners[0]])
+    return _format_path(css_class, [*corners, corners[0]])
 
 
-def _path(kind: str, places: Sequence[tuple[float, float]], dashes: str = "") -> str:
+def _format_path(css_class: str, places: Sequence[tuple[float, float]], dashes: str = "") -> str:
     steps = " ".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return f'<path class="{kind}" d="M{steps}"{dashed}/>'
+    dash_attribute = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'<path class="{css_class}" d="M{steps}"{dash_attribute}/>'
 
 
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
-    named = f' class="{kind}"' if kind else ""
-    return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def _format_text(x: float, y: float, text: str, anchor: str, css_class: str = "") -> str:
+    class_attribute = f' class="{css_class}"' if css_class else ""
+    return f'<text{class_attribute} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
-def _percent(value: float) -> str:
+def _format_share(value: float) -> str:
     return f"{100 * value:g} %"
 
 
-def _said(chart: Chart) -> str:
+def _describe_chart(chart: LineChart) -> str:
     """Return all numbers of the chart as text, for who does not see it."""
     lines = [
         f"{series.name}: "
         + "; ".join(
-            f"{chart.across} {_percent(round(p.x.value, 4)) if chart.shares else f'{p.x.value:g}'}"
-            f"{f' ({p.label})' if p.label else ''}: {p.y.percent() if chart.percent else p.y}"
-            for p in series.points
+            f"{chart.x_label} {_format_share(round(point.x.value, 4)) if chart.x_is_share else f'{point.x.value:g}'}"
+            f"{f' ({point.label})' if point.label else ''}: {point.y.percent() if chart.percent else point.y}"
+            for point in series.points
         )
         for series in chart.series
     ]
-    return ". ".join([*lines, *(f"{name}: {chart.written(round(height, 4))}" for name, height in chart.levels)]) + "."
+    return ". ".join([*lines, *(f"{name}: {chart.format_height(round(height, 4))}" for name, height in chart.reference_lines)]) + "."

@@ -8,19 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.space import Space
-from deniable.space.grammar import split
-from deniable.text.release import Drawn
+from deniable.space.grammar import split_words
+from deniable.text.release import PrivatizedBatch
 
-Rows = npt.NDArray[np.int64]
-Pieces = tuple[tuple[str, bool], ...]
+RowNumbers = npt.NDArray[np.int64]
+MarkedText = tuple[tuple[str, bool], ...]
 """A text in pieces that make it up, each with whether it is a word that was changed."""
 
-SHOWN = 60
+MAX_SHOWN_WORDS = 60
 """Words of a text that are shown, at most."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Example:
+class RowExample:
     """One row.
 
     Attributes:
@@ -30,64 +30,64 @@ class Example:
     """
 
     row: int
-    before: Pieces
-    after: Pieces
+    before: MarkedText
+    after: MarkedText
 
 
-def excerpts(space: Space, texts: Sequence[str], drawn: Drawn, rows: Rows, numbers: Rows) -> tuple[Example, ...]:
-    """Return rows as they were and became, up to `SHOWN` words of each.
+def build_examples(space: Space, texts: Sequence[str], batch: PrivatizedBatch, rows: RowNumbers, row_numbers: RowNumbers) -> tuple[RowExample, ...]:
+    """Return rows as they were and became, up to `MAX_SHOWN_WORDS` words of each.
 
     Args:
         space: of the mechanism that drew the words.
         texts: R original texts.
-        drawn: what `deniable.measure.draws.draws` made of them.
+        batch: what `deniable.measure.draws.privatize_texts` made of them.
         rows: (k,) places among the R texts.
-        numbers: (R,) rows of the table that the texts stand in, from 0 on.
+        row_numbers: (R,) rows of the table that the texts stand in, from 0 on.
     """
-    found = []
+    examples = []
     for row in rows.tolist():
-        here = slice(drawn.offsets[row], drawn.offsets[row + 1])
-        outputs = [space.words[word] for word in drawn.outputs[here].tolist()]
-        changed = drawn.changed[here].tolist()
-        parts = split(texts[row])
-        found.append(
-            Example(
-                int(numbers[row]) + 1,
-                _pieces(texts[row], parts[1::2], parts[0::2], changed),
-                _pieces(drawn.texts[row], outputs, parts[0::2], changed),
+        word_range = slice(batch.offsets[row], batch.offsets[row + 1])
+        outputs = [space.words[word] for word in batch.outputs[word_range].tolist()]
+        changed = batch.changed_mask[word_range].tolist()
+        pieces = split_words(texts[row])
+        examples.append(
+            RowExample(
+                int(row_numbers[row]) + 1,
+                _mark_changes(texts[row], pieces[1::2], pieces[0::2], changed),
+                _mark_changes(batch.texts[row], outputs, pieces[0::2], changed),
             )
         )
-    return tuple(found)
+    return tuple(examples)
 
 
-def _pieces(text: str, words: Sequence[str], gaps: Sequence[str], changed: Sequence[bool]) -> Pieces:
+def _mark_changes(text: str, words: Sequence[str], gaps: Sequence[str], changed: Sequence[bool]) -> MarkedText:
     """Return a text in pieces; between its words stand the gaps, or the gaps and a space."""
-    out: list[tuple[str, bool]] = []
-    at = 0
-    for word, gap, differs in itertools.islice(zip(words, gaps, changed, strict=False), SHOWN):
-        start = text.index(word, at + len(gap))
-        out += [(text[at:start], False), (word, differs)]
-        at = start + len(word)
-    out.append((text[at:] if len(words) <= SHOWN else " …", False))
-    return tuple((piece, differs) for piece, differs in out if piece)
+    marked: list[tuple[str, bool]] = []
+    position = 0
+    for word, gap, differs in itertools.islice(zip(words, gaps, changed, strict=False), MAX_SHOWN_WORDS):
+        start = text.index(word, position + len(gap))
+        marked += [(text[position:start], False), (word, differs)]
+        position = start + len(word)
+    marked.append((text[position:] if len(words) <= MAX_SHOWN_WORDS else " …", False))
+    return tuple((piece, differs) for piece, differs in marked if piece)
 
 
-def part(drawn: Drawn, rows: Rows) -> Drawn:
+def select_texts(batch: PrivatizedBatch, rows: RowNumbers) -> PrivatizedBatch:
     """Return some rows of a batch, in the order given.
 
     Args:
-        drawn: R texts.
+        batch: R texts.
         rows: (k,) places among them, at least one.
     """
-    places = np.concatenate([np.arange(drawn.offsets[row], drawn.offsets[row + 1]) for row in rows])
-    lengths = np.diff(drawn.offsets)[rows]
-    stand_ins = drawn.stand_ins[places]
-    return Drawn(
-        [drawn.texts[row] for row in rows.tolist()],
+    places = np.concatenate([np.arange(batch.offsets[row], batch.offsets[row + 1]) for row in rows])
+    lengths = np.diff(batch.offsets)[rows]
+    unknown_mask = batch.unknown_mask[places]
+    return PrivatizedBatch(
+        [batch.texts[row] for row in rows.tolist()],
         np.concatenate([[0], np.cumsum(lengths)]),
-        drawn.words[places],
-        drawn.outputs[places],
-        stand_ins,
-        int(stand_ins.sum()),
-        drawn.kept[rows],
+        batch.words[places],
+        batch.outputs[places],
+        unknown_mask,
+        int(unknown_mask.sum()),
+        batch.kept_counts[rows],
     )

@@ -5,30 +5,30 @@ from typing import Any, Self
 
 import numpy as np
 
-from deniable.measure.authorship import Authorship
+from deniable.measure.authorship import AuthorshipResult
 from deniable.measure.estimate import Estimate
-from deniable.measure.recovery import Recovered
-from deniable.measure.report.examples import Example
-from deniable.measure.roc import Membership
-from deniable.measure.similarity import Similarity
-from deniable.measure.utility import Utility
+from deniable.measure.recovery import RecoveryResult
+from deniable.measure.report.examples import RowExample
+from deniable.measure.roc import MembershipResult
+from deniable.measure.similarity import TextSimilarity
+from deniable.measure.utility import UtilityResult
 from deniable.status import Status
 from deniable.text.certificate import Certificate
-from deniable.verdict import finite
+from deniable.verdict import encode_nonfinite_numbers
 
-_LEFT_OUT = {"examples", "false_positive_rates", "true_positive_rates"}
-"""Fields that `Survey.to_dict` leaves out: private text, and curves of hundreds of points."""
+_OMITTED_FIELDS = {"examples", "false_positive_rates", "true_positive_rates"}
+"""Fields that `SurveyResult.to_dict` leaves out: private text, and curves of hundreds of points."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Promise:
+class GuaranteeSummary:
     """What is guaranteed at one epsilon.
 
     Attributes:
         asked: epsilon per unit of distance, as the mechanism claims it.
         proven: upper bound on the true one; None where none is known for the arithmetic of the draws.
         least: lower bound on the true one.
-        standing: how far the claim is known to be true, as its certificate has it: the weaker of what its theorem and
+        status: how far the claim is known to be true, as its certificate has it: the weaker of what its theorem and
             its verification say.
         method: how that was found.
         record: for the record of median length the guarantee of all of its words: ``words``, ``epsilon``,
@@ -39,29 +39,29 @@ class Promise:
     asked: float
     proven: float | None
     least: float
-    standing: Status
+    status: Status
     method: str
     record: dict[str, Any] | None
     meaning: tuple[str, ...]
 
     @classmethod
-    def of(cls, certificate: Certificate) -> Self:
+    def from_certificate(cls, certificate: Certificate) -> Self:
         """Return what a certificate says."""
-        found = certificate.verification
-        upper, bounded = found["epsilon"], found["status"] in {"proved", "undecided"}
+        verification = certificate.verification
+        upper_bound, is_bounded = verification["epsilon"], verification["status"] in {"proved", "undecided"}
         return cls(
             asked=certificate.guarantee["epsilon"],
-            proven=upper if bounded and not isinstance(upper, str) else None,
-            least=found["lower_bound"],
-            standing=certificate.guarantee["standing"],
-            method=found["method"],
+            proven=upper_bound if is_bounded and not isinstance(upper_bound, str) else None,
+            least=verification["lower_bound"],
+            status=certificate.guarantee["status"],
+            method=verification["method"],
             record=certificate.documents[0] if certificate.documents else None,
             meaning=tuple(certificate.meaning),
         )
 
 
 @dataclasses.dataclass(frozen=True)
-class Reading:
+class EpsilonResult:
     """Everything measured at one epsilon.
 
     Attributes:
@@ -83,26 +83,26 @@ class Reading:
 
     epsilon: float
     mechanism: str
-    promise: Promise
+    promise: GuaranteeSummary
     expected: Estimate
-    public: Recovered
-    alone: Recovered
-    context: Recovered | None
-    similarity: Similarity
-    utility: Utility | None
-    membership: dict[str, Membership]
-    authorship: Authorship | None
-    examples: tuple[Example, ...]
+    public: RecoveryResult
+    alone: RecoveryResult
+    context: RecoveryResult | None
+    similarity: TextSimilarity
+    utility: UtilityResult | None
+    membership: dict[str, MembershipResult]
+    authorship: AuthorshipResult | None
+    examples: tuple[RowExample, ...]
 
     @property
-    def strongest(self) -> Estimate:
+    def strongest_recovery(self) -> Estimate:
         """Share of this table's words that the better of the two attackers on it names."""
-        found = [attack.share for attack in (self.alone, self.context) if attack is not None]
-        return max(found, key=lambda share: share.value)
+        shares = [attack.share for attack in (self.alone, self.context) if attack is not None]
+        return max(shares, key=lambda share: share.value)
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class TableSummary:
     """The table that was measured.
 
     Attributes:
@@ -131,7 +131,7 @@ class Table:
 
 
 @dataclasses.dataclass(frozen=True)
-class Survey:
+class SurveyResult:
     """All measures of one table.
 
     Attributes:
@@ -145,28 +145,28 @@ class Survey:
         about: how it was measured: versions, sizes, seconds.
     """
 
-    table: Table
+    table: TableSummary
     space: dict[str, Any]
-    readings: tuple[Reading, ...]
+    readings: tuple[EpsilonResult, ...]
     prior: str
     blind: float
-    originals: Membership | None
+    originals: MembershipResult | None
     not_protected: tuple[str, ...]
     about: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as JSON can hold them: without examples, so that no text of the table is in it."""
-        found: dict[str, Any] = _plain(dataclasses.asdict(self))
-        return found
+        figures: dict[str, Any] = _to_json_value(dataclasses.asdict(self))
+        return figures
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _to_json_value(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, dict):
         return {
-            f"{name:g}" if isinstance(name, float) else str(name): _plain(held)
-            for name, held in value.items()
-            if name not in _LEFT_OUT
+            f"{name:g}" if isinstance(name, float) else str(name): _to_json_value(item)
+            for name, item in value.items()
+            if name not in _OMITTED_FIELDS
         }
     if isinstance(value, list | tuple):
-        return [_plain(held) for held in value]
-    return finite(value.item() if isinstance(value, np.generic) else value)
+        return [_to_json_value(item) for item in value]
+    return encode_nonfinite_numbers(value.item() if isinstance(value, np.generic) else value)

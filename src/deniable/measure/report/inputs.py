@@ -6,20 +6,20 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, bad_parameter
-from deniable.measure.authorship import attackable
+from deniable.errors import InputError, make_parameter_error
+from deniable.measure.authorship import select_attackable_rows
 from deniable.measure.classifiers import CLASSIFIERS
-from deniable.measure.folds import deal
-from deniable.measure.labels import Codes, Labels, labels
+from deniable.measure.folds import stratified_folds
+from deniable.measure.labels import ClassCodes, ClassLabels, encode_labels
 
-Rows = npt.NDArray[np.int64]
+RowNumbers = npt.NDArray[np.int64]
 
-_FEWEST_MODELS, _FEWEST_RECORDS = 6, 8
+_MIN_MODELS, _MIN_RECORDS = 6, 8
 """What a membership attack by likelihood ratios needs."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class SurveyPlan:
     """How much is measured, and with what.
 
     Attributes:
@@ -44,112 +44,112 @@ class Plan:
 
 
 @dataclasses.dataclass(frozen=True)
-class Inputs:
+class SurveyInputs:
     """Checked columns of n rows, all or a sample.
 
     Attributes:
         rows: (n,) where they stand in the table, from 0 on.
-        whole: rows of the table.
+        table_rows: rows of the table.
         texts: n texts; the empty text where there was none.
-        learned: rows whose class has another row; none without labels.
+        learned_rows: rows whose class has another row; none without labels.
         codes: (rows learned,) their classes, numbered from 0 on.
         authors: (n,), or None.
         seed: public, of samples of rows.
     """
 
-    rows: Rows
-    whole: int
+    rows: RowNumbers
+    table_rows: int
     texts: list[str]
-    learned: Rows
-    codes: Codes
+    learned_rows: RowNumbers
+    codes: ClassCodes
     authors: list[str | None] | None
     seed: int
 
     @property
-    def classes(self) -> int:
+    def class_count(self) -> int:
         """Number of classes; 0 without labels."""
         return int(self.codes.max()) + 1 if len(self.codes) else 0
 
-    def sample(self, rows: Rows, most: int) -> Rows:
+    def sample(self, rows: RowNumbers, limit: int) -> RowNumbers:
         """Return at most so many of the rows, drawn at random, in their order."""
-        return _sample(rows, most, self.seed)
+        return _sample_rows(rows, limit, self.seed)
 
 
-def _sample(rows: Rows, most: int, seed: int) -> Rows:
-    if len(rows) <= most:
+def _sample_rows(rows: RowNumbers, limit: int, seed: int) -> RowNumbers:
+    if len(rows) <= limit:
         return rows
-    chosen: Rows = np.sort(np.random.default_rng(seed).choice(rows, most, replace=False))
-    return chosen
+    sampled_rows: RowNumbers = np.sort(np.random.default_rng(seed).choice(rows, limit, replace=False))
+    return sampled_rows
 
 
-def prepared(
+def build_survey_inputs(
     texts: Sequence[str | None],
-    classes: Sequence[str | None] | Labels | None,
+    label_column: Sequence[str | None] | ClassLabels | None,
     authors: Sequence[str | None] | None,
-    plan: Plan,
-) -> Inputs:
+    plan: SurveyPlan,
+) -> SurveyInputs:
     """Return the columns, checked.
 
     Args:
         texts: (n,) private texts.
-        classes: (n,) labels, or None.
+        label_column: (n,) labels, or None.
         authors: (n,), or None.
         plan: sizes and classifier.
 
     Raises:
         InputError: the plan or a column cannot be used.
     """
-    check_plan(plan)
+    check_survey_plan(plan)
     count = len(texts)
     if not any(text and text.strip() for text in texts):
-        empty = f"all of its {count} texts are empty" if count else "it has no rows"
-        raise InputError(f"There is nothing to measure in the table, {empty}: give one with texts.")
-    for name, column in (("labels", classes.codes if isinstance(classes, Labels) else classes), ("authors", authors)):
+        reason = f"all of its {count} texts are empty" if count else "it has no rows"
+        raise InputError(f"There is nothing to measure in the table, {reason}: give one with texts.")
+    for name, column in (("labels", label_column.codes if isinstance(label_column, ClassLabels) else label_column), ("authors", authors)):
         if column is not None and len(column) != count:
             raise InputError(f"{count} texts need as many {name}. Got {len(column)}: give one for each text.")
-    rows = _sample(np.arange(count), plan.rows, plan.seed)
-    learned, codes = _classes(classes, [texts[row] or "" for row in rows], rows, plan)
-    written = None if authors is None else [authors[row] for row in rows]
-    if written is not None:
-        known, numbers = attackable(written)
-        deal(numbers, plan.folds, plan.seed, [texts[rows[place]] or "" for place in known.tolist()])
-    return Inputs(rows, count, [texts[row] or "" for row in rows], learned, codes, written, plan.seed)
+    rows = _sample_rows(np.arange(count), plan.rows, plan.seed)
+    learned_rows, codes = _select_labelled_rows(label_column, [texts[row] or "" for row in rows], rows, plan)
+    sampled_authors = None if authors is None else [authors[row] for row in rows]
+    if sampled_authors is not None:
+        attackable_rows, author_codes = select_attackable_rows(sampled_authors)
+        stratified_folds(author_codes, plan.folds, plan.seed, [texts[rows[place]] or "" for place in attackable_rows.tolist()])
+    return SurveyInputs(rows, count, [texts[row] or "" for row in rows], learned_rows, codes, sampled_authors, plan.seed)
 
 
-def check_plan(plan: Plan) -> None:
+def check_survey_plan(plan: SurveyPlan) -> None:
     """Raise `InputError` where a size or name of a plan cannot be used."""
     if plan.classifier not in CLASSIFIERS:
         raise InputError(f"Unknown classifier {plan.classifier!r}. Known: {', '.join(CLASSIFIERS)}.")
     CLASSIFIERS[plan.classifier](plan.seed)  # says what is missing, if its library is
-    least = {
+    minimums = {
         "folds": 2,
         "examples": 0,
         "attacked": 2,
-        "members": _FEWEST_RECORDS,
+        "members": _MIN_RECORDS,
         "rows": 1,
-        "shadows": _FEWEST_MODELS,
+        "shadows": _MIN_MODELS,
         "seed": 0,
     }
-    for name, bound in least.items():
+    for name, minimum in minimums.items():
         value = getattr(plan, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < bound or (name == "shadows" and value % 2):
-            raise bad_parameter(
-                "the measures", name, f"an {'even ' * (name == 'shadows')}int of at least {bound}", value
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum or (name == "shadows" and value % 2):
+            raise make_parameter_error(
+                "the measures", name, f"an {'even ' * (name == 'shadows')}int of at least {minimum}", value
             )
 
 
-def _classes(
-    given: Sequence[str | None] | Labels | None, texts: Sequence[str], rows: Rows, plan: Plan
-) -> tuple[Rows, Codes]:
+def _select_labelled_rows(
+    label_column: Sequence[str | None] | ClassLabels | None, texts: Sequence[str], rows: RowNumbers, plan: SurveyPlan
+) -> tuple[RowNumbers, ClassCodes]:
     """Return which of the rows have a class with another row, and their classes numbered anew."""
-    if given is None:
+    if label_column is None:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    found = (given if isinstance(given, Labels) else labels(given)).codes[rows]
-    kept = np.flatnonzero((found >= 0) & (np.bincount(found + 1)[found + 1] > 1)).astype(np.int64)  # from -1 on
-    codes = np.unique(found[kept], return_inverse=True)[1].astype(np.int64)
+    sampled_codes = (label_column if isinstance(label_column, ClassLabels) else encode_labels(label_column)).codes[rows]
+    learned_rows = np.flatnonzero((sampled_codes >= 0) & (np.bincount(sampled_codes + 1)[sampled_codes + 1] > 1)).astype(np.int64)  # from -1 on
+    codes = np.unique(sampled_codes[learned_rows], return_inverse=True)[1].astype(np.int64)
     if not len(codes) or codes.max() < 1:
         raise InputError("The labels must have at least 2 classes with 2 rows each: give more rows.")
-    deal(codes, plan.folds, plan.seed, [texts[row] for row in kept.tolist()])
-    if len(kept) < _FEWEST_RECORDS:
-        raise InputError(f"Classifiers need at least {_FEWEST_RECORDS} labelled rows. Got {len(kept)}: give more rows.")
-    return kept, codes
+    stratified_folds(codes, plan.folds, plan.seed, [texts[row] for row in learned_rows.tolist()])
+    if len(learned_rows) < _MIN_RECORDS:
+        raise InputError(f"Classifiers need at least {_MIN_RECORDS} labelled rows. Got {len(learned_rows)}: give more rows.")
+    return learned_rows, codes

@@ -6,21 +6,21 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from deniable.errors import InputError
-from deniable.measure.estimate import Estimate, exact
-from deniable.measure.report.chart import Chart, Point, Series, draw
-from deniable.measure.report.findings import Reading, Survey
-from deniable.measure.roc import RATES
+from deniable.measure.estimate import Estimate, as_exact_estimate
+from deniable.measure.report.chart import LineChart, ChartPoint, ChartSeries, draw_chart
+from deniable.measure.report.findings import EpsilonResult, SurveyResult
+from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-_MANY = 0.10
+_MAX_NAMED_SHARE = 0.10
 """Share of words named that the page reads the table by."""
-_LITTLE = 0.05
+_MAX_ACCURACY_LOSS = 0.05
 """Share of accuracy lost that the page reads the table by."""
 
 
-def render(survey: Survey, command: str = "") -> str:
+def render_report(survey: SurveyResult, command: str = "") -> str:
     """Return the page. It shows original private texts: it is for their owner, not for release.
 
     Args:
@@ -30,16 +30,16 @@ def render(survey: Survey, command: str = "") -> str:
     Raises:
         InputError: jinja2 is not installed.
     """
-    return template().render(
+    return load_template().render(
         survey=survey,
-        answers=answers(survey),
-        charts=[(chart.title, draw(chart)) for chart in charts(survey)],
+        answers=answer_questions(survey),
+        charts=[(chart.title, draw_chart(chart)) for chart in build_charts(survey)],
         command=command,
-        rate=min(RATES, key=lambda rate: abs(rate - 0.01)),
+        rate=min(JUDGED_FALSE_POSITIVE_RATES, key=lambda rate: abs(rate - 0.01)),
     )
 
 
-def template() -> "Template":
+def load_template() -> "Template":
     """Return the page's template.
 
     Raises:
@@ -49,150 +49,150 @@ def template() -> "Template":
         from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - an extra
     except ImportError:
         raise InputError("The report is made with jinja2, which is missing: install deniable[plot].") from None
-    made = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return made.from_string(resources.files(__package__).joinpath("page.html.j2").read_text("utf-8"))
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(resources.files(__package__).joinpath("page.html.j2").read_text("utf-8"))
 
 
-def answers(survey: Survey) -> list[tuple[str, str]]:
+def answer_questions(survey: SurveyResult) -> list[tuple[str, str]]:
     """Return the two questions that a survey is for, each with what the figures say, in plain words."""
-    return [("Which epsilon?", _which(survey)), ("What do I lose?", _what_is_lost(survey))]
+    return [("Which epsilon?", _advise_epsilon(survey)), ("What do I lose?", _describe_losses(survey))]
 
 
-def _which(survey: Survey) -> str:
-    least, most = survey.readings[0], survey.readings[-1]
-    safe = list(itertools.takewhile(lambda it: it.strongest.high <= _MANY, survey.readings))
+def _advise_epsilon(survey: SurveyResult) -> str:
+    lowest, highest = survey.readings[0], survey.readings[-1]
+    safe_results = list(itertools.takewhile(lambda it: it.strongest_recovery.high <= _MAX_NAMED_SHARE, survey.readings))
     text = (
-        f"An attacker who sees the private texts named {_percent(least.strongest)} of the original words at epsilon "
-        f"{least.epsilon:g} and {_percent(most.strongest)} at epsilon {most.epsilon:g}. (If words "
+        f"An attacker who sees the private texts named {_format_percent(lowest.strongest_recovery)} of the original words at epsilon "
+        f"{lowest.epsilon:g} and {_format_percent(highest.strongest_recovery)} at epsilon {highest.epsilon:g}. (If words "
         f"follow {survey.prior}, an attacker who sees nothing and always says the most frequent one names "
         f"{100 * survey.blind:.1f} %; in this table that share is another.) "
     )
     if len(survey.readings) == 1:
         text = (
-            f"An attacker who sees the private texts named {_percent(least.strongest)} of the original words at "
-            f"epsilon {least.epsilon:g}. "
+            f"An attacker who sees the private texts named {_format_percent(lowest.strongest_recovery)} of the original words at "
+            f"epsilon {lowest.epsilon:g}. "
         )
-    if safe:
-        text += f"Up to epsilon {safe[-1].epsilon:g} it was fewer than one word in ten. "
+    if safe_results:
+        text += f"Up to epsilon {safe_results[-1].epsilon:g} it was fewer than one word in ten. "
     else:
         text += "That it was fewer than one word in ten cannot be said of any epsilon measured. "
-    bad = [f"{reading.epsilon:g}" for reading in survey.readings if reading.promise.standing == "refuted"]
-    if bad:
-        text += f"The guarantee is refuted at epsilon {', '.join(bad)}: take another mechanism. "
+    refuted_epsilons = [f"{reading.epsilon:g}" for reading in survey.readings if reading.promise.status == "refuted"]
+    if refuted_epsilons:
+        text += f"The guarantee is refuted at epsilon {', '.join(refuted_epsilons)}: take another mechanism. "
     return text + "The stronger the attacker you expect, and the more one word can harm, the smaller epsilon must be."
 
 
-def _what_is_lost(survey: Survey) -> str:
-    least, most = survey.readings[0], survey.readings[-1]
+def _describe_losses(survey: SurveyResult) -> str:
+    lowest, highest = survey.readings[0], survey.readings[-1]
     text = (
-        f"From {_percent(least.similarity.unchanged)} of the words at epsilon {least.epsilon:g} to "
-        f"{_percent(most.similarity.unchanged)} at epsilon {most.epsilon:g} stay as they were. "
+        f"From {_format_percent(lowest.similarity.unchanged)} of the words at epsilon {lowest.epsilon:g} to "
+        f"{_format_percent(highest.similarity.unchanged)} at epsilon {highest.epsilon:g} stay as they were. "
     )
     if len(survey.readings) == 1:
-        text = f"{_percent(least.similarity.unchanged)} of the words stay as they were. "
-    measured = [(reading, reading.utility) for reading in survey.readings if reading.utility is not None]
-    if not measured:
+        text = f"{_format_percent(lowest.similarity.unchanged)} of the words stay as they were. "
+    with_utility = [(reading, reading.utility) for reading in survey.readings if reading.utility is not None]
+    if not with_utility:
         return text + "What the private texts are still good for was not measured: name a column of labels for that."
-    first = measured[0][1]
+    first_utility = with_utility[0][1]
     text += (
-        f"A classifier trained on the original texts names {_percent(first.original)} of the labels rightly, a blind "
-        f"guess {100 * first.majority:.1f} %. "
+        f"A classifier trained on the original texts names {_format_percent(first_utility.original)} of the labels rightly, a blind "
+        f"guess {100 * first_utility.majority:.1f} %. "
     )
-    useful = list(itertools.takewhile(lambda pair: pair[1].lost.high <= _LITTLE, reversed(measured)))
-    if useful:
-        return text + f"From epsilon {useful[-1][0].epsilon:g} on, training on private texts costs less than 5 points."
-    best, found = min(measured, key=lambda pair: pair[1].lost.value)
+    affordable = list(itertools.takewhile(lambda pair: pair[1].lost.high <= _MAX_ACCURACY_LOSS, reversed(with_utility)))
+    if affordable:
+        return text + f"From epsilon {affordable[-1][0].epsilon:g} on, training on private texts costs less than 5 points."
+    best_result, best_utility = min(with_utility, key=lambda pair: pair[1].lost.value)
     return text + (
-        f"Trained on private texts it loses least at epsilon {best.epsilon:g}: {100 * found.lost.value:.1f} points "
-        f"({100 * found.lost.low:.1f} to {100 * found.lost.high:.1f})."
+        f"Trained on private texts it loses least at epsilon {best_result.epsilon:g}: {100 * best_utility.lost.value:.1f} points "
+        f"({100 * best_utility.lost.low:.1f} to {100 * best_utility.lost.high:.1f})."
     )
 
 
-def charts(survey: Survey) -> list[Chart]:
+def build_charts(survey: SurveyResult) -> list[LineChart]:
     """Return the trade-off curves of a survey."""
     readings, epsilon = survey.readings, "epsilon per unit of distance"
 
-    def line(name: str, of: Callable[[Reading], Estimate | None]) -> Series:
-        found = [(reading.epsilon, of(reading)) for reading in readings]
-        return Series(name, tuple(Point(exact(at), value) for at, value in found if value is not None))
+    def build_series(name: str, select_estimate: Callable[[EpsilonResult], Estimate | None]) -> ChartSeries:
+        values = [(reading.epsilon, select_estimate(reading)) for reading in readings]
+        return ChartSeries(name, tuple(ChartPoint(as_exact_estimate(epsilon_value), value) for epsilon_value, value in values if value is not None))
 
-    def against(title: str, up: str, lines: list[Series], *levels: tuple[str, float], percent: bool = True) -> Chart:
-        held = tuple(series for series in lines if series.points)
-        return Chart(title, epsilon, up, held, levels, percent=percent)
+    def build_epsilon_chart(title: str, y_label: str, lines: list[ChartSeries], *levels: tuple[str, float], percent: bool = True) -> LineChart:
+        shown_series = tuple(series for series in lines if series.points)
+        return LineChart(title, epsilon, y_label, shown_series, levels, y_in_percent=percent)
 
-    made = [
-        against(
+    built_charts = [
+        build_epsilon_chart(
             "What an attacker names",
             "words named",
             [
-                line("this table, words in context", lambda it: it.context.share if it.context else None),
-                line("this table, one word at a time", lambda it: it.alone.share),
-                line("public word frequencies", lambda it: it.public.share),
+                build_series("this table, words in context", lambda it: it.context.share if it.context else None),
+                build_series("this table, one word at a time", lambda it: it.alone.share),
+                build_series("public word frequencies", lambda it: it.public.share),
             ],
             ("without any output", survey.blind),
         ),
-        against(
+        build_epsilon_chart(
             "Words that stay as they are",
             "words kept",
             [
-                line("this table", lambda it: it.similarity.unchanged),
-                line("public word frequencies", lambda it: it.expected),
+                build_series("this table", lambda it: it.similarity.unchanged),
+                build_series("public word frequencies", lambda it: it.expected),
             ],
         ),
     ]
-    first = readings[0].utility
-    if first is not None and survey.originals is not None:
-        levels = (("trained on originals", first.original.value), ("blind guess", first.majority))
-        learned = Series(
+    first_utility = readings[0].utility
+    if first_utility is not None and survey.originals is not None:
+        levels = (("trained on originals", first_utility.original.value), ("blind guess", first_utility.majority))
+        utility_series = ChartSeries(
             "trained on private texts",
-            tuple(Point(it.strongest, it.utility.private, f"{it.epsilon:g}") for it in readings if it.utility),
+            tuple(ChartPoint(it.strongest_recovery, it.utility.private, f"{it.epsilon:g}") for it in readings if it.utility),
         )
-        made += [
-            against(
+        built_charts += [
+            build_epsilon_chart(
                 "What a classifier still learns",
                 "accuracy",
-                [line("trained on private texts", lambda it: it.utility.private if it.utility else None)],
+                [build_series("trained on private texts", lambda it: it.utility.private if it.utility else None)],
                 *levels,
             ),
-            Chart(
+            LineChart(
                 "Accuracy against words named, at each epsilon",
                 "words an attacker names",
                 "accuracy",
-                (learned,),
+                (utility_series,),
                 levels,
-                shares=True,
+                x_is_share=True,
             ),
-            against(
+            build_epsilon_chart(
                 "Who was in the training set",
                 "area under the curve",
                 [
-                    line("attacked with original records", lambda it: it.membership["original"].auc),
-                    line("attacked with private records", lambda it: it.membership["private"].auc),
+                    build_series("attacked with original records", lambda it: it.membership["original"].auc),
+                    build_series("attacked with private records", lambda it: it.membership["private"].auc),
                 ],
                 ("trained on originals", survey.originals.auc.value),
                 ("blind guess", 0.5),
                 percent=False,
             ),
         ]
-    writers = readings[0].authorship
-    if writers is not None:
-        made.append(
-            against(
+    first_authorship = readings[0].authorship
+    if first_authorship is not None:
+        built_charts.append(
+            build_epsilon_chart(
                 "Whose author is named",
                 "authors named",
                 [
-                    line(
+                    build_series(
                         "attacker learned from private texts",
                         lambda it: it.authorship.adaptive if it.authorship else None,
                     ),
-                    line("attacker learned from originals", lambda it: it.authorship.static if it.authorship else None),
+                    build_series("attacker learned from originals", lambda it: it.authorship.static if it.authorship else None),
                 ],
-                ("original texts", writers.ceiling.value),
-                ("blind guess", writers.majority),
+                ("original texts", first_authorship.ceiling.value),
+                ("blind guess", first_authorship.majority),
             )
         )
-    return made
+    return built_charts
 
 
-def _percent(estimate: Estimate) -> str:
+def _format_percent(estimate: Estimate) -> str:
     return f"{100 * estimate.value:.1f} %"

@@ -4,95 +4,95 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.measure.attackers.language import Words
-from deniable.measure.authorship import Authorship, authorships
-from deniable.measure.context import contextual, crossfitted, learn
-from deniable.measure.estimate import Estimate, exact, share
-from deniable.measure.membership import membership
-from deniable.measure.recovery import Recovered, recovery_of, simulated_recovery
-from deniable.measure.report.examples import part
-from deniable.measure.report.findings import Promise
-from deniable.measure.report.inputs import Inputs, Plan, Rows
-from deniable.measure.roc import Membership
-from deniable.measure.utility import Utility, utilities
+from deniable.measure.attackers.language import WordNumbers
+from deniable.measure.authorship import AuthorshipResult, measure_authorships
+from deniable.measure.context import measure_contextual_recovery, measure_crossfitted_recovery, fit_weighted_language_model
+from deniable.measure.estimate import Estimate, as_exact_estimate, estimate_share
+from deniable.measure.membership import measure_membership
+from deniable.measure.recovery import RecoveryResult, measure_recovery, simulate_recovery
+from deniable.measure.report.examples import select_texts
+from deniable.measure.report.findings import GuaranteeSummary
+from deniable.measure.report.inputs import SurveyInputs, SurveyPlan, RowNumbers
+from deniable.measure.roc import MembershipResult
+from deniable.measure.utility import UtilityResult, measure_utilities
 from deniable.text.certificate import Certificate
-from deniable.text.release import Drawn, Release, Tally
-from deniable.text.tables.layout import Copied
+from deniable.text.release import PrivatizedBatch, Release, Tally
+from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior
 
 
-def promised(
+def summarize_guarantee(
     mechanism: WordMechanism, tally: Tally, columns: Sequence[str], prior: Prior, seed: int
-) -> tuple[Certificate, Promise, Estimate, Recovered]:
+) -> tuple[Certificate, GuaranteeSummary, Estimate, RecoveryResult]:
     """Return the certificate that a release would have, and what is known without the texts."""
-    certificate = Certificate.of(Release(mechanism), tally, prior=prior, copied=Copied(tuple(columns)))
-    kept = mechanism.expected_kept(prior)
-    expected = share(round(kept.value * kept.draws), kept.draws) if kept.draws else exact(kept.value)
-    return certificate, Promise.of(certificate), expected, simulated_recovery(mechanism, prior=prior, seed=seed)
+    certificate = Certificate.of(Release(mechanism), tally, prior=prior, copied=CopiedContent(tuple(columns)))
+    kept_words = mechanism.expected_kept_share(prior)
+    expected_kept = estimate_share(round(kept_words.value * kept_words.draws), kept_words.draws) if kept_words.draws else as_exact_estimate(kept_words.value)
+    return certificate, GuaranteeSummary.from_certificate(certificate), expected_kept, simulate_recovery(mechanism, prior=prior, seed=seed)
 
 
-def unattacked(cut: Sequence[Words], rows: Rows) -> list[Words] | None:
+def select_unattacked_texts(numbered_texts: Sequence[WordNumbers], rows: RowNumbers) -> list[WordNumbers] | None:
     """Return the texts that an attacker may learn from, none of them equal to one that he attacks.
 
     None where there are fewer of them than texts attacked: then two halves of those serve better.
 
     Args:
-        cut: all texts as word numbers.
+        numbered_texts: all texts as word numbers.
         rows: (k,) those that are attacked.
     """
-    targets = {cut[row].tobytes() for row in rows.tolist()}
-    others = [words for words in cut if len(words) and words.tobytes() not in targets]
-    return others if len(others) >= len(rows) else None
+    targets = {numbered_texts[row].tobytes() for row in rows.tolist()}
+    other_texts = [words for words in numbered_texts if len(words) and words.tobytes() not in targets]
+    return other_texts if len(other_texts) >= len(rows) else None
 
 
-def word_attacks(
-    mechanism: WordMechanism, drawn: Drawn, rows: Rows, known: Sequence[Words] | None, prior: Prior, seed: int
-) -> tuple[Recovered, Recovered | None]:
+def attack_words(
+    mechanism: WordMechanism, batch: PrivatizedBatch, rows: RowNumbers, attacker_texts: Sequence[WordNumbers] | None, prior: Prior, seed: int
+) -> tuple[RecoveryResult, RecoveryResult | None]:
     """Return the attack on single words, and that on words in their context where there is something to learn from."""
-    target = part(drawn, rows)
-    alone = recovery_of(mechanism, target, prior=prior, seed=seed)
-    if known is not None:
-        model, weight = learn(mechanism, known, seed=seed)
-        return alone, contextual(mechanism, target, model, weight=weight, seed=seed)
-    different = {words.tobytes() for words in np.split(target.words, target.offsets[1:-1])}
-    return alone, crossfitted(mechanism, target, seed=seed) if len(different) > 1 else None
+    attacked_batch = select_texts(batch, rows)
+    single_word_result = measure_recovery(mechanism, attacked_batch, prior=prior, seed=seed)
+    if attacker_texts is not None:
+        model, weight = fit_weighted_language_model(mechanism, attacker_texts, seed=seed)
+        return single_word_result, measure_contextual_recovery(mechanism, attacked_batch, model, weight=weight, seed=seed)
+    distinct_texts = {words.tobytes() for words in np.split(attacked_batch.words, attacked_batch.offsets[1:-1])}
+    return single_word_result, measure_crossfitted_recovery(mechanism, attacked_batch, seed=seed) if len(distinct_texts) > 1 else None
 
 
-def trained(given: Inputs, drawn: Sequence[Drawn], plan: Plan) -> list[Utility | None]:
+def measure_version_utilities(inputs: SurveyInputs, batches: Sequence[PrivatizedBatch], plan: SurveyPlan) -> list[UtilityResult | None]:
     """Return what classifiers lose by each version; None for each without labels."""
-    if not given.classes:
-        return [None] * len(drawn)
-    texts, *privates = ([column[row] for row in given.learned] for column in (given.texts, *(d.texts for d in drawn)))
-    named = {str(place): private for place, private in enumerate(privates)}
+    if not inputs.class_count:
+        return [None] * len(batches)
+    texts, *private_columns = ([column[row] for row in inputs.learned_rows] for column in (inputs.texts, *(batch.texts for batch in batches)))
+    private_versions = {str(place): private for place, private in enumerate(private_columns)}
     return [
-        *utilities(texts, named, given.codes, classifier=plan.classifier, folds=plan.folds, seed=plan.seed).values()
+        *measure_utilities(texts, private_versions, inputs.codes, classifier=plan.classifier, folds=plan.folds, seed=plan.seed).values()
     ]
 
 
-def member_attacks(given: Inputs, drawn: Drawn | None, plan: Plan) -> dict[str, Membership]:
+def attack_membership(inputs: SurveyInputs, batch: PrivatizedBatch | None, plan: SurveyPlan) -> dict[str, MembershipResult]:
     """Return attacks on classifiers trained on the original records, or on those drawn; none without labels."""
-    if not given.classes:
+    if not inputs.class_count:
         return {}
-    places = given.sample(np.arange(len(given.learned)), plan.members)
+    places = inputs.sample(np.arange(len(inputs.learned_rows)), plan.members)
     texts, private = (
-        [column[row] for row in given.learned[places]]
-        for column in (given.texts, given.texts if drawn is None else drawn.texts)
+        [column[row] for row in inputs.learned_rows[places]]
+        for column in (inputs.texts, inputs.texts if batch is None else batch.texts)
     )
-    return membership(
+    return measure_membership(
         texts,
-        given.codes[places],
-        given.classes,
-        private=None if drawn is None else private,
+        inputs.codes[places],
+        inputs.class_count,
+        private=None if batch is None else private,
         classifier=plan.classifier,
         shadows=plan.shadows,
         seed=plan.seed,
     )
 
 
-def author_attacks(given: Inputs, drawn: Sequence[Drawn], plan: Plan) -> list[Authorship | None]:
+def attack_authorship(inputs: SurveyInputs, batches: Sequence[PrivatizedBatch], plan: SurveyPlan) -> list[AuthorshipResult | None]:
     """Return how often the authors of each version are named; None for each without authors."""
-    if given.authors is None:
-        return [None] * len(drawn)
-    named = {str(place): found.texts for place, found in enumerate(drawn)}
-    return [*authorships(given.texts, named, given.authors, folds=plan.folds, seed=plan.seed).values()]
+    if inputs.authors is None:
+        return [None] * len(batches)
+    private_versions = {str(place): batch.texts for place, batch in enumerate(batches)}
+    return [*measure_authorships(inputs.texts, private_versions, inputs.authors, folds=plan.folds, seed=plan.seed).values()]

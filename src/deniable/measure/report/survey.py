@@ -17,37 +17,37 @@ import sklearn
 
 from deniable import __version__
 from deniable.errors import InputError
-from deniable.measure.attackers.language import Words, read
-from deniable.measure.draws import draws
-from deniable.measure.labels import Labels
-from deniable.measure.report.examples import excerpts
-from deniable.measure.report.findings import Reading, Survey, Table
-from deniable.measure.report.inputs import Inputs, Plan, prepared
-from deniable.measure.report.steps import author_attacks, member_attacks, promised, trained, unattacked, word_attacks
-from deniable.measure.similarity import similarity
-from deniable.parallel import cores
+from deniable.measure.attackers.language import WordNumbers, number_texts
+from deniable.measure.draws import privatize_texts
+from deniable.measure.labels import ClassLabels
+from deniable.measure.report.examples import build_examples
+from deniable.measure.report.findings import EpsilonResult, SurveyResult, TableSummary
+from deniable.measure.report.inputs import SurveyInputs, SurveyPlan, build_survey_inputs
+from deniable.measure.report.steps import attack_authorship, attack_membership, summarize_guarantee, measure_version_utilities, select_unattacked_texts, attack_words
+from deniable.measure.similarity import measure_similarity
+from deniable.parallel import count_cores
 from deniable.text.release import Tally
 from deniable.words import WordMechanism
-from deniable.words.prior import Frequencies, build_prior
+from deniable.words.prior import PriorLike, build_prior
 
-Stage = Callable[[str], AbstractContextManager[None]]
-"""Entered with the name of each part of the work, such as `deniable.cli.progress.passes`."""
+ProgressStage = Callable[[str], AbstractContextManager[None]]
+"""Entered with the name of each part of the work, such as `deniable.cli.progress.show_passes`."""
 
-DEFAULT = Plan()
+DEFAULT_PLAN = SurveyPlan()
 
 
-def survey(
+def survey_table(
     texts: Sequence[str | None],
     mechanisms: Sequence[WordMechanism],
     *,
-    labels: Sequence[str | None] | Labels | None = None,
+    labels: Sequence[str | None] | ClassLabels | None = None,
     authors: Sequence[str | None] | None = None,
     public: Sequence[str | None] | None = None,
-    prior: Frequencies = None,
+    prior: PriorLike = None,
     columns: Sequence[str] = (),
-    plan: Plan = DEFAULT,
-    stage: Stage = lambda _: nullcontext(),
-) -> Survey:
+    plan: SurveyPlan = DEFAULT_PLAN,
+    progress: ProgressStage = lambda _: nullcontext(),
+) -> SurveyResult:
     """Return every measure of a table, under mechanisms of one space with different epsilons.
 
     Args:
@@ -61,126 +61,126 @@ def survey(
             law by the space's ranks.
         columns: names of the columns that a release would copy unchanged.
         plan: sizes, classifier and seed.
-        stage: told what is being done.
+        progress: told what is being done.
 
     Raises:
         InputError: the columns do not fit, hold no word that the vocabulary knows, or are too few or too uniform to
             learn from; or the mechanisms have different spaces or equal epsilons.
     """
-    given, ordered = prepared(texts, labels, authors, plan), _ordered(mechanisms)
-    space = ordered[0].space
+    inputs, sorted_mechanisms = build_survey_inputs(texts, labels, authors, plan), _sort_mechanisms(mechanisms)
+    space = sorted_mechanisms[0].space
     frequencies = build_prior(space, prior)
     seconds: dict[str, float] = {}
-    timed = _timed(stage, seconds)
-    cut = read(space, given.texts)
-    table = _table(given, cut, len(space))
-    filled = np.flatnonzero([len(words) for words in cut])
-    with timed("attacking membership of the originals"):
-        originals = member_attacks(given, None, plan)
-    with timed("proving"):
-        tally = Tally(table.rows, table.words, Counter({table.median: table.rows}))
-        promises = [promised(mechanism, tally, columns, frequencies, plan.seed) for mechanism in ordered]
-    with timed("privatizing"):
-        drawn = [draws(mechanism, given.texts, seed=plan.seed) for mechanism in ordered]
-    with timed("attacking words"):
-        attacked = given.sample(filled, plan.attacked)
-        known = unattacked(cut, attacked) if public is None else read(space, [text or "" for text in public])
-        attacks = [
-            word_attacks(*pair, attacked, known, frequencies, plan.seed) for pair in zip(ordered, drawn, strict=True)
+    timed_stage = _time_stages(progress, seconds)
+    numbered_texts = number_texts(space, inputs.texts)
+    table_summary = _summarize_table(inputs, numbered_texts, len(space))
+    nonempty_rows = np.flatnonzero([len(words) for words in numbered_texts])
+    with timed_stage("attacking membership of the originals"):
+        original_attacks = attack_membership(inputs, None, plan)
+    with timed_stage("proving"):
+        tally = Tally(table_summary.rows, table_summary.words, Counter({table_summary.median: table_summary.rows}))
+        guarantee_summaries = [summarize_guarantee(mechanism, tally, columns, frequencies, plan.seed) for mechanism in sorted_mechanisms]
+    with timed_stage("privatizing"):
+        batches = [privatize_texts(mechanism, inputs.texts, seed=plan.seed) for mechanism in sorted_mechanisms]
+    with timed_stage("attacking words"):
+        attacked_rows = inputs.sample(nonempty_rows, plan.attacked)
+        attacker_texts = select_unattacked_texts(numbered_texts, attacked_rows) if public is None else number_texts(space, [text or "" for text in public])
+        attack_results = [
+            attack_words(*pair, attacked_rows, attacker_texts, frequencies, plan.seed) for pair in zip(sorted_mechanisms, batches, strict=True)
         ]
-    with timed("comparing texts"):
-        alike = [similarity(space, given.texts, found) for found in drawn]
-    with timed("training classifiers"):
-        useful = trained(given, drawn, plan)
-    with timed("attacking membership"):
-        members = [member_attacks(given, found, plan) for found in drawn]
-    with timed("attacking authorship"):
-        named = author_attacks(given, drawn, plan)
-    rows = given.sample(filled, plan.examples)
+    with timed_stage("comparing texts"):
+        similarities = [measure_similarity(space, inputs.texts, batch) for batch in batches]
+    with timed_stage("training classifiers"):
+        utility_results = measure_version_utilities(inputs, batches, plan)
+    with timed_stage("attacking membership"):
+        membership_results = [attack_membership(inputs, batch, plan) for batch in batches]
+    with timed_stage("attacking authorship"):
+        authorship_results = attack_authorship(inputs, batches, plan)
+    example_rows = inputs.sample(nonempty_rows, plan.examples)
     readings = tuple(
-        Reading(
+        EpsilonResult(
             mechanism.epsilon,
             mechanism.name,
-            *promises[place][1:],
-            *attacks[place],
-            alike[place],
-            useful[place],
-            members[place],
-            named[place],
-            excerpts(space, given.texts, drawn[place], rows, given.rows),
+            *guarantee_summaries[place][1:],
+            *attack_results[place],
+            similarities[place],
+            utility_results[place],
+            membership_results[place],
+            authorship_results[place],
+            build_examples(space, inputs.texts, batches[place], example_rows, inputs.rows),
         )
-        for place, mechanism in enumerate(ordered)
+        for place, mechanism in enumerate(sorted_mechanisms)
     )
-    certificate = promises[0][0]
-    return Survey(
-        table=table,
+    certificate = guarantee_summaries[0][0]
+    return SurveyResult(
+        table=table_summary,
         space=certificate.space,
         readings=readings,
         prior=frequencies.name,
-        blind=frequencies.blind,
-        originals=originals.get("original"),
+        blind=frequencies.blind_success,
+        originals=original_attacks.get("original"),
         not_protected=tuple(certificate.not_protected),
-        about=_about(
-            given, plan, {"attacked": len(attacked), "public": len(public or ()), "read": len(known or ())}, seconds
+        about=_describe_run(
+            inputs, plan, {"attacked": len(attacked_rows), "public": len(public or ()), "read": len(attacker_texts or ())}, seconds
         ),
     )
 
 
-def _ordered(mechanisms: Sequence[WordMechanism]) -> list[WordMechanism]:
+def _sort_mechanisms(mechanisms: Sequence[WordMechanism]) -> list[WordMechanism]:
     """Return the mechanisms by epsilon, or say why they do not go together."""
-    ordered = sorted(mechanisms, key=lambda mechanism: mechanism.epsilon)
-    if not ordered:
+    sorted_mechanisms = sorted(mechanisms, key=lambda mechanism: mechanism.epsilon)
+    if not sorted_mechanisms:
         raise InputError("A survey needs at least one mechanism. Got none: give one for each epsilon.")
-    for one, other in itertools.pairwise(ordered):
+    for one, other in itertools.pairwise(sorted_mechanisms):
         if one.epsilon == other.epsilon:
             raise InputError(f"The epsilons of a survey must differ. Got {one.epsilon:g} twice: give each once.")
         if one.space.fingerprint != other.space.fingerprint:
             raise InputError("The mechanisms of a survey must have one space. Got two: survey each on its own.")
-    return ordered
+    return sorted_mechanisms
 
 
-def _timed(stage: Stage, seconds: dict[str, float]) -> Stage:
+def _time_stages(progress: ProgressStage, seconds: dict[str, float]) -> ProgressStage:
     """Return a stage that also notes how long each part took."""
 
     @contextmanager
-    def timing(name: str) -> Iterator[None]:
+    def time_stage(name: str) -> Iterator[None]:
         start = time.perf_counter()
-        with stage(name):
+        with progress(name):
             yield
         seconds[name] = round(time.perf_counter() - start, 2)
 
-    return timing
+    return time_stage
 
 
-def _table(given: Inputs, cut: Sequence[Words], size: int) -> Table:
-    lengths = np.array([len(words) for words in cut])
-    unknown = int(sum((words == size).sum() for words in cut))
+def _summarize_table(inputs: SurveyInputs, numbered_texts: Sequence[WordNumbers], vocabulary_size: int) -> TableSummary:
+    lengths = np.array([len(words) for words in numbered_texts])
+    unknown = int(sum((words == vocabulary_size).sum() for words in numbered_texts))
     if unknown == lengths.sum():
         raise InputError(f"None of the {unknown} words of the texts is in the vocabulary: use other vectors.")
-    return Table(
-        rows=len(given.texts),
-        whole=given.whole,
-        empty=int(sum(not text.strip() for text in given.texts)),
+    return TableSummary(
+        rows=len(inputs.texts),
+        whole=inputs.table_rows,
+        empty=int(sum(not text.strip() for text in inputs.texts)),
         words=int(lengths.sum()),
         unknown=unknown,
         median=int(np.sort(lengths)[(len(lengths) - 1) // 2]),
         longest=int(lengths.max()),
-        learned=len(given.learned),
-        alone=len(given.texts) - len(given.learned) if given.classes else 0,
-        classes=given.classes,
+        learned=len(inputs.learned_rows),
+        alone=len(inputs.texts) - len(inputs.learned_rows) if inputs.class_count else 0,
+        classes=inputs.class_count,
     )
 
 
-def _about(given: Inputs, plan: Plan, sizes: dict[str, int], seconds: dict[str, float]) -> dict[str, Any]:
+def _describe_run(inputs: SurveyInputs, plan: SurveyPlan, sizes: dict[str, int], seconds: dict[str, float]) -> dict[str, Any]:
     return {
         "deniable": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "scikit-learn": sklearn.__version__,
-        "cores": cores(),
+        "cores": count_cores(),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         **dataclasses.asdict(plan),
         **sizes,
-        "members": min(plan.members, len(given.learned)),
+        "members": min(plan.members, len(inputs.learned_rows)),
         "seconds": seconds,
     }

@@ -32,42 +32,42 @@ with a true text drawn afresh are independent, and Clopper and Pearson's interva
 import dataclasses
 import math
 
-from deniable.errors import bad_parameter
-from deniable.measure.estimate import Estimate, share
+from deniable.errors import make_parameter_error
+from deniable.measure.estimate import Estimate, estimate_share
 
-CONFIDENCE = 0.999
+REFUTATION_CONFIDENCE = 0.999
 """Of a refutation, one-sided: as in the zoo, a claim that holds is refuted once in a thousand tests at most."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Success:
+class RankingSuccess:
     """How often the true text was among the first of a ranking, beside what a claim permits.
 
     Attributes:
         first: k, how many texts the attacker names.
         candidates: K.
-        found: share of trials that found the true text, with its 95 % interval.
-        permitted: the largest chance that the claim leaves.
+        success_rate: share of trials that found the true text, with its 95 % interval.
+        max_success_rate: the largest chance that the claim leaves.
         claim: epsilon.
         delta: of the claim.
-        least: lower bound on the true epsilon at `CONFIDENCE`, for the same delta.
+        epsilon_lower_bound: lower bound on the true epsilon at `REFUTATION_CONFIDENCE`, for the same delta.
     """
 
     first: int
     candidates: int
-    found: Estimate
-    permitted: float
+    success_rate: Estimate
+    max_success_rate: float
     claim: float
     delta: float
-    least: float
+    epsilon_lower_bound: float
 
     @property
-    def refuted(self) -> bool:
-        """Whether so many finds refute the claim, at `CONFIDENCE`."""
-        return self.least > self.claim
+    def is_refuted(self) -> bool:
+        """Whether so many finds refute the claim, at `REFUTATION_CONFIDENCE`."""
+        return self.epsilon_lower_bound > self.claim
 
 
-def most_found(candidates: int, epsilon: float, *, delta: float = 0.0, first: int = 1) -> float:
+def compute_max_success(candidates: int, epsilon: float, *, delta: float = 0.0, first: int = 1) -> float:
     """Return the largest chance of naming the true text that a claim leaves: the theorem above.
 
     Args:
@@ -79,25 +79,25 @@ def most_found(candidates: int, epsilon: float, *, delta: float = 0.0, first: in
     Raises:
         InputError: a parameter out of its domain.
     """
-    _check(candidates, first, delta)
+    _check_ranking_parameters(candidates, first, delta)
     if not epsilon >= 0:
-        raise bad_parameter("most_found", "epsilon", "a float in [0, inf]", epsilon)
+        raise make_parameter_error("most_found", "epsilon", "a float in [0, inf]", epsilon)
     # Over e^epsilon, which would leave float64's range.
-    shrunk = math.exp(-epsilon)
-    return min(1.0, (first + (candidates - 1) * delta * shrunk) / (first + (candidates - first) * shrunk))
+    decay = math.exp(-epsilon)
+    return min(1.0, (first + (candidates - 1) * delta * decay) / (first + (candidates - first) * decay))
 
 
-def least_epsilon(chance: float, candidates: int, *, delta: float = 0.0, first: int = 1) -> float:
-    """Return the least epsilon whose claim permits a chance of success: `most_found` turned round.
+def bound_epsilon_by_ranking(chance: float, candidates: int, *, delta: float = 0.0, first: int = 1) -> float:
+    """Return the least epsilon whose claim permits a chance of success: `compute_max_success` turned round.
 
     Zero where no epsilon is needed, infinite where none is enough.
 
     Raises:
         InputError: a parameter out of its domain.
     """
-    _check(candidates, first, delta)
+    _check_ranking_parameters(candidates, first, delta)
     if not 0 <= chance <= 1:
-        raise bad_parameter("least_epsilon", "chance", "a float in [0, 1]", chance)
+        raise make_parameter_error("least_epsilon", "chance", "a float in [0, 1]", chance)
     needed = chance * (candidates - first) - delta * (candidates - 1)
     rest = first * (1 - chance)
     if needed <= rest:
@@ -105,7 +105,7 @@ def least_epsilon(chance: float, candidates: int, *, delta: float = 0.0, first: 
     return math.log(needed / rest) if rest else math.inf
 
 
-def judged(hits: int, trials: int, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1) -> Success:
+def evaluate_success(hits: int, trials: int, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1) -> RankingSuccess:
     """Return what so many finds in independent trials say of a claim.
 
     Args:
@@ -119,16 +119,16 @@ def judged(hits: int, trials: int, candidates: int, *, epsilon: float, delta: fl
     Raises:
         InputError: no trials, or a parameter out of its domain.
     """
-    permitted = most_found(candidates, epsilon, delta=delta, first=first)
-    low = share(hits, trials, 1 - 2 * (1 - CONFIDENCE)).low
-    least = least_epsilon(low, candidates, delta=delta, first=first)
-    return Success(first, candidates, share(hits, trials), permitted, epsilon, delta, least)
+    max_success_rate = compute_max_success(candidates, epsilon, delta=delta, first=first)
+    success_lower_bound = estimate_share(hits, trials, 1 - 2 * (1 - REFUTATION_CONFIDENCE)).low
+    epsilon_lower_bound = bound_epsilon_by_ranking(success_lower_bound, candidates, delta=delta, first=first)
+    return RankingSuccess(first, candidates, estimate_share(hits, trials), max_success_rate, epsilon, delta, epsilon_lower_bound)
 
 
-def _check(candidates: int, first: int, delta: float) -> None:
+def _check_ranking_parameters(candidates: int, first: int, delta: float) -> None:
     if candidates < 2:  # noqa: PLR2004 - a choice
-        raise bad_parameter("bound", "candidates", "an int of at least 2", candidates)
+        raise make_parameter_error("bound", "candidates", "an int of at least 2", candidates)
     if not 1 <= first < candidates:
-        raise bad_parameter("bound", "first", f"an int from 1 to {candidates - 1}, one less than the texts", first)
+        raise make_parameter_error("bound", "first", f"an int from 1 to {candidates - 1}, one less than the texts", first)
     if not 0 <= delta < 1:
-        raise bad_parameter("bound", "delta", "a float in [0, 1)", delta)
+        raise make_parameter_error("bound", "delta", "a float in [0, 1)", delta)

@@ -10,17 +10,17 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.errors import InputError
-from deniable.learning.deal import Deal
-from deniable.learning.loop import train
-from deniable.learning.plain import PlainRun
-from deniable.randomness import fresh_key, key_from_seed
+from deniable.learning.deal import LengthBucketSampler
+from deniable.learning.loop import run_training
+from deniable.learning.plain import AdamRun
+from deniable.randomness import generate_key, derive_key_from_seed
 from deniable.rewrite.autoencoder import Autoencoder
 from deniable.rewrite.methods.base import VectorMethod
-from deniable.rewrite.tokens import END, PAD, numbered
-from deniable.rewrite.training import side_by_side
-from deniable.vectors.domains import Array
+from deniable.rewrite.tokens import END, PAD, look_up_tokens
+from deniable.rewrite.training import pad_token_rows
+from deniable.vectors.domains import FloatArray
 
-_CLIP = 1.0
+_GRADIENT_CLIP = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Inverter:
     method: VectorMethod
     network: Autoencoder
 
-    def invert(self, released: Array) -> list[str]:
+    def invert(self, released: FloatArray) -> list[str]:
         """Return the likeliest text of each release (k, n), token after token."""
         model = dataclasses.replace(self.method.model, network=self.network)
         return dataclasses.replace(self.method, model=model).decode(released)
@@ -69,19 +69,19 @@ def fit_inverter(
     if not len(texts):
         raise InputError("There are no texts to learn from. Got 0: give at least 1.")
     model = method.model
-    rows = numbered(model.vocabulary, texts, model.limit)
-    encoded = method.encoded(texts)
+    token_rows = look_up_tokens(model.vocabulary, texts, model.limit)
+    encoded = method.encode(texts)
     network = copy.deepcopy(model.network)
-    key = fresh_key() if seed is None else key_from_seed(seed)
-    deal = Deal(np.array([len(row) for row in rows]), batch_size, key)
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
+    sampler = LengthBucketSampler(np.array([len(row) for row in token_rows]), batch_size, key)
 
-    def loss(number: int, coins: torch.Generator) -> Tensor:  # noqa: ARG001 - the method has coins of its own
-        dealt = deal(number)
-        released = method.mechanism.release(encoded[dealt]) * method.stretch
-        tokens, lengths = side_by_side([rows[row] for row in dealt.tolist()])
+    def loss(number: int, rng: torch.Generator) -> Tensor:  # noqa: ARG001 - the method has coins of its own
+        batch_rows = sampler(number)
+        released = method.mechanism.sample(encoded[batch_rows]) * method.stretch
+        tokens, lengths = pad_token_rows([token_rows[row] for row in batch_rows.tolist()])
         targets = functional.pad(tokens, (0, 1), value=PAD).scatter(1, lengths[:, None], END)
-        scores = network.logits(torch.from_numpy(released.astype(np.float32)), tokens)
+        scores = network.compute_logits(torch.from_numpy(released.astype(np.float32)), tokens)
         return functional.cross_entropy(scores.flatten(0, 1), targets.flatten(), ignore_index=PAD)
 
-    train(PlainRun(network, loss, epochs * deal.batches, learning_rate, key, clip=_CLIP), key)
+    run_training(AdamRun(network, loss, epochs * sampler.batches_per_epoch, learning_rate, key, clip_norm=_GRADIENT_CLIP), key)
     return Inverter(method, network.eval())

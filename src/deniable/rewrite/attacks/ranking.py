@@ -8,24 +8,24 @@ from scipy.spatial.distance import cdist
 
 from deniable.errors import InputError
 from deniable.guarantees import ApproxDP
-from deniable.parallel import each
-from deniable.rewrite.attacks.bound import Success, judged
+from deniable.parallel import parallel_map
+from deniable.rewrite.attacks.bound import RankingSuccess, evaluate_success
 from deniable.vectors import VectorMechanism
 
-Array = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
-Order = Literal[1, 2]
+_Array = npt.NDArray[np.float64]
+_Indices = npt.NDArray[np.int64]
+NormOrder = Literal[1, 2]
 _METRICS = {1: "cityblock", 2: "sqeuclidean"}
-_BLOCK = 256
+_RELEASES_PER_BLOCK = 256
 """Releases ranked at a time: a distance to every candidate is held for each."""
 
 
-def order_of(mechanism: VectorMechanism) -> Order:
+def get_norm_order(mechanism: VectorMechanism) -> NormOrder:
     """Return the norm in which the nearest candidate is the likeliest: l1 under Laplace noise, l2 under Gaussian."""
     return 2 if isinstance(mechanism.claim, ApproxDP) else 1
 
 
-def ranks(released: Array, truths: Numbers, candidates: Array, order: Order) -> Numbers:
+def rank_true_candidates(released: _Array, truths: _Indices, candidates: _Array, order: NormOrder) -> _Indices:
     """Return the place (N,) of the true text among the candidates, from 1, nearest first.
 
     With independent noise of one scale in every coordinate, the log-likelihood of a candidate is a falling function
@@ -47,34 +47,34 @@ def ranks(released: Array, truths: Numbers, candidates: Array, order: Order) -> 
             f"{truths.shape} and {candidates.shape}."
         )
 
-    def block(first: int) -> Numbers:
-        rows = slice(first, first + _BLOCK)
-        apart = cdist(released[rows], candidates, _METRICS[order])
-        own = np.take_along_axis(apart, truths[rows, None], axis=1)
-        places: Numbers = (apart <= own).sum(axis=1)
-        return places
+    def rank_block(first: int) -> _Indices:
+        rows = slice(first, first + _RELEASES_PER_BLOCK)
+        distances = cdist(released[rows], candidates, _METRICS[order])
+        true_distances = np.take_along_axis(distances, truths[rows, None], axis=1)
+        block_ranks: _Indices = (distances <= true_distances).sum(axis=1)
+        return block_ranks
 
-    found = each(block, range(0, len(released), _BLOCK))
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    blocks = parallel_map(rank_block, range(0, len(released), _RELEASES_PER_BLOCK))
+    return np.concatenate(blocks) if blocks else np.empty(0, np.int64)
 
 
-def nearest(released: Array, candidates: Array, order: Order) -> Numbers:
+def find_nearest_candidates(released: _Array, candidates: _Array, order: NormOrder) -> _Indices:
     """Return the number (N,) of the likeliest candidate for each release."""
-    found = each(
-        lambda first: cdist(released[first : first + _BLOCK], candidates, _METRICS[order]).argmin(axis=1),
-        range(0, len(released), _BLOCK),
+    blocks = parallel_map(
+        lambda first: cdist(released[first : first + _RELEASES_PER_BLOCK], candidates, _METRICS[order]).argmin(axis=1),
+        range(0, len(released), _RELEASES_PER_BLOCK),
     )
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+    return np.concatenate(blocks) if blocks else np.empty(0, np.int64)
 
 
-def success(places: Numbers, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1) -> Success:
+def measure_ranking_success(ranks: _Indices, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1) -> RankingSuccess:
     """Return how often the truth was among the first k of a ranking, beside what the claim permits.
 
     Args:
-        places: (N,) of the truth, from 1, in trials with a true text drawn afresh from the candidates.
+        ranks: (N,) of the truth, from 1, in trials with a true text drawn afresh from the candidates.
         candidates: K.
         epsilon: claimed for any two of them.
         delta: likewise.
         first: k.
     """
-    return judged(int((places <= first).sum()), len(places), candidates, epsilon=epsilon, delta=delta, first=first)
+    return evaluate_success(int((ranks <= first).sum()), len(ranks), candidates, epsilon=epsilon, delta=delta, first=first)

@@ -5,17 +5,17 @@ import math
 from deniable.rewrite.methods.base import VectorMethod
 from deniable.rewrite.model import Rewriter
 from deniable.vectors import ADePT
-from deniable.vectors.adept import Clip, Noise, Sensitivity
+from deniable.vectors.adept import AdeptClip, AdeptNoise, AdeptSensitivity
 
 
-def adept(
+def make_adept_method(
     model: Rewriter,
     *,
     epsilon: float,
     name: str = "adept",
-    clip: Clip = "l2",
-    sensitivity: Sensitivity = "published",
-    noise: Noise = "laplace",
+    clip: AdeptClip = "l2",
+    sensitivity: AdeptSensitivity = "published",
+    noise: AdeptNoise = "laplace",
     delta: float | None = None,
     seed: int | None = None,
 ) -> VectorMethod:

@@ -10,16 +10,16 @@ from deniable.auditing import verify
 from deniable.errors import InputError
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.rewrite.model import Rewriter
-from deniable.rewrite.training import Noise
+from deniable.rewrite.training import TrainingNoise
 from deniable.vectors import VectorMechanism
-from deniable.vectors.domains import Array, Domain
+from deniable.vectors.domains import FloatArray, Domain
 from deniable.verdict import Verdict
 
 
-class Method(Protocol):
+class RewritingMethod(Protocol):
     """Rewrites texts, each by itself: what comes out for one depends on no other.
 
-    A method is one entry in `deniable.rewrite.methods.METHODS`.
+    A method is one entry in `deniable.rewrite.methods.REWRITING_METHODS`.
     """
 
     @property
@@ -69,8 +69,8 @@ class VectorMethod:
         name: in the registry.
         model: encoder and decoder.
         mechanism: what adds the noise, for vectors of the model's dimension.
-        parameters: see `Method`.
-        ball: into which a vector is brought before the mechanism's own clip: the points that the decoder was trained
+        parameters: see `RewritingMethod`.
+        decoder_domain: into which a vector is brought before the mechanism's own clip: the points that the decoder was trained
             on. It is a map of each text by itself, and costs nothing.
         stretch: public factor between what is released and what is decoded.
     """
@@ -79,7 +79,7 @@ class VectorMethod:
     model: Rewriter
     mechanism: VectorMechanism
     parameters: dict[str, Any]
-    ball: Domain | None = None
+    decoder_domain: Domain | None = None
     stretch: float = 1.0
 
     @property
@@ -93,7 +93,7 @@ class VectorMethod:
         return self.mechanism.guarantee
 
     @property
-    def noise(self) -> Noise:
+    def training_noise(self) -> TrainingNoise:
         """Its noise as the decoder sees it, for training with it; not that of DPText's published sampler."""
         law: Literal["laplace", "gaussian"] = "gaussian" if isinstance(self.guarantee, ApproxDP) else "laplace"
         return law, self.mechanism.scale(self.model.latent) * self.stretch
@@ -109,30 +109,30 @@ class VectorMethod:
         """Return the exact loss of the mechanism, or its theorem."""
         return verify(self.mechanism, dimension=self.model.latent)
 
-    def encoded(self, texts: Sequence[str]) -> Array:
+    def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return the vectors (k, n) that noise is about to be added to, but for the mechanism's own clip.
 
         Raises:
             InputError: a text is too long, or its vector is not finite.
         """
         vectors = np.asarray(self.model.encode(texts), dtype=np.float64)
-        wrong = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-        if len(wrong):
+        bad_rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        if len(bad_rows):
             raise InputError(
-                f"The model gives text {wrong[0] + 1} a vector that is not finite: nothing is released. Train it again."
+                f"The model gives text {bad_rows[0] + 1} a vector that is not finite: nothing is released. Train it again."
             )
-        return vectors if self.ball is None or not len(vectors) else self.ball.clip(vectors)
+        return vectors if self.decoder_domain is None or not len(vectors) else self.decoder_domain.clip(vectors)
 
-    def release(self, texts: Sequence[str]) -> Array:
+    def release(self, texts: Sequence[str]) -> FloatArray:
         """Return the noisy vectors (k, n) of texts; releasing a text again spends its epsilon again.
 
         Raises:
-            InputError: as `encoded`, or the mechanism cannot serve the dimension.
+            InputError: as `encode`, or the mechanism cannot serve the dimension.
         """
-        vectors = self.encoded(texts)
-        return self.mechanism.release(vectors) if len(vectors) else vectors
+        vectors = self.encode(texts)
+        return self.mechanism.sample(vectors) if len(vectors) else vectors
 
-    def decode(self, released: Array) -> list[str]:
+    def decode(self, released: FloatArray) -> list[str]:
         """Return the texts of released vectors (k, n)."""
         return self.model.decode(released * self.stretch)
 

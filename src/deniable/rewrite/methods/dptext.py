@@ -6,20 +6,20 @@ from deniable.errors import InputError
 from deniable.rewrite.methods.base import VectorMethod
 from deniable.rewrite.model import Rewriter
 from deniable.vectors import DPText, L2Ball
-from deniable.vectors.dptext import Sampler
+from deniable.vectors.dptext import DptextSampler
 
-WIDTH = 3.0
+BOX_HALF_WIDTH = 3.0
 """Half the side of the box, in root mean squares of the coordinates of a vector of length C."""
-_LARGEST = 1e300
+_MAX_SCALE = 1e300
 """Scale of the noise beyond which a draw may not be finite."""
 
 
-def dptext(
+def make_dptext_method(
     model: Rewriter,
     *,
     epsilon: float,
     name: str = "dptext",
-    sampler: Sampler = "published",
+    sampler: DptextSampler = "published",
     seed: int | None = None,
 ) -> VectorMethod:
     """Return DPText's mechanism on a model's vectors.
@@ -39,9 +39,9 @@ def dptext(
         InputError: a parameter is outside its domain.
     """
     n = model.latent
-    bound = WIDTH * model.radius / math.sqrt(n)
+    bound = BOX_HALF_WIDTH * model.radius / math.sqrt(n)
     mechanism = DPText(epsilon=epsilon, sampler=sampler, lower=-bound, upper=bound, seed=seed)
-    if not mechanism.scale(n) <= _LARGEST:
+    if not mechanism.scale(n) <= _MAX_SCALE:
         raise InputError(f"An epsilon of {epsilon:g} is too small for the noise of {name}: choose a larger one.")
     parameters = {
         "epsilon": mechanism.epsilon,
@@ -52,4 +52,4 @@ def dptext(
         "sensitivity": mechanism.sensitivity(n),
         "scale": mechanism.scale(n),
     }
-    return VectorMethod(name, model, mechanism, parameters, ball=L2Ball(model.radius))
+    return VectorMethod(name, model, mechanism, parameters, decoder_domain=L2Ball(model.radius))

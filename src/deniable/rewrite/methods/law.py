@@ -24,27 +24,27 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, bad_parameter, positive
-from deniable.vectors.grid import downward, upward
+from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.vectors.grid import round_down_to_float, round_up_to_float
 
-Array = npt.NDArray[np.float64]
-Weights = npt.NDArray[np.int64]
+Logits = npt.NDArray[np.float64]
+TokenWeights = npt.NDArray[np.int64]
 
-BITS = 62
-TOTAL = 1 << BITS
-TOP = 1 << 46
+DRAW_BITS = 62
+DRAW_TOTAL = 1 << DRAW_BITS
+TOP_WEIGHT = 1 << 46
 """Largest weight of the exponential law: with 2^16 tokens their sum still fits."""
-TOKENS = 1 << 16
+MAX_LAW_TOKENS = 1 << 16
 """Most tokens of a law."""
 _DIGITS = 60
-_CLOSE = Fraction(1, 10**50)
+_DECIMAL_ERROR = Fraction(1, 10**50)
 """More than the relative error of an exponential or a logarithm to 60 digits."""
-_LARGEST = 64.0
+_MAX_EPSILON = 64.0
 """An epsilon beyond it is no other: the most that 62 bits can lose is less."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Exponential:
+class ExponentialTokenLaw:
     """The exponential mechanism on clipped logits (McSherry and Talwar 2007; DP-Prompt, Utpala et al. 2023).
 
     With u(v) the logit of v less the largest one, and no less than -R::
@@ -77,41 +77,41 @@ class Exponential:
     count: int
     epsilon: float
     reach: float = 10.0
-    least: int = dataclasses.field(init=False)
+    min_weight: int = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        _check(self.count, self.epsilon)
-        positive("tokens", "reach", self.reach)
-        allowed = _power(self.epsilon)
-        low, high = 0, TOP  # `high` holds the claim, `low` does not: the loss falls as the least weight grows
-        if _ratio(high, self.count) > allowed:
-            raise _too_small(self.epsilon)
+        _check_token_law(self.count, self.epsilon)
+        check_positive("tokens", "reach", self.reach)
+        allowed = _bound_exponential(self.epsilon)
+        low, high = 0, TOP_WEIGHT  # `high` holds the claim, `low` does not: the loss falls as the least weight grows
+        if _bound_ratio(high, self.count) > allowed:
+            raise _epsilon_too_small(self.epsilon)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if _ratio(middle, self.count) <= allowed else (middle, high)
+            low, high = (low, middle) if _bound_ratio(middle, self.count) <= allowed else (middle, high)
         object.__setattr__(self, "least", high)
 
     @property
     def temperature(self) -> float:
         """Of the softmax, in units of a logit; infinite where all tokens are equally likely."""
-        slope = math.log(TOP / self.least)
+        slope = math.log(TOP_WEIGHT / self.min_weight)
         return self.reach / slope if slope else math.inf
 
     @functools.cached_property
     def ratio(self) -> Fraction:
         """The quotient of the bounds on N(v)."""
-        return _ratio(self.least, self.count)
+        return _bound_ratio(self.min_weight, self.count)
 
-    def weights(self, logits: Array) -> Weights:
+    def compute_weights(self, logits: Logits) -> TokenWeights:
         """Return the weights (k, K), each from l to 2^46."""
-        fallen = np.maximum(_below_top(logits), -self.reach)
-        decayed = np.rint(TOP * np.exp(fallen * (math.log(TOP / self.least) / self.reach)))
-        found: Weights = np.clip(decayed.astype(np.int64), self.least, TOP)
-        return found
+        clipped = np.maximum(_subtract_row_maximum(logits), -self.reach)
+        rounded = np.rint(TOP_WEIGHT * np.exp(clipped * (math.log(TOP_WEIGHT / self.min_weight) / self.reach)))
+        weights: TokenWeights = np.clip(rounded.astype(np.int64), self.min_weight, TOP_WEIGHT)
+        return weights
 
 
 @dataclasses.dataclass(frozen=True)
-class Mixed:
+class MixedTokenLaw:
     """The decoder's own law, mixed with the uniform one (Majmudar et al. 2022, Differentially Private Decoding).
 
     With p the softmax of the logits::
@@ -134,62 +134,62 @@ class Mixed:
 
     count: int
     epsilon: float
-    least: int = dataclasses.field(init=False)
+    min_weight: int = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        _check(self.count, self.epsilon)
-        least = math.ceil(TOTAL / (_power(self.epsilon) + self.count - 1))
-        if least * self.count > TOTAL:
-            raise _too_small(self.epsilon)
-        object.__setattr__(self, "least", least)
+        _check_token_law(self.count, self.epsilon)
+        min_weight = math.ceil(DRAW_TOTAL / (_bound_exponential(self.epsilon) + self.count - 1))
+        if min_weight * self.count > DRAW_TOTAL:
+            raise _epsilon_too_small(self.epsilon)
+        object.__setattr__(self, "least", min_weight)
 
     @property
-    def uniform(self) -> float:
+    def uniform_share(self) -> float:
         """Share of the uniform law."""
-        return self.count * self.least / TOTAL
+        return self.count * self.min_weight / DRAW_TOTAL
 
     @functools.cached_property
     def ratio(self) -> Fraction:
         """The largest weight that there can be over the least."""
-        return Fraction(TOTAL - (self.count - 1) * self.least, self.least)
+        return Fraction(DRAW_TOTAL - (self.count - 1) * self.min_weight, self.min_weight)
 
-    def weights(self, logits: Array) -> Weights:
+    def compute_weights(self, logits: Logits) -> TokenWeights:
         """Return the weights (k, K), which sum to 2^62."""
-        likely = np.exp(_below_top(logits))
-        likely /= likely.sum(axis=1, keepdims=True)
-        found = self.least + np.floor(float(TOTAL - self.count * self.least) * likely).astype(np.int64)
-        found[np.arange(len(found)), found.argmax(axis=1)] += TOTAL - found.sum(axis=1)
-        return found
+        probabilities = np.exp(_subtract_row_maximum(logits))
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        weights = self.min_weight + np.floor(float(DRAW_TOTAL - self.count * self.min_weight) * probabilities).astype(np.int64)
+        weights[np.arange(len(weights)), weights.argmax(axis=1)] += DRAW_TOTAL - weights.sum(axis=1)
+        return weights
 
 
-TokenLaw = Exponential | Mixed
+TokenLaw = ExponentialTokenLaw | MixedTokenLaw
 """From logits (k, K) to integer weights (k, K) that lose at most ``ratio`` between any two rows."""
 
 
-def loss_of(ratio: Fraction, *, below: bool = False) -> float:
-    """Return the logarithm of a ratio >= 1, rounded up, or down where ``below`` is set."""
+def compute_log_ratio(ratio: Fraction, *, round_down: bool = False) -> float:
+    """Return the logarithm of a ratio >= 1, rounded up, or down where ``round_down`` is set."""
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
-        found = Fraction((decimal.Decimal(ratio.numerator) / decimal.Decimal(ratio.denominator)).ln())
-    margin = _CLOSE * (1 + found)
-    return max(downward(found - margin), 0.0) if below else upward(found + margin)
+        logarithm = Fraction((decimal.Decimal(ratio.numerator) / decimal.Decimal(ratio.denominator)).ln())
+    margin = _DECIMAL_ERROR * (1 + logarithm)
+    return max(round_down_to_float(logarithm - margin), 0.0) if round_down else round_up_to_float(logarithm + margin)
 
 
-def chances(weights: Weights) -> list[list[int]]:
+def count_draw_values(weights: TokenWeights) -> list[list[int]]:
     """Return N(v) of each row of weights (k, K): of the 2^62 values of r, those that draw each token."""
-    found = []
+    counts_by_row = []
     for row in weights.tolist():
         total, running, before = sum(row), 0, 0
         counts = []
         for weight in row:
             running += weight
-            after = -(-(running << BITS) // total)
+            after = -(-(running << DRAW_BITS) // total)
             counts.append(after - before)
             before = after
-        found.append(counts)
-    return found
+        counts_by_row.append(counts)
+    return counts_by_row
 
 
-def drawn(weights: Weights, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+def draw_tokens(weights: TokenWeights, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
     """Return one token (k,) for each row of weights (k, K).
 
     Args:
@@ -198,36 +198,36 @@ def drawn(weights: Weights, words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int
     """
     sums = np.cumsum(weights, axis=1)
     pairs = zip(words.tolist(), sums[:, -1].tolist(), strict=True)
-    at = np.array([((word >> (64 - BITS)) * total) >> BITS for word, total in pairs], dtype=np.int64)
-    found: npt.NDArray[np.int64] = (sums <= at[:, None]).sum(axis=1)
-    return found
+    thresholds = np.array([((word >> (64 - DRAW_BITS)) * total) >> DRAW_BITS for word, total in pairs], dtype=np.int64)
+    token_indices: npt.NDArray[np.int64] = (sums <= thresholds[:, None]).sum(axis=1)
+    return token_indices
 
 
-def _below_top(logits: Array) -> Array:
+def _subtract_row_maximum(logits: Logits) -> Logits:
     """Return logits (k, K) less the largest of each row."""
     with np.errstate(over="ignore"):  # -inf is as far below as anything
-        fallen: Array = logits - logits.max(axis=1, keepdims=True)
-    return fallen
+        differences: Logits = logits - logits.max(axis=1, keepdims=True)
+    return differences
 
 
-def _ratio(least: int, count: int) -> Fraction:
-    """Return the quotient of the bounds on N(v) for weights from ``least`` to `TOP`; infinite ones are very large."""
-    most = -((-TOP << BITS) // (TOP + (count - 1) * least))
-    fewest = (least << BITS) // (least + (count - 1) * TOP)
-    return Fraction(most, fewest) if fewest else Fraction(TOTAL * TOTAL)
+def _bound_ratio(min_weight: int, count: int) -> Fraction:
+    """Return the quotient of the bounds on N(v) for weights from ``min_weight`` to `TOP_WEIGHT`; infinite ones are very large."""
+    max_count = -((-TOP_WEIGHT << DRAW_BITS) // (TOP_WEIGHT + (count - 1) * min_weight))
+    min_count = (min_weight << DRAW_BITS) // (min_weight + (count - 1) * TOP_WEIGHT)
+    return Fraction(max_count, min_count) if min_count else Fraction(DRAW_TOTAL * DRAW_TOTAL)
 
 
-def _power(epsilon: float) -> Fraction:
+def _bound_exponential(epsilon: float) -> Fraction:
     """Return a rational number just below e^epsilon."""
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
-        return Fraction(decimal.Decimal(min(epsilon, _LARGEST)).exp()) * (1 - _CLOSE)
+        return Fraction(decimal.Decimal(min(epsilon, _MAX_EPSILON)).exp()) * (1 - _DECIMAL_ERROR)
 
 
-def _check(count: int, epsilon: float) -> None:
-    positive("tokens", "epsilon", epsilon)
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= TOKENS:
-        raise bad_parameter("tokens", "count", f"an int from 1 to {TOKENS:,}, the words that are drawn from", count)
+def _check_token_law(count: int, epsilon: float) -> None:
+    check_positive("tokens", "epsilon", epsilon)
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_LAW_TOKENS:
+        raise make_parameter_error("tokens", "count", f"an int from 1 to {MAX_LAW_TOKENS:,}, the words that are drawn from", count)
 
 
-def _too_small(epsilon: float) -> InputError:
+def _epsilon_too_small(epsilon: float) -> InputError:
     return InputError(f"An epsilon of {epsilon:g} for one token is below what 62 bits can tell: choose a larger one.")

@@ -9,17 +9,17 @@ import numpy as np
 import torch
 
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.learning.loop import Checkpoint, train
-from deniable.learning.setup import best_device, seeded
-from deniable.randomness import fresh_key, key_from_seed
-from deniable.rewrite.representation.network import Architecture, DPTextNetwork, Encoder
-from deniable.rewrite.representation.noise import LOWER, UPPER
-from deniable.rewrite.representation.training import Options, Records, padded, prepared
+from deniable.learning.loop import Checkpoint, run_training
+from deniable.learning.setup import choose_device, build_with_seed
+from deniable.randomness import generate_key, derive_key_from_seed
+from deniable.rewrite.representation.network import RepresentationArchitecture, DPTextNetwork, RepresentationEncoder
+from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER
+from deniable.rewrite.representation.training import RepresentationOptions, AttributeRecords, pad_vocabulary_texts, prepare_representation_run
 from deniable.rewrite.tokens import Vocabulary
-from deniable.vectors import Copy, DPText, VectorMechanism
-from deniable.vectors.domains import Array
+from deniable.vectors import CopyMechanism, DPText, VectorMechanism
+from deniable.vectors.domains import FloatArray
 
-LEARNED = "; its epsilon was learned from the training texts, and tells of them by itself"
+LEARNED_EPSILON_NOTE = "; its epsilon was learned from the training texts, and tells of them by itself"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,9 +34,9 @@ class Representation:
         facts: about the run, as JSON holds them.
     """
 
-    encoder: Encoder
+    encoder: RepresentationEncoder
     vocabulary: Vocabulary
-    options: Options
+    options: RepresentationOptions
     epsilon: float
     facts: dict[str, Any]
 
@@ -45,13 +45,13 @@ class Representation:
         """The number of coordinates n of a representation."""
         return self.options.dimensions
 
-    def mechanism(self, seed: int | None = None) -> VectorMechanism:
+    def make_mechanism(self, seed: int | None = None) -> VectorMechanism:
         """Return what draws the noise of a release.
 
         Args:
             seed: for tests and studies only, see `VectorMechanism`.
         """
-        return _mechanism(self.options, self.epsilon, seed)
+        return _make_mechanism(self.options, self.epsilon, seed)
 
     @property
     def guarantee(self) -> PureDP | ApproxDP:
@@ -60,23 +60,23 @@ class Representation:
         It says nothing of the texts that the encoder was trained on: its weights, vocabulary and learned epsilon are
         released without noise.
         """
-        claim = self.mechanism().guarantee
+        claim = self.make_mechanism().guarantee
         if self.options.variant != "published":
             return claim
-        return dataclasses.replace(claim, source=claim.source + LEARNED)
+        return dataclasses.replace(claim, source=claim.source + LEARNED_EPSILON_NOTE)
 
-    def encode(self, texts: Sequence[str]) -> Array:
+    def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return (k, n) vectors in the box, float64 and without noise: not to be released.
 
         Each text is computed by itself: how its vector is rounded tells nothing of how long the others are.
         """
-        out = np.empty((len(texts), self.dimensions))
+        vectors = np.empty((len(texts), self.dimensions))
         with torch.inference_mode():
             for row, text in enumerate(texts):
-                out[row] = self.encoder(*padded(self.vocabulary, [text]))[0].double().numpy()
-        return out
+                vectors[row] = self.encoder(*pad_vocabulary_texts(self.vocabulary, [text]))[0].double().numpy()
+        return vectors
 
-    def release(self, texts: Sequence[str], *, seed: int | None = None) -> Array:
+    def release(self, texts: Sequence[str], *, seed: int | None = None) -> FloatArray:
         """Return (k, n) noisy vectors, one per text; every release of a text spends its epsilon again.
 
         Args:
@@ -86,26 +86,26 @@ class Representation:
         Raises:
             InputError: there are no texts.
         """
-        return self.mechanism(seed).release(self.encode(texts))
+        return self.make_mechanism(seed).sample(self.encode(texts))
 
 
-def _mechanism(options: Options, epsilon: float, seed: int | None) -> VectorMechanism:
+def _make_mechanism(options: RepresentationOptions, epsilon: float, seed: int | None) -> VectorMechanism:
     if options.variant == "none":
-        return Copy(epsilon=epsilon, seed=seed)
+        return CopyMechanism(epsilon=epsilon, seed=seed)
     return DPText(
         epsilon=epsilon,
         sampler="published" if options.variant == "published" else "corrected",
         invalid=options.invalid,
-        lower=LOWER,
-        upper=UPPER,
+        lower=BOX_LOWER,
+        upper=BOX_UPPER,
         seed=seed,
     )
 
 
 def fit_representation(
-    records: Records,
+    records: AttributeRecords,
     vocabulary: Vocabulary,
-    options: Options,
+    options: RepresentationOptions,
     *,
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
@@ -117,7 +117,7 @@ def fit_representation(
     Args:
         records: to learn from; they are not protected by what is released of others later.
         vocabulary: of the encoder.
-        options: see `Options`.
+        options: see `RepresentationOptions`.
         seed: public; None for a fresh key.
         checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
             bound to what the run is a function of, whatever its parameters.
@@ -128,27 +128,27 @@ def fit_representation(
         InputError: a checkpoint of another run, or an epsilon that no noise serves in so many dimensions.
         DeniableError: the loss is no number any more, or a checkpoint cannot be written.
     """
-    _mechanism(options, float(options.epsilon), None).release(np.zeros((1, options.dimensions)))  # raises
-    key = fresh_key() if seed is None else key_from_seed(seed)
+    _make_mechanism(options, float(options.epsilon), None).sample(np.zeros((1, options.dimensions)))  # raises
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
     if checkpoint is not None:
         digest = hashlib.blake2b(repr((list(records.texts), records.private.shape)).encode(), digest_size=16)
         for codes in (records.task, records.private):
             digest.update(codes.astype("<i8").tobytes())
-        described = {"records": digest.hexdigest(), "vocabulary": vocabulary.words, "options": options, "seed": seed}
-        checkpoint = checkpoint.bind(described)
-        key = checkpoint.key(key)
-    about = Architecture(
+        identity = {"records": digest.hexdigest(), "vocabulary": vocabulary.words, "options": options, "seed": seed}
+        checkpoint = checkpoint.bind(identity)
+        key = checkpoint.load_key(key)
+    architecture = RepresentationArchitecture(
         len(vocabulary.words),
         options.dimensions,
         options.embedded,
         options.hidden,
         int(records.task.max()) + 1,
-        tuple(int(kinds) + 1 for kinds in records.private.max(axis=0)),
+        tuple(int(largest_code) + 1 for largest_code in records.private.max(axis=0)),
     )
-    network = seeded(0, lambda: DPTextNetwork(about, options.variant, options.epsilon, options.invalid))
-    network = network.to(device or best_device())
-    run = prepared(network, vocabulary, records, options, key)
-    train(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    network = build_with_seed(0, lambda: DPTextNetwork(architecture, options.variant, options.epsilon, options.invalid))
+    network = network.to(device or choose_device())
+    run = prepare_representation_run(network, vocabulary, records, options, key)
+    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
     network = network.cpu().eval()
     facts = {"options": dataclasses.asdict(options), "seed": seed, "records": len(records.texts), "steps": run.steps}
     learned = min(network.noise.epsilon.item(), options.epsilon)  # as float32 it may lie above its bound

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from deniable.rewrite.representation.noise import LOWER, UPPER, Invalid, Noise, Variant
+from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER, InvalidDraws, TrainableNoise, NoiseVariant
 
-_WIDTH = 3
+_WINDOW_WIDTH = 3
 """Words that the encoder sees at once."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Architecture:
+class RepresentationArchitecture:
     """What is needed to build the networks again.
 
     Attributes:
@@ -33,20 +33,20 @@ class Architecture:
     attributes: tuple[int, ...]
 
 
-class Encoder(nn.Module):
+class RepresentationEncoder(nn.Module):
     """Texts to vectors in the box: what stands in three words (Kim 2014), its largest values, a linear layer and tanh.
 
     Beigi et al. use recurrent networks; a convolution reads short texts as well, several times as fast.
 
     Args:
-        about: the sizes.
+        architecture: the sizes.
     """
 
-    def __init__(self, about: Architecture) -> None:
+    def __init__(self, architecture: RepresentationArchitecture) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(about.words, about.embedded)
-        self.window = nn.Conv1d(about.embedded, about.hidden, _WIDTH, padding=_WIDTH // 2)
-        self.output = nn.Linear(about.hidden, about.dimensions)
+        self.embedding = nn.Embedding(architecture.words, architecture.embedded)
+        self.window = nn.Conv1d(architecture.embedded, architecture.hidden, _WINDOW_WIDTH, padding=_WINDOW_WIDTH // 2)
+        self.output = nn.Linear(architecture.hidden, architecture.dimensions)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Return (b, n) vectors with all coordinates in [-1, 1].
@@ -57,12 +57,12 @@ class Encoder(nn.Module):
         """
         present = (torch.arange(tokens.shape[1], device=tokens.device) < lengths.unsqueeze(1)).unsqueeze(1)  # (b, 1, L)
         words = self.embedding(tokens).transpose(1, 2) * present  # (b, embedded, L)
-        found = self.window(words).relu() * present  # (b, hidden, L), nothing where no word stands
-        latent: Tensor = torch.tanh(self.output(found.amax(dim=2)))
+        activations = self.window(words).relu() * present  # (b, hidden, L), nothing where no word stands
+        latent: Tensor = torch.tanh(self.output(activations.amax(dim=2)))
         return latent
 
 
-class Reader(nn.Module):
+class NoisyVectorReader(nn.Module):
     """Noisy vectors to logits: one hidden layer on the numbers, scaled to the noise, and cut off at the box.
 
     Both are post-processing. Where noise is large, the first keep gradients alive and the second hold what is left.
@@ -79,7 +79,7 @@ class Reader(nn.Module):
 
     def forward(self, released: Tensor, scale: Tensor) -> Tensor:
         """Return logits (b, K) of vectors (b, n) with noise of a scale, a scalar."""
-        logits: Tensor = self.layers(torch.cat([released / (1 + scale), released.clamp(LOWER, UPPER)], dim=1))
+        logits: Tensor = self.layers(torch.cat([released / (1 + scale), released.clamp(BOX_LOWER, BOX_UPPER)], dim=1))
         return logits
 
 
@@ -87,22 +87,22 @@ class DPTextNetwork(nn.Module):
     """Encoder, noise and readers: of the task, of each private attribute, and of the text's words.
 
     Args:
-        about: the sizes.
-        noise: which; see `Noise`.
-        bound: see `Noise`.
-        invalid: see `Noise`.
+        architecture: the sizes.
+        noise: which; see `TrainableNoise`.
+        bound: see `TrainableNoise`.
+        invalid: see `TrainableNoise`.
     """
 
-    def __init__(self, about: Architecture, noise: Variant, bound: float, invalid: Invalid) -> None:
+    def __init__(self, architecture: RepresentationArchitecture, noise: NoiseVariant, bound: float, invalid: InvalidDraws) -> None:
         super().__init__()
-        self.encoder = Encoder(about)
-        self.noise = Noise(noise, about.dimensions, bound, invalid)
-        self.task = Reader(about.dimensions, about.hidden, about.classes)
-        self.attributes = nn.ModuleList(Reader(about.dimensions, about.hidden, kinds) for kinds in about.attributes)
-        self.decoder = Reader(about.dimensions, about.hidden, about.words)
+        self.encoder = RepresentationEncoder(architecture)
+        self.noise = TrainableNoise(noise, architecture.dimensions, bound, invalid)
+        self.task = NoisyVectorReader(architecture.dimensions, architecture.hidden, architecture.classes)
+        self.attributes = nn.ModuleList(NoisyVectorReader(architecture.dimensions, architecture.hidden, attribute_classes) for attribute_classes in architecture.attributes)
+        self.decoder = NoisyVectorReader(architecture.dimensions, architecture.hidden, architecture.words)
 
     def forward(
-        self, tokens: Tensor, lengths: Tensor, adversary: float, coins: torch.Generator
+        self, tokens: Tensor, lengths: Tensor, adversary: float, rng: torch.Generator
     ) -> tuple[Tensor, Sequence[Tensor], Tensor]:
         """Return logits of the task (b, K), of every private attribute, and of the words (b, V).
 
@@ -110,8 +110,8 @@ class DPTextNetwork(nn.Module):
         turned round and weighed with ``adversary`` (Ganin and Lempitsky 2015): the minimax game of Beigi et al. 2019 in
         one step.
         """
-        released = self.noise(self.encoder(tokens, lengths), coins)
+        released = self.noise(self.encoder(tokens, lengths), rng)
         scale = self.noise.scale().detach()
-        turned = (1 + adversary) * released.detach() - adversary * released  # the same value, minus the gradient
-        hidden = [reader(turned, scale) for reader in self.attributes]
-        return self.task(released, scale), hidden, self.decoder(released, scale)
+        reversed_gradient = (1 + adversary) * released.detach() - adversary * released  # the same value, minus the gradient
+        attribute_logits = [reader(reversed_gradient, scale) for reader in self.attributes]
+        return self.task(released, scale), attribute_logits, self.decoder(released, scale)

@@ -8,22 +8,22 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.errors import InputError, bad_parameter, positive
-from deniable.learning.plain import PlainRun, batch_of
-from deniable.measure.labels import Codes
+from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.learning.plain import AdamRun, select_batch
+from deniable.measure.labels import ClassCodes
 from deniable.rewrite.representation.network import DPTextNetwork
-from deniable.rewrite.representation.noise import VARIANTS, Invalid, Variant
+from deniable.rewrite.representation.noise import NOISE_VARIANTS, InvalidDraws, NoiseVariant
 from deniable.rewrite.tokens import PAD, Vocabulary
 
-_MOST = 100_000
-_LARGEST = 1e6
+_MAX_COUNT = 100_000
+_MAX_VALUE = 1e6
 """Of epsilon and the learning rate; the least is its inverse."""
-_CLIP = 1.0
+_GRADIENT_CLIP = 1.0
 """l2 norm to which a gradient is cut: noise of a large scale makes some very large."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class RepresentationOptions:
     """What can be chosen of a training run.
 
     Attributes:
@@ -44,9 +44,9 @@ class Options:
         InputError: a value is outside its domain.
     """
 
-    variant: Variant = "fixed"
+    variant: NoiseVariant = "fixed"
     epsilon: float = 1.0
-    invalid: Invalid = "redraw"
+    invalid: InvalidDraws = "redraw"
     dimensions: int = 16
     embedded: int = 32
     hidden: int = 64
@@ -57,26 +57,26 @@ class Options:
     learning_rate: float = 3e-3
 
     def __post_init__(self) -> None:
-        if self.variant not in VARIANTS:
-            raise bad_parameter("training", "variant", f"one of {', '.join(VARIANTS)}", self.variant)
+        if self.variant not in NOISE_VARIANTS:
+            raise make_parameter_error("training", "variant", f"one of {', '.join(NOISE_VARIANTS)}", self.variant)
         if self.invalid not in {"redraw", "zero"}:
-            raise bad_parameter("training", "invalid", "'redraw' or 'zero'", self.invalid)
+            raise make_parameter_error("training", "invalid", "'redraw' or 'zero'", self.invalid)
         for name in ("epsilon", "learning_rate"):
-            if not 1 / _LARGEST <= positive("training", name, getattr(self, name)) <= _LARGEST:
-                raise bad_parameter(
-                    "training", name, f"a float from {1 / _LARGEST:g} to {_LARGEST:g}", getattr(self, name)
+            if not 1 / _MAX_VALUE <= check_positive("training", name, getattr(self, name)) <= _MAX_VALUE:
+                raise make_parameter_error(
+                    "training", name, f"a float from {1 / _MAX_VALUE:g} to {_MAX_VALUE:g}", getattr(self, name)
                 )
         for name in ("adversary", "reconstruction"):
-            if not 0 <= getattr(self, name) <= _MOST:
-                raise bad_parameter("training", name, f"a float from 0 to {_MOST}", getattr(self, name))
+            if not 0 <= getattr(self, name) <= _MAX_COUNT:
+                raise make_parameter_error("training", name, f"a float from 0 to {_MAX_COUNT}", getattr(self, name))
         for name in ("dimensions", "embedded", "hidden", "epochs", "batch_size"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
-                raise bad_parameter("training", name, f"an int from 1 to {_MOST}", value)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_COUNT:
+                raise make_parameter_error("training", name, f"an int from 1 to {_MAX_COUNT}", value)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Records:
+class AttributeRecords:
     """Texts with what is to be read from them, and what is not.
 
     Attributes:
@@ -89,8 +89,8 @@ class Records:
     """
 
     texts: Sequence[str]
-    task: Codes
-    private: Codes
+    task: ClassCodes
+    private: ClassCodes
 
     def __post_init__(self) -> None:
         if not len(self.texts):
@@ -103,53 +103,53 @@ class Records:
         for name in ("task", "private"):
             codes = getattr(self, name)
             if codes.dtype.kind not in "bui" or (codes.size and codes.min() < 0):
-                raise bad_parameter("training", name, "an array of whole numbers from 0", codes.ravel()[:3].tolist())
+                raise make_parameter_error("training", name, "an array of whole numbers from 0", codes.ravel()[:3].tolist())
             object.__setattr__(self, name, codes.astype(np.int64))  # of booleans and shorter integers too
 
 
-def padded(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+def pad_vocabulary_texts(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
     """Return the words (k, L) of texts, and how many each has (k,); a text without any has one that means nothing."""
-    found = [vocabulary.numbers(text) or [PAD] for text in texts]
-    lengths = np.array([len(numbers) for numbers in found], dtype=np.int64)
-    tokens = np.full((len(found), lengths.max(initial=1)), PAD, dtype=np.int64)
-    for row, numbers in zip(tokens, found, strict=True):
-        row[: len(numbers)] = numbers
+    token_rows = [vocabulary.to_ids(text) or [PAD] for text in texts]
+    lengths = np.array([len(token_ids) for token_ids in token_rows], dtype=np.int64)
+    tokens = np.full((len(token_rows), lengths.max(initial=1)), PAD, dtype=np.int64)
+    for row, token_ids in zip(tokens, token_rows, strict=True):
+        row[: len(token_ids)] = token_ids
     return torch.from_numpy(tokens), torch.from_numpy(lengths)
 
 
-def prepared(
-    network: DPTextNetwork, vocabulary: Vocabulary, records: Records, options: Options, key: bytes
-) -> PlainRun:
+def prepare_representation_run(
+    network: DPTextNetwork, vocabulary: Vocabulary, records: AttributeRecords, options: RepresentationOptions, key: bytes
+) -> AdamRun:
     """Return a training run that has not begun.
 
     Args:
         network: trained in place.
         vocabulary: of its words.
         records: to learn from.
-        options: see `Options`.
+        options: see `RepresentationOptions`.
         key: 32 bytes; batches and noise follow from it.
     """
-    tokens, lengths = padded(vocabulary, records.texts)
+    tokens, lengths = pad_vocabulary_texts(vocabulary, records.texts)
     task, private = torch.from_numpy(records.task), torch.from_numpy(records.private)
     count = len(records.texts)
     steps = options.epochs * (count // min(options.batch_size, count))
     device = next(network.parameters()).device
 
-    def loss(number: int, coins: torch.Generator) -> Tensor:
-        rows = batch_of(count, options.batch_size, number, key)
+    def loss(number: int, rng: torch.Generator) -> Tensor:
+        rows = select_batch(count, options.batch_size, number, key)
         longest = int(lengths[rows].max())
-        words, within = tokens[rows, :longest].to(device), lengths[rows]
-        named, hidden, spoken = network(words, within, options.adversary, coins)
-        total = functional.cross_entropy(named, task[rows].to(device))
-        for at, logits in enumerate(hidden):
-            total = total + functional.cross_entropy(logits, private[rows, at].to(device))
-        return total + options.reconstruction * _unspoken(spoken, words, within.to(device))
+        words, batch_lengths = tokens[rows, :longest].to(device), lengths[rows]
+        task_logits, attribute_logits, word_logits = network(words, batch_lengths, options.adversary, rng)
+        total = functional.cross_entropy(task_logits, task[rows].to(device))
+        for attribute, logits in enumerate(attribute_logits):
+            total = total + functional.cross_entropy(logits, private[rows, attribute].to(device))
+        return total + options.reconstruction * _compute_word_loss(word_logits, words, batch_lengths.to(device))
 
-    return PlainRun(network, loss, steps, options.learning_rate, key, clip=_CLIP)
+    return AdamRun(network, loss, steps, options.learning_rate, key, clip_norm=_GRADIENT_CLIP)
 
 
-def _unspoken(logits: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
+def _compute_word_loss(logits: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
     """Return the mean surprise at the words (b, L) of texts of such lengths (b,), given logits (b, V) of words."""
-    surprise = -functional.log_softmax(logits, dim=1).gather(1, words)  # (b, L)
+    negative_log_likelihoods = -functional.log_softmax(logits, dim=1).gather(1, words)  # (b, L)
     present = torch.arange(words.shape[1], device=words.device) < lengths.unsqueeze(1)
-    return (surprise * present).sum() / present.sum()
+    return (negative_log_likelihoods * present).sum() / present.sum()

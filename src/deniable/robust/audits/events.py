@@ -5,13 +5,13 @@ import math
 
 from scipy import stats
 
-_POWER = 0.9
-_LARGEST = 1e3
-_STEPS = 40
+_DETECTION_POWER = 0.9
+_MAX_EPSILON = 1e3
+_BISECTION_STEPS = 40
 
 
 @dataclasses.dataclass(frozen=True)
-class Event:
+class EventCounts:
     """How often an event happened, over independent runs of a mechanism on D and on its neighbour D'.
 
     Attributes:
@@ -27,53 +27,53 @@ class Event:
     false_trials: int
 
     @property
-    def right(self) -> int:
+    def correct_runs(self) -> int:
         """Runs in which the event told D from D'."""
         return self.hits + self.false_trials - self.false_hits
 
     @property
-    def runs(self) -> int:
+    def total_runs(self) -> int:
         """All runs."""
         return self.trials + self.false_trials
 
-    def lower_bound(self, confidence: float = 0.95, delta: float = 0.0) -> float:
+    def compute_lower_bound(self, confidence: float = 0.95, delta: float = 0.0) -> float:
         """Return a lower confidence bound on epsilon: ln (P[event | D] - delta) / P[event | D'].
 
         Both probabilities by Clopper and Pearson, each at half of 1 - confidence, so that it holds for an
         (epsilon, delta) mechanism with at least this confidence; 0 where the event tells nothing.
         """
-        return _bound(self.hits, self.trials, self.false_hits, self.false_trials, 1 - confidence, delta)
+        return _bound_epsilon(self.hits, self.trials, self.false_hits, self.false_trials, 1 - confidence, delta)
 
-    def detectable(self, claim: float, confidence: float = 0.95) -> float:
+    def compute_detectable_epsilon(self, claim: float, confidence: float = 0.95) -> float:
         """Return the least true epsilon that so many runs would have refuted with probability 90 %.
 
         By the best attacker there is, who is right with odds e^epsilon; infinite where there is none.
         """
         alpha = 1 - confidence
 
-        def seen(epsilon: float) -> bool:
-            chance = 1 / (1 + math.exp(-epsilon))
-            tail = math.sqrt(_POWER)
-            hits = int(stats.binom.isf(tail, self.trials, chance))
-            false_hits = int(stats.binom.ppf(tail, self.false_trials, 1 - chance))
-            return _bound(hits, self.trials, false_hits, self.false_trials, alpha, 0.0) > claim
+        def is_refuted(epsilon: float) -> bool:
+            success_probability = 1 / (1 + math.exp(-epsilon))
+            tail = math.sqrt(_DETECTION_POWER)
+            hits = int(stats.binom.isf(tail, self.trials, success_probability))
+            false_hits = int(stats.binom.ppf(tail, self.false_trials, 1 - success_probability))
+            return _bound_epsilon(hits, self.trials, false_hits, self.false_trials, alpha, 0.0) > claim
 
-        if not seen(_LARGEST):
+        if not is_refuted(_MAX_EPSILON):
             return math.inf
-        low, high = claim, _LARGEST
-        for _ in range(_STEPS):
+        low, high = claim, _MAX_EPSILON
+        for _ in range(_BISECTION_STEPS):
             middle = (low + high) / 2
-            low, high = (low, middle) if seen(middle) else (middle, high)
+            low, high = (low, middle) if is_refuted(middle) else (middle, high)
         return high
 
 
-def _bound(hits: int, trials: int, false_hits: int, false_trials: int, alpha: float, delta: float) -> float:
+def _bound_epsilon(hits: int, trials: int, false_hits: int, false_trials: int, alpha: float, delta: float) -> float:
     if not hits:
         return 0.0
-    often = float(stats.beta.ppf(alpha / 2, hits, trials - hits + 1)) - delta
-    seldom = (
+    probability_low = float(stats.beta.ppf(alpha / 2, hits, trials - hits + 1)) - delta
+    probability_high = (
         float(stats.beta.isf(alpha / 2, false_hits + 1, false_trials - false_hits))
         if false_hits < false_trials
         else 1.0
     )
-    return max(math.log(often / seldom), 0.0) if often > 0 else 0.0
+    return max(math.log(probability_low / probability_high), 0.0) if probability_low > 0 else 0.0

@@ -11,45 +11,45 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.robust.audits.events import Event
-from deniable.robust.audits.pixels import check_batch, signed
-from deniable.robust.dpal.noise import Budget, laplace
-from deniable.robust.dpal.objectives import dense_reconstruction_objective
+from deniable.robust.audits.events import EventCounts
+from deniable.robust.audits.pixels import check_image_count, flatten_to_signed_pixels
+from deniable.robust.dpal.noise import DPALBudget, draw_laplace_noise
+from deniable.robust.dpal.objectives import compute_dense_reconstruction_objective
 
-_RATE = 1e-4
+_LEARNING_RATE = 1e-4
 """The published learning rate."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Parameters:
+class ParameterAudit:
     """What the parameters show.
 
     Attributes:
         claim: epsilon claimed for them (Theorem 1).
-        event: how often the smaller ratio is that of the batch D, trained on D and trained on its neighbour D'.
-        projected: the same for an attacker who looks along the one direction in which the two batches differ, which
+        ratio_event: how often the smaller ratio is that of the batch D, trained on D and trained on its neighbour D'.
+        projection_event: the same for an attacker who looks along the one direction in which the two batches differ, which
             survives the rounding of float32.
-        own: (2 trials,) third over first singular value with the batch that was trained on.
-        other: (2 trials,) the same with its neighbour.
+        trained_ratios: (2 trials,) third over first singular value with the batch that was trained on.
+        neighbour_ratios: (2 trials,) the same with its neighbour.
     """
 
     claim: float
-    event: Event
-    projected: Event
-    own: tuple[float, ...]
-    other: tuple[float, ...]
+    ratio_event: EventCounts
+    projection_event: EventCounts
+    trained_ratios: tuple[float, ...]
+    neighbour_ratios: tuple[float, ...]
 
 
-def parameters(
+def audit_parameters(
     images: Tensor,
-    budget: Budget,
+    budget: DPALBudget,
     random: np.random.Generator,
     *,
     trials: int = 50,
     neurons: int = 64,
     dtype: torch.dtype = torch.float64,
     independent: bool = False,
-) -> Parameters:
+) -> ParameterAudit:
     """Tell two neighbouring batches apart by theta1 alone, after one step of Eq. 7 on a batch of m images.
 
     Args:
@@ -64,60 +64,60 @@ def parameters(
     Raises:
         InputError: fewer than m + 1 images.
     """
-    check_batch(images, budget, 1)
-    rows = signed(images[: budget.m + 1])
-    batches = (rows[:-1], torch.cat([rows[-1:], rows[1:-1]]))
+    check_image_count(images, budget, 1)
+    pixels = flatten_to_signed_pixels(images[: budget.m + 1])
+    batches = (pixels[:-1], torch.cat([pixels[-1:], pixels[1:-1]]))
     scatters = [batch.T.cov(correction=0) * len(batch) for batch in batches]
     ratios: list[tuple[float, float]] = []
     counts: list[int] = []
     for trained in (0, 1):
         by_ratio, by_projection = 0, 0
         for _ in range(trials):
-            start = _initial(random, rows.shape[1], neurons, budget.theta_norm).to(dtype)
-            end = _step(batches[trained].to(dtype), start, budget, random, independent=independent)
-            moved, start = (start.double() - end.double()) / _RATE * budget.m, start.double()
-            found = [_ratio(moved + 2 * scatter @ start) for scatter in scatters]
-            by_ratio += found[0] < found[1]
-            by_projection += _projection(moved, start, scatters) > 0
-            ratios.append((found[trained], found[1 - trained]))
+            start_weights = _draw_initial_weights(random, pixels.shape[1], neurons, budget.theta_norm).to(dtype)
+            end_weights = _take_descent_step(batches[trained].to(dtype), start_weights, budget, random, independent=independent)
+            gradient, start_weights = (start_weights.double() - end_weights.double()) / _LEARNING_RATE * budget.m, start_weights.double()
+            rank_ratios = [_compute_rank_ratio(gradient + 2 * scatter @ start_weights) for scatter in scatters]
+            by_ratio += rank_ratios[0] < rank_ratios[1]
+            by_projection += _project_on_difference(gradient, start_weights, scatters) > 0
+            ratios.append((rank_ratios[trained], rank_ratios[1 - trained]))
         counts += [by_ratio, by_projection]
-    first, second, third, fourth = counts
-    own, other = zip(*ratios, strict=True)
-    return Parameters(
+    ratio_hits, projection_hits, false_ratio_hits, false_projection_hits = counts
+    trained_ratios, neighbour_ratios = zip(*ratios, strict=True)
+    return ParameterAudit(
         budget.parameter_claim,
-        Event(first, trials, third, trials),
-        Event(second, trials, fourth, trials),
-        own,
-        other,
+        EventCounts(ratio_hits, trials, false_ratio_hits, trials),
+        EventCounts(projection_hits, trials, false_projection_hits, trials),
+        trained_ratios,
+        neighbour_ratios,
     )
 
 
-def _initial(random: np.random.Generator, size: int, neurons: int, norm: float) -> Tensor:
+def _draw_initial_weights(random: np.random.Generator, size: int, neurons: int, norm: float) -> Tensor:
     """Return theta0 (d, beta), columns of the 1-norm that the budget is computed with."""
-    drawn = torch.from_numpy(random.normal(size=(size, neurons)))
-    return drawn * norm / drawn.abs().sum(0)
+    weights = torch.from_numpy(random.normal(size=(size, neurons)))
+    return weights * norm / weights.abs().sum(0)
 
 
-def _step(batch: Tensor, start: Tensor, budget: Budget, random: np.random.Generator, *, independent: bool) -> Tensor:
+def _take_descent_step(batch: Tensor, start: Tensor, budget: DPALBudget, random: np.random.Generator, *, independent: bool) -> Tensor:
     """Return theta1 (d, beta) after one step down the mean of Eq. 7."""
-    count = (len(batch),) if independent else ()
-    perturbed = batch + laplace(random, budget.input_scale, (*count, *start.shape[:1]), batch.dtype)
-    noise = laplace(random, budget.hidden_scale, (*count, *start.shape[1:]), batch.dtype)
+    leading_shape = (len(batch),) if independent else ()
+    perturbed = batch + draw_laplace_noise(random, budget.input_scale, (*leading_shape, *start.shape[:1]), batch.dtype)
+    noise = draw_laplace_noise(random, budget.hidden_scale, (*leading_shape, *start.shape[1:]), batch.dtype)
     theta = start.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(dense_reconstruction_objective(perturbed, theta, noise).mean(), theta)
-    return start - _RATE * gradient
+    (gradient,) = torch.autograd.grad(compute_dense_reconstruction_objective(perturbed, theta, noise).mean(), theta)
+    return start - _LEARNING_RATE * gradient
 
 
-def _ratio(left: Tensor) -> float:
+def _compute_rank_ratio(residual: Tensor) -> float:
     """Return the third over the first singular value."""
-    values = torch.linalg.svdvals(left)
+    values = torch.linalg.svdvals(residual)
     return float(values[2] / values[0])
 
 
-def _projection(moved: Tensor, start: Tensor, scatters: list[Tensor]) -> float:
+def _project_on_difference(gradient: Tensor, start_weights: Tensor, scatters: list[Tensor]) -> float:
     """Return what is left beside rank two, half-way between the batches, along their difference: positive for D."""
-    left, apart = moved + (scatters[0] + scatters[1]) @ start, (scatters[1] - scatters[0]) @ start
-    columns, _, rows = torch.linalg.svd(left, full_matrices=False)
-    down, across = columns[:, :2] @ columns[:, :2].T, rows[:2].T @ rows[:2]
-    left, apart = left - down @ left, apart - down @ apart
-    return float(((left - left @ across) * (apart - apart @ across)).sum())
+    residual, difference = gradient + (scatters[0] + scatters[1]) @ start_weights, (scatters[1] - scatters[0]) @ start_weights
+    columns, _, rows = torch.linalg.svd(residual, full_matrices=False)
+    column_projector, row_projector = columns[:, :2] @ columns[:, :2].T, rows[:2].T @ rows[:2]
+    residual, difference = residual - column_projector @ residual, difference - column_projector @ difference
+    return float(((residual - residual @ row_projector) * (difference - difference @ row_projector)).sum())

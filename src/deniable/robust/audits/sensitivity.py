@@ -6,21 +6,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.errors import bad_parameter
-from deniable.robust.audits.events import Event
-from deniable.robust.audits.pixels import signed
-from deniable.robust.dpal.noise import Budget, laplace
+from deniable.errors import make_parameter_error
+from deniable.robust.audits.events import EventCounts
+from deniable.robust.audits.pixels import flatten_to_signed_pixels
+from deniable.robust.dpal.noise import DPALBudget, draw_laplace_noise
 
-_WIDTH = 2.0
+_PIXEL_WIDTH = 2.0
 """By which one pixel of [-1, 1] can differ."""
-_GRID = 1e-3
+_LOSS_GRID = 1e-3
 """Of losses in the accounting; its result is an upper bound at any."""
-_BLOCK = 500
+_SENSITIVITY_TRIALS_PER_BLOCK = 500
 """Trials whose noise is drawn at once."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Sensitivity:
+class SensitivityAudit:
     """What independent Laplace noise of DPAL's scale gives.
 
     Attributes:
@@ -42,7 +42,7 @@ class Sensitivity:
     at_delta: float
 
 
-def sensitivity(budget: Budget, *, pixels: int = 784, delta: float = 1e-5) -> Sensitivity:
+def audit_sensitivity(budget: DPALBudget, *, pixels: int = 784, delta: float = 1e-5) -> SensitivityAudit:
     """Return what independent noise of DPAL's scale gives for images of so many pixels in [-1, 1].
 
     By the privacy loss distribution of one pixel, composed over all (dp-accounting).
@@ -53,38 +53,38 @@ def sensitivity(budget: Budget, *, pixels: int = 784, delta: float = 1e-5) -> Se
     from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415 - 0.5 s that no other audit needs
 
     if not 0 < delta < 1:
-        raise bad_parameter("sensitivity", "delta", "a float in (0, 1)", delta)
+        raise make_parameter_error("sensitivity", "delta", "a float in (0, 1)", delta)
     if pixels < 1:
-        raise bad_parameter("sensitivity", "pixels", "an int of at least 1", pixels)
-    pixel = pld.from_laplace_mechanism(budget.input_scale, sensitivity=_WIDTH, value_discretization_interval=_GRID)
-    l1 = _WIDTH * pixels
-    return Sensitivity(
+        raise make_parameter_error("sensitivity", "pixels", "an int of at least 1", pixels)
+    pixel_losses = pld.from_laplace_mechanism(budget.input_scale, sensitivity=_PIXEL_WIDTH, value_discretization_interval=_LOSS_GRID)
+    l1 = _PIXEL_WIDTH * pixels
+    return SensitivityAudit(
         claim=budget.input_claim,
         used=1.0,
         l1=l1,
         scale=budget.input_scale,
         epsilon=l1 / budget.input_scale,
         delta=delta,
-        at_delta=float(pixel.self_compose(pixels).get_epsilon_for_delta(delta)),
+        at_delta=float(pixel_losses.self_compose(pixels).get_epsilon_for_delta(delta)),
     )
 
 
-def likelier(one: Tensor, other: Tensor, budget: Budget, random: np.random.Generator, *, trials: int = 10_000) -> Event:
+def count_likelier_guesses(original: Tensor, replacement: Tensor, budget: DPALBudget, random: np.random.Generator, *, trials: int = 10_000) -> EventCounts:
     """Count how often the likelier of two images is the first, with independent noise, on either of them.
 
     Args:
-        one: (c, h, w), pixels in [0, 1]: in D.
-        other: in its place in D'.
+        original: (c, h, w), pixels in [0, 1]: in D.
+        replacement: in its place in D'.
         budget: the scale of the noise.
         random: source of the noise.
         trials: releases of D, and as many of D'.
     """
-    first, second = signed(torch.stack([one, other]))
+    original_pixels, replacement_pixels = flatten_to_signed_pixels(torch.stack([original, replacement]))
     counts = []
-    for present in (first, second):
+    for image in (original_pixels, replacement_pixels):
         hits = 0
-        for at in range(0, trials, _BLOCK):
-            seen = present + laplace(random, budget.input_scale, (min(_BLOCK, trials - at), len(first)), first.dtype)
-            hits += int(((seen - first).abs().sum(1) < (seen - second).abs().sum(1)).sum())
+        for start in range(0, trials, _SENSITIVITY_TRIALS_PER_BLOCK):
+            observed = image + draw_laplace_noise(random, budget.input_scale, (min(_SENSITIVITY_TRIALS_PER_BLOCK, trials - start), len(original_pixels)), original_pixels.dtype)
+            hits += int(((observed - original_pixels).abs().sum(1) < (observed - replacement_pixels).abs().sum(1)).sum())
         counts += [hits, trials]
-    return Event(*counts)
+    return EventCounts(*counts)

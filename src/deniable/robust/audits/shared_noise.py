@@ -9,16 +9,16 @@ import dataclasses
 import numpy as np
 from torch import Tensor
 
-from deniable.robust.audits.events import Event
-from deniable.robust.audits.pixels import LEVEL, check_batch, signed, unsigned
-from deniable.robust.dpal.noise import Budget, laplace
+from deniable.robust.audits.events import EventCounts
+from deniable.robust.audits.pixels import HALF_GREY_LEVEL, check_image_count, flatten_to_signed_pixels, restore_unsigned_images
+from deniable.robust.dpal.noise import DPALBudget, draw_laplace_noise
 
-_BLOCK = 500
+_IMAGE_TRIALS_PER_BLOCK = 500
 """Trials whose noise is drawn at once."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Differences:
+class DifferenceAudit:
     """What the differences of perturbed images show.
 
     Attributes:
@@ -28,11 +28,11 @@ class Differences:
     """
 
     claim: float
-    event: Event
+    event: EventCounts
 
 
 @dataclasses.dataclass(frozen=True)
-class Recovery:
+class ImageRecovery:
     """What a batch of perturbed images shows to someone who knows no image.
 
     Attributes:
@@ -43,26 +43,26 @@ class Recovery:
         perturbed: (m, c, h, w) the same with noise, on the scale of [0, 1].
         recovered: (m, c, h, w) what the attack makes of ``perturbed`` alone.
         largest_error: of all recovered pixels.
-        same: images of which every pixel is right to half a grey level.
+        recovered_images: images of which every pixel is right to half a grey level.
     """
 
     claim: float
-    event: Event
+    event: EventCounts
     images: Tensor
     perturbed: Tensor
     recovered: Tensor
     largest_error: float
-    same: int
+    recovered_images: int
 
 
-def differences(
+def audit_differences(
     images: Tensor,
-    budget: Budget,
+    budget: DPALBudget,
     random: np.random.Generator,
     *,
     trials: int = 10_000,
     independent: bool = False,
-) -> Differences:
+) -> DifferenceAudit:
     """Count how often the difference of two perturbed images is the difference of the images themselves.
 
     Args:
@@ -75,34 +75,34 @@ def differences(
     Raises:
         InputError: fewer than three images.
     """
-    check_batch(images, dataclasses.replace(budget, m=1), 2)
-    one, other, third = signed(images[:3])
+    check_image_count(images, dataclasses.replace(budget, m=1), 2)
+    original, replacement, common = flatten_to_signed_pixels(images[:3])
     counts = []
-    for present in (one, other):
+    for image in (original, replacement):
         hits = 0
-        for at in range(0, trials, _BLOCK):
-            count = min(_BLOCK, trials - at)
-            first = laplace(random, budget.input_scale, (count, len(one)), one.dtype)
-            second = laplace(random, budget.input_scale, (count, len(one)), one.dtype) if independent else first
-            seen = (present + first) - (third + second)
-            hits += int(((seen - (one - third)).abs() < LEVEL).all(1).sum())
+        for start in range(0, trials, _IMAGE_TRIALS_PER_BLOCK):
+            count = min(_IMAGE_TRIALS_PER_BLOCK, trials - start)
+            first_noise = draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)
+            second_noise = draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype) if independent else first_noise
+            observed = (image + first_noise) - (common + second_noise)
+            hits += int(((observed - (original - common)).abs() < HALF_GREY_LEVEL).all(1).sum())
         counts += [hits, trials]
-    return Differences(budget.input_claim, Event(*counts))
+    return DifferenceAudit(budget.input_claim, EventCounts(*counts))
 
 
-def recover(perturbed: Tensor) -> Tensor:
+def recover_images(perturbed: Tensor) -> Tensor:
     """Return images (m, d) of [-1, 1] from perturbed ones alone: each pixel is black (-1) in some image of a batch."""
     return perturbed - perturbed.amin(0) - 1
 
 
-def recovery(
+def audit_image_recovery(
     images: Tensor,
-    budget: Budget,
+    budget: DPALBudget,
     random: np.random.Generator,
     *,
     trials: int = 100,
     independent: bool = False,
-) -> Recovery:
+) -> ImageRecovery:
     """Recover a batch of images from their perturbed forms, without any other knowledge.
 
     Args:
@@ -115,31 +115,31 @@ def recovery(
     Raises:
         InputError: fewer than m + 1 images.
     """
-    check_batch(images, budget, 1)
-    rows = signed(images[: budget.m + 1])
-    batch, one = rows[:-1].clone(), rows[0]
-    shape = tuple(batch.shape if independent else one.shape)
+    check_image_count(images, budget, 1)
+    rows = flatten_to_signed_pixels(images[: budget.m + 1])
+    batch, first_image = rows[:-1].clone(), rows[0]
+    shape = tuple(batch.shape if independent else first_image.shape)
 
-    def release(count: int) -> tuple[int, Tensor, Tensor]:
+    def count_recoveries(count: int) -> tuple[int, Tensor, Tensor]:
         """Return how often the first image recovered is ``one``, and the last release with what is recovered."""
         hits = 0
         for _ in range(count):
-            perturbed = batch + laplace(random, budget.input_scale, shape, batch.dtype)
-            found = recover(perturbed)
-            hits += bool(((found[0] - one).abs() < LEVEL).all())
-        return hits, perturbed, found
+            perturbed = batch + draw_laplace_noise(random, budget.input_scale, shape, batch.dtype)
+            recovered = recover_images(perturbed)
+            hits += bool(((recovered[0] - first_image).abs() < HALF_GREY_LEVEL).all())
+        return hits, perturbed, recovered
 
     batch[0] = rows[-1]
-    false_hits, *_ = release(trials)
-    batch[0] = one
-    hits, perturbed, found = release(trials)
-    errors = (found - batch).abs().amax(1)
-    return Recovery(
+    false_hits, *_ = count_recoveries(trials)
+    batch[0] = first_image
+    hits, perturbed, recovered = count_recoveries(trials)
+    errors = (recovered - batch).abs().amax(1)
+    return ImageRecovery(
         claim=budget.input_claim,
-        event=Event(hits, trials, false_hits, trials),
-        images=unsigned(batch, images),
-        perturbed=unsigned(perturbed, images),
-        recovered=unsigned(found, images),
+        event=EventCounts(hits, trials, false_hits, trials),
+        images=restore_unsigned_images(batch, images),
+        perturbed=restore_unsigned_images(perturbed, images),
+        recovered=restore_unsigned_images(recovered, images),
         largest_error=float(errors.max()) / 2,
-        same=int((errors < LEVEL).sum()),
+        recovered_images=int((errors < HALF_GREY_LEVEL).sum()),
     )

@@ -7,17 +7,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.measure.estimate import Estimate, share
-from deniable.robust.audits.pixels import signed
-from deniable.robust.dpal.noise import Budget, laplace
+from deniable.measure.estimate import Estimate, estimate_share
+from deniable.robust.audits.pixels import flatten_to_signed_pixels
+from deniable.robust.dpal.noise import DPALBudget, draw_laplace_noise
 
-_NEURONS = 128
-_RATE = 1e-3
-_BATCH = 500
+_HIDDEN_UNITS = 128
+_LEARNING_RATE = 1e-3
+_TRAINING_BATCH = 500
 
 
 @dataclasses.dataclass(frozen=True)
-class Utility:
+class NoiseUtility:
     """Accuracy on test images, with Clopper and Pearson's intervals.
 
     Attributes:
@@ -33,14 +33,14 @@ class Utility:
     independent: Estimate
 
 
-def utility(
+def measure_noise_utility(
     train: tuple[Tensor, Tensor],
     test: tuple[Tensor, Tensor],
-    budget: Budget,
+    budget: DPALBudget,
     random: np.random.Generator,
     *,
     epochs: int = 4,
-) -> Utility:
+) -> NoiseUtility:
     """Train a network of one hidden layer on x-bar, with the noise shared and with it independent.
 
     Args:
@@ -50,52 +50,52 @@ def utility(
         random: source of noise, initial parameters and the order of examples.
         epochs: of Adam.
     """
-    (images, truth), (others, wanted) = ((signed(part[0]).float(), part[1].long()) for part in (train, test))
-    once, anew = (laplace(random, budget.input_scale, images.shape[1:]) for _ in range(2))
-    own, theirs = (laplace(random, budget.input_scale, tuple(part.shape)) for part in (images, others))
-    classes = int(truth.max()) + 1
-    plain = _Network(images, truth, classes, random, epochs)
-    sharing = _Network(images + once, truth, classes, random, epochs)
-    apart = _Network(images + own, truth, classes, random, epochs)
-    return Utility(
-        plain.accuracy(others, wanted),
-        sharing.accuracy(others + once, wanted),
-        sharing.accuracy(others + anew, wanted),
-        apart.accuracy(others + theirs, wanted),
+    (train_images, train_labels), (test_images, test_labels) = ((flatten_to_signed_pixels(split[0]).float(), split[1].long()) for split in (train, test))
+    shared_noise, fresh_noise = (draw_laplace_noise(random, budget.input_scale, train_images.shape[1:]) for _ in range(2))
+    train_noise, test_noise = (draw_laplace_noise(random, budget.input_scale, tuple(split.shape)) for split in (train_images, test_images))
+    classes = int(train_labels.max()) + 1
+    plain_network = _DenseClassifier(train_images, train_labels, classes, random, epochs)
+    shared_network = _DenseClassifier(train_images + shared_noise, train_labels, classes, random, epochs)
+    independent_network = _DenseClassifier(train_images + train_noise, train_labels, classes, random, epochs)
+    return NoiseUtility(
+        plain_network.accuracy(test_images, test_labels),
+        shared_network.accuracy(test_images + shared_noise, test_labels),
+        shared_network.accuracy(test_images + fresh_noise, test_labels),
+        independent_network.accuracy(test_images + test_noise, test_labels),
     )
 
 
-class _Network:
+class _DenseClassifier:
     """A network of one hidden layer, fitted by Adam to rows (n, d) on the scale of their own mean and deviation."""
 
-    def __init__(self, rows: Tensor, truth: Tensor, classes: int, random: np.random.Generator, epochs: int) -> None:
-        self._mean = rows.mean(0)
-        self._deviation = (rows - self._mean).std()
+    def __init__(self, pixels: Tensor, labels: Tensor, classes: int, random: np.random.Generator, epochs: int) -> None:
+        self._mean = pixels.mean(0)
+        self._deviation = (pixels - self._mean).std()
         self._parameters = [
-            part.requires_grad_()
-            for entering, leaving in ((rows.shape[1], _NEURONS), (_NEURONS, classes))
-            for part in (_normal(random, entering, leaving), torch.zeros(leaving))
+            parameter.requires_grad_()
+            for inputs, outputs in ((pixels.shape[1], _HIDDEN_UNITS), (_HIDDEN_UNITS, classes))
+            for parameter in (_draw_initial_weights(random, inputs, outputs), torch.zeros(outputs))
         ]
-        optimizer = torch.optim.Adam(self._parameters, lr=_RATE)
+        optimizer = torch.optim.Adam(self._parameters, lr=_LEARNING_RATE)
         for _ in range(epochs):
-            for chosen in torch.split(torch.from_numpy(random.permutation(len(rows))), _BATCH):
+            for indices in torch.split(torch.from_numpy(random.permutation(len(pixels))), _TRAINING_BATCH):
                 optimizer.zero_grad()
-                loss = functional.cross_entropy(self.scores(rows[chosen]), truth[chosen])
+                loss = functional.cross_entropy(self.scores(pixels[indices]), labels[indices])
                 torch.autograd.backward(loss)
                 optimizer.step()
 
-    def scores(self, rows: Tensor) -> Tensor:
+    def scores(self, pixels: Tensor) -> Tensor:
         """Return logits (b, K) of rows (b, d)."""
         first, offset, last, bias = self._parameters
-        hidden = functional.relu(functional.linear((rows - self._mean) / self._deviation, first, offset))
+        hidden = functional.relu(functional.linear((pixels - self._mean) / self._deviation, first, offset))
         return functional.linear(hidden, last, bias)
 
-    def accuracy(self, rows: Tensor, truth: Tensor) -> Estimate:
+    def accuracy(self, pixels: Tensor, labels: Tensor) -> Estimate:
         """Return the share of rows whose class is found."""
         with torch.no_grad():
-            return share(int((self.scores(rows).argmax(1) == truth).sum()), len(rows))
+            return estimate_share(int((self.scores(pixels).argmax(1) == labels).sum()), len(pixels))
 
 
-def _normal(random: np.random.Generator, entering: int, leaving: int) -> Tensor:
+def _draw_initial_weights(random: np.random.Generator, inputs: int, outputs: int) -> Tensor:
     """Return initial weights (leaving, entering) of He's variance."""
-    return torch.from_numpy(random.normal(0, (2 / entering) ** 0.5, (leaving, entering))).float()
+    return torch.from_numpy(random.normal(0, (2 / inputs) ** 0.5, (outputs, inputs))).float()

@@ -3,40 +3,40 @@
 Radii are in the unit of pixels in [0, 1], but for DPAL's, which is in the paper's.
 """
 
-from deniable.robust.certificates.accuracy import certified_accuracy, conventional_accuracy
-from deniable.robust.certificates.certificate import Certificate, Certified, Decides, Norm, converted
+from deniable.robust.certificates.accuracy import measure_certified_accuracy, measure_conventional_accuracy
+from deniable.robust.certificates.certificate import RobustnessCertificate, CertifiedImage, DecisionRule, Norm, convert_radius
 from deniable.robust.certificates.dpal import DPALCertificate
 from deniable.robust.certificates.gaussian import GaussianSmoothing
 from deniable.robust.certificates.laplace import LaplaceSmoothing
-from deniable.robust.certificates.linear_noise import FirstLayer, gaussian_scale, laplace_scale
-from deniable.robust.certificates.pixeldp import PixelDP, pixeldp_sigma
+from deniable.robust.certificates.linear_noise import PixelFirstLayer, compute_equivalent_gaussian_scale, compute_equivalent_laplace_scale
+from deniable.robust.certificates.pixeldp import PixelDP, compute_pixeldp_sigma
 from deniable.robust.certificates.refutation import Refutation
-from deniable.robust.certificates.refute import Attacked, refute
-from deniable.robust.certificates.saved import certificate_from, certificate_to
-from deniable.robust.certificates.tally import Tally, tallies, tally
+from deniable.robust.certificates.refute import AttackedImage, refute_image_certificate
+from deniable.robust.certificates.saved import decode_certificate, encode_certificate
+from deniable.robust.certificates.tally import PredictionTally, tally_images, tally_image
 
 __all__ = [
-    "Attacked",
-    "Certificate",
-    "Certified",
+    "AttackedImage",
+    "RobustnessCertificate",
+    "CertifiedImage",
     "DPALCertificate",
-    "Decides",
-    "FirstLayer",
+    "DecisionRule",
+    "PixelFirstLayer",
     "GaussianSmoothing",
     "LaplaceSmoothing",
     "Norm",
     "PixelDP",
     "Refutation",
-    "Tally",
-    "certificate_from",
-    "certificate_to",
-    "certified_accuracy",
-    "conventional_accuracy",
-    "converted",
-    "gaussian_scale",
-    "laplace_scale",
-    "pixeldp_sigma",
-    "refute",
-    "tallies",
-    "tally",
+    "PredictionTally",
+    "decode_certificate",
+    "encode_certificate",
+    "measure_certified_accuracy",
+    "measure_conventional_accuracy",
+    "convert_radius",
+    "compute_equivalent_gaussian_scale",
+    "compute_equivalent_laplace_scale",
+    "compute_pixeldp_sigma",
+    "refute_image_certificate",
+    "tally_images",
+    "tally_image",
 ]

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from deniable.errors import InputError, bad_parameter
-from deniable.measure.estimate import CONFIDENCE, Estimate, share
+from deniable.errors import InputError, make_parameter_error
+from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate, estimate_share
 
 
-def conventional_accuracy(
-    labels: Sequence[int], predicted: Sequence[int | None], confidence: float = CONFIDENCE
+def measure_conventional_accuracy(
+    labels: Sequence[int], predicted: Sequence[int | None], confidence: float = DEFAULT_CONFIDENCE
 ) -> Estimate:
     """Return the share of images that get their own class; an image without a prediction counts as wrong.
 
@@ -19,16 +19,16 @@ def conventional_accuracy(
     Raises:
         InputError: no images, or predictions of other images.
     """
-    _check(labels, predicted)
-    return share(sum(map(_correct, labels, predicted)), len(labels), confidence)
+    _check_lengths(labels, predicted)
+    return estimate_share(sum(map(_is_correct, labels, predicted)), len(labels), confidence)
 
 
-def certified_accuracy(
+def measure_certified_accuracy(
     labels: Sequence[int],
     certified: Sequence[int | None],
     radii: Sequence[float],
-    at: Sequence[float],
-    confidence: float = CONFIDENCE,
+    sizes: Sequence[float],
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> list[Estimate]:
     """Return the share of images that are right and robust, for each attack size.
 
@@ -39,26 +39,26 @@ def certified_accuracy(
         labels: (n,) true classes.
         certified: (n,) certified classes; None where the certificate abstains.
         radii: (n,) certified radii.
-        at: attack sizes, >= 0, in the norm and unit of the radii.
+        sizes: attack sizes, >= 0, in the norm and unit of the radii.
         confidence: of each interval.
 
     Raises:
         InputError: no images, certificates of other images, or a size below 0.
     """
-    _check(labels, certified)
-    _check(labels, radii)
-    for size in at:
+    _check_lengths(labels, certified)
+    _check_lengths(labels, radii)
+    for size in sizes:
         if not size >= 0:
-            raise bad_parameter("certified_accuracy", "at", "sizes of at least 0", size)
-    right = list(map(_correct, labels, certified))
-    held = [[is_right and radius > size for is_right, radius in zip(right, radii, strict=True)] for size in at]
-    return [share(sum(robust), len(labels), confidence) for robust in held]
+            raise make_parameter_error("certified_accuracy", "at", "sizes of at least 0", size)
+    is_correct = list(map(_is_correct, labels, certified))
+    is_robust = [[correct and radius > size for correct, radius in zip(is_correct, radii, strict=True)] for size in sizes]
+    return [estimate_share(sum(robust_flags), len(labels), confidence) for robust_flags in is_robust]
 
 
-def _correct(label: int, predicted: int | None) -> bool:
+def _is_correct(label: int, predicted: int | None) -> bool:
     return predicted is not None and int(label) == int(predicted)
 
 
-def _check(labels: Sequence[int], others: Sequence[int | None] | Sequence[float]) -> None:
+def _check_lengths(labels: Sequence[int], others: Sequence[int | None] | Sequence[float]) -> None:
     if len(labels) != len(others):
         raise InputError(f"Give one prediction for each of the {len(labels)} labels. Got {len(others)}.")

@@ -4,18 +4,18 @@ import dataclasses
 import math
 from typing import Literal, Protocol
 
-from deniable.errors import bad_parameter
-from deniable.robust.certificates.tally import Tally
+from deniable.errors import make_parameter_error
+from deniable.robust.certificates.tally import PredictionTally
 from deniable.status import Status
 
 Norm = Literal["l1", "l2", "linf"]
-Decides = Literal["votes", "softmax"]
-_INVERSE = {"l1": 1.0, "l2": 0.5, "linf": 0.0}
+DecisionRule = Literal["votes", "softmax"]
+_INVERSE_ORDERS = {"l1": 1.0, "l2": 0.5, "linf": 0.0}
 """1 / p of an l_p norm."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Certified:
+class CertifiedImage:
     """What is certified of one image.
 
     Attributes:
@@ -27,21 +27,21 @@ class Certified:
     radius: float
 
 
-ABSTAINED = Certified(None, 0.0)
+ABSTAINED = CertifiedImage(None, 0.0)
 
 
-class Certificate(Protocol):
+class RobustnessCertificate(Protocol):
     """A way to certify the predictions of a randomized model.
 
     Attributes:
         norm: of the radius.
-        standing: how far it is known to be true.
+        status: how far it is known to be true.
         source: the theorem.
-        decides: which class is certified: that with most ``votes``, or with the largest mean ``softmax`` score.
+        decision_rule: which class is certified: that with most ``votes``, or with the largest mean ``apply_softmax`` score.
     """
 
     @property
-    def decides(self) -> Decides:  # noqa: D102 - see the class
+    def decision_rule(self) -> DecisionRule:  # noqa: D102 - see the class
         ...
 
     @property
@@ -49,14 +49,14 @@ class Certificate(Protocol):
         ...
 
     @property
-    def standing(self) -> Status:  # noqa: D102 - see the class
+    def status(self) -> Status:  # noqa: D102 - see the class
         ...
 
     @property
     def source(self) -> str:  # noqa: D102 - see the class
         ...
 
-    def certify(self, selection: Tally, estimation: Tally, alpha: float) -> Certified:
+    def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius, wrong with probability at most alpha for one image.
 
         Args:
@@ -70,7 +70,7 @@ class Certificate(Protocol):
         ...
 
 
-def converted(radius: float, norm_from: Norm, norm_to: Norm, dimension: int) -> float:
+def convert_radius(radius: float, norm_from: Norm, norm_to: Norm, dimension: int) -> float:
     """Return the radius of the largest ball of one norm inside a ball of another.
 
     With 1/p > 1/q, ||v||_q <= ||v||_p <= d^(1/p - 1/q) ||v||_q. So a certificate in a norm of smaller p is divided,
@@ -86,10 +86,10 @@ def converted(radius: float, norm_from: Norm, norm_to: Norm, dimension: int) -> 
         InputError: a radius below 0, an unknown norm, or no dimension.
     """
     for name, norm in (("norm_from", norm_from), ("norm_to", norm_to)):
-        if norm not in _INVERSE:
-            raise bad_parameter("converted", name, f"one of {', '.join(_INVERSE)}", norm)
+        if norm not in _INVERSE_ORDERS:
+            raise make_parameter_error("converted", name, f"one of {', '.join(_INVERSE_ORDERS)}", norm)
     if math.isnan(radius) or radius < 0:
-        raise bad_parameter("converted", "radius", "a float of at least 0", radius)
+        raise make_parameter_error("converted", "radius", "a float of at least 0", radius)
     if dimension < 1:
-        raise bad_parameter("converted", "dimension", "an integer of at least 1", dimension)
-    return float(radius / dimension ** max(_INVERSE[norm_from] - _INVERSE[norm_to], 0.0))
+        raise make_parameter_error("converted", "dimension", "an integer of at least 1", dimension)
+    return float(radius / dimension ** max(_INVERSE_ORDERS[norm_from] - _INVERSE_ORDERS[norm_to], 0.0))

@@ -20,7 +20,7 @@ Four things are wrong with it; `deniable.robust.certificates.counterexample` sho
 - Group privacy. Noise Lap(kappa Delta_r^x / eps_r) is eps_r-DP for an attack of size kappa, so it is eps_r / kappa
   for size 1. The paper has it (kappa eps_r) (Eq. 11), by which more noise would mean less privacy.
 - Sum. So an attack of size t costs t eps_r / kappa by the one noise, and t eps_r / phi by the other. Nothing gives
-  kappa + phi: see `composed` for the product of two networks (Eq. 13), and `post_processed` for one pass with both.
+  kappa + phi: see `compute_composed_size` for the product of two networks (Eq. 13), and `compute_post_processed_size` for one pass with both.
 """
 
 import dataclasses
@@ -28,10 +28,10 @@ import math
 
 import numpy as np
 
-from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm
-from deniable.robust.certificates.intervals import chosen, hoeffding
-from deniable.robust.certificates.tally import Tally
+from deniable.errors import make_parameter_error, check_positive
+from deniable.robust.certificates.certificate import ABSTAINED, CertifiedImage, DecisionRule, Norm
+from deniable.robust.certificates.intervals import select_class, compute_hoeffding_bounds
+from deniable.robust.certificates.tally import PredictionTally
 from deniable.status import Status
 
 PIXELS_PER_UNIT = 0.5
@@ -42,7 +42,7 @@ PIXELS_PER_UNIT = 0.5
 class DPALCertificate:
     """DPAL's certificate; names as in the paper.
 
-    The radius is in the unit of the paper, on pixels in [-1, 1], as it compares it with attack sizes; see `in_pixels`.
+    The radius is in the unit of the paper, on pixels in [-1, 1], as it compares it with attack sizes; see `convert_to_pixel_unit`.
 
     Attributes:
         delta_r: Delta_R, the sensitivity of the reconstruction objective.
@@ -55,9 +55,9 @@ class DPALCertificate:
             beta ||theta1||_inf bounds the l1 change of h; the paper's "rows" are those of theta1^T.
         psi: by which the noise is divided at inference.
         norm: l_inf.
-        standing: refuted.
+        status: refuted.
         source: where it is claimed.
-        decides: softmax.
+        decision_rule: softmax.
 
     Raises:
         InputError: a number that is not positive.
@@ -72,33 +72,33 @@ class DPALCertificate:
     theta1: float
     psi: float = 1.0
     norm: Norm = dataclasses.field(default="linf", init=False)
-    standing: Status = dataclasses.field(default="refuted", init=False)
+    status: Status = dataclasses.field(default="refuted", init=False)
     source: str = dataclasses.field(default="claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15", init=False)
-    decides: Decides = dataclasses.field(default="softmax", init=False)
+    decision_rule: DecisionRule = dataclasses.field(default="softmax", init=False)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             if field.init:
-                positive("DPALCertificate", field.name, getattr(self, field.name))
+                check_positive("DPALCertificate", field.name, getattr(self, field.name))
 
-    def certify(self, selection: Tally, estimation: Tally, alpha: float) -> Certified:
+    def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and the claimed size, as Algorithm 1, lines 13 to 18; arguments as `Certificate.certify`.
 
         Both of Hoeffding's bounds hold for all K classes at once, as the paper needs, with alpha / (2 K) for each.
         """
-        chosen(selection, estimation, alpha)
+        select_class(selection, estimation, alpha)
         label = int(selection.sums.argmax())
-        lows, highs = hoeffding(estimation.sums, estimation.draws, alpha / (2 * len(estimation.sums)))
-        eps_r = robustness_epsilon(float(lows[label]), float(np.delete(highs, label).max()))
-        return Certified(label, sum(published(self, eps_r))) if eps_r > 0 else ABSTAINED
+        lows, highs = compute_hoeffding_bounds(estimation.sums, estimation.draws, alpha / (2 * len(estimation.sums)))
+        eps_r = compute_robustness_epsilon(float(lows[label]), float(np.delete(highs, label).max()))
+        return CertifiedImage(label, sum(compute_published_sizes(self, eps_r))) if eps_r > 0 else ABSTAINED
 
 
-def in_pixels(certified: Certified) -> Certified:
+def convert_to_pixel_unit(certified: CertifiedImage) -> CertifiedImage:
     """Return what DPAL claims of pixels in [0, 1], in their unit."""
     return dataclasses.replace(certified, radius=PIXELS_PER_UNIT * certified.radius)
 
 
-def robustness_epsilon(low: float, high: float) -> float:
+def compute_robustness_epsilon(low: float, high: float) -> float:
     """Return the largest eps_r with E_lb >= e^(2 eps_r) max E_ub, 1/2 ln of their ratio; 0 where there is none.
 
     Args:
@@ -110,32 +110,32 @@ def robustness_epsilon(low: float, high: float) -> float:
     return math.log(low / high) / 2 if high > 0 else math.inf
 
 
-def published(about: DPALCertificate, eps_r: float) -> tuple[float, float]:
+def compute_published_sizes(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
     """Return kappa and phi of Eq. 15."""
-    noise = about.delta_r / (about.m * about.eps1)
-    return noise * eps_r / (about.mu * about.d), 2 * noise * eps_r / (about.beta * about.theta1)
+    noise = certificate.delta_r / (certificate.m * certificate.eps1)
+    return noise * eps_r / (certificate.mu * certificate.d), 2 * noise * eps_r / (certificate.beta * certificate.theta1)
 
 
-def in_one_unit(about: DPALCertificate, eps_r: float) -> tuple[float, float]:
+def compute_sizes_in_one_unit(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
     """Return kappa and phi with kappa in units of the pixels too: Delta_r^x = d, the l1 size of an l_inf attack of 1.
 
     Both still take the noise without psi.
     """
-    kappa, phi = published(about, eps_r)
-    return about.mu * kappa, phi
+    kappa, phi = compute_published_sizes(certificate, eps_r)
+    return certificate.mu * kappa, phi
 
 
-def sound_sizes(about: DPALCertificate, eps_r: float) -> tuple[float, float]:
+def compute_sound_sizes(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
     """Return the l_inf sizes for which the noise used is eps_r-DP, that of the input alone and of the layer alone.
 
     An l_inf attack of size t moves the input by at most t d in l1, and h by at most t beta ||theta1||_inf. Laplace
     noise of scale b is (l1 change / b)-DP; the scales at inference are a / psi and 2a / psi. In the paper's unit.
     """
-    kappa, phi = in_one_unit(about, eps_r)
-    return kappa / about.psi, phi / about.psi
+    kappa, phi = compute_sizes_in_one_unit(certificate, eps_r)
+    return kappa / certificate.psi, phi / certificate.psi
 
 
-def group_epsilon(eps_r: float, size: float, attack: float = 1.0) -> float:
+def compute_group_epsilon(eps_r: float, size: float, attack: float = 1.0) -> float:
     """Return the epsilon for an attack of another size: eps_r attack / size, group privacy the right way round.
 
     The l1 change, and with it the epsilon of Laplace noise, is proportional to the attack. Noise that is eps_r-DP up to
@@ -149,13 +149,13 @@ def group_epsilon(eps_r: float, size: float, attack: float = 1.0) -> float:
     Raises:
         InputError: a number that is not positive.
     """
-    given = {"eps_r": eps_r, "size": size, "attack": attack}
-    for name, value in given.items():
-        positive("group_epsilon", name, value)
+    parameters = {"eps_r": eps_r, "size": size, "attack": attack}
+    for name, value in parameters.items():
+        check_positive("group_epsilon", name, value)
     return eps_r * attack / size
 
 
-def post_processed(kappa: float, phi: float) -> float:
+def compute_post_processed_size(kappa: float, phi: float) -> float:
     """Return max(kappa, phi), the size proved for one pass with both noises.
 
     The scores are g(theta1^T (u + n1) + n2). For every value of n2 they are computed from u + n1, so the noise n1 alone
@@ -165,10 +165,10 @@ def post_processed(kappa: float, phi: float) -> float:
     Raises:
         InputError: a size that is not positive.
     """
-    return max(positive("post_processed", "kappa", kappa), positive("post_processed", "phi", phi))
+    return max(check_positive("post_processed", "kappa", kappa), check_positive("post_processed", "phi", phi))
 
 
-def composed(sizes: tuple[float, ...]) -> float:
+def compute_composed_size(sizes: tuple[float, ...]) -> float:
     """Return 1 / (1/kappa + 1/phi), the size proved for the product of separately noised networks (Eq. 13).
 
     E of a product of independent scores is the product of their E. An attack of size t changes the factors by at most
@@ -179,5 +179,5 @@ def composed(sizes: tuple[float, ...]) -> float:
         InputError: no sizes, or one that is not positive.
     """
     if not sizes:
-        raise bad_parameter("composed", "sizes", "at least 1 size", sizes)
-    return 1 / sum(1 / positive("composed", "sizes", size) for size in sizes)
+        raise make_parameter_error("composed", "sizes", "at least 1 size", sizes)
+    return 1 / sum(1 / check_positive("composed", "sizes", size) for size in sizes)

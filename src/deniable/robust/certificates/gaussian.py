@@ -6,17 +6,17 @@ from typing import Literal
 
 from scipy.special import ndtri
 
-from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm
-from deniable.robust.certificates.intervals import both, chosen, complement
-from deniable.robust.certificates.tally import Tally
-from deniable.status import IDEAL, Status
+from deniable.errors import make_parameter_error, check_positive
+from deniable.robust.certificates.certificate import ABSTAINED, CertifiedImage, DecisionRule, Norm
+from deniable.robust.certificates.intervals import bound_both_classes, select_class, bound_by_complement
+from deniable.robust.certificates.tally import PredictionTally
+from deniable.status import PROVED_IDEAL, Status
 
-RunnerUp = Literal["complement", "estimated"]
-BOUNDS = {"complement": complement, "estimated": both}
+RunnerUpBound = Literal["complement", "estimated"]
+RUNNER_UP_BOUNDS = {"complement": bound_by_complement, "estimated": bound_both_classes}
 
 
-def gaussian_radius(p_a: float, p_b: float, sigma: float) -> float:
+def compute_gaussian_radius(p_a: float, p_b: float, sigma: float) -> float:
     """Return sigma / 2 (Phi^-1(p_A) - Phi^-1(p_B)), Theorem 1 of Cohen et al. 2019; not above 0 where p_A <= p_B.
 
     With p_B = 1 - p_A this is sigma Phi^-1(p_A). No larger l2 radius holds for every classifier (Theorem 2).
@@ -36,32 +36,32 @@ class GaussianSmoothing:
 
     Attributes:
         sigma: standard deviation in the unit of the pixels; for noise after a linear layer, the effective one of
-            `deniable.robust.certificates.linear_noise.gaussian_scale`.
-        runner_up: ``complement``: p_B = 1 - p_A, one bound at alpha; ``estimated``: p_A and p_B are bounded at
+            `deniable.robust.certificates.linear_noise.compute_equivalent_gaussian_scale`.
+        runner_up: ``bound_by_complement``: p_B = 1 - p_A, one bound at alpha; ``estimated``: p_A and p_B are bounded at
             alpha / 2 each, p_B by a union over the other K - 1 classes.
         norm: l2.
-        standing: proved for ideal arithmetic: noise and scores are floating-point numbers.
+        status: proved for ideal arithmetic: noise and scores are floating-point numbers.
         source: the theorem.
-        decides: votes.
+        decision_rule: votes.
 
     Raises:
         InputError: a sigma that is not positive, or an unknown runner_up.
     """
 
     sigma: float
-    runner_up: RunnerUp = "complement"
+    runner_up: RunnerUpBound = "complement"
     norm: Norm = dataclasses.field(default="l2", init=False)
-    standing: Status = dataclasses.field(default=IDEAL, init=False)
+    status: Status = dataclasses.field(default=PROVED_IDEAL, init=False)
     source: str = dataclasses.field(default="Cohen et al. 2019, Theorem 1", init=False)
-    decides: Decides = dataclasses.field(default="votes", init=False)
+    decision_rule: DecisionRule = dataclasses.field(default="votes", init=False)
 
     def __post_init__(self) -> None:
-        positive("GaussianSmoothing", "sigma", self.sigma)
-        if self.runner_up not in BOUNDS:
-            raise bad_parameter("GaussianSmoothing", "runner_up", f"one of {', '.join(BOUNDS)}", self.runner_up)
+        check_positive("GaussianSmoothing", "sigma", self.sigma)
+        if self.runner_up not in RUNNER_UP_BOUNDS:
+            raise make_parameter_error("GaussianSmoothing", "runner_up", f"one of {', '.join(RUNNER_UP_BOUNDS)}", self.runner_up)
 
-    def certify(self, selection: Tally, estimation: Tally, alpha: float) -> Certified:
+    def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
-        label = chosen(selection, estimation, alpha)
-        radius = gaussian_radius(*BOUNDS[self.runner_up](estimation, label, alpha), self.sigma)
-        return Certified(label, radius) if radius > 0 else ABSTAINED
+        label = select_class(selection, estimation, alpha)
+        radius = compute_gaussian_radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha), self.sigma)
+        return CertifiedImage(label, radius) if radius > 0 else ABSTAINED

@@ -3,22 +3,22 @@
 import torch
 from torch import Tensor
 
-from deniable.robust.balls import PIXELS, Bounds, check, rows, sizes_of
-from deniable.robust.gradients import loss_gradient
-from deniable.robust.types import Scores
+from deniable.robust.balls import UNIT_BOUNDS, PixelBounds, check_attack_inputs, broadcast_per_image, parse_attack_sizes
+from deniable.robust.gradients import compute_loss_gradient
+from deniable.robust.types import ImageScorer
 
-_SPARSE = 100
+_SPARSITY = 100
 """One pixel in so many moves in a step, those with the largest gradients."""
 
 
 def pgd_l1(
-    scores: Scores,
+    scores: ImageScorer,
     images: Tensor,
     labels: Tensor,
     size: float | Tensor,
     *,
     generator: torch.Generator,
-    bounds: Bounds = PIXELS,
+    bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
     steps: int = 40,
 ) -> Tensor:
@@ -29,25 +29,25 @@ def pgd_l1(
     draws nothing.
     """
     del generator
-    check(images, labels, bounds, draws, steps)
-    sizes = sizes_of(size, images)
-    point, moved = images, max(1, images[0].numel() // _SPARSE)
+    check_attack_inputs(images, labels, bounds, draws, steps)
+    sizes = parse_attack_sizes(size, images)
+    points, moved_count = images, max(1, images[0].numel() // _SPARSITY)
     for _ in range(steps if sizes.any() else 0):
-        gradient = loss_gradient(scores, point, labels, draws)
-        stuck = torch.where(gradient > 0, point >= bounds[1], point <= bounds[0])
-        chosen = gradient.abs().masked_fill(stuck, 0.0).flatten(1)
-        most = chosen.topk(moved, dim=1).values[:, -1]
-        step = gradient.sign() * ((chosen >= most[:, None]) & (chosen > 0)).view_as(images)
-        shift = point + 2.5 * sizes / steps / moved * step - images
-        point = (images + l1_projected(shift, sizes.flatten())).clamp(*bounds)
-    return point
+        gradient = compute_loss_gradient(scores, points, labels, draws)
+        is_at_bound = torch.where(gradient > 0, points >= bounds[1], points <= bounds[0])
+        magnitudes = gradient.abs().masked_fill(is_at_bound, 0.0).flatten(1)
+        thresholds = magnitudes.topk(moved_count, dim=1).values[:, -1]
+        directions = gradient.sign() * ((magnitudes >= thresholds[:, None]) & (magnitudes > 0)).view_as(images)
+        perturbations = points + 2.5 * sizes / steps / moved_count * directions - images
+        points = (images + project_on_l1_balls(perturbations, sizes.flatten())).clamp(*bounds)
+    return points
 
 
-def l1_projected(shift: Tensor, sizes: Tensor) -> Tensor:
+def project_on_l1_balls(perturbations: Tensor, radii: Tensor) -> Tensor:
     """Return the nearest points (b, ...) of l1 balls of the given sizes (b,) (Duchi et al. 2008, Figure 1)."""
-    flat = shift.flatten(1).abs()
-    ordered = flat.sort(dim=1, descending=True).values
-    levels = (ordered.cumsum(1) - sizes[:, None]) / torch.arange(1, flat.shape[1] + 1, device=shift.device)
-    kept = (ordered > levels).sum(1, keepdim=True).clamp(min=1)
-    cut = rows(levels.gather(1, kept - 1).clamp(min=0)[:, 0], shift)
-    return shift.sign() * (shift.abs() - cut).clamp(min=0)
+    magnitudes = perturbations.flatten(1).abs()
+    sorted_magnitudes = magnitudes.sort(dim=1, descending=True).values
+    levels = (sorted_magnitudes.cumsum(1) - radii[:, None]) / torch.arange(1, magnitudes.shape[1] + 1, device=perturbations.device)
+    support_sizes = (sorted_magnitudes > levels).sum(1, keepdim=True).clamp(min=1)
+    thresholds = broadcast_per_image(levels.gather(1, support_sizes - 1).clamp(min=0)[:, 0], perturbations)
+    return perturbations.sign() * (perturbations.abs() - thresholds).clamp(min=0)

@@ -3,15 +3,15 @@
 import dataclasses
 import math
 
-from deniable.errors import bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm
-from deniable.robust.certificates.gaussian import BOUNDS, RunnerUp
-from deniable.robust.certificates.intervals import chosen
-from deniable.robust.certificates.tally import Tally
-from deniable.status import IDEAL, Status
+from deniable.errors import make_parameter_error, check_positive
+from deniable.robust.certificates.certificate import ABSTAINED, CertifiedImage, DecisionRule, Norm
+from deniable.robust.certificates.gaussian import RUNNER_UP_BOUNDS, RunnerUpBound
+from deniable.robust.certificates.intervals import select_class
+from deniable.robust.certificates.tally import PredictionTally
+from deniable.status import PROVED_IDEAL, Status
 
 
-def laplace_radius(p_a: float, p_b: float, scale: float) -> float:
+def compute_laplace_radius(p_a: float, p_b: float, scale: float) -> float:
     """Return b max(1/2 ln(p_A / p_B), -ln(1 - p_A + p_B)); 0 where p_A <= p_B.
 
     An attack of l1 size R changes the probability of every event by a factor of at most e^(R/b). So p_A falls to no
@@ -32,10 +32,10 @@ class LaplaceSmoothing:
 
     Attributes:
         scale: b, in the unit of the pixels; the noise has variance 2 b^2. For noise after a linear layer, the effective
-            one of `deniable.robust.certificates.linear_noise.laplace_scale`.
+            one of `deniable.robust.certificates.linear_noise.compute_equivalent_laplace_scale`.
         runner_up: as of `GaussianSmoothing`.
         norm: l1.
-        standing: proved for ideal arithmetic: noise and scores are floating-point numbers.
+        status: proved for ideal arithmetic: noise and scores are floating-point numbers.
         source: the theorems.
 
     Raises:
@@ -43,19 +43,19 @@ class LaplaceSmoothing:
     """
 
     scale: float
-    runner_up: RunnerUp = "complement"
+    runner_up: RunnerUpBound = "complement"
     norm: Norm = dataclasses.field(default="l1", init=False)
-    standing: Status = dataclasses.field(default=IDEAL, init=False)
+    status: Status = dataclasses.field(default=PROVED_IDEAL, init=False)
     source: str = dataclasses.field(default="Teng et al. 2019; Yang et al. 2020", init=False)
-    decides: Decides = dataclasses.field(default="votes", init=False)
+    decision_rule: DecisionRule = dataclasses.field(default="votes", init=False)
 
     def __post_init__(self) -> None:
-        positive("LaplaceSmoothing", "scale", self.scale)
-        if self.runner_up not in BOUNDS:
-            raise bad_parameter("LaplaceSmoothing", "runner_up", f"one of {', '.join(BOUNDS)}", self.runner_up)
+        check_positive("LaplaceSmoothing", "scale", self.scale)
+        if self.runner_up not in RUNNER_UP_BOUNDS:
+            raise make_parameter_error("LaplaceSmoothing", "runner_up", f"one of {', '.join(RUNNER_UP_BOUNDS)}", self.runner_up)
 
-    def certify(self, selection: Tally, estimation: Tally, alpha: float) -> Certified:
+    def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
-        label = chosen(selection, estimation, alpha)
-        radius = laplace_radius(*BOUNDS[self.runner_up](estimation, label, alpha), self.scale)
-        return Certified(label, radius) if radius > 0 else ABSTAINED
+        label = select_class(selection, estimation, alpha)
+        radius = compute_laplace_radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha), self.scale)
+        return CertifiedImage(label, radius) if radius > 0 else ABSTAINED

@@ -17,39 +17,39 @@ from typing import Literal
 import numpy as np
 from scipy import optimize
 
-from deniable.errors import InputError, bad_parameter, positive
-from deniable.robust.certificates.certificate import ABSTAINED, Certified, Decides, Norm
-from deniable.robust.certificates.intervals import chosen, hoeffding, lower, upper
-from deniable.robust.certificates.linear_noise import FirstLayer, Shape, gaussian_scale
-from deniable.robust.certificates.tally import Tally
-from deniable.robust.networks import Network
-from deniable.robust.noise import Noise
-from deniable.status import IDEAL, Status
-from deniable.vectors.analytic import log_delta, noise_ratio
+from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.robust.certificates.certificate import ABSTAINED, CertifiedImage, DecisionRule, Norm
+from deniable.robust.certificates.intervals import select_class, compute_hoeffding_bounds, compute_clopper_pearson_lower, compute_clopper_pearson_upper
+from deniable.robust.certificates.linear_noise import PixelFirstLayer, ImageShape, compute_equivalent_gaussian_scale
+from deniable.robust.certificates.tally import PredictionTally
+from deniable.robust.networks import ImageNetwork
+from deniable.robust.noise import NetworkNoise
+from deniable.status import PROVED_IDEAL, Status
+from deniable.vectors.analytic import bound_log_delta, compute_noise_ratio
 
-Mechanism = Literal["gaussian", "analytic", "heterogeneous"]
-_GRID = 24
-_EQUAL = 1e-9
+NoiseCalibration = Literal["gaussian", "analytic", "heterogeneous"]
+_GRID_SIZE = 24
+_TOLERANCE = 1e-9
 """Relative difference of a share from 1 that is rounding."""
 
 
-def _classical(epsilon: float, delta: float) -> float:
+def _compute_classical_ratio(epsilon: float, delta: float) -> float:
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-def _heterogeneous(epsilon: float, delta: float) -> float:
+def _compute_heterogeneous_ratio(epsilon: float, delta: float) -> float:
     s = math.log(math.sqrt(2 / math.pi) / delta)
     return math.sqrt(2) / (2 * epsilon) * (math.sqrt(s) + math.sqrt(s + epsilon))
 
 
-_RATIOS: dict[str, Callable[[float, float], float]] = {
-    "gaussian": _classical,
-    "analytic": noise_ratio,
-    "heterogeneous": _heterogeneous,
+_RATIO_FORMULAS: dict[str, Callable[[float, float], float]] = {
+    "gaussian": _compute_classical_ratio,
+    "analytic": compute_noise_ratio,
+    "heterogeneous": _compute_heterogeneous_ratio,
 }
 
 
-def pixeldp_sigma(mechanism: Mechanism, epsilon: float, delta: float) -> float:
+def compute_pixeldp_sigma(mechanism: NoiseCalibration, epsilon: float, delta: float) -> float:
     """Return the deviation sigma / Delta with which a mechanism's formula claims (epsilon, delta)-DP.
 
     ``gaussian``: sqrt(2 ln(1.25 / delta)) / epsilon, Dwork and Roth 2014, Theorem A.1, proved for epsilon < 1 only.
@@ -66,14 +66,14 @@ def pixeldp_sigma(mechanism: Mechanism, epsilon: float, delta: float) -> float:
     Raises:
         InputError: a parameter outside its domain.
     """
-    if mechanism not in _RATIOS:
-        raise bad_parameter("PixelDP", "mechanism", f"one of {', '.join(_RATIOS)}", mechanism)
-    positive("PixelDP", "epsilon", epsilon)
-    positive("PixelDP", "delta", delta, math.sqrt(2 / math.pi) if mechanism == "heterogeneous" else 1.0)
-    return _RATIOS[mechanism](epsilon, delta)
+    if mechanism not in _RATIO_FORMULAS:
+        raise make_parameter_error("PixelDP", "mechanism", f"one of {', '.join(_RATIO_FORMULAS)}", mechanism)
+    check_positive("PixelDP", "epsilon", epsilon)
+    check_positive("PixelDP", "delta", delta, math.sqrt(2 / math.pi) if mechanism == "heterogeneous" else 1.0)
+    return _RATIO_FORMULAS[mechanism](epsilon, delta)
 
 
-def true_delta(mechanism: Mechanism, epsilon: float, delta: float, least_share: float = 1.0) -> float:
+def compute_true_delta(mechanism: NoiseCalibration, epsilon: float, delta: float, least_share: float = 1.0) -> float:
     """Return the delta that noise made for (epsilon, delta) has in truth; the claim is false where it is larger.
 
     The profile of Gaussian noise is known exactly (Balle and Wang 2018, Theorem 8). Noise N(0, sigma^2 K r_i) on
@@ -91,7 +91,7 @@ def true_delta(mechanism: Mechanism, epsilon: float, delta: float, least_share: 
         InputError: a parameter outside its domain.
     """
     _check_share(least_share)
-    return math.exp(log_delta(epsilon, pixeldp_sigma(mechanism, epsilon, delta) * math.sqrt(least_share)))
+    return math.exp(bound_log_delta(epsilon, compute_pixeldp_sigma(mechanism, epsilon, delta) * math.sqrt(least_share)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,11 +102,11 @@ class PixelDP:
         sigma: standard deviation of the noise; the root of the mean variance where it is uneven.
         sensitivity: Delta, the l2 change before the noise per unit of attack; 1 for noise on the pixels and l2.
         mechanism: whose formula gives (epsilon, delta) for sigma and L. ``gaussian`` is used up to epsilon 1.
-        estimated: ``softmax``: means of softmax scores with Hoeffding's bounds, as Lecuyer et al. do; ``votes``: shares
+        estimated: ``apply_softmax``: means of softmax scores with Hoeffding's bounds, as Lecuyer et al. do; ``votes``: shares
             of votes with Clopper and Pearson's bounds, sound as well since a vote is a score in {0, 1}, and about the
             class with most votes. alpha is split among the K classes.
-        least_share: min K r_i of uneven noise N(0, sigma^2 K r_i); it changes nothing but the standing, as published.
-            The sound way is `GaussianSmoothing` or PixelDP with the scale of `gaussian_scale`.
+        least_share: min K r_i of uneven noise N(0, sigma^2 K r_i); it changes nothing but the status, as published.
+            The sound way is `GaussianSmoothing` or PixelDP with the scale of `compute_equivalent_gaussian_scale`.
         norm: of the attack for which the sensitivity is given.
 
     Raises:
@@ -115,22 +115,22 @@ class PixelDP:
 
     sigma: float
     sensitivity: float = 1.0
-    mechanism: Mechanism = "analytic"
-    estimated: Decides = "softmax"
+    mechanism: NoiseCalibration = "analytic"
+    estimated: DecisionRule = "softmax"
     least_share: float = 1.0
     norm: Norm = "l2"
 
     def __post_init__(self) -> None:
-        positive("PixelDP", "sigma", self.sigma)
-        positive("PixelDP", "sensitivity", self.sensitivity)
+        check_positive("PixelDP", "sigma", self.sigma)
+        check_positive("PixelDP", "sensitivity", self.sensitivity)
         _check_share(self.least_share)
-        if self.mechanism not in _RATIOS:
-            raise bad_parameter("PixelDP", "mechanism", f"one of {', '.join(_RATIOS)}", self.mechanism)
+        if self.mechanism not in _RATIO_FORMULAS:
+            raise make_parameter_error("PixelDP", "mechanism", f"one of {', '.join(_RATIO_FORMULAS)}", self.mechanism)
         if self.estimated not in {"softmax", "votes"}:
-            raise bad_parameter("PixelDP", "estimated", "one of softmax, votes", self.estimated)
+            raise make_parameter_error("PixelDP", "estimated", "one of softmax, votes", self.estimated)
 
     @classmethod
-    def of(cls, network: Network, shape: Shape, noise: Noise, mechanism: Mechanism) -> "PixelDP":
+    def from_network(cls, network: ImageNetwork, shape: ImageShape, noise: NetworkNoise, mechanism: NoiseCalibration) -> "PixelDP":
         """Return the certificate, as published, of Gaussian noise after the first layer of a network, for l2 attacks.
 
         The sensitivity is the layer's exact operator norm on pixels in [0, 1].
@@ -139,21 +139,21 @@ class PixelDP:
             InputError: noise of another kind.
         """
         if (noise.place, noise.law) != ("first layer", "gaussian"):
-            got = f"{noise.law} noise on the {noise.place}"
-            raise InputError(f"PixelDP needs Gaussian noise after the first layer. Got {got}.")
+            description = f"{noise.law} noise on the {noise.place}"
+            raise InputError(f"PixelDP needs Gaussian noise after the first layer. Got {description}.")
         variances = noise.scale.double() ** 2
-        mean = float(variances.mean())
-        share = float(variances.min()) / mean
-        sensitivity = 1 / gaussian_scale(FirstLayer(network), shape)
-        return cls(math.sqrt(mean), sensitivity, mechanism, least_share=1.0 if share > 1 - _EQUAL else share)
+        mean_variance = float(variances.mean())
+        least_share = float(variances.min()) / mean_variance
+        sensitivity = 1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), shape)
+        return cls(math.sqrt(mean_variance), sensitivity, mechanism, least_share=1.0 if least_share > 1 - _TOLERANCE else least_share)
 
     @property
-    def standing(self) -> Status:
-        """Proved for even noise and ideal arithmetic; refuted for uneven noise, see `true_delta`."""
-        return "refuted" if self.least_share < 1 else IDEAL
+    def status(self) -> Status:
+        """Proved for even noise and ideal arithmetic; refuted for uneven noise, see `compute_true_delta`."""
+        return "refuted" if self.least_share < 1 else PROVED_IDEAL
 
     @property
-    def decides(self) -> Decides:
+    def decision_rule(self) -> DecisionRule:
         """What the scores are estimated from."""
         return self.estimated
 
@@ -167,20 +167,20 @@ class PixelDP:
         }
         return f"Lecuyer et al. 2019, Proposition 2; {calibration[self.mechanism]}"
 
-    def certify(self, selection: Tally, estimation: Tally, alpha: float) -> Certified:
+    def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
-        label = chosen(selection, estimation, alpha)
-        share = alpha / len(estimation.votes)
+        label = select_class(selection, estimation, alpha)
+        class_alpha = alpha / len(estimation.votes)
         if self.estimated == "votes":
             votes, draws = estimation.votes, estimation.draws
-            low = lower(int(votes[label]), draws, share)
-            high = upper(int(np.delete(votes, label).max()), draws, share)
+            low = compute_clopper_pearson_lower(int(votes[label]), draws, class_alpha)
+            high = compute_clopper_pearson_upper(int(np.delete(votes, label).max()), draws, class_alpha)
         else:
             label = int(selection.sums.argmax())
-            lows, highs = hoeffding(estimation.sums, estimation.draws, share)
+            lows, highs = compute_hoeffding_bounds(estimation.sums, estimation.draws, class_alpha)
             low, high = float(lows[label]), float(np.delete(highs, label).max())
         radius = self.radius(low, high)
-        return Certified(label, radius) if radius > 0 else ABSTAINED
+        return CertifiedImage(label, radius) if radius > 0 else ABSTAINED
 
     def radius(self, low: float, high: float) -> float:
         """Return the largest L found with low > e^(2 epsilon) high + (1 + e^epsilon) delta; 0 for none.
@@ -194,22 +194,22 @@ class PixelDP:
         """
         if low <= high:
             return 0.0
-        most = math.log(low / high) / 2 if high > 0 else math.inf
-        most = min(most, 1.0 if self.mechanism == "gaussian" else 50.0)
+        max_epsilon = math.log(low / high) / 2 if high > 0 else math.inf
+        max_epsilon = min(max_epsilon, 1.0 if self.mechanism == "gaussian" else 50.0)
 
-        def size(epsilon: float) -> float:
-            delta = (low - math.exp(2 * epsilon) * high) / (1 + math.exp(epsilon)) * (1 - _EQUAL)
+        def compute_size(epsilon: float) -> float:
+            delta = (low - math.exp(2 * epsilon) * high) / (1 + math.exp(epsilon)) * (1 - _TOLERANCE)
             if delta <= 0:
                 return 0.0
-            return self.sigma / (self.sensitivity * pixeldp_sigma(self.mechanism, epsilon, delta))
+            return self.sigma / (self.sensitivity * compute_pixeldp_sigma(self.mechanism, epsilon, delta))
 
-        grid = np.linspace(0, most, _GRID + 1)[1:]
-        best = int(np.argmax([size(epsilon) for epsilon in grid]))
-        ends = (grid[best] - most / _GRID * (1 - _EQUAL), min(grid[best] + most / _GRID, most))
-        found = optimize.minimize_scalar(lambda epsilon: -size(epsilon), bounds=ends, method="bounded")
-        return max(size(float(grid[best])), -float(found.fun))
+        grid = np.linspace(0, max_epsilon, _GRID_SIZE + 1)[1:]
+        best = int(np.argmax([compute_size(epsilon) for epsilon in grid]))
+        bracket = (grid[best] - max_epsilon / _GRID_SIZE * (1 - _TOLERANCE), min(grid[best] + max_epsilon / _GRID_SIZE, max_epsilon))
+        refinement = optimize.minimize_scalar(lambda epsilon: -compute_size(epsilon), bounds=bracket, method="bounded")
+        return max(compute_size(float(grid[best])), -float(refinement.fun))
 
 
 def _check_share(share: float) -> None:
     if not 0 < share <= 1:
-        raise bad_parameter("PixelDP", "least_share", "a float in (0, 1], the least of shares whose mean is 1", share)
+        raise make_parameter_error("PixelDP", "least_share", "a float in (0, 1], the least of shares whose mean is 1", share)

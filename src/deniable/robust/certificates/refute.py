@@ -8,25 +8,25 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from deniable.errors import InputError, bad_parameter, positive
+from deniable.errors import InputError, make_parameter_error, check_positive
 from deniable.robust.attacks import pgd, pgd_l2
-from deniable.robust.balls import PIXELS, Bounds, norms
-from deniable.robust.certificates.certificate import Certified, Decides, Norm
+from deniable.robust.balls import UNIT_BOUNDS, PixelBounds, compute_norms
+from deniable.robust.certificates.certificate import CertifiedImage, DecisionRule, Norm
 from deniable.robust.certificates.l1_attack import pgd_l1
-from deniable.robust.certificates.refutation import Refutation, concluded
-from deniable.robust.certificates.tally import Tally, tallies
-from deniable.robust.types import Scores
+from deniable.robust.certificates.refutation import Refutation, conclude_refutation
+from deniable.robust.certificates.tally import PredictionTally, tally_images
+from deniable.robust.types import ImageScorer
 
-_ORDERS: dict[str, float] = {"l1": 1.0, "l2": 2.0, "linf": torch.inf}
-_ATTACKS = {"l1": pgd_l1, "l2": pgd_l2, "linf": pgd}
-_INSIDE = 1 - 1e-4
+_NORM_ORDERS: dict[str, float] = {"l1": 1.0, "l2": 2.0, "linf": torch.inf}
+_BALL_ATTACKS = {"l1": pgd_l1, "l2": pgd_l2, "linf": pgd}
+_RADIUS_SHARE = 1 - 1e-4
 """Share of the radius that an attack may use, so that rounding of pixels in float32 does not leave the ball."""
-_BATCH = 500
+_ATTACK_BATCH = 500
 """Images attacked at a time, which bounds memory."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Attacked:
+class AttackedImage:
     """A certified image after the attack, and what fresh draws say of it.
 
     Attributes:
@@ -38,7 +38,7 @@ class Attacked:
         votes_certified: of the fresh draws.
         votes_rival: of the same draws.
         p_value: of the certified class being at least as probable as the rival; 1 outside the ball.
-        attacked: (channels, height, width).
+        adversarial: (channels, height, width).
     """
 
     image: int
@@ -49,7 +49,7 @@ class Attacked:
     votes_certified: int
     votes_rival: int
     p_value: float
-    attacked: Tensor
+    adversarial: Tensor
 
     def __str__(self) -> str:
         """Return the image in one line."""
@@ -59,21 +59,21 @@ class Attacked:
         )
 
 
-def refute(
-    scores: Scores,
+def refute_image_certificate(
+    scores: ImageScorer,
     images: Tensor,
-    certified: Sequence[Certified],
+    certified: Sequence[CertifiedImage],
     norm: Norm,
     *,
     generator: torch.Generator,
     certified_at: float,
     alpha: float = 0.01,
-    decides: Decides = "votes",
-    bounds: Bounds = PIXELS,
+    decision_rule: DecisionRule = "votes",
+    bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 8,
     steps: int = 40,
     samples: int = 10_000,
-) -> Refutation[Attacked]:
+) -> Refutation[AttackedImage]:
     """Attack every certified image inside its ball, and test on fresh draws whether its class is another one.
 
     The attack is projected gradient ascent averaged over the noise. At each attacked image one half of the samples
@@ -90,7 +90,7 @@ def refute(
         generator: draws the starts of the attack.
         certified_at: alpha of the certificate, the probability that one image's is wrong; 0 for an exact one.
         alpha: level of the refutation.
-        decides: what the certificate is about: the class with most ``votes``, or with the largest mean ``softmax``.
+        decision_rule: what the certificate is about: the class with most ``votes``, or with the largest mean ``apply_softmax``.
         bounds: of the attacked pixels.
         draws: of the noise for each gradient.
         steps: gradients.
@@ -99,56 +99,56 @@ def refute(
     Raises:
         InputError: levels, norm or counts outside their domains, or what the attack or the tally refuse.
     """
-    _check(len(images), certified, norm, certified_at, samples)
-    positive("refute", "alpha", alpha, 1.0)
-    held = {at: (one.label, one.radius) for at, one in enumerate(certified) if one.label is not None and one.radius > 0}
-    tested: list[Attacked] = []
-    numbers = list(held)
-    most = math.prod(images.shape[1:]) * (bounds[1] - bounds[0])  # no attack is larger, in any norm
-    for first in range(0, len(numbers), _BATCH):
-        at = numbers[first : first + _BATCH]
-        labels = torch.tensor([held[image][0] for image in at], device=images.device)
-        radii = torch.tensor([held[image][1] for image in at], dtype=images.dtype, device=images.device)
-        sizes = _INSIDE * radii.clamp(max=most)
-        found = _ATTACKS[norm](
-            scores, images[at], labels, sizes, generator=generator, bounds=bounds, draws=draws, steps=steps
+    _check_refutation_inputs(len(images), certified, norm, certified_at, samples)
+    check_positive("refute", "alpha", alpha, 1.0)
+    predictions = {batch: (prediction.label, prediction.radius) for batch, prediction in enumerate(certified) if prediction.label is not None and prediction.radius > 0}
+    attempts: list[AttackedImage] = []
+    indices = list(predictions)
+    max_size = math.prod(images.shape[1:]) * (bounds[1] - bounds[0])  # no attack is larger, in any norm
+    for first in range(0, len(indices), _ATTACK_BATCH):
+        batch = indices[first : first + _ATTACK_BATCH]
+        labels = torch.tensor([predictions[image][0] for image in batch], device=images.device)
+        radii = torch.tensor([predictions[image][1] for image in batch], dtype=images.dtype, device=images.device)
+        sizes = _RADIUS_SHARE * radii.clamp(max=max_size)
+        adversarial = _BALL_ATTACKS[norm](
+            scores, images[batch], labels, sizes, generator=generator, bounds=bounds, draws=draws, steps=steps
         )
-        distances = norms((found - images[at]).double(), _ORDERS[norm]).flatten().tolist()
-        picked, fresh = (tallies(scores, found, samples // 2) for _ in range(2))
-        for row, image in enumerate(at):
-            label, radius = held[image]
-            rival = _rival(picked[row], label, decides)
-            value = _p_value(fresh[row], label, rival, decides) if distances[row] <= radius else 1.0
-            ours, theirs = fresh[row].votes[[label, rival]].tolist()
-            tested.append(Attacked(image, label, rival, radius, distances[row], ours, theirs, value, found[row]))
-    return concluded(tested, alpha, certified_at)
+        distances = compute_norms((adversarial - images[batch]).double(), _NORM_ORDERS[norm]).flatten().tolist()
+        selection, estimation = (tally_images(scores, adversarial, samples // 2) for _ in range(2))
+        for row, image in enumerate(batch):
+            label, radius = predictions[image]
+            rival = _choose_rival(selection[row], label, decision_rule)
+            p_value = _compute_p_value(estimation[row], label, rival, decision_rule) if distances[row] <= radius else 1.0
+            votes_certified, votes_rival = estimation[row].votes[[label, rival]].tolist()
+            attempts.append(AttackedImage(image, label, rival, radius, distances[row], votes_certified, votes_rival, p_value, adversarial[row]))
+    return conclude_refutation(attempts, alpha, certified_at)
 
 
-def _rival(held: Tally, label: int, decides: Decides) -> int:
-    counted = (held.votes if decides == "votes" else held.sums).astype(float)
-    counted[label] = -math.inf
-    return int(counted.argmax())
+def _choose_rival(tally: PredictionTally, label: int, decision_rule: DecisionRule) -> int:
+    totals = (tally.votes if decision_rule == "votes" else tally.sums).astype(float)
+    totals[label] = -math.inf
+    return int(totals.argmax())
 
 
-def _p_value(held: Tally, label: int, rival: int, decides: Decides) -> float:
+def _compute_p_value(tally: PredictionTally, label: int, rival: int, decision_rule: DecisionRule) -> float:
     """Return the p-value of the certified class being at least as probable as the rival.
 
     Votes: given that one of the two was voted for, the rival has at most even odds, an exact binomial test. Means of
     softmax scores: their difference lies in [-1, 1] in each draw, Hoeffding's inequality.
     """
-    if decides == "votes":
-        ours, theirs = int(held.votes[rival]), int(held.votes[label])
-        return float(stats.binomtest(ours, ours + theirs, alternative="greater").pvalue) if ours else 1.0
-    ahead = max(0.0, float(held.sums[rival] - held.sums[label])) / held.draws
-    return math.exp(-held.draws * ahead**2 / 2)
+    if decision_rule == "votes":
+        rival_votes, certified_votes = int(tally.votes[rival]), int(tally.votes[label])
+        return float(stats.binomtest(rival_votes, rival_votes + certified_votes, alternative="greater").pvalue) if rival_votes else 1.0
+    lead = max(0.0, float(tally.sums[rival] - tally.sums[label])) / tally.draws
+    return math.exp(-tally.draws * lead**2 / 2)
 
 
-def _check(images: int, certified: Sequence[Certified], norm: str, certified_at: float, samples: int) -> None:
+def _check_refutation_inputs(images: int, certified: Sequence[CertifiedImage], norm: str, certified_at: float, samples: int) -> None:
     if len(certified) != images:
         raise InputError(f"Give one certificate for each of the {images} images. Got {len(certified)}.")
-    if norm not in _ORDERS:
-        raise bad_parameter("refute", "norm", f"one of {', '.join(_ORDERS)}", norm)
+    if norm not in _NORM_ORDERS:
+        raise make_parameter_error("refute", "norm", f"one of {', '.join(_NORM_ORDERS)}", norm)
     if not 0 <= certified_at < 1:
-        raise bad_parameter("refute", "certified_at", "a float in [0, 1)", certified_at)
+        raise make_parameter_error("refute", "certified_at", "a float in [0, 1)", certified_at)
     if samples < 2:  # noqa: PLR2004 - one to choose the rival, one to test it
-        raise bad_parameter("refute", "samples", "an integer of at least 2", samples)
+        raise make_parameter_error("refute", "samples", "an integer of at least 2", samples)

@@ -4,44 +4,44 @@ import dataclasses
 from typing import Any
 
 from deniable.errors import InputError
-from deniable.robust.certificates.certificate import Certificate
+from deniable.robust.certificates.certificate import RobustnessCertificate
 from deniable.robust.certificates.dpal import DPALCertificate
 from deniable.robust.certificates.gaussian import GaussianSmoothing
 from deniable.robust.certificates.laplace import LaplaceSmoothing
 from deniable.robust.certificates.pixeldp import PixelDP
 
-CERTIFICATES: dict[str, type[GaussianSmoothing | LaplaceSmoothing | PixelDP | DPALCertificate]] = {
+CERTIFICATE_KINDS: dict[str, type[GaussianSmoothing | LaplaceSmoothing | PixelDP | DPALCertificate]] = {
     kind.__name__: kind for kind in (GaussianSmoothing, LaplaceSmoothing, PixelDP, DPALCertificate)
 }
 """A new certificate is one more entry."""
 
 
-def certificate_to(certificate: Certificate) -> dict[str, Any]:
+def encode_certificate(certificate: RobustnessCertificate) -> dict[str, Any]:
     """Return the kind and the parameters of a certificate.
 
     Raises:
-        InputError: a kind that is not among `CERTIFICATES`.
+        InputError: a kind that is not among `CERTIFICATE_KINDS`.
     """
     kind = type(certificate)
-    known = CERTIFICATES.get(kind.__name__)
-    if known is None:
-        raise InputError(f"The certificate {kind.__name__} cannot be saved: give one of {', '.join(CERTIFICATES)}.")
-    names = [field.name for field in dataclasses.fields(known) if field.init]
+    known_kind = CERTIFICATE_KINDS.get(kind.__name__)
+    if known_kind is None:
+        raise InputError(f"The certificate {kind.__name__} cannot be saved: give one of {', '.join(CERTIFICATE_KINDS)}.")
+    names = [field.name for field in dataclasses.fields(known_kind) if field.init]
     return {"kind": kind.__name__, **{name: getattr(certificate, name) for name in names}}
 
 
-def certificate_from(held: dict[str, Any]) -> Certificate:
-    """Return the certificate that `certificate_to` wrote.
+def decode_certificate(content: dict[str, Any]) -> RobustnessCertificate:
+    """Return the certificate that `encode_certificate` wrote.
 
     Raises:
         InputError: an unknown kind, or parameters that are not of that kind.
     """
-    kind, parameters = held.get("kind"), {name: value for name, value in held.items() if name != "kind"}
-    known = CERTIFICATES.get(str(kind))
-    if known is None:
-        raise InputError(f"The certificate's kind must be one of {', '.join(CERTIFICATES)}. Got {kind!r}.")
+    kind, parameters = content.get("kind"), {name: value for name, value in content.items() if name != "kind"}
+    known_kind = CERTIFICATE_KINDS.get(str(kind))
+    if known_kind is None:
+        raise InputError(f"The certificate's kind must be one of {', '.join(CERTIFICATE_KINDS)}. Got {kind!r}.")
     try:
-        return known(**parameters)
+        return known_kind(**parameters)
     except TypeError:
-        given = ", ".join(map(str, parameters))
-        raise InputError(f"A saved {kind} has other parameters than this version's. Got {given}.") from None
+        given_names = ", ".join(map(str, parameters))
+        raise InputError(f"A saved {kind} has other parameters than this version's. Got {given_names}.") from None

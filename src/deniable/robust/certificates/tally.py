@@ -7,18 +7,18 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from deniable.errors import InputError, bad_parameter
-from deniable.robust.types import Scores
+from deniable.errors import InputError, make_parameter_error
+from deniable.robust.types import ImageScorer
 
-BATCH = 500
+DRAWS_PER_CALL = 500
 """Draws in one call of the model; more are no faster for small networks on a processor."""
-_LEAST_CLASSES = 2
-_ROUNDING = 1e-4
+_MIN_CLASSES = 2
+_SUM_TOLERANCE = 1e-4
 """Relative error granted to sums of probabilities."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Tally:
+class PredictionTally:
     """What a model says of one image over independent draws.
 
     Attributes:
@@ -36,27 +36,27 @@ class Tally:
 
     def __post_init__(self) -> None:
         if self.draws < 1:
-            raise bad_parameter("a tally", "draws", "an integer of at least 1", self.draws)
-        if self.votes.shape != self.sums.shape or self.votes.ndim != 1 or len(self.votes) < _LEAST_CLASSES:
+            raise make_parameter_error("a tally", "draws", "an integer of at least 1", self.draws)
+        if self.votes.shape != self.sums.shape or self.votes.ndim != 1 or len(self.votes) < _MIN_CLASSES:
             shapes = f"{self.votes.shape} and {self.sums.shape}"
             raise InputError(f"A tally needs votes and sums of the same K >= 2 classes. Got the shapes {shapes}.")
         if (self.votes < 0).any() or self.votes.sum() != self.draws:
-            counted = self.votes.tolist()
+            vote_list = self.votes.tolist()
             raise InputError(
-                f"The votes of a tally must add up to its {self.draws} draws, none below 0. Got {counted}."
+                f"The votes of a tally must add up to its {self.draws} draws, none below 0. Got {vote_list}."
             )
-        slack = _ROUNDING * self.draws
+        slack = _SUM_TOLERANCE * self.draws
         if not ((self.sums >= -slack).all() and abs(self.sums.sum() - self.draws) <= slack):
-            summed = self.sums.tolist()
-            raise InputError(f"The sums of a tally must add up to its {self.draws} draws, none below 0. Got {summed}.")
+            sum_list = self.sums.tolist()
+            raise InputError(f"The sums of a tally must add up to its {self.draws} draws, none below 0. Got {sum_list}.")
 
 
-def tally(scores: Scores, image: Tensor, draws: int, batch: int = BATCH) -> Tally:
-    """Return what a model says of one image (channels, height, width); see `tallies`."""
-    return tallies(scores, image[None], draws, batch)[0]
+def tally_image(scores: ImageScorer, image: Tensor, draws: int, batch: int = DRAWS_PER_CALL) -> PredictionTally:
+    """Return what a model says of one image (channels, height, width); see `tally_images`."""
+    return tally_images(scores, image[None], draws, batch)[0]
 
 
-def tallies(scores: Scores, images: Tensor, draws: int, batch: int = BATCH) -> list[Tally]:
+def tally_images(scores: ImageScorer, images: Tensor, draws: int, batch: int = DRAWS_PER_CALL) -> list[PredictionTally]:
     """Return what a model says of each image.
 
     Several images share one call of the model where few draws of each are asked for, so the model must treat the
@@ -73,28 +73,28 @@ def tallies(scores: Scores, images: Tensor, draws: int, batch: int = BATCH) -> l
     """
     for name, count in (("draws", draws), ("batch", batch)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise bad_parameter("a tally", name, "an integer of at least 1", count)
+            raise make_parameter_error("a tally", name, "an integer of at least 1", count)
     votes = sums = torch.empty(0)
     with torch.inference_mode():
         for start in range(0, len(images) * draws, batch):
-            ends = min(start + batch, len(images) * draws)
-            of = torch.arange(start, ends, device=images.device) // draws  # (b,), the image of each draw
-            logits = _checked(scores(images[of]), len(of))
+            end = min(start + batch, len(images) * draws)
+            draw_images = torch.arange(start, end, device=images.device) // draws  # (b,), the image of each draw
+            logits = _check_logits(scores(images[draw_images]), len(draw_images))
             if not start:
                 votes = torch.zeros(len(images), logits.shape[1], dtype=torch.int64, device=logits.device)
                 sums = torch.zeros(votes.shape, dtype=torch.float64, device=logits.device)
-            at = of.to(logits.device)
-            votes.index_put_((at, logits.argmax(1)), torch.ones_like(at), accumulate=True)
-            sums.index_add_(0, at, logits.double().softmax(1))
-    counted, summed = votes.cpu().numpy(), sums.cpu().numpy()
-    return [Tally(counted[image], summed[image], draws) for image in range(len(images))]
+            image_indices = draw_images.to(logits.device)
+            votes.index_put_((image_indices, logits.argmax(1)), torch.ones_like(image_indices), accumulate=True)
+            sums.index_add_(0, image_indices, logits.double().softmax(1))
+    vote_counts, softmax_sums = votes.cpu().numpy(), sums.cpu().numpy()
+    return [PredictionTally(vote_counts[image], softmax_sums[image], draws) for image in range(len(images))]
 
 
-def _checked(logits: Tensor, images: int) -> Tensor:
+def _check_logits(logits: Tensor, images: int) -> Tensor:
     """Return the scores if they can be counted, else raise `InputError`."""
-    if logits.ndim != 2 or logits.shape[0] != images or logits.shape[1] < _LEAST_CLASSES:  # noqa: PLR2004 - (b, K)
-        got = tuple(logits.shape)
-        raise InputError(f"The model must give scores ({images}, K) of K >= 2 classes. Got the shape {got}.")
+    if logits.ndim != 2 or logits.shape[0] != images or logits.shape[1] < _MIN_CLASSES:  # noqa: PLR2004 - (b, K)
+        shape = tuple(logits.shape)
+        raise InputError(f"The model must give scores ({images}, K) of K >= 2 classes. Got the shape {shape}.")
     if not logits.isfinite().all():
         raise InputError("The model gives scores that are not finite: no class is the highest among them.")
     return logits

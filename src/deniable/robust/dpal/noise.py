@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.errors import InputError, bad_parameter, positive
+from deniable.errors import InputError, make_parameter_error, check_positive
 
-Shape = tuple[int, ...]
-MNIST_IMAGE: Shape = (1, 28, 28)
-MNIST_HIDDEN: Shape = (32, 14, 14)
+TensorShape = tuple[int, ...]
+MNIST_IMAGE: TensorShape = (1, 28, 28)
+MNIST_HIDDEN: TensorShape = (32, 14, 14)
 MNIST_NEURONS = 256
 
 
 @dataclasses.dataclass(frozen=True)
-class Budget:
+class DPALBudget:
     """How DPAL splits its total epsilon, and the noise that follows (section 3, appendix M); MNIST by default.
 
     Attributes:
@@ -44,17 +44,17 @@ class Budget:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            positive("Budget", field.name, getattr(self, field.name))
+            check_positive("Budget", field.name, getattr(self, field.name))
         if self.eps_t <= self.eps2:
             raise InputError(
                 f"DPAL's total epsilon must exceed its eps2 of {self.eps2:g}. Got {self.eps_t:g}: raise eps_t."
             )
 
     @classmethod
-    def cifar(cls, r: float, theta_norm: float = 1.0) -> "Budget":
+    def for_cifar10(cls, r: float, theta_norm: float = 1.0) -> "DPALBudget":
         """Return the budget on CIFAR-10, eps_t = 2 + r with r >= 0 (appendix M)."""
         if not r >= 0:
-            raise bad_parameter("Budget.cifar", "r", "a float of at least 0", r)
+            raise make_parameter_error("Budget.cifar", "r", "a float of at least 0", r)
         return cls(2 + r, 1 + r / 3, 1_851, 3 * (14**2 + 2) * 16, theta_norm=theta_norm)
 
     @property
@@ -99,7 +99,7 @@ class Budget:
 
 
 @dataclasses.dataclass(frozen=True)
-class Noise:
+class DPALNoise:
     """Draws of DPAL's noise, already divided by m.
 
     Attributes:
@@ -113,15 +113,15 @@ class Noise:
     label: Tensor
 
 
-def shared(
-    budget: Budget,
+def draw_shared_noise(
+    budget: DPALBudget,
     random: np.random.Generator,
     *,
-    image: Shape = MNIST_IMAGE,
-    hidden: Shape = MNIST_HIDDEN,
+    image: TensorShape = MNIST_IMAGE,
+    hidden: TensorShape = MNIST_HIDDEN,
     neurons: int = MNIST_NEURONS,
     dtype: torch.dtype = torch.float32,
-) -> Noise:
+) -> DPALNoise:
     """Return the noise as published: drawn once for all examples and all steps (Algorithm 1, line 1).
 
     Args:
@@ -132,30 +132,30 @@ def shared(
         neurons: |h_pi|, of the last hidden layer.
         dtype: of the tensors; drawn in float64.
     """
-    return Noise(
-        laplace(random, budget.input_scale, image, dtype),
-        laplace(random, budget.hidden_scale, hidden, dtype),
-        laplace(random, budget.label_scale, (neurons,), dtype),
+    return DPALNoise(
+        draw_laplace_noise(random, budget.input_scale, image, dtype),
+        draw_laplace_noise(random, budget.hidden_scale, hidden, dtype),
+        draw_laplace_noise(random, budget.label_scale, (neurons,), dtype),
     )
 
 
-def independent(
-    budget: Budget,
+def draw_independent_noise(
+    budget: DPALBudget,
     random: np.random.Generator,
     count: int,
     *,
-    image: Shape = MNIST_IMAGE,
-    hidden: Shape = MNIST_HIDDEN,
+    image: TensorShape = MNIST_IMAGE,
+    hidden: TensorShape = MNIST_HIDDEN,
     neurons: int = MNIST_NEURONS,
     dtype: torch.dtype = torch.float32,
-) -> Noise:
+) -> DPALNoise:
     """Return noise of the same scales, independent for each of ``count`` examples: the control.
 
     Label noise belongs to the sum over a batch and is one vector here too; to be fresh in every step, draw it again.
     """
-    return shared(budget, random, image=(count, *image), hidden=(count, *hidden), neurons=neurons, dtype=dtype)
+    return draw_shared_noise(budget, random, image=(count, *image), hidden=(count, *hidden), neurons=neurons, dtype=dtype)
 
 
-def laplace(random: np.random.Generator, scale: float, shape: Shape, dtype: torch.dtype = torch.float32) -> Tensor:
+def draw_laplace_noise(random: np.random.Generator, scale: float, shape: TensorShape, dtype: torch.dtype = torch.float32) -> Tensor:
     """Return a tensor of independent Laplace draws."""
     return torch.from_numpy(random.laplace(0.0, scale, shape)).to(dtype)

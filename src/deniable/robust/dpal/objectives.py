@@ -5,7 +5,7 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def first_layer(images: Tensor, kernels: Tensor, noise: Tensor, *, stride: int = 2, padding: int = 2) -> Tensor:
+def apply_noisy_first_layer(images: Tensor, kernels: Tensor, noise: Tensor, *, stride: int = 2, padding: int = 2) -> Tensor:
     """Return h-bar = theta1^T x-bar + 2 chi2/m of a convolution.
 
     Args:
@@ -21,7 +21,7 @@ def first_layer(images: Tensor, kernels: Tensor, noise: Tensor, *, stride: int =
     return functional.conv2d(images, kernels, stride=stride, padding=padding) + noise
 
 
-def reconstruction_objective(
+def compute_reconstruction_objective(
     images: Tensor, kernels: Tensor, noise: Tensor, *, stride: int = 2, padding: int = 2
 ) -> Tensor:
     """Return R-bar of Eq. 7 for a convolution: (b,), one number for each image, to be summed over the batch.
@@ -35,15 +35,15 @@ def reconstruction_objective(
         stride: of the convolution.
         padding: of the convolution.
     """
-    hidden = first_layer(images, kernels, noise, stride=stride, padding=padding)
+    hidden = apply_noisy_first_layer(images, kernels, noise, stride=stride, padding=padding)
     # A stride leaves several sizes of input with one size of output: the images say which it was.
-    kept = [(size - 1) * stride - 2 * padding + kernels.shape[2] for size in hidden.shape[2:]]
-    missing = [have - made for have, made in zip(images.shape[2:], kept, strict=True)]
-    rebuilt = functional.conv_transpose2d(hidden, kernels, stride=stride, padding=padding, output_padding=missing)
+    rebuilt_sizes = [(size - 1) * stride - 2 * padding + kernels.shape[2] for size in hidden.shape[2:]]
+    output_padding = [image_size - rebuilt_size for image_size, rebuilt_size in zip(images.shape[2:], rebuilt_sizes, strict=True)]
+    rebuilt = functional.conv_transpose2d(hidden, kernels, stride=stride, padding=padding, output_padding=output_padding)
     return ((0.5 - images) * rebuilt).flatten(1).sum(1)
 
 
-def dense_reconstruction_objective(images: Tensor, theta: Tensor, noise: Tensor) -> Tensor:
+def compute_dense_reconstruction_objective(images: Tensor, theta: Tensor, noise: Tensor) -> Tensor:
     """Return R-bar of Eq. 7 for a fully connected layer: (b,), one number for each image.
 
     Args:
@@ -55,7 +55,7 @@ def dense_reconstruction_objective(images: Tensor, theta: Tensor, noise: Tensor)
     return ((0.5 - images) * (hidden @ theta.T)).sum(1)
 
 
-def class_objective(hidden: Tensor, weights: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
+def compute_class_objective(hidden: Tensor, weights: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
     """Return the perturbed loss of Eq. 10: (b,), one number for each example.
 
     sum_k [h W_k - |h W_k| / 2 + (h W_k)^2 / 8 - (h y_k + chi3/m) W_k], as published: where cross-entropy has
@@ -68,19 +68,19 @@ def class_objective(hidden: Tensor, weights: Tensor, labels: Tensor, noise: Tens
         noise: chi3/m, (|h_pi|,) for all classes as published, or (|h_pi|, K).
     """
     scores = hidden @ weights  # (b, K)
-    plain = scores - scores.abs() / 2 + scores.square() / 8 - scores * labels
-    return plain.sum(1) - (noise.view(len(weights), -1) * weights).sum()
+    clean_losses = scores - scores.abs() / 2 + scores.square() / 8 - scores * labels
+    return clean_losses.sum(1) - (noise.view(len(weights), -1) * weights).sum()
 
 
-def adversarial_objective(benign: Tensor, adversarial: Tensor, xi: float) -> Tensor:
+def compute_adversarial_objective(benign: Tensor, adversarial: Tensor, xi: float) -> Tensor:
     """Return Eq. 10: benign losses (m,) and adversarial ones (m,) weighted by xi, over m (1 + xi)."""
     return (benign.sum() + xi * adversarial.sum()) / (len(benign) * (1 + xi))
 
 
-def held(kernels: Tensor, norm: float) -> Tensor:
+def limit_kernel_norms(kernels: Tensor, norm: float) -> Tensor:
     """Return the kernels (maps, c, k, k) with those whose 1-norm exceeds ``norm`` scaled down to it.
 
     So ||theta1||_{1,1}, the maximal 1-norm of theta1's columns, stays what the budget was computed with.
     """
-    sizes = kernels.abs().flatten(1).sum(1)
-    return kernels * (norm / sizes.clamp(min=torch.finfo(kernels.dtype).tiny)).clamp(max=1)[:, None, None, None]
+    kernel_norms = kernels.abs().flatten(1).sum(1)
+    return kernels * (norm / kernel_norms.clamp(min=torch.finfo(kernels.dtype).tiny)).clamp(max=1)[:, None, None, None]

@@ -2,11 +2,11 @@
 
 import math
 
-from deniable.robust.dpal.noise import Budget
+from deniable.robust.dpal.noise import DPALBudget
 from deniable.verdict import Verdict, Witness
 
 
-def refuted(budget: Budget) -> Verdict:
+def build_refuted_verdict(budget: DPALBudget) -> Verdict:
     """Return the verdict on Theorem 4, which rests on Lemma 3.
 
     One noise vector is added to all images of all batches. So the difference of two perturbed images is that of the

@@ -7,12 +7,12 @@ from deniable.errors import InputError
 
 
 @contextmanager
-def decoding(what: str, form: str) -> Iterator[None]:
+def reraise_decoder_errors(file_text: str, expected: str) -> Iterator[None]:
     """Raise what a decoder raises within the block as `InputError`.
 
     Args:
-        what: the file, as the message calls it.
-        form: what it should be, such as ``a whole .npz archive``.
+        file_text: the file, as the message calls it.
+        expected: what it should be, such as ``a whole .npz archive``.
     """
     try:
         yield
@@ -20,4 +20,4 @@ def decoding(what: str, form: str) -> Iterator[None]:
         raise
     except Exception as error:  # noqa: BLE001 - damaged bytes make zip, numpy, Pillow and zlib raise errors of any kind
         reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
-        raise InputError(f"{what} cannot be read as {form}: {reason}.") from None
+        raise InputError(f"{file_text} cannot be read as {expected}: {reason}.") from None

@@ -10,21 +10,21 @@ import torch
 from torch import Tensor
 
 from deniable.errors import InputError
-from deniable.robust.images.declared import UNDECLARED, Declared
+from deniable.robust.images.declared import NO_DECLARATION, DataDeclaration
 from deniable.robust.images.labels import number_labels
 
-Array = npt.NDArray[Any]
-EMPTY = -1
+NumberArray = npt.NDArray[Any]
+EMPTY_LABEL = -1
 """Label of an empty record: whatever its pixels are, its gradient is 0."""
 
 
 @dataclass(frozen=True, eq=False)
-class Images:
+class LabelledImages:
     """Labelled images.
 
     Attributes:
         pixels: float32 (n, channels, height, width) in [0, 1].
-        labels: int64 (n,), numbers of classes; `EMPTY` for an empty record, which no file holds: the neighbours of a
+        labels: int64 (n,), numbers of classes; `EMPTY_LABEL` for an empty record, which no file holds: the neighbours of a
             data set, in the guarantee of DP-SGD, have one in the place of a record.
     """
 
@@ -36,7 +36,7 @@ class Images:
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class ImageDataset:
     """Images to train on and images to test on.
 
     Attributes:
@@ -45,15 +45,15 @@ class Dataset:
         classes: name of each label's class.
         name: of the file or folder read.
         note: how the file's numbers became pixels.
-        declared: what was said of the data before they were read.
+        declaration: what was said of the data before they were read.
     """
 
-    train: Images
-    test: Images
+    train: LabelledImages
+    test: LabelledImages
     classes: tuple[str, ...]
     name: str
     note: str
-    declared: Declared = UNDECLARED
+    declaration: DataDeclaration = NO_DECLARATION
 
     @property
     def fingerprint(self) -> str:
@@ -62,34 +62,34 @@ class Dataset:
         Equal whatever kind of file holds them, different after any change of order or value.
         """
         digest = hashlib.blake2b(repr(self.classes).encode(), digest_size=16)
-        for half in (self.train, self.test):
-            digest.update(repr(tuple(half.pixels.shape)).encode())
-            for tensor in (half.pixels, half.labels):
+        for images in (self.train, self.test):
+            digest.update(repr(tuple(images.pixels.shape)).encode())
+            for tensor in (images.pixels, images.labels):
                 array = np.ascontiguousarray(tensor.cpu().numpy())
                 digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).data)
         return digest.hexdigest()
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitArrays:
     """What a file holds of one half of a data set, and what messages call its two arrays.
 
     Attributes:
-        images: name of the pixels.
-        labels: name of the labels.
-        x: (n, channels, height, width), uint8, or float32 in [0, 1].
-        y: whatever was read as labels.
+        images_name: name of the pixels.
+        labels_name: name of the labels.
+        pixels: (n, channels, height, width), uint8, or float32 in [0, 1].
+        labels: whatever was read as labels.
     """
 
-    images: str
-    labels: str
-    x: Array
-    y: Array
+    images_name: str
+    labels_name: str
+    pixels: NumberArray
+    labels: NumberArray
 
 
-def assemble(
-    name: str, train: Part, test: Part, note: str, declared: Declared, folders: tuple[str, ...] | None = None
-) -> Dataset:
+def assemble_dataset(
+    name: str, train: SplitArrays, test: SplitArrays, note: str, declaration: DataDeclaration, folders: tuple[str, ...] | None = None
+) -> ImageDataset:
     """Return the data set, its pixels as float32 in [0, 1] and its labels as 0 to K - 1.
 
     Args:
@@ -97,39 +97,39 @@ def assemble(
         train: the images to train on.
         test: the images to test on.
         note: how the file's numbers became pixels.
-        declared: what the owner says of the data.
+        declaration: what the owner says of the data.
         folders: names of the classes that the labels 0 to K - 1 stand for; None where labels are those of a file.
 
     Raises:
         InputError: a part is empty, its arrays differ in length, the parts differ in shape, or labels are unfit.
     """
     for part in (train, test):
-        if not part.x.size:
-            raise InputError(f"{part.images} has no images: give at least one.")
-        labels = len(np.atleast_1d(part.y))
-        if len(part.x) != labels:
+        if not part.pixels.size:
+            raise InputError(f"{part.images_name} has no images: give at least one.")
+        labels = len(np.atleast_1d(part.labels))
+        if len(part.pixels) != labels:
             raise InputError(
-                f"{part.images} has {len(part.x)} images but {part.labels} has {labels} labels: "
+                f"{part.images_name} has {len(part.pixels)} images but {part.labels} has {labels} labels: "
                 "give one label for each image."
             )
-    if train.x.shape[1:] != test.x.shape[1:]:
+    if train.pixels.shape[1:] != test.pixels.shape[1:]:
         raise InputError(
-            f"The images of {train.images} are {_shape(train.x)} but those of {test.images} are {_shape(test.x)}: "
+            f"The images of {train.images_name} are {_describe_shape(train.pixels)} but those of {test.images_name} are {_describe_shape(test.pixels)}: "
             "make them of one size."
         )
     if folders is None:
-        y_train, y_test, classes = number_labels((train.labels, train.y), (test.labels, test.y), declared.classes)
+        y_train, y_test, classes = number_labels((train.labels_name, train.labels), (test.labels_name, test.labels), declaration.classes)
     else:
-        y_train, y_test, classes = train.y, test.y, folders
-    halves = (Images(_unit(train.x), torch.from_numpy(y_train)), Images(_unit(test.x), torch.from_numpy(y_test)))
-    return Dataset(*halves, classes, name, note, declared)
+        y_train, y_test, classes = train.labels, test.labels, folders
+    splits = (LabelledImages(_scale_to_unit(train.pixels), torch.from_numpy(y_train)), LabelledImages(_scale_to_unit(test.pixels), torch.from_numpy(y_test)))
+    return ImageDataset(*splits, classes, name, note, declaration)
 
 
-def _shape(x: Array) -> str:
-    return "{} channels of {} x {} pixels".format(*x.shape[1:])
+def _describe_shape(pixels: NumberArray) -> str:
+    return "{} channels of {} x {} pixels".format(*pixels.shape[1:])
 
 
-def _unit(x: Array) -> Tensor:
+def _scale_to_unit(x: NumberArray) -> Tensor:
     """Return pixels as contiguous float32 in [0, 1]."""
     pixels = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
     return pixels.div_(255) if x.dtype == np.uint8 else pixels

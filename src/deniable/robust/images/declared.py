@@ -5,13 +5,13 @@ import math
 
 from deniable.errors import InputError
 
-Range = tuple[float, float]
+PixelRange = tuple[float, float]
 """Values of black and white."""
-_FEWEST = 2
+_MIN_CLASSES = 2
 
 
 @dataclasses.dataclass(frozen=True)
-class Declared:
+class DataDeclaration:
     """What the owner of a data set says of it.
 
     Attributes:
@@ -23,7 +23,7 @@ class Declared:
         InputError: a range that is empty or not finite, fewer than two classes, or one of them twice.
     """
 
-    pixel_range: Range | None = None
+    pixel_range: PixelRange | None = None
     classes: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -36,9 +36,9 @@ class Declared:
                 )
         if self.classes is not None:
             check_classes("What is declared", self.classes)
-            twice = [name for name in self.classes if self.classes.count(name) > 1]
-            if twice:
-                raise InputError(f"The declared classes hold {twice[0]!r} twice: name each once.")
+            duplicates = [name for name in self.classes if self.classes.count(name) > 1]
+            if duplicates:
+                raise InputError(f"The declared classes hold {duplicates[0]!r} twice: name each once.")
 
 
 def check_classes(where: str, names: tuple[str, ...]) -> None:
@@ -48,10 +48,10 @@ def check_classes(where: str, names: tuple[str, ...]) -> None:
         where: they stand, for the message.
         names: of the classes.
     """
-    if len(names) < _FEWEST:
-        held = f"the one class {names[0]}" if names else "no class"
-        raise InputError(f"{where} holds {held}: a classifier needs two or more.")
+    if len(names) < _MIN_CLASSES:
+        got = f"the one class {names[0]}" if names else "no class"
+        raise InputError(f"{where} holds {got}: a classifier needs two or more.")
 
 
-UNDECLARED = Declared()
+NO_DECLARATION = DataDeclaration()
 """Nothing: the defaults stand."""

@@ -7,18 +7,18 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple, Self
 
 from deniable.errors import InputError
-from deniable.robust.images.damage import decoding
+from deniable.robust.images.damage import reraise_decoder_errors
 
-PARTS = ("train", "test")
-ENDINGS = (".png", ".jpg", ".jpeg")
-LARGEST = 1 << 26
+SPLITS = ("train", "test")
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
+MAX_IMAGE_BYTES = 1 << 26
 """Bytes of the largest file that is read as an image."""
 
 
-class Member(NamedTuple):
+class ImageFile(NamedTuple):
     """An image file: its part of the data set, its class, its own name, and its bytes."""
 
-    part: str
+    split: str
     label: str
     file: str
     data: bytes
@@ -26,48 +26,48 @@ class Member(NamedTuple):
     @property
     def path(self) -> str:
         """What messages call the file."""
-        return f"{self.part}/{self.label}/{self.file}"
+        return f"{self.split}/{self.label}/{self.file}"
 
 
-def in_folder(folder: Path) -> Iterator[Member]:
+def iterate_folder(folder: Path) -> Iterator[ImageFile]:
     """Yield the image files of a folder."""
-    labels = [label for part in PARTS if (folder / part).is_dir() for label in (folder / part).iterdir()]
+    labels = [label for split in SPLITS if (folder / split).is_dir() for label in (folder / split).iterdir()]
     for label in labels:  # iterdir fails where it may not look; glob would leave such a class out
         for path in label.iterdir() if label.is_dir() else [label]:
             name = path.relative_to(folder).as_posix()
-            place = _place(name)
-            if place is not None:
+            location = _parse_member_path(name)
+            if location is not None:
                 if not path.is_file():
                     raise InputError(f"{name!r} is no file: remove it.")
-                _check_size(name, path.stat().st_size)
-                yield Member(*place, path.read_bytes())
+                _check_file_size(name, path.stat().st_size)
+                yield ImageFile(*location, path.read_bytes())
 
 
-def in_zip(path: Path) -> Iterator[Member]:
+def iterate_zip(path: Path) -> Iterator[ImageFile]:
     """Yield the image files of a .zip archive."""
-    with decoding("it", "a whole .zip archive"), zipfile.ZipFile(path) as archive:
+    with reraise_decoder_errors("it", "a whole .zip archive"), zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
-            place = None if info.is_dir() else _place(info.filename)
+            location = None if info.is_dir() else _parse_member_path(info.filename)
             with archive.open(info) as stream:  # compares the name with the one beside the file, so that none gets lost
-                if place is not None:
-                    _check_size(info.filename, info.file_size)
-                    yield Member(*place, stream.read())
+                if location is not None:
+                    _check_file_size(info.filename, info.file_size)
+                    yield ImageFile(*location, stream.read())
 
 
-def in_tar(path: Path) -> Iterator[Member]:
+def iterate_tar(path: Path) -> Iterator[ImageFile]:
     """Yield the image files of a .tar archive, in the order in which a compressed one must be read."""
-    with decoding("it", "a whole .tar archive"), tarfile.open(path, "r|*", tarinfo=_Header) as archive:
+    with reraise_decoder_errors("it", "a whole .tar archive"), tarfile.open(path, "r|*", tarinfo=_StrictTarHeader) as archive:
         for header in archive:
-            place = None if header.isdir() else _place(header.name)
-            if place is not None:
+            location = None if header.isdir() else _parse_member_path(header.name)
+            if location is not None:
                 stream = archive.extractfile(header) if header.isreg() else None
                 if stream is None:
                     raise InputError(f"{header.name!r} is a link or device: put the image itself into the archive.")
-                _check_size(header.name, header.size)
-                yield Member(*place, stream.read())
+                _check_file_size(header.name, header.size)
+                yield ImageFile(*location, stream.read())
 
 
-class _Header(tarfile.TarInfo):
+class _StrictTarHeader(tarfile.TarInfo):
     """A header that fails where it is damaged or missing: tarfile would take either for the archive's end."""
 
     @classmethod
@@ -80,24 +80,24 @@ class _Header(tarfile.TarInfo):
             raise tarfile.ReadError(f"damaged or cut off, {error}") from None
 
 
-def _place(path: str) -> tuple[str, str, str] | None:
+def _parse_member_path(path: str) -> tuple[str, str, str] | None:
     """Return part, class and name of an image file; None for hidden files, and those outside train and test.
 
     Raises:
         InputError: a file of train or test that lies elsewhere than in a class, or is no .png or .jpg.
     """
     parts = PurePosixPath(path).parts
-    start = next((number for number, part in enumerate(parts) if part in PARTS), len(parts))
-    inside = parts[start:]
-    if not inside or any(part.startswith(".") for part in inside) or "__MACOSX" in parts:
+    start = next((number for number, part in enumerate(parts) if part in SPLITS), len(parts))
+    relative_parts = parts[start:]
+    if not relative_parts or any(part.startswith(".") for part in relative_parts) or "__MACOSX" in parts:
         return None
-    if len(inside) != 3:  # noqa: PLR2004 - part, class, file
-        raise InputError(f"the file {path!r} does not lie at {inside[0]}/<class>/<image>: move or remove it.")
-    if not parts[-1].lower().endswith(ENDINGS):
+    if len(relative_parts) != 3:  # noqa: PLR2004 - part, class, file
+        raise InputError(f"the file {path!r} does not lie at {relative_parts[0]}/<class>/<image>: move or remove it.")
+    if not parts[-1].lower().endswith(IMAGE_SUFFIXES):
         raise InputError(f"the file {path!r} is no .png, .jpg or .jpeg: convert or remove it.")
-    return inside[0], inside[1], inside[2]
+    return relative_parts[0], relative_parts[1], relative_parts[2]
 
 
-def _check_size(path: str, size: int) -> None:
-    if size > LARGEST:
-        raise InputError(f"the file {path!r} has {size} bytes, more than an image of {LARGEST}: remove it.")
+def _check_file_size(path: str, size: int) -> None:
+    if size > MAX_IMAGE_BYTES:
+        raise InputError(f"the file {path!r} has {size} bytes, more than an image of {MAX_IMAGE_BYTES}: remove it.")

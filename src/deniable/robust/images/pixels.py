@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.errors import InputError
-from deniable.robust.images.declared import Range
+from deniable.robust.images.declared import PixelRange
 
-Array = npt.NDArray[Any]
-Named = tuple[str, Array]
-CHANNELS = (1, 3)
+PixelValues = npt.NDArray[Any]
+NamedPixels = tuple[str, PixelValues]
+CHANNEL_COUNTS = (1, 3)
 """Grey, and red, green and blue."""
 
 
-def channels_first(name: str, x: Array) -> Array:
+def move_channels_first(name: str, x: PixelValues) -> PixelValues:
     """Return images (n, h, w), (n, h, w, c) or (n, c, h, w) as (n, c, h, w); c is the axis of size 1 or 3.
 
     Raises:
@@ -27,31 +27,31 @@ def channels_first(name: str, x: Array) -> Array:
         return x[:, None]
     if x.ndim != 4:  # noqa: PLR2004 - (n, h, w, c)
         raise InputError(f"{shape}: images must have (n, height, width), with an axis of 1 or 3 channels or none.")
-    first, last = x.shape[1] in CHANNELS, x.shape[3] in CHANNELS
+    first, last = x.shape[1] in CHANNEL_COUNTS, x.shape[3] in CHANNEL_COUNTS
     if first == last:
-        which = "both the second and the last axis may be" if first else "neither the second nor the last axis is"
-        raise InputError(f"{shape}: {which} that of 1 or 3 channels. Save the images as (n, channels, height, width).")
+        problem = "both the second and the last axis may be" if first else "neither the second nor the last axis is"
+        raise InputError(f"{shape}: {problem} that of 1 or 3 channels. Save the images as (n, channels, height, width).")
     return x if first else np.moveaxis(x, 3, 1)
 
 
-def scale_pixels(train: Named, test: Named, pixel_range: Range | None) -> tuple[Array, Array, str]:
-    """Return both arrays as `scale` does, and how they were read.
+def scale_both_splits(train: NamedPixels, test: NamedPixels, pixel_range: PixelRange | None) -> tuple[PixelValues, PixelValues, str]:
+    """Return both arrays as `scale_pixels` does, and how they were read.
 
     Raises:
         InputError: another type than uint8 or floats, two types, a pixel outside the range, or uint8 of 0 and 1 only
             without a declared range.
     """
     names = f"{train[0]} and {test[0]}"
-    kinds = [_kind(*named) for named in (train, test)]
+    kinds = [_name_pixel_type(*named) for named in (train, test)]
     if kinds[0] != kinds[1]:
         raise InputError(f"{train[0]} is of type {train[1].dtype} and {test[0]} of {test[1].dtype}: save both alike.")
     if pixel_range is None and kinds[0] == "uint8" and max(x.max(initial=0) for _, x in (train, test)) == 1:
         raise InputError(f"{names} are uint8 of 0 and 1 only, where 255 is white: declare it by --range=0,1.")
-    scaled = scale(*train, pixel_range), scale(*test, pixel_range)
-    return *scaled, f"{names} are {told_range(kinds[0], pixel_range)}"
+    scaled = scale_pixels(*train, pixel_range), scale_pixels(*test, pixel_range)
+    return *scaled, f"{names} are {describe_range(kinds[0], pixel_range)}"
 
 
-def scale(name: str, x: Array, pixel_range: Range | None) -> Array:
+def scale_pixels(name: str, x: PixelValues, pixel_range: PixelRange | None) -> PixelValues:
     """Return pixels as they are for uint8 without a declared range, else as float32 (x - low) / (high - low).
 
     The range is never inferred from the pixels: one private pixel would then change all other images. Nothing is
@@ -72,7 +72,7 @@ def scale(name: str, x: Array, pixel_range: Range | None) -> Array:
         low, high = x.dtype.type(low), x.dtype.type(high)
         if not (np.isfinite([low, high]).all() and low < high):
             raise InputError(f"{name} is of type {x.dtype}, which cannot hold the declared range: declare another.")
-    _check(name, x, low, high, declared=pixel_range is not None)
+    _check_pixel_range(name, x, low, high, is_declared=pixel_range is not None)
     if (low, high) == (0, 1):
         return x.astype(np.float32)
     wide = x.astype(np.result_type(x.dtype, np.float32))
@@ -82,14 +82,14 @@ def scale(name: str, x: Array, pixel_range: Range | None) -> Array:
     return wide.astype(np.float32)
 
 
-def told_range(kind: str, pixel_range: Range | None) -> str:
+def describe_range(kind: str, pixel_range: PixelRange | None) -> str:
     """Return in words how numbers became pixels."""
     if pixel_range is not None:
         return f"{kind} in [{pixel_range[0]:g}, {pixel_range[1]:g}], as declared"
     return "uint8, divided by 255" if kind == "uint8" else f"{kind} in [0, 1]"
 
 
-def _kind(name: str, x: Array) -> str:
+def _name_pixel_type(name: str, x: PixelValues) -> str:
     if x.dtype == np.uint8:
         return "uint8"
     if x.dtype.kind != "f":
@@ -97,17 +97,17 @@ def _kind(name: str, x: Array) -> str:
     return "floats"
 
 
-def _check(name: str, x: Array, low: float, high: float, *, declared: bool) -> None:
+def _check_pixel_range(name: str, x: PixelValues, low: float, high: float, *, is_declared: bool) -> None:
     """Raise `InputError` that names the first value outside [low, high]."""
-    wrong = ~((x >= low) & (x <= high))
-    if wrong.any():
-        at = np.unravel_index(int(wrong.argmax()), x.shape)
-        where, value = ", ".join(map(str, at)), x[at]
-        reason = "as declared by --range" if declared else "as no other range is declared"
+    is_outside = ~((x >= low) & (x <= high))
+    if is_outside.any():
+        index = np.unravel_index(int(is_outside.argmax()), x.shape)
+        position, value = ", ".join(map(str, index)), x[index]
+        reason = "as declared by --range" if is_declared else "as no other range is declared"
         if np.isfinite(value):
-            mend = "declare the range of all pixels when training, for example --range=-1,1"
+            fix = "declare the range of all pixels when training, for example --range=-1,1"
         else:
-            mend = "replace it"
+            fix = "replace it"
         raise InputError(
-            f"{name}[{where}] is {value}: pixels must lie in [{low:g}, {high:g}], {reason}. To mend it, {mend}."
+            f"{name}[{position}] is {value}: pixels must lie in [{low:g}, {high:g}], {reason}. To mend it, {fix}."
         )

@@ -12,24 +12,24 @@ from deniable.robust.systems import (
     plain,
     secure_sgd,
 )
-from deniable.robust.systems.system import Options, Prepared, System, Task
+from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
 
-SYSTEMS: dict[str, System] = {
+IMAGE_TRAINERS: dict[str, ImageTrainer] = {
     system.name: system
     for system in (
-        dp_sgd.SYSTEM,
-        dp_cert.SYSTEM,
-        dp_adversarial.SYSTEM,
-        pixeldp.SYSTEM,
-        secure_sgd.SYSTEM,
-        secure_sgd.ANALYTIC,
-        adlm.SYSTEM,
-        dpal.SYSTEM,
-        batch_clipped.SYSTEM,
-        adversarial.SYSTEM,
-        plain.SYSTEM,
+        dp_sgd.DP_SGD_TRAINER,
+        dp_cert.DP_CERT_TRAINER,
+        dp_adversarial.DP_ADVERSARIAL_TRAINER,
+        pixeldp.PIXELDP_TRAINER,
+        secure_sgd.SECURESGD_TRAINER,
+        secure_sgd.SECURESGD_AGM_TRAINER,
+        adlm.ADLM_TRAINER,
+        dpal.DPAL_TRAINER,
+        batch_clipped.BATCH_CLIPPED_TRAINER,
+        adversarial.ADVERSARIAL_TRAINER,
+        plain.PLAIN_TRAINER,
     )
 }
 """The registry: a new system is one new file and one more entry here."""
 
-__all__ = ["SYSTEMS", "Options", "Prepared", "System", "Task"]
+__all__ = ["IMAGE_TRAINERS", "ImageTrainingOptions", "PreparedTraining", "ImageTrainer", "ImageTrainingTask"]

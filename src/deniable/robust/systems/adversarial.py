@@ -5,34 +5,34 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.robust.attacks import i_fgsm
-from deniable.robust.systems.plain import USES, batch, unprotected
-from deniable.robust.systems.system import Options, Prepared, System, Task
+from deniable.robust.systems.plain import ADAM_OPTIONS, draw_training_batch, prepare_unprotected_training
+from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
 
-_WEIGHT = 1.0
+_ADVERSARIAL_WEIGHT = 1.0
 """xi of paper 004, Eq. 16."""
 
 
-def _prepare(task: Task) -> Prepared:
+def _prepare_adversarial(task: ImageTrainingTask) -> PreparedTraining:
     """The loss is Eq. 16 with m1 = m2: benign images of one batch, and I-FGSM's of the next."""
     network = task.architecture().build(0).to(task.device)
     options = task.options
 
-    def loss(number: int, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `Loss`
-        images, labels = batch(task, number)
-        others, their_labels = batch(task, number + 1)
-        crafted = i_fgsm(network, others, their_labels, options.attack_size, steps=options.attack_steps)
-        benign = functional.cross_entropy(network(images), labels, reduction="sum")
-        adversarial = functional.cross_entropy(network(crafted), their_labels, reduction="sum")
-        return (benign + _WEIGHT * adversarial) / (len(labels) + _WEIGHT * len(their_labels))
+    def compute_loss(number: int, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `Loss`
+        images, labels = draw_training_batch(task, number)
+        next_images, next_labels = draw_training_batch(task, number + 1)
+        adversarial_images = i_fgsm(network, next_images, next_labels, options.attack_size, steps=options.attack_steps)
+        benign_loss = functional.cross_entropy(network(images), labels, reduction="sum")
+        adversarial_loss = functional.cross_entropy(network(adversarial_images), next_labels, reduction="sum")
+        return (benign_loss + _ADVERSARIAL_WEIGHT * adversarial_loss) / (len(labels) + _ADVERSARIAL_WEIGHT * len(next_labels))
 
-    return unprotected(task, network, loss)
+    return prepare_unprotected_training(task, network, compute_loss)
 
 
-SYSTEM = System(
+ADVERSARIAL_TRAINER = ImageTrainer(
     name="adversarial",
     summary="robust in practice, not private: trained on adversarial examples",
     source="Kurakin et al. 2017; paper 004, Algorithm 2",
-    uses=USES | {"attack_size", "attack_steps"},
-    defaults=Options(steps=600),
-    prepare=_prepare,
+    option_names=ADAM_OPTIONS | {"attack_size", "attack_steps"},
+    defaults=ImageTrainingOptions(steps=600),
+    prepare=_prepare_adversarial,
 )

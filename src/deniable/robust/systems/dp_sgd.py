@@ -3,24 +3,24 @@
 from collections.abc import Callable
 
 from deniable.errors import InputError
-from deniable.robust.certificates import Certificate
-from deniable.robust.model import Model
-from deniable.robust.networks import Network
-from deniable.robust.noise import Noise, noisy
-from deniable.robust.systems.system import Options, Prepared, System, Task
-from deniable.robust.systems.views import shifted
+from deniable.robust.certificates import RobustnessCertificate
+from deniable.robust.model import ImageModel
+from deniable.robust.networks import ImageNetwork
+from deniable.robust.noise import NetworkNoise, compute_noisy_scores
+from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.views import shift_images
 from deniable.robust.training.accounting import (
-    Schedule,
-    epsilon_spent,
-    guarantee,
-    noise_multiplier,
-    steps_within,
+    SamplingSchedule,
+    compute_epsilon_spent,
+    build_dp_sgd_guarantee,
+    find_noise_multiplier,
+    count_steps_within,
 )
-from deniable.robust.training.private import NoisyForward, PrivateRun, Recipe, Views
-from deniable.status import IDEAL
+from deniable.robust.training.private import NoisyForwardFunction, DPSGDRun, DPSGDSettings, ViewFunction
+from deniable.status import PROVED_IDEAL
 from deniable.verdict import Verdict
 
-USES = frozenset(
+DP_SGD_OPTIONS = frozenset(
     {
         "epsilon",
         "delta",
@@ -38,16 +38,16 @@ USES = frozenset(
 """Options of every system that trains by DP-SGD."""
 
 
-def private(
-    task: Task,
-    network: Network,
+def prepare_dp_sgd(
+    task: ImageTrainingTask,
+    network: ImageNetwork,
     *,
-    forward: NoisyForward,
-    views: Views,
-    noises: Callable[[], tuple[Noise, ...]],
-    certificate: Callable[[], Certificate | None],
-    settle: Callable[[], None] = lambda: None,
-) -> Prepared:
+    forward: NoisyForwardFunction,
+    views: ViewFunction,
+    get_noises: Callable[[], tuple[NetworkNoise, ...]],
+    build_certificate: Callable[[], RobustnessCertificate | None],
+    project_parameters: Callable[[], None] = lambda: None,
+) -> PreparedTraining:
     """Return a DP-SGD run within the task's budget, and the model that it gives.
 
     Args:
@@ -55,66 +55,66 @@ def private(
         network: to train.
         forward: of the network during training.
         views: of an example.
-        noises: of the finished model.
-        certificate: of the finished model.
-        settle: called after every step; it may read the parameters only.
+        get_noises: of the finished model.
+        build_certificate: of the finished model.
+        project_parameters: called after every step; it may read the parameters only.
     """
     options, count = task.options, len(task.images.labels)
     if options.epsilon is None or options.delta is None:
         raise InputError("DP-SGD needs a budget: give --epsilon and --delta.")
     rate = min(options.batch_size / count, 1.0)
     if options.noise_multiplier is None:
-        schedule = Schedule(rate, options.steps)
-        multiplier = noise_multiplier(schedule, options.epsilon, options.delta)
+        schedule = SamplingSchedule(rate, options.steps)
+        multiplier = find_noise_multiplier(schedule, options.epsilon, options.delta)
     else:
         multiplier = options.noise_multiplier
-        steps = steps_within(rate, multiplier, options.epsilon, options.delta, options.steps)
-        schedule = Schedule(rate, steps)
-    recipe = Recipe(
+        steps = count_steps_within(rate, multiplier, options.epsilon, options.delta, options.steps)
+        schedule = SamplingSchedule(rate, steps)
+    recipe = DPSGDSettings(
         schedule=schedule,
-        multiplier=multiplier,
+        noise_multiplier=multiplier,
         clip=options.clip,
         learning_rate=options.learning_rate,
-        average=options.average,
+        averaging_decay=options.average,
         views=options.views,
     )
-    run = PrivateRun(network, task.images, recipe, task.key, forward, views, settle)
+    run = DPSGDRun(network, task.images, recipe, task.key, forward, views, project_parameters)
     delta = options.delta
 
-    def finish() -> Model:
+    def build_model() -> ImageModel:
         network.load_state_dict(run.result)
-        settle()
-        claim = guarantee(schedule, multiplier, delta)
-        return Model(
-            system=task.system,
+        project_parameters()
+        proved_guarantee = build_dp_sgd_guarantee(schedule, multiplier, delta)
+        return ImageModel(
+            trainer=task.trainer,
             architecture=task.architecture(),
             network=network.eval(),
-            noises=noises(),
-            guarantee=claim,
-            verdict=_by_theorem(claim.epsilon, delta),
-            certificate=certificate(),
+            noises=get_noises(),
+            guarantee=proved_guarantee,
+            verdict=_build_theorem_verdict(proved_guarantee.epsilon, delta),
+            certificate=build_certificate(),
             facts={
                 "sampling rate": rate,
                 "steps": schedule.steps,
                 "noise multiplier": multiplier,
                 "clipping norm": options.clip,
-                "epsilon, one record made empty": claim.epsilon,
-                "epsilon, replace one record": epsilon_spent(schedule, multiplier, delta, "replace one"),
+                "epsilon, one record made empty": proved_guarantee.epsilon,
+                "epsilon, replace one record": compute_epsilon_spent(schedule, multiplier, delta, "replace one"),
                 "delta": delta,
             },
         )
 
-    return Prepared(
+    return PreparedTraining(
         run,
-        finish,
-        scores=lambda images, source: noisy(network, images, noises(), source),
-        spent=lambda done: epsilon_spent(Schedule(rate, done), multiplier, delta) if done else 0.0,
+        build_model,
+        scores=lambda images, source: compute_noisy_scores(network, images, get_noises(), source),
+        compute_epsilon_spent=lambda done: compute_epsilon_spent(SamplingSchedule(rate, done), multiplier, delta) if done else 0.0,
     )
 
 
-def _by_theorem(epsilon: float, delta: float) -> Verdict:
+def _build_theorem_verdict(epsilon: float, delta: float) -> Verdict:
     return Verdict(
-        status=IDEAL,
+        status=PROVED_IDEAL,
         claim=epsilon,
         epsilon=epsilon,
         lower_bound=0.0,
@@ -128,23 +128,23 @@ def _by_theorem(epsilon: float, delta: float) -> Verdict:
     )
 
 
-def _prepare(task: Task) -> Prepared:
+def _prepare_plain_dp_sgd(task: ImageTrainingTask) -> PreparedTraining:
     network = task.architecture().build(0).to(task.device)
-    return private(
+    return prepare_dp_sgd(
         task,
         network,
-        forward=lambda images, source: noisy(network, images, (), source),
-        views=lambda images, labels, source: shifted(images, task.options.views, source),  # noqa: ARG005 - a `Views`
-        noises=tuple,
-        certificate=lambda: None,
+        forward=lambda images, source: compute_noisy_scores(network, images, (), source),
+        views=lambda images, labels, source: shift_images(images, task.options.views, source),  # noqa: ARG005 - a `ViewFunction`
+        get_noises=tuple,
+        build_certificate=lambda: None,
     )
 
 
-SYSTEM = System(
+DP_SGD_TRAINER = ImageTrainer(
     name="dp-sgd",
     summary="private: DP-SGD",
     source="Abadi et al. 2016",
-    uses=USES,
-    defaults=Options(steps=150, batch_size=2_048, learning_rate=4.0, views=3),
-    prepare=_prepare,
+    option_names=DP_SGD_OPTIONS,
+    defaults=ImageTrainingOptions(steps=150, batch_size=2_048, learning_rate=4.0, views=3),
+    prepare=_prepare_plain_dp_sgd,
 )

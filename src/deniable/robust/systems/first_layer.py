@@ -4,15 +4,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional, grad
 
-from deniable.robust.networks import Network
-from deniable.robust.systems.system import Task
+from deniable.robust.networks import ImageNetwork
+from deniable.robust.systems.system import ImageTrainingTask
 
-UNIT = 2.0
+INPUT_SCALE = 2.0
 """The layer's input is 2x - 1: so much farther apart than two images of pixels in [0, 1]."""
-_ITERATIONS = 8
+_POWER_ITERATIONS = 8
 
 
-def reach(network: Network, task: Task) -> float:
+def estimate_first_layer_norm(network: ImageNetwork, task: ImageTrainingTask) -> float:
     """Return about the operator norm of the first layer, from l2 to l2, by power iteration from a fixed start.
 
     Good enough to hold the layer during training; a certificate uses the exact one.
@@ -20,25 +20,25 @@ def reach(network: Network, task: Task) -> float:
     first = network.first
     with torch.no_grad():
         vector = torch.ones(1, *task.shape, device=task.device)
-        for _ in range(_ITERATIONS):
+        for _ in range(_POWER_ITERATIONS):
             image = functional.conv2d(vector, first.weight, stride=first.stride, padding=first.padding)
             vector = grad.conv2d_input(  # type: ignore[no-untyped-call]
                 vector.shape, first.weight, image, stride=first.stride, padding=first.padding
             )
-            size = vector.norm()
-            vector = vector / size.clamp(min=1e-12)
-    return float(size.sqrt())
+            squared_norm = vector.norm()
+            vector = vector / squared_norm.clamp(min=1e-12)
+    return float(squared_norm.sqrt())
 
 
-def hold(network: Network, task: Task) -> None:
+def limit_first_layer_norm(network: ImageNetwork, task: ImageTrainingTask) -> None:
     """Scale the first layer down to a norm of about 1, where it has grown beyond it (Lecuyer et al. 2019, 3.3)."""
-    norm = reach(network, task)
+    norm = estimate_first_layer_norm(network, task)
     if norm > 1:
         with torch.no_grad():
             network.first.weight /= norm
 
 
-def vulnerability(network: Network, task: Task, mixed: float = 0.5) -> Tensor:
+def compute_vulnerability(network: ImageNetwork, task: ImageTrainingTask, even_share: float = 0.5) -> Tensor:
     """Return how the noise after the first layer is shared out, (maps, height', width'), with mean 1.
 
     SecureSGD (Phan et al. 2019) puts more noise on features that are more vulnerable, by the gradients of training
@@ -48,15 +48,15 @@ def vulnerability(network: Network, task: Task, mixed: float = 0.5) -> Tensor:
     Args:
         network: with its present weights.
         task: which gives the shape of images.
-        mixed: share of the noise that is the same everywhere, so that no feature goes without.
+        even_share: share of the noise that is the same everywhere, so that no feature goes without.
     """
     source = torch.Generator(task.device)
     source.manual_seed(0)
     with torch.inference_mode(mode=False), torch.enable_grad():
         images = torch.rand((64, *task.shape), generator=source, device=task.device)
         hidden = network.first(2 * images - 1).detach().requires_grad_()
-        best = network.rest(hidden).topk(2, dim=1).values
-        (gradient,) = torch.autograd.grad((best[:, 0] - best[:, 1]).sum(), hidden)
-    size = gradient.abs().mean(0)
-    share: Tensor = mixed + (1 - mixed) * size / size.mean().clamp(min=1e-12)
-    return share
+        top_scores = network.rest(hidden).topk(2, dim=1).values
+        (gradient,) = torch.autograd.grad((top_scores[:, 0] - top_scores[:, 1]).sum(), hidden)
+    gradient_size = gradient.abs().mean(0)
+    noise_shares: Tensor = even_share + (1 - even_share) * gradient_size / gradient_size.mean().clamp(min=1e-12)
+    return noise_shares

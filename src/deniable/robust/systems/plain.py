@@ -6,66 +6,66 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.learning.plain import Loss, PlainRun, batch_of
-from deniable.robust.certificates import Certificate
-from deniable.robust.model import Model
-from deniable.robust.networks import Network
-from deniable.robust.noise import Noise, noisy
-from deniable.robust.systems.system import Options, Prepared, System, Task
+from deniable.learning.plain import StepLoss, AdamRun, select_batch
+from deniable.robust.certificates import RobustnessCertificate
+from deniable.robust.model import ImageModel
+from deniable.robust.networks import ImageNetwork
+from deniable.robust.noise import NetworkNoise, compute_noisy_scores
+from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
 
-USES = frozenset({"network", "width", "steps", "batch_size", "learning_rate"})
+ADAM_OPTIONS = frozenset({"network", "width", "steps", "batch_size", "learning_rate"})
 """Options of every system that trains by Adam."""
 
 
-def unprotected(
-    task: Task,
-    network: Network,
-    loss: Loss,
+def prepare_unprotected_training(
+    task: ImageTrainingTask,
+    network: ImageNetwork,
+    loss: StepLoss,
     *,
-    noises: Callable[[], tuple[Noise, ...]] = tuple,
-    certificate: Callable[[], Certificate | None] = lambda: None,
-    settle: Callable[[], None] = lambda: None,
-) -> Prepared:
+    get_noises: Callable[[], tuple[NetworkNoise, ...]] = tuple,
+    build_certificate: Callable[[], RobustnessCertificate | None] = lambda: None,
+    project_parameters: Callable[[], None] = lambda: None,
+) -> PreparedTraining:
     """Return a run by Adam that claims nothing of the training records, and the model that it gives."""
     options = task.options
-    run = PlainRun(network, loss, options.steps, options.learning_rate, task.key, settle)
+    run = AdamRun(network, loss, options.steps, options.learning_rate, task.key, project_parameters)
 
-    def finish() -> Model:
-        return Model(
-            system=task.system,
+    def build_model() -> ImageModel:
+        return ImageModel(
+            trainer=task.trainer,
             architecture=task.architecture(),
             network=network.eval(),
-            noises=noises(),
+            noises=get_noises(),
             guarantee=None,
             verdict=None,
-            certificate=certificate(),
+            certificate=build_certificate(),
             facts={"steps": options.steps},
         )
 
-    return Prepared(run, finish, lambda images, source: noisy(network, images, noises(), source))
+    return PreparedTraining(run, build_model, lambda images, source: compute_noisy_scores(network, images, get_noises(), source))
 
 
-def batch(task: Task, number: int) -> tuple[Tensor, Tensor]:
+def draw_training_batch(task: ImageTrainingTask, number: int) -> tuple[Tensor, Tensor]:
     """Return images (b, c, h, w) and labels (b,) of a step, on the task's device."""
-    chosen = batch_of(len(task.images.labels), task.options.batch_size, number, task.key)
-    return task.images.pixels[chosen].to(task.device), task.images.labels[chosen].to(task.device)
+    indices = select_batch(len(task.images.labels), task.options.batch_size, number, task.key)
+    return task.images.pixels[indices].to(task.device), task.images.labels[indices].to(task.device)
 
 
-def _prepare(task: Task) -> Prepared:
+def _prepare_plain(task: ImageTrainingTask) -> PreparedTraining:
     network = task.architecture().build(0).to(task.device)
 
-    def loss(number: int, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `Loss`
-        images, labels = batch(task, number)
+    def compute_loss(number: int, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `StepLoss`
+        images, labels = draw_training_batch(task, number)
         return functional.cross_entropy(network(images), labels)
 
-    return unprotected(task, network, loss)
+    return prepare_unprotected_training(task, network, compute_loss)
 
 
-SYSTEM = System(
+PLAIN_TRAINER = ImageTrainer(
     name="plain",
     summary="neither private nor robust",
     source="Kingma and Ba 2015 (Adam)",
-    uses=USES,
-    defaults=Options(),
-    prepare=_prepare,
+    option_names=ADAM_OPTIONS,
+    defaults=ImageTrainingOptions(),
+    prepare=_prepare_plain,
 )

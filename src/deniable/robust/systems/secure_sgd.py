@@ -6,60 +6,60 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from deniable.robust.certificates import PixelDP, pixeldp_sigma
-from deniable.robust.certificates.pixeldp import Mechanism
-from deniable.robust.noise import Noise, noisy
-from deniable.robust.systems.dp_sgd import USES, private
-from deniable.robust.systems.first_layer import UNIT, hold, vulnerability
-from deniable.robust.systems.pixeldp import DELTA, EPSILON
-from deniable.robust.systems.system import Options, Prepared, System, Task
+from deniable.robust.certificates import PixelDP, compute_pixeldp_sigma
+from deniable.robust.certificates.pixeldp import NoiseCalibration
+from deniable.robust.noise import NetworkNoise, compute_noisy_scores
+from deniable.robust.systems.dp_sgd import DP_SGD_OPTIONS, prepare_dp_sgd
+from deniable.robust.systems.first_layer import INPUT_SCALE, limit_first_layer_norm, compute_vulnerability
+from deniable.robust.systems.pixeldp import CONSTRUCTION_DELTA, CONSTRUCTION_EPSILON
+from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
 
 
-def _preparer(mechanism: Mechanism, *, uneven: bool) -> Callable[[Task], Prepared]:
-    def prepare(task: Task) -> Prepared:
+def _make_preparation(mechanism: NoiseCalibration, *, uneven: bool) -> Callable[[ImageTrainingTask], PreparedTraining]:
+    def prepare(task: ImageTrainingTask) -> PreparedTraining:
         network = task.architecture().build(0).to(task.device)
-        hold(network, task)
-        sigma = UNIT * task.options.attack_size * pixeldp_sigma(mechanism, EPSILON, DELTA)
-        twin = copy.deepcopy(network)  # whose passes are none of those that are watched for gradients of examples
+        limit_first_layer_norm(network, task)
+        sigma = INPUT_SCALE * task.options.attack_size * compute_pixeldp_sigma(mechanism, CONSTRUCTION_EPSILON, CONSTRUCTION_DELTA)
+        network_copy = copy.deepcopy(network)  # whose passes are none of those that are watched for gradients of examples
 
-        def noises() -> tuple[Noise, ...]:
+        def get_noises() -> tuple[NetworkNoise, ...]:
             if not uneven:
-                return (Noise("first layer", "gaussian", torch.tensor(sigma)),)
-            twin.load_state_dict(network.state_dict())
+                return (NetworkNoise("first layer", "gaussian", torch.tensor(sigma)),)
+            network_copy.load_state_dict(network.state_dict())
             # The variance is shared out, so that its mean is that of even noise.
-            return (Noise("first layer", "gaussian", sigma * vulnerability(twin, task).sqrt().cpu()),)
+            return (NetworkNoise("first layer", "gaussian", sigma * compute_vulnerability(network_copy, task).sqrt().cpu()),)
 
         def forward(images: Tensor, source: torch.Generator) -> Tensor:
-            return noisy(network, images, noises(), source)
+            return compute_noisy_scores(network, images, get_noises(), source)
 
-        return private(
+        return prepare_dp_sgd(
             task,
             network,
             forward=forward,
             views=lambda images, labels, source: images[:, None],  # noqa: ARG005 - the image is its only view
-            noises=noises,
-            certificate=lambda: PixelDP.of(network, task.shape, noises()[0], mechanism),
-            settle=lambda: hold(network, task),
+            get_noises=get_noises,
+            build_certificate=lambda: PixelDP.from_network(network, task.shape, get_noises()[0], mechanism),
+            project_parameters=lambda: limit_first_layer_norm(network, task),
         )
 
     return prepare
 
 
-_DEFAULTS = Options(steps=150, batch_size=2_048, learning_rate=4.0, attack_size=0.1)
+_SECURESGD_DEFAULTS = ImageTrainingOptions(steps=150, batch_size=2_048, learning_rate=4.0, attack_size=0.1)
 
-SYSTEM = System(
+SECURESGD_TRAINER = ImageTrainer(
     name="securesgd",
     summary="private and certified: DP-SGD with uneven noise after the first layer",
     source="Phan et al. 2019",
-    uses=USES - {"views"} | {"attack_size"},
-    defaults=_DEFAULTS,
-    prepare=_preparer("heterogeneous", uneven=True),
+    option_names=DP_SGD_OPTIONS - {"views"} | {"attack_size"},
+    defaults=_SECURESGD_DEFAULTS,
+    prepare=_make_preparation("heterogeneous", uneven=True),
 )
-ANALYTIC = System(
+SECURESGD_AGM_TRAINER = ImageTrainer(
     name="securesgd-agm",
     summary="private and certified: DP-SGD with analytic Gaussian noise after the first layer",
     source="Phan et al. 2019; Balle and Wang 2018",
-    uses=USES - {"views"} | {"attack_size"},
-    defaults=_DEFAULTS,
-    prepare=_preparer("analytic", uneven=False),
+    option_names=DP_SGD_OPTIONS - {"views"} | {"attack_size"},
+    defaults=_SECURESGD_DEFAULTS,
+    prepare=_make_preparation("analytic", uneven=False),
 )

@@ -7,26 +7,26 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from deniable.errors import InputError, bad_parameter, positive
-from deniable.learning.loop import Run
-from deniable.robust.images.dataset import Images
-from deniable.robust.model import Model
-from deniable.robust.networks import Architecture
+from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.learning.loop import TrainingRun
+from deniable.robust.images.dataset import LabelledImages
+from deniable.robust.model import ImageModel
+from deniable.robust.networks import ImageArchitecture
 
-_LARGEST = 1e30
+_MAX_SIZE = 1e30
 """Sizes, and one over them, are in the reach of float32: noise that is rounded to nothing protects nothing."""
-_WIDEST = 100.0
-_MOST = 10_000_000
+_MAX_WIDTH = 100.0
+_MAX_COUNT = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
+class ImageTrainingOptions:
     """What can be chosen of a training run; each system uses some of it.
 
     Attributes:
         epsilon: budget for the training records.
         delta: of that budget.
-        network: one of `deniable.robust.networks.NETWORKS`.
+        network: one of `deniable.robust.networks.IMAGE_NETWORKS`.
         width: factor on the sizes of its layers.
         steps: T.
         batch_size: of each step; the expected one where batches are drawn by chance.
@@ -58,30 +58,30 @@ class Options:
     attack_steps: int = 10
 
     def __post_init__(self) -> None:
-        positive("training", "width", self.width, _WIDEST)
+        check_positive("training", "width", self.width, _MAX_WIDTH)
         for name in ("learning_rate", "clip", "noise", "attack_size"):
-            if not 1 / _LARGEST <= getattr(self, name) <= _LARGEST:
-                expected = f"a float from {1 / _LARGEST:g} to {_LARGEST:g}"
-                raise bad_parameter("training", name, expected, getattr(self, name))
+            if not 1 / _MAX_SIZE <= getattr(self, name) <= _MAX_SIZE:
+                expected = f"a float from {1 / _MAX_SIZE:g} to {_MAX_SIZE:g}"
+                raise make_parameter_error("training", name, expected, getattr(self, name))
         for name in ("steps", "batch_size", "views", "attack_steps"):
-            if not isinstance(getattr(self, name), int) or not 1 <= getattr(self, name) <= _MOST:
-                raise bad_parameter("training", name, f"an int from 1 to {_MOST}", getattr(self, name))
+            if not isinstance(getattr(self, name), int) or not 1 <= getattr(self, name) <= _MAX_COUNT:
+                raise make_parameter_error("training", name, f"an int from 1 to {_MAX_COUNT}", getattr(self, name))
         if not 0 <= self.average < 1:
-            raise bad_parameter("training", "average", "a float in [0, 1)", self.average)
+            raise make_parameter_error("training", "average", "a float in [0, 1)", self.average)
         if self.noise_multiplier is not None:
-            positive("training", "noise_multiplier", self.noise_multiplier)
+            check_positive("training", "noise_multiplier", self.noise_multiplier)
         if self.epsilon is not None:
-            positive("training", "epsilon", self.epsilon)
+            check_positive("training", "epsilon", self.epsilon)
         if self.delta is not None:
-            positive("training", "delta", self.delta, 1.0)
+            check_positive("training", "delta", self.delta, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class ImageTrainingTask:
     """What a system trains on.
 
     Attributes:
-        system: its name.
+        trainer: its name.
         images: the training records.
         classes: K.
         options: of the system.
@@ -89,10 +89,10 @@ class Task:
         device: where it is computed.
     """
 
-    system: str
-    images: Images
+    trainer: str
+    images: LabelledImages
     classes: int
-    options: Options
+    options: ImageTrainingOptions
     key: bytes = dataclasses.field(repr=False)
     device: torch.device
 
@@ -106,37 +106,37 @@ class Task:
         channels, height, width = self.images.pixels.shape[1:]
         return channels, height, width
 
-    def architecture(self, *, normalised: bool = False) -> Architecture:
+    def architecture(self, *, normalised: bool = False) -> ImageArchitecture:
         """Return what the options say of the network."""
-        return Architecture(self.options.network, self.shape, self.classes, self.options.width, normalised)
+        return ImageArchitecture(self.options.network, self.shape, self.classes, self.options.width, normalised)
 
 
 @dataclasses.dataclass(frozen=True)
-class Prepared:
+class PreparedTraining:
     """A run that has not begun, and what becomes of its result.
 
     Attributes:
         run: step by step.
         finish: called after the last step.
         scores: of the model as it is by now, with noise from a generator.
-        spent: from the number of steps done to the epsilon spent; None where nothing is claimed.
+        compute_epsilon_spent: from the number of steps done to the epsilon spent; None where nothing is claimed.
     """
 
-    run: Run
-    finish: Callable[[], Model]
+    run: TrainingRun
+    finish: Callable[[], ImageModel]
     scores: Callable[[Tensor, torch.Generator], Tensor]
-    spent: Callable[[int], float] | None = None
+    compute_epsilon_spent: Callable[[int], float] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
-class System:
+class ImageTrainer:
     """A way to train a model.
 
     Attributes:
         name: on the command line.
         summary: one line.
         source: where it comes from.
-        uses: names of the options that mean something to it.
+        option_names: names of the options that mean something to it.
         defaults: of the options.
         prepare: from a task to a run.
     """
@@ -144,25 +144,25 @@ class System:
     name: str
     summary: str
     source: str
-    uses: frozenset[str]
-    defaults: Options
-    prepare: Callable[[Task], Prepared]
+    option_names: frozenset[str]
+    defaults: ImageTrainingOptions
+    prepare: Callable[[ImageTrainingTask], PreparedTraining]
 
-    def options(self, **given: object) -> Options:
+    def choose_options(self, **given: object) -> ImageTrainingOptions:
         """Return the defaults with what is given in their place.
 
         Raises:
             InputError: an option that means nothing to this system, one that it needs and lacks, or a bad value.
         """
         for name in given:
-            if name not in self.uses:
+            if name not in self.option_names:
                 raise InputError(
-                    f"The {name!r} option means nothing to {self.name}, which takes {', '.join(sorted(self.uses))}: "
+                    f"The {name!r} option means nothing to {self.name}, which takes {', '.join(sorted(self.option_names))}: "
                     "leave it out."
                 )
-        chosen = dataclasses.replace(self.defaults, **given)  # type: ignore[arg-type]
+        options = dataclasses.replace(self.defaults, **given)  # type: ignore[arg-type]
         for name in ("epsilon", "delta"):
-            if name in self.uses and getattr(chosen, name) is None:
+            if name in self.option_names and getattr(options, name) is None:
                 example = {"epsilon": "1", "delta": "1e-5"}[name]
                 raise InputError(f"Training {self.name} needs {name}: give --{name}, for example {example}.")
-        return chosen
+        return options

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.space import Space
-from deniable.space.grammar import fold, split
+from deniable.space.grammar import fold_word, split_words
 
-Words = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
-Rows = npt.NDArray[np.int64]
+WordIds = npt.NDArray[np.int32]
+TextOffsets = npt.NDArray[np.int64]
+RowIndices = npt.NDArray[np.int64]
 """Numbers of rows, or one number for each."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Texts:
+class IndexedTexts:
     """Texts end to end.
 
     Attributes:
@@ -25,36 +25,36 @@ class Texts:
         offsets: (n + 1,) where each text begins, and N.
     """
 
-    words: Words
-    offsets: Offsets
+    words: WordIds
+    offsets: TextOffsets
 
     def __len__(self) -> int:
         """Return the number of texts."""
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> Words:
+    def __getitem__(self, row: int) -> WordIds:
         """Return the words of one text."""
         return self.words[self.offsets[row] : self.offsets[row + 1]]
 
-    def __iter__(self) -> Iterator[Words]:
+    def __iter__(self) -> Iterator[WordIds]:
         """Yield the words of every text."""
         return (self[row] for row in range(len(self)))
 
     @property
-    def lengths(self) -> Rows:
+    def lengths(self) -> RowIndices:
         """Words of each text (n,)."""
         return np.diff(self.offsets)
 
-    def take(self, rows: Rows) -> "Texts":
+    def take(self, rows: RowIndices) -> "IndexedTexts":
         """Return the texts of some rows, in their order."""
-        return texts([self[row] for row in rows])
+        return concatenate_texts([self[row] for row in rows])
 
 
-def texts(words: Sequence[npt.ArrayLike]) -> Texts:
+def concatenate_texts(word_ids: Sequence[npt.ArrayLike]) -> IndexedTexts:
     """Return texts from the word numbers of each."""
-    arrays = [np.asarray(held, dtype=np.int32) for held in words]
+    arrays = [np.asarray(ids, dtype=np.int32) for ids in word_ids]
     offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-    return Texts(np.concatenate([np.empty(0, np.int32), *arrays]), offsets)
+    return IndexedTexts(np.concatenate([np.empty(0, np.int32), *arrays]), offsets)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,10 +68,10 @@ class Documents:
         premises: n premises; None where a document is one text.
     """
 
-    texts: Texts
-    labels: Rows
+    texts: IndexedTexts
+    labels: RowIndices
     classes: tuple[str, ...]
-    premises: Texts | None = None
+    premises: IndexedTexts | None = None
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -82,50 +82,50 @@ class Documents:
         """BLAKE2b of the numbers of words, of labels and of names of classes, 32 hexadecimal digits."""
         digest = hashlib.blake2b(repr((self.classes, len(self), self.premises is None)).encode(), digest_size=16)
         parts = [self.texts] if self.premises is None else [self.texts, self.premises]
-        for array in [self.labels, *(part for held in parts for part in (held.offsets, held.words))]:
+        for array in [self.labels, *(part for texts in parts for part in (texts.offsets, texts.words))]:
             digest.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
         return digest.hexdigest()
 
-    def take(self, rows: Rows) -> "Documents":
+    def take(self, rows: RowIndices) -> "Documents":
         """Return the documents of some rows, in their order."""
         premises = None if self.premises is None else self.premises.take(rows)
         return dataclasses.replace(self, texts=self.texts.take(rows), labels=self.labels[rows], premises=premises)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Read:
+class TokenizedTexts:
     """Texts, and what of them a space does not know.
 
     Attributes:
         texts: the known words; none of a text that has none.
-        cut: [gap, word, gap, ..., gap] of each text, as `deniable.space.grammar.split` gives it.
-        places: of the known words in ``cut``, for each text.
+        pieces: [gap, word, gap, ..., gap] of each text, as `deniable.space.grammar.split_words` gives it.
+        word_positions: of the known words in ``pieces``, for each text.
     """
 
-    texts: Texts
-    cut: list[list[str]]
-    places: list[list[int]]
+    texts: IndexedTexts
+    pieces: list[list[str]]
+    word_positions: list[list[int]]
 
     @property
-    def unknown(self) -> int:
+    def unknown_count(self) -> int:
         """Words that the space lacks; a classifier leaves them out."""
-        return sum(len(cut) // 2 for cut in self.cut) - len(self.texts.words)
+        return sum(len(text_pieces) // 2 for text_pieces in self.pieces) - len(self.texts.words)
 
-    def take(self, rows: Rows) -> "Read":
+    def take(self, rows: RowIndices) -> "TokenizedTexts":
         """Return some of the texts, in their order."""
-        chosen = rows.tolist()
-        return Read(self.texts.take(rows), [self.cut[row] for row in chosen], [self.places[row] for row in chosen])
+        indices = rows.tolist()
+        return TokenizedTexts(self.texts.take(rows), [self.pieces[row] for row in indices], [self.word_positions[row] for row in indices])
 
-    def written(self, row: int, words: Sequence[str | None]) -> str:
+    def replace_words(self, row: int, words: Sequence[str | None]) -> str:
         """Return one text with other words in the places of the known ones; None leaves a word as it is."""
-        parts = list(self.cut[row])
-        for place, word in zip(self.places[row], words, strict=True):
+        parts = list(self.pieces[row])
+        for place, word in zip(self.word_positions[row], words, strict=True):
             if word is not None:
                 parts[place] = word
         return "".join(parts)
 
 
-def read(space: Space, column: Sequence[str | None]) -> Read:
+def tokenize_texts(space: Space, column: Sequence[str | None]) -> TokenizedTexts:
     """Cut texts into words, and look them up; a row without a text, or without a known word, is a text of no words.
 
     No classifier takes a text of no words: leave such rows out.
@@ -134,11 +134,11 @@ def read(space: Space, column: Sequence[str | None]) -> Read:
         space: of the classifier.
         column: (n,) texts.
     """
-    numbers, cuts, places = [], [], []
+    known_ids, pieces, word_positions = [], [], []
     for text in column:
-        cut = split(text or "")
-        found = [space.index.get(fold(word)) for word in cut[1::2]]
-        numbers.append([number for number in found if number is not None])
-        cuts.append(cut)
-        places.append([2 * at + 1 for at, number in enumerate(found) if number is not None])
-    return Read(texts(numbers), cuts, places)
+        text_pieces = split_words(text or "")
+        word_ids = [space.index_by_word.get(fold_word(word)) for word in text_pieces[1::2]]
+        known_ids.append([word_id for word_id in word_ids if word_id is not None])
+        pieces.append(text_pieces)
+        word_positions.append([2 * index + 1 for index, word_id in enumerate(word_ids) if word_id is not None])
+    return TokenizedTexts(concatenate_texts(known_ids), pieces, word_positions)

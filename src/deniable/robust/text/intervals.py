@@ -4,7 +4,7 @@ A network's layers are written once, for numbers and for boxes alike, so that wh
 kinds of layer are enough: linear ones, those that are monotone in every coordinate, and attention's weighted means.
 
 Bounds are in the arithmetic of the network, float32, whose rounding could carry a logit past a bound that is only just
-met. `margins` and `softmax` therefore move their bounds outward by `SLACK` of the size of their terms.
+met. `bound_margins` and `apply_softmax` therefore move their bounds outward by `INTERVAL_SLACK` of the size of their terms.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from typing import TypeVar, final
 import torch
 from torch import Tensor, nn
 
-SLACK = 2.0**-14
+INTERVAL_SLACK = 2.0**-14
 """Outward slack, relative to the sum of the magnitudes of what is added: 1,024 units of rounding of float32.
 
 It is credible, not proven: the error of a sum of n terms in blocks is a few units of rounding, not n of them.
@@ -23,7 +23,7 @@ It is credible, not proven: the error of a sum of n terms in blocks is a few uni
 
 @final
 @dataclasses.dataclass(frozen=True, eq=False)
-class Box:
+class TensorBox:
     """All tensors that lie between two tensors of one shape.
 
     Attributes:
@@ -35,80 +35,80 @@ class Box:
     high: Tensor
 
 
-Held = TypeVar("Held", Tensor, Box)
+TensorOrBox = TypeVar("Held", Tensor, TensorBox)
 """What a layer takes and gives: numbers, or bounds on them."""
 
 
-def linear(held: Held, weight: Tensor, bias: Tensor | None = None) -> Held:
+def apply_linear(values: TensorOrBox, weight: Tensor, bias: Tensor | None = None) -> TensorOrBox:
     """Return W x + b of the last dimension, (..., n) -> (..., m).
 
     Of a box with centre c and radius r it is the box W c + b -+ |W| r (Gowal et al. 2018, equations 5 and 6).
 
     Args:
-        held: (..., n).
+        values: (..., n).
         weight: (m, n), or (b, m, n) with one for each item of a batch (b, ..., n).
         bias: (m,).
     """
-    if isinstance(held, Box):
-        centre = linear((held.low + held.high) / 2, weight, bias)
-        radius = linear((held.high - held.low) / 2, weight.abs())
-        return Box(centre - radius, centre + radius)
-    product = held @ weight.mT
+    if isinstance(values, TensorBox):
+        centre = apply_linear((values.low + values.high) / 2, weight, bias)
+        radius = apply_linear((values.high - values.low) / 2, weight.abs())
+        return TensorBox(centre - radius, centre + radius)
+    product = values @ weight.mT
     return product if bias is None else product + bias
 
 
-def through(held: Held, layer: nn.Linear) -> Held:
+def apply_layer(values: TensorOrBox, layer: nn.Linear) -> TensorOrBox:
     """Return what a linear layer makes of (..., n)."""
-    return linear(held, layer.weight, layer.bias)
+    return apply_linear(values, layer.weight, layer.bias)
 
 
-def monotone(held: Held, function: Callable[[Tensor], Tensor]) -> Held:
+def apply_monotone(values: TensorOrBox, function: Callable[[Tensor], Tensor]) -> TensorOrBox:
     """Return a function of the numbers that decreases in none of them: ReLU, sums, means, maxima, chosen rows."""
-    if isinstance(held, Box):
-        return Box(function(held.low), function(held.high))
-    return function(held)
+    if isinstance(values, TensorBox):
+        return TensorBox(function(values.low), function(values.high))
+    return function(values)
 
 
-def relu(held: Held) -> Held:
+def apply_relu(values: TensorOrBox) -> TensorOrBox:
     """Return max(x, 0)."""
-    return monotone(held, torch.relu)
+    return apply_monotone(values, torch.relu)
 
 
-def like(held: Held, numbers: Tensor) -> Held:
-    """Return numbers as they are, or as a box of one point where ``held`` is a box."""
-    return Box(numbers, numbers) if isinstance(held, Box) else numbers
+def match_kind(reference: TensorOrBox, values: Tensor) -> TensorOrBox:
+    """Return numbers as they are, or as a box of one point where ``reference`` is a box."""
+    return TensorBox(values, values) if isinstance(reference, TensorBox) else values
 
 
-def concatenated(first: Held, second: Held) -> Held:
+def concatenate_features(first: TensorOrBox, second: TensorOrBox) -> TensorOrBox:
     """Return two vectors as one (..., n + m)."""
-    if isinstance(first, Box) and isinstance(second, Box):
-        return Box(concatenated(first.low, second.low), concatenated(first.high, second.high))
+    if isinstance(first, TensorBox) and isinstance(second, TensorBox):
+        return TensorBox(concatenate_features(first.low, second.low), concatenate_features(first.high, second.high))
     return torch.cat([first, second], dim=-1)
 
 
-def softmax(held: Held, present: Tensor) -> Held:
+def apply_softmax(scores: TensorOrBox, present: Tensor) -> TensorOrBox:
     """Return the weights of the last dimension, which sum to 1 over what is present.
 
     The least weight of a score is that of its low end among the high ends of the others, and vice versa.
 
     Args:
-        held: scores (..., n).
+        scores: scores (..., n).
         present: bool, broadcast to (..., n); some in every row.
     """
-    if not isinstance(held, Box):
-        return torch.softmax(held.masked_fill(~present, -torch.inf), dim=-1)
-    top = held.high.masked_fill(~present, -torch.inf).amax(dim=-1, keepdim=True).detach()
-    low = (held.low - top).masked_fill(~present, -torch.inf).exp()
+    if not isinstance(scores, TensorBox):
+        return torch.softmax(scores.masked_fill(~present, -torch.inf), dim=-1)
+    top = scores.high.masked_fill(~present, -torch.inf).amax(dim=-1, keepdim=True).detach()
+    low = (scores.low - top).masked_fill(~present, -torch.inf).exp()
     # Not below e^-80, so that no high end rounds to 0 and a quotient is always one of numbers above it.
-    high = (held.high - top).clamp(min=-80.0).masked_fill(~present, -torch.inf).exp()
+    high = (scores.high - top).clamp(min=-80.0).masked_fill(~present, -torch.inf).exp()
     # The others' sum is a difference; the slack covers what is left of its terms' rounding.
-    others_low = torch.relu((1 - SLACK) * low.sum(dim=-1, keepdim=True) - low)
-    others_high = (1 + SLACK) * high.sum(dim=-1, keepdim=True) - high
-    return Box(low / (low + others_high), high / (high + others_low + ~present))
+    others_low = torch.relu((1 - INTERVAL_SLACK) * low.sum(dim=-1, keepdim=True) - low)
+    others_high = (1 + INTERVAL_SLACK) * high.sum(dim=-1, keepdim=True) - high
+    return TensorBox(low / (low + others_high), high / (high + others_low + ~present))
 
 
-def blended(weights: Held, values: Held, present: Tensor) -> Held:
-    """Return means (b, m, d) of vectors, weighted by `softmax`.
+def average_by_weights(weights: TensorOrBox, values: TensorOrBox, present: Tensor) -> TensorOrBox:
+    """Return means (b, m, d) of vectors, weighted by `apply_softmax`.
 
     Of boxes, each product of a weight w >= 0 and a value v is bounded by its sign: the least is w_low v_low where
     v_low >= 0 and w_high v_low elsewhere. Because weights sum to 1, a mean also lies between the least and the
@@ -119,17 +119,17 @@ def blended(weights: Held, values: Held, present: Tensor) -> Held:
         values: (b, n, d).
         present: bool (b, n).
     """
-    if not (isinstance(weights, Box) and isinstance(values, Box)):
+    if not (isinstance(weights, TensorBox) and isinstance(values, TensorBox)):
         return weights @ values
     low = weights.low @ values.low.relu() - weights.high @ (-values.low).relu()
     high = weights.high @ values.high.relu() - weights.low @ (-values.high).relu()
     absent = ~present.unsqueeze(-1)  # (b, n, 1)
-    least = values.low.masked_fill(absent, torch.inf).amin(dim=1, keepdim=True)  # (b, 1, d)
-    most = values.high.masked_fill(absent, -torch.inf).amax(dim=1, keepdim=True)
-    return Box(torch.maximum(low, least), torch.minimum(high, most))
+    lowest = values.low.masked_fill(absent, torch.inf).amin(dim=1, keepdim=True)  # (b, 1, d)
+    highest = values.high.masked_fill(absent, -torch.inf).amax(dim=1, keepdim=True)
+    return TensorBox(torch.maximum(low, lowest), torch.minimum(high, highest))
 
 
-def margins(box: Box, weight: Tensor, bias: Tensor, labels: Tensor) -> Tensor:
+def bound_margins(box: TensorBox, weight: Tensor, bias: Tensor, labels: Tensor) -> Tensor:
     """Return lower bounds (b, K) on z_y - z_k for logits z = W x + b, all x in a box; 0 for k = y.
 
     The last layer is folded into the difference, whose bound is tighter than the difference of two bounds (Gowal et
@@ -144,6 +144,6 @@ def margins(box: Box, weight: Tensor, bias: Tensor, labels: Tensor) -> Tensor:
     rows = weight[labels].unsqueeze(1) - weight  # (b, K, n)
     offsets = bias[labels].unsqueeze(1) - bias  # (b, K)
     centre, radius = (box.low + box.high) / 2, (box.high - box.low) / 2  # (b, n)
-    away = radius + SLACK * (centre.abs() + radius)
-    bounds = (rows @ centre.unsqueeze(-1) - rows.abs() @ away.unsqueeze(-1)).squeeze(-1)
-    return bounds + offsets - SLACK * offsets.abs()
+    outward_radius = radius + INTERVAL_SLACK * (centre.abs() + radius)
+    bounds = (rows @ centre.unsqueeze(-1) - rows.abs() @ outward_radius.unsqueeze(-1)).squeeze(-1)
+    return bounds + offsets - INTERVAL_SLACK * offsets.abs()

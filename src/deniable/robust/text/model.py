@@ -11,21 +11,21 @@ import numpy as np
 import torch
 
 from deniable.errors import InputError
-from deniable.learning.loop import Checkpoint, train
-from deniable.learning.setup import best_device, seeded
-from deniable.learning.stored import check_finite, damage_told, read_model
-from deniable.measure.estimate import Estimate, share
-from deniable.randomness import fresh_key, key_from_seed
-from deniable.robust.text.copies import Source
-from deniable.robust.text.documents import Documents, Rows
-from deniable.robust.text.models import build
-from deniable.robust.text.network import TextNetwork, batch
+from deniable.learning.loop import Checkpoint, run_training
+from deniable.learning.setup import choose_device, build_with_seed
+from deniable.learning.stored import check_finite_weights, reraise_corrupt_file, read_artifact
+from deniable.measure.estimate import Estimate, estimate_share
+from deniable.randomness import generate_key, derive_key_from_seed
+from deniable.robust.text.copies import SubstituteSource
+from deniable.robust.text.documents import Documents, RowIndices
+from deniable.robust.text.models import build_text_network
+from deniable.robust.text.network import TextNetwork, make_text_batch
 from deniable.robust.text.substitutions import Substitutions
-from deniable.robust.text.training import OF_METHOD, Options, check_fits, prepared
+from deniable.robust.text.training import METHOD_OF_OPTION, TextTrainingOptions, check_documents_fit, prepare_text_run
 from deniable.space import Space
 
-FORMAT = "deniable-text-model/1"
-_TOGETHER = 64
+TEXT_MODEL_FORMAT = "deniable-text-model/1"
+_DOCUMENTS_PER_BATCH = 64
 """Documents whose bounds are computed at once."""
 
 
@@ -34,12 +34,12 @@ class TextModel:
     """A classifier of texts.
 
     Attributes:
-        name: one of `deniable.robust.text.models.MODELS`.
+        name: one of `deniable.robust.text.models.TEXT_NETWORKS`.
         network: with its weights, in evaluation mode.
         classes: their names.
         pairs: whether a document is a premise and a text.
-        space: fingerprint of the space.
-        source: of the space, in words.
+        space_fingerprint: fingerprint of the space.
+        space_source: of the space, in words.
         facts: about the run, as JSON holds them; they go into the model card.
     """
 
@@ -47,24 +47,24 @@ class TextModel:
     network: TextNetwork
     classes: tuple[str, ...]
     pairs: bool
-    space: str
-    source: str
+    space_fingerprint: str
+    space_source: str
     facts: dict[str, Any]
 
-    def predict(self, documents: Documents) -> Rows:
+    def predict(self, documents: Documents) -> RowIndices:
         """Return the classes (n,) of documents."""
         rows = np.arange(len(documents))
-        found: Rows = self.network.scorer(documents)(documents.texts, rows).argmax(axis=1)
-        return found
+        predictions: RowIndices = self.network.make_scorer(documents)(documents.texts, rows).argmax(axis=1)
+        return predictions
 
 
-def fit_text(
+def fit_text_model(
     name: str,
     space: Space,
     documents: Documents,
-    options: Options,
+    options: TextTrainingOptions,
     *,
-    source: Source | None = None,
+    source: SubstituteSource | None = None,
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
     device: torch.device | None = None,
@@ -73,11 +73,11 @@ def fit_text(
     """Train a text classifier.
 
     Args:
-        name: one of `deniable.robust.text.models.MODELS`.
+        name: one of `deniable.robust.text.models.TEXT_NETWORKS`.
         space: whose words it reads.
         documents: to learn from.
-        options: see `Options`.
-        source: of word boxes or stand-ins, see `deniable.robust.text.training.prepared`.
+        options: see `TextTrainingOptions`.
+        source: of word boxes or stand-ins, see `deniable.robust.text.training.prepare_text_run`.
         seed: public; None for a fresh key.
         checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
             bound to what the run is a function of, whatever its parameters.
@@ -93,31 +93,31 @@ def fit_text(
             f"A model of texts needs a space whose metric has a name, so that its file can name the space. Got "
             f"{space.metric}: use 'euclidean'."
         )
-    key = fresh_key() if seed is None else key_from_seed(seed)
-    options = options.resolved(len(documents))
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
+    options = options.resolve_epochs(len(documents))
     if checkpoint is not None:
         checkpoint = checkpoint.bind(
             {
                 "model": name,
                 "data": documents.fingerprint,
                 "space": space.fingerprint,
-                "drawn from": None if source is None else _fingerprint(source),
+                "drawn from": None if source is None else _fingerprint_source(source),
                 "seed": seed,
                 **dataclasses.asdict(options),
             }
         )
-        key = checkpoint.key(key)
+        key = checkpoint.load_key(key)
     pairs = documents.premises is not None
-    network = seeded(0, lambda: build(name, space, len(documents.classes), pairs=pairs)).to(device or best_device())
-    run = prepared(network, documents, options, source, key)
-    train(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    network = build_with_seed(0, lambda: build_text_network(name, space, len(documents.classes), pairs=pairs)).to(device or choose_device())
+    run = prepare_text_run(network, documents, options, source, key)
+    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
     facts = {
         "options": {
             name: value
             for name, value in dataclasses.asdict(options).items()
-            if OF_METHOD.get(name, options.method) == options.method
+            if METHOD_OF_OPTION.get(name, options.method) == options.method
         },
-        "drawn from": None if source is None or options.method == "normal" else described(source),
+        "drawn from": None if source is None or options.method == "normal" else describe_source(source),
         "seed": seed,
         "records": len(documents),
         "steps": run.steps,
@@ -125,67 +125,67 @@ def fit_text(
     return TextModel(name, network.cpu().eval(), documents.classes, pairs, space.fingerprint, space.source, facts)
 
 
-def described(source: Source) -> str:
+def describe_source(source: SubstituteSource) -> str:
     """Return substitutions or a mechanism in words."""
     if isinstance(source, Substitutions):
         return source.name
     return f"{source.name} at {', '.join(f'{name} {value:g}' for name, value in source.parameters.items())}"
 
 
-def _fingerprint(source: Source) -> str:
-    """Return a text that differs between substitutions and between mechanisms: `described` rounds, and trusts names."""
+def _fingerprint_source(source: SubstituteSource) -> str:
+    """Return a text that differs between substitutions and between mechanisms: `describe_source` rounds, and trusts names."""
     if isinstance(source, Substitutions):
         shape = repr((source.name, source.choices.shape)).encode()
         return hashlib.blake2b(shape + source.choices.tobytes(), digest_size=16).hexdigest()
     return f"{type(source).__qualname__} {source.fingerprint}"
 
 
-def accuracy(model: TextModel, documents: Documents) -> Estimate:
+def measure_text_accuracy(model: TextModel, documents: Documents) -> Estimate:
     """Return the share of documents that get their label.
 
     Raises:
         InputError: documents that the model does not take.
     """
-    check_fits(model.network, documents)
-    return share(int((model.predict(documents) == documents.labels).sum()), len(documents))
+    check_documents_fit(model.network, documents)
+    return estimate_share(int((model.predict(documents) == documents.labels).sum()), len(documents))
 
 
-def certified(model: TextModel, documents: Documents, sets: Substitutions) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+def certify_by_intervals(model: TextModel, documents: Documents, sets: Substitutions) -> "np.ndarray[Any, np.dtype[np.bool_]]":
     """Return (n,) whether each document is right, whatever choices stand for its words (Jia et al. 2019).
 
     Raises:
         InputError: documents that the model does not take.
     """
-    check_fits(model.network, documents)
-    found = []
+    check_documents_fit(model.network, documents)
+    is_certified = []
     with torch.inference_mode():
-        for start in range(0, len(documents), _TOGETHER):
-            given = batch(documents.take(np.arange(start, min(start + _TOGETHER, len(documents)))))
-            margins = model.network.margins(given, sets)  # (b, K)
-            others = torch.arange(margins.shape[1]) != given.labels[:, None]
-            found.append(((margins > 0) | ~others).all(1).numpy())
-    return np.concatenate(found)
+        for start in range(0, len(documents), _DOCUMENTS_PER_BATCH):
+            batch = make_text_batch(documents.take(np.arange(start, min(start + _DOCUMENTS_PER_BATCH, len(documents)))))
+            margins = model.network.compute_margin_bounds(batch, sets)  # (b, K)
+            is_other_class = torch.arange(margins.shape[1]) != batch.labels[:, None]
+            is_certified.append(((margins > 0) | ~is_other_class).all(1).numpy())
+    return np.concatenate(is_certified)
 
 
-def packed(model: TextModel) -> bytes:
+def pack_text_model(model: TextModel) -> bytes:
     """Return a model as a file holds it: tensors, numbers and texts only; the space's own vectors are left out."""
     content = {
-        "format": FORMAT,
+        "format": TEXT_MODEL_FORMAT,
         "name": model.name,
         "weights": model.network.state_dict(),
         "classes": list(model.classes),
         "pairs": model.pairs,
-        "space": model.space,
-        "source": model.source,
+        "space": model.space_fingerprint,
+        "source": model.space_source,
         "facts": model.facts,
     }
-    held = io.BytesIO()
-    torch.save(content, held)
-    return held.getvalue()
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
 
 
-def load_text(path: Path, space: Space) -> TextModel:
-    """Read a model that `packed` made.
+def load_text_model(path: Path, space: Space) -> TextModel:
+    """Read a model that `pack_text_model` made.
 
     Args:
         path: of the file.
@@ -194,15 +194,15 @@ def load_text(path: Path, space: Space) -> TextModel:
     Raises:
         InputError: no such file, it is no text model, or it was trained on another space.
     """
-    held = read_model(path, FORMAT)
-    if held.get("space") != space.fingerprint:
+    content = read_artifact(path, TEXT_MODEL_FORMAT)
+    if content.get("space") != space.fingerprint:
         raise InputError(
-            f"The model {str(path)!r} was trained on the words of {held.get('source')} (fingerprint "
-            f"{held.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
+            f"The model {str(path)!r} was trained on the words of {content.get('source')} (fingerprint "
+            f"{content.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
         )
-    with damage_told(path):
-        network = seeded(0, lambda: build(held["name"], space, len(held["classes"]), pairs=held["pairs"]))
-        network.load_state_dict(held["weights"])
-        about = held["source"], dict(held["facts"])
-        check_finite(network)
-    return TextModel(held["name"], network.eval(), tuple(held["classes"]), held["pairs"], held["space"], *about)
+    with reraise_corrupt_file(path):
+        network = build_with_seed(0, lambda: build_text_network(content["name"], space, len(content["classes"]), pairs=content["pairs"]))
+        network.load_state_dict(content["weights"])
+        source_and_facts = content["source"], dict(content["facts"])
+        check_finite_weights(network)
+    return TextModel(content["name"], network.eval(), tuple(content["classes"]), content["pairs"], content["space"], *source_and_facts)

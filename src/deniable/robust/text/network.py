@@ -10,15 +10,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from deniable.robust.text.documents import Documents, Rows, Texts
+from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
 from deniable.robust.text.substitutions import Substitutions
 
-Scorer = Callable[[Texts, Rows], npt.NDArray[np.float32]]
+Scorer = Callable[[IndexedTexts, RowIndices], npt.NDArray[np.float32]]
 """From R texts, and the document (R,) that each is a version of, to logits (R, K), quickly and without gradients."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Batch:
+class TextBatch:
     """Documents side by side.
 
     Attributes:
@@ -36,42 +36,42 @@ class Batch:
     premise_present: Tensor | None = None
 
 
-def batch(documents: Documents, device: torch.device | None = None) -> Batch:
+def make_text_batch(documents: Documents, device: torch.device | None = None) -> TextBatch:
     """Return all documents side by side."""
-    words, present = padded(documents.texts, device)
-    premise = (None, None) if documents.premises is None else padded(documents.premises, device)
-    return Batch(words, present, torch.from_numpy(documents.labels).to(device), *premise)
+    words, present = pad_texts(documents.texts, device)
+    premise = (None, None) if documents.premises is None else pad_texts(documents.premises, device)
+    return TextBatch(words, present, torch.from_numpy(documents.labels).to(device), *premise)
 
 
-def padded(held: Texts, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
+def pad_texts(texts: IndexedTexts, device: torch.device | None = None) -> tuple[Tensor, Tensor]:
     """Return the words (b, L) of texts and whether there is one (b, L)."""
-    lengths = held.lengths
+    lengths = texts.lengths
     present = np.arange(max(lengths, default=0)) < lengths[:, None]  # (b, L)
     words = np.zeros(present.shape, dtype=np.int64)
-    words[present] = held.words
+    words[present] = texts.words
     return torch.from_numpy(words).to(device), torch.from_numpy(present).to(device)
 
 
 class TextNetwork(nn.Module, abc.ABC):
     """A classifier of texts over the words of a space.
 
-    A model is one file: a subclass with `forward`, `both` and `scorer`, and one row in
-    `deniable.robust.text.models.MODELS`.
+    A model is one file: a subclass with `forward`, `compute_logits_and_bounds` and `make_scorer`, and one row in
+    `deniable.robust.text.models.TEXT_NETWORKS`.
     """
 
-    longest: ClassVar[int]
+    max_words: ClassVar[int]
     """Most words of a text that it takes."""
-    paired: ClassVar[bool]
+    takes_pairs: ClassVar[bool]
     """Whether a document is a pair of premise and text."""
-    coins: torch.Generator | None = None
+    rng: torch.Generator | None = None
     """What dropout draws from in training; without any, nothing is dropped."""
 
     @abc.abstractmethod
-    def forward(self, given: Batch) -> Tensor:
+    def forward(self, batch: TextBatch) -> Tensor:
         """Return logits (b, K)."""
 
     @abc.abstractmethod
-    def both(self, given: Batch, sets: Substitutions, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    def compute_logits_and_bounds(self, batch: TextBatch, sets: Substitutions, scale: float = 1.0) -> tuple[Tensor, Tensor]:
         """Return logits, and lower bounds on the label's logit less each class's over all substitutions, (b, K) each.
 
         The bounds hold for every text in which every word is one of its choices, and are 0 for the label itself. By
@@ -79,18 +79,18 @@ class TextNetwork(nn.Module, abc.ABC):
         (Gowal et al. 2018, section 3).
 
         Args:
-            given: documents with labels.
+            batch: documents with labels.
             sets: the choices of every word.
             scale: in [0, 1], by which the box of every word is shrunk around the word itself (Jia et al. 2019, section
                 4.1); 1 for a certificate.
         """
 
-    def margins(self, given: Batch, sets: Substitutions, scale: float = 1.0) -> Tensor:
-        """Return the bounds of `both` alone."""
-        return self.both(given, sets, scale)[1]
+    def compute_margin_bounds(self, batch: TextBatch, sets: Substitutions, scale: float = 1.0) -> Tensor:
+        """Return the bounds of `compute_logits_and_bounds` alone."""
+        return self.compute_logits_and_bounds(batch, sets, scale)[1]
 
     @abc.abstractmethod
-    def scorer(self, documents: Documents) -> Scorer:
+    def make_scorer(self, documents: Documents) -> Scorer:
         """Return the network as attacks and smoothing see it: in evaluation mode, many versions of the documents.
 
         Args:

@@ -6,17 +6,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.measure.estimate import Estimate, clustered_share, share
-from deniable.robust.attacks import ATTACKS as LIBRARY
+from deniable.measure.estimate import Estimate, estimate_clustered_share, estimate_share
+from deniable.robust.attacks import IMAGE_ATTACKS as LIBRARY
 from deniable.robust.attacks import pgd
-from deniable.robust.images import Images
-from deniable.robust.model import Model
+from deniable.robust.images import LabelledImages
+from deniable.robust.model import ImageModel
 from deniable.studies.adversarial.bench import Bench
 from deniable.studies.adversarial.plan import ATTACKS, CLEAN, MEAN, PAPER_UNIT, Curve
 from deniable.studies.study import Data
 
 
-def conventional(bench: Bench, model: Model, name: str, curve: Curve, budget: float | None) -> list[Data]:
+def conventional(bench: Bench, model: ImageModel, name: str, curve: Curve, budget: float | None) -> list[Data]:
     """Return the accuracy without attack and under each one, at the sizes of the figures."""
     plan, sizes = bench.plan, bench.sizes
     if curve.silent:
@@ -25,7 +25,7 @@ def conventional(bench: Bench, model: Model, name: str, curve: Curve, budget: fl
     votes = 1 if curve.silent else sizes.dpal_votes if curve.system == "dpal" else sizes.votes
     at = {"curve": name, "budget": budget}
     right = bench.tested.labels == model.predict(bench.tested.pixels, bench.source("clean", name, budget), votes)
-    points = [{**at, "size": 0.0, "attack": CLEAN, **shown(share(int(right.sum()), len(right)))}]
+    points = [{**at, "size": 0.0, "attack": CLEAN, **shown(estimate_share(int(right.sum()), len(right)))}]
     # The size of the figure against budget, and at one budget all of them.
     for size in dict.fromkeys((plan.attacked_at, *(sizes.attack_sizes if budget == plan.tight else ()))):
         hits = []
@@ -40,16 +40,16 @@ def conventional(bench: Bench, model: Model, name: str, curve: Curve, budget: fl
 def by_attack(hits: list[Tensor]) -> list[Data]:
     """Return the share of hits of each attack, and of the four together, from hits (n,) of each."""
     table = torch.stack(hits, 1).cpu().numpy()  # (n, attacks)
-    found = {attack: share(int(column.sum()), len(column)) for attack, column in zip(ATTACKS, table.T, strict=True)}
-    found[MEAN] = clustered_share(table.sum(axis=1), np.full(len(table), len(hits)))  # the attacks share their images
+    found = {attack: estimate_share(int(column.sum()), len(column)) for attack, column in zip(ATTACKS, table.T, strict=True)}
+    found[MEAN] = estimate_clustered_share(table.sum(axis=1), np.full(len(table), len(hits)))  # the attacks share their images
     return [{"attack": attack, **shown(estimate)} for attack, estimate in found.items()]
 
 
 def attacked(
     bench: Bench,
-    model: Model,
+    model: ImageModel,
     attack: str,
-    images: Images,
+    images: LabelledImages,
     size: float,
     source: torch.Generator,
     *,

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from deniable.learning.setup import best_device
-from deniable.robust.images import Dataset, Images, read_images
+from deniable.learning.setup import choose_device
+from deniable.robust.images import ImageDataset, LabelledImages, read_images
 from deniable.studies.adversarial.plan import Plan, Sizes
 from deniable.studies.study import Setting, derived
 
@@ -29,8 +29,8 @@ class Bench:
 
     plan: Plan
     sizes: Sizes
-    data: Dataset
-    tested: Images
+    data: ImageDataset
+    tested: LabelledImages
     seed: int
 
     def source(self, *parts: object) -> torch.Generator:
@@ -45,20 +45,20 @@ def prepared(plan: Plan, sizes: Sizes, setting: Setting) -> Bench:
     data = read_images(setting.file(plan.file))
     train = _framed(_some(data.train, sizes.train, derived(setting.seed, "training images")))
     test = _framed(data.test)
-    tested, device = _some(test, sizes.images, derived(setting.seed, "images")), best_device()
-    tested = Images(tested.pixels.to(device), tested.labels.to(device))
+    tested, device = _some(test, sizes.images, derived(setting.seed, "images")), choose_device()
+    tested = LabelledImages(tested.pixels.to(device), tested.labels.to(device))
     return Bench(plan, sizes, dataclasses.replace(data, train=train, test=test), tested, setting.seed)
 
 
-def _some(images: Images, most: int | None, seed: int) -> Images:
+def _some(images: LabelledImages, most: int | None, seed: int) -> LabelledImages:
     """Return some of the images, drawn at random: those of a folder lie there class by class."""
     chosen = torch.from_numpy(np.sort(np.random.default_rng(seed).permutation(len(images))[:most]))
-    return Images(images.pixels[chosen], images.labels[chosen])
+    return LabelledImages(images.pixels[chosen], images.labels[chosen])
 
 
-def _framed(images: Images) -> Images:
+def _framed(images: LabelledImages) -> LabelledImages:
     """Return images cropped around their centre, or in a black frame."""
     height, width = images.pixels.shape[2:]
     left, top = (_SIDE - width) // 2, (_SIDE - height) // 2
     frame = (left, _SIDE - width - left, top, _SIDE - height - top)  # below 0 where pixels are cut off
-    return Images(functional.pad(images.pixels, frame), images.labels)
+    return LabelledImages(functional.pad(images.pixels, frame), images.labels)

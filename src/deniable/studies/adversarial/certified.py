@@ -5,18 +5,18 @@ import dataclasses
 import torch
 
 from deniable.robust.certificates import (
-    Certificate,
+    RobustnessCertificate,
     DPALCertificate,
-    FirstLayer,
+    PixelFirstLayer,
     GaussianSmoothing,
     LaplaceSmoothing,
-    certified_accuracy,
-    converted,
-    gaussian_scale,
-    tallies,
+    measure_certified_accuracy,
+    convert_radius,
+    compute_equivalent_gaussian_scale,
+    tally_images,
 )
-from deniable.robust.images import Images
-from deniable.robust.model import Model
+from deniable.robust.images import LabelledImages
+from deniable.robust.model import ImageModel
 from deniable.studies.adversarial.attacking import attacked, by_attack, shown
 from deniable.studies.adversarial.bench import Bench
 from deniable.studies.adversarial.plan import ATTACKS, CLEAN, PAPER_UNIT
@@ -30,10 +30,10 @@ FINE = (0.0, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03)
 """Sizes below the paper's at which what is proved is shown besides."""
 
 
-def certified(bench: Bench, model: Model, name: str, budget: float | None) -> list[Data]:
+def certified(bench: Bench, model: ImageModel, name: str, budget: float | None) -> list[Data]:
     """Return certified accuracy under every attack as the paper counts, and what is proved of any attack."""
     count = bench.sizes.certified_images
-    some = Images(bench.tested.pixels[:count], bench.tested.labels[:count])
+    some = LabelledImages(bench.tested.pixels[:count], bench.tested.labels[:count])
     at = {"curve": name, "budget": budget}
     points = [
         {**at, "counted": "published", "size": size, **point}
@@ -43,7 +43,7 @@ def certified(bench: Bench, model: Model, name: str, budget: float | None) -> li
     return points + [{**at, "counted": "proved", **point} for point in _proved(bench, model, some, name)]
 
 
-def _published(bench: Bench, model: Model, images: Images, size: float, name: str) -> list[Data]:
+def _published(bench: Bench, model: ImageModel, images: LabelledImages, size: float, name: str) -> list[Data]:
     """Return the share of attacked images that are right and "robust": certified beyond the size of the attack.
 
     As the paper counts (section 4): sizes of pixels in [-1, 1], the certificate taken at the attacked image, and an
@@ -57,7 +57,7 @@ def _published(bench: Bench, model: Model, images: Images, size: float, name: st
     hits = []
     for attack in ATTACKS:
         source = bench.source("certified", name, size, attack)
-        given = Images(attacked(bench, model, attack, images, size, source), images.labels)
+        given = LabelledImages(attacked(bench, model, attack, images, size, source), images.labels)
         found = _certificates(bench, model, given, certificate, bench.sizes.certified_draws, ALPHA, source)
         right = [
             label == int(true) and unit * radius > size
@@ -67,39 +67,39 @@ def _published(bench: Bench, model: Model, images: Images, size: float, name: st
     return by_attack(hits)
 
 
-def _proved(bench: Bench, model: Model, images: Images, name: str) -> list[Data]:
+def _proved(bench: Bench, model: ImageModel, images: LabelledImages, name: str) -> list[Data]:
     """Return the share of images that no attack up to each l_inf size can change, at a confidence for each image."""
     certificate = sound(model)
     source = bench.source("proved", name)
     found = _certificates(bench, model, images, certificate, bench.sizes.proved_draws, PROVED_ALPHA, source)
     dimension = images.pixels[0].numel()
-    radii = [PAPER_UNIT * converted(radius, certificate.norm, "linf", dimension) for _, radius in found]
+    radii = [PAPER_UNIT * convert_radius(radius, certificate.norm, "linf", dimension) for _, radius in found]
     sizes = (*FINE, *bench.sizes.attack_sizes)
-    shares = certified_accuracy(images.labels.tolist(), [label for label, _ in found], radii, sizes)
+    shares = measure_certified_accuracy(images.labels.tolist(), [label for label, _ in found], radii, sizes)
     return [{"attack": CLEAN, "size": size, **shown(estimate)} for size, estimate in zip(sizes, shares, strict=True)]
 
 
-def sound(model: Model) -> Certificate:
+def sound(model: ImageModel) -> RobustnessCertificate:
     """Return the certificate that a model's first noise proves; whatever follows that noise does not matter."""
     noise = model.noises[0]
     if noise.place == "first layer":
         channels, height, width = model.architecture.shape
-        scale = gaussian_scale(FirstLayer(model.network), (channels, height, width), noise.scale)
+        scale = compute_equivalent_gaussian_scale(PixelFirstLayer(model.network), (channels, height, width), noise.scale)
         return GaussianSmoothing(scale)
     return GaussianSmoothing(float(noise.scale)) if noise.law == "gaussian" else LaplaceSmoothing(float(noise.scale))
 
 
 def _certificates(
     bench: Bench,
-    model: Model,
-    images: Images,
-    certificate: Certificate,
+    model: ImageModel,
+    images: LabelledImages,
+    certificate: RobustnessCertificate,
     draws: int,
     alpha: float,
     source: torch.Generator,
 ) -> list[tuple[int | None, float]]:
     """Return the certified class and radius of each image."""
     scores = model.scores(source)
-    chosen, bounded = (tallies(scores, images.pixels, count) for count in (bench.sizes.choosing, draws))
+    chosen, bounded = (tally_images(scores, images.pixels, count) for count in (bench.sizes.choosing, draws))
     found = (certificate.certify(*pair, alpha) for pair in zip(chosen, bounded, strict=True))
     return [(one.label, one.radius) for one in found]

@@ -22,7 +22,7 @@ class Curve:
     """One line of the figures.
 
     Attributes:
-        system: one of `deniable.robust.systems.SYSTEMS`.
+        system: one of `deniable.robust.systems.IMAGE_TRAINERS`.
         title: in words.
         figures: where it is drawn.
         silent: the noise of inference is taken away; the fixed offsets of training stay.
@@ -167,7 +167,7 @@ class Plan:
     Attributes:
         name: of the data set, in titles.
         file: in the data folder.
-        network: the paper's, in `deniable.robust.networks.NETWORKS`.
+        network: the paper's, in `deniable.robust.networks.IMAGE_NETWORKS`.
         attacked_at: mu_a of the figure against budget.
         tight: budget of the figure against attack size.
         certified_at: budget of the figure of certified accuracy.

@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from deniable.parallel import reporter
-from deniable.robust.fit import fit
-from deniable.robust.model import Model
-from deniable.robust.systems import SYSTEMS
+from deniable.parallel import get_progress_reporter
+from deniable.robust.fit import fit_image_model
+from deniable.robust.model import ImageModel
+from deniable.robust.systems import IMAGE_TRAINERS
 from deniable.studies.adversarial.attacking import conventional
 from deniable.studies.adversarial.bench import Bench, prepared
 from deniable.studies.adversarial.certified import certified
@@ -19,9 +19,9 @@ _PIXELDP_BATCH = 256
 
 def cells(sizes: Sizes) -> Iterator[tuple[str, float | None]]:
     """Yield every system and budget to train; None for a system without privacy."""
-    systems = dict.fromkeys(curve.system for curve in CURVES.values() if curve.system in SYSTEMS)
+    systems = dict.fromkeys(curve.system for curve in CURVES.values() if curve.system in IMAGE_TRAINERS)
     for system in systems:
-        if "epsilon" in SYSTEMS[system].uses:
+        if "epsilon" in IMAGE_TRAINERS[system].option_names:
             yield from ((system, budget) for budget in sizes.budgets)
         else:
             yield system, None
@@ -30,7 +30,7 @@ def cells(sizes: Sizes) -> Iterator[tuple[str, float | None]]:
 def measured(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> list[Data]:
     """Return what was found of every system at every budget; an interrupted run has kept some of it."""
     bench = prepared(plan, sizes, setting)
-    report, found, wanted = reporter(), [], list(cells(sizes))
+    report, found, wanted = get_progress_reporter(), [], list(cells(sizes))
     report(0, len(wanted))
     for system, budget in wanted:
         name = f"{schedule} {system} {budget}"
@@ -42,10 +42,10 @@ def measured(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> list[
 def _cell(bench: Bench, system: str, budget: float | None) -> Data:
     """Train one system, and return what is claimed of it, what is proved, and its accuracies."""
     start = time.perf_counter()
-    model = fit(
+    model = fit_image_model(
         system,
         bench.data,
-        SYSTEMS[system].options(**options(bench, system, budget)),
+        IMAGE_TRAINERS[system].choose_options(**options(bench, system, budget)),
         seed=derived(bench.seed, "train", system, budget),
     )
     model.network.to(bench.tested.pixels.device)
@@ -93,21 +93,21 @@ def options(bench: Bench, system: str, budget: float | None) -> dict[str, Any]:
         given["learning_rate"] = sizes.dpal_rate
     batches = {"dpal": sizes.dpal_batch, "adlm": sizes.adlm_batch, "pixeldp": _PIXELDP_BATCH}
     given["batch_size"] = batches.get(system, sizes.private_batch)
-    return {name: value for name, value in given.items() if name in SYSTEMS[system].uses}
+    return {name: value for name, value in given.items() if name in IMAGE_TRAINERS[system].option_names}
 
 
-def about(model: Model) -> Data:
+def about(model: ImageModel) -> Data:
     """Return what is claimed and proved of a model."""
     verdict, certificate = model.verdict, model.certificate
     unproved = {"claimed", "not refuted", "undecided"}
     return {
         "privacy": "no privacy" if verdict is None else "no proof" if verdict.status in unproved else verdict.status,
         "why": None if verdict is None else verdict.method,
-        "adjacency": None if verdict is None else "replace one" if model.system in REPLACE_ONE else "make one empty",
+        "adjacency": None if verdict is None else "replace one" if model.trainer in REPLACE_ONE else "make one empty",
         "epsilon": None if verdict is None else verdict.claim,
         "epsilon at least": None if verdict is None else verdict.lower_bound,
         "epsilon, replace one": model.facts.get("epsilon, replace one record"),
         "delta": None if verdict is None else verdict.delta,
-        "certificate": None if certificate is None else certificate.standing,
+        "certificate": None if certificate is None else certificate.status,
         "network": model.architecture.name,
     }

@@ -11,16 +11,16 @@ from deniable.studies.study import Data, derived
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from deniable.robust.audits.events import Event
-    from deniable.robust.audits.labels import NoiseForm, Over
-    from deniable.robust.dpal.noise import Budget
-    from deniable.robust.images import Dataset
+    from deniable.robust.audits.events import EventCounts
+    from deniable.robust.audits.labels import LabelNoiseForm, DifferenceAxis
+    from deniable.robust.dpal.noise import DPALBudget
+    from deniable.robust.images import ImageDataset
     from deniable.studies.dpal_audit import Sizes
 
 CONFIDENCE = 0.95
 _SPREAD = 4.0
 """Images with noise are shown on a scale of so many times the noise's, either side of grey."""
-LABEL_RUNS: tuple[tuple["NoiseForm", "Over", bool], ...] = (
+LABEL_RUNS: tuple[tuple["LabelNoiseForm", "DifferenceAxis", bool], ...] = (
     ("published", "steps", False),
     ("published", "classes", False),
     ("each step", "classes", False),
@@ -43,8 +43,8 @@ class Bench:
         seed: public.
     """
 
-    dataset: "Dataset"
-    budget: "Budget"
+    dataset: "ImageDataset"
+    budget: "DPALBudget"
     sizes: "Sizes"
     seed: int
 
@@ -59,7 +59,7 @@ def differences(bench: Bench) -> Data:
 
     images, trials = bench.dataset.train.pixels[:3], bench.sizes.differences
     found = {
-        kind: shared_noise.differences(
+        kind: shared_noise.audit_differences(
             images, bench.budget, bench.random("differences", kind), trials=trials, independent=kind == "independent"
         )
         for kind in ("shared", "independent")
@@ -75,10 +75,10 @@ def recovery(bench: Bench) -> Data:
     found, pictures = {}, {}
     for kind in ("shared", "independent"):
         random, trials = bench.random("recovery", kind), bench.sizes.recoveries
-        record = shared_noise.recovery(images, bench.budget, random, trials=trials, independent=kind == "independent")
+        record = shared_noise.audit_image_recovery(images, bench.budget, random, trials=trials, independent=kind == "independent")
         found[kind] = {
             **_event(record.event, record.claim),
-            "same": record.same,
+            "same": record.recovered_images,
             "images": len(record.images),
             "largest error": record.largest_error,
         }
@@ -104,7 +104,7 @@ def parameters(bench: Bench) -> Data:
     kinds = {"float64": torch.float64, "float32": torch.float32, "independent": torch.float64}
     found = {}
     for kind, dtype in kinds.items():
-        record = audit.parameters(
+        record = audit.audit_parameters(
             bench.dataset.train.pixels,
             bench.budget,
             bench.random("parameters", kind),
@@ -114,10 +114,10 @@ def parameters(bench: Bench) -> Data:
             independent=kind == "independent",
         )
         found[kind] = {
-            "ratio": _event(record.event, record.claim),
-            "projected": _event(record.projected, record.claim),
-            "own": list(record.own),
-            "other": list(record.other),
+            "ratio": _event(record.ratio_event, record.claim),
+            "projected": _event(record.projection_event, record.claim),
+            "own": list(record.trained_ratios),
+            "other": list(record.neighbour_ratios),
         }
     return found
 
@@ -129,19 +129,19 @@ def labels(bench: Bench) -> Data:
     images, given = bench.dataset.train.pixels, bench.dataset.train.labels
     runs: list[Data] = []
     for noise, over, drawn in LABEL_RUNS:
-        record = audit.labels(
+        record = audit.audit_labels(
             images,
             bench.budget,
             bench.random("labels", noise, over, drawn),
-            truth=None if drawn else given,
+            given_labels=None if drawn else given,
             classes=len(bench.dataset.classes),
             neurons=bench.sizes.neurons,
             noise=noise,
-            differences=over,
+            difference_axis=over,
         )
-        bound = record.lower_bound(CONFIDENCE) if drawn else None
+        bound = record.compute_lower_bound(CONFIDENCE) if drawn else None
         facts = {"noise": noise, "over": over, "drawn": drawn, "bound": bound}
-        runs.append({**facts, "right": record.right, "count": record.count, "claim": record.claim})
+        runs.append({**facts, "right": record.recovered_labels, "count": record.total_labels, "claim": record.claim})
     return {"runs": runs}
 
 
@@ -152,8 +152,8 @@ def sensitivity(bench: Bench) -> Data:
     from deniable.robust.audits import sensitivity as audit  # noqa: PLC0415 - needs torch
 
     shape = bench.dataset.train.pixels.shape[1:]
-    exact = audit.sensitivity(bench.budget, pixels=int(np.prod(shape)))
-    event = audit.likelier(
+    exact = audit.audit_sensitivity(bench.budget, pixels=int(np.prod(shape)))
+    event = audit.count_likelier_guesses(
         torch.zeros(shape),
         torch.ones(shape),
         bench.budget,
@@ -168,7 +168,7 @@ def utility(bench: Bench) -> Data:
     from deniable.robust.audits import utility as audit  # noqa: PLC0415 - needs torch, an extra
 
     train, test, sizes = bench.dataset.train, bench.dataset.test, bench.sizes
-    found = audit.utility(
+    found = audit.measure_noise_utility(
         (train.pixels[: sizes.train], train.labels[: sizes.train]),
         (test.pixels, test.labels),
         bench.budget,
@@ -196,6 +196,6 @@ def _one_of_each(bench: Bench) -> list[int]:
     return [held.index(label) for label in sorted(set(held))]
 
 
-def _event(event: "Event", claim: float) -> Data:
+def _event(event: "EventCounts", claim: float) -> Data:
     """Return counts and the lower bound."""
-    return {**dataclasses.asdict(event), "bound": event.lower_bound(CONFIDENCE), "claim": claim}
+    return {**dataclasses.asdict(event), "bound": event.compute_lower_bound(CONFIDENCE), "claim": claim}

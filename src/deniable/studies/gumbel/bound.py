@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from deniable.parallel import each
-from deniable.space.metrics import Array
+from deniable.parallel import parallel_map
+from deniable.space.metrics import FloatArray
 from deniable.words import TruncatedGumbel
 
 _INPUTS, _OUTPUTS = 16, 128
@@ -31,10 +31,10 @@ def far_output_bound(mechanism: TruncatedGumbel) -> float:
     inputs = np.argsort(np.einsum("nd,nd->n", offsets, offsets), kind="stable")[:_INPUTS]
     kept = math.log(math.log(count) / count)
     rows = [np.sort(row) for row in space.distances(inputs)]
-    return max(each(lambda row: _largest(row, kept, mechanism.scale, space.diameter), rows))
+    return max(parallel_map(lambda row: _largest(row, kept, mechanism.scale, space.diameter), rows))
 
 
-def _largest(row: Array, kept: float, scale: float, limit: float) -> float:
+def _largest(row: FloatArray, kept: float, scale: float, limit: float) -> float:
     """Return the largest bound for one input, from its sorted distances (n,), at outputs from near to far."""
     places = np.unique(np.linspace(1, len(row) - 1, _OUTPUTS).astype(np.int64))
     best = 0.0
@@ -47,8 +47,8 @@ def _largest(row: Array, kept: float, scale: float, limit: float) -> float:
 
 # Little noise makes the inner exponential overflow: the distribution is then 0 there, as it should be.
 @np.errstate(over="ignore")
-def _distribution(x: Array, scale: float, limit: float) -> Array:
+def _distribution(x: FloatArray, scale: float, limit: float) -> FloatArray:
     """Return the distribution function of Gumbel(0, scale) conditioned on [-limit, limit]."""
     low, high = (np.exp(-np.exp(-end / scale)) for end in (-limit, limit))
-    found: Array = (np.exp(-np.exp(-x / scale)) - low) / (high - low)
+    found: FloatArray = (np.exp(-np.exp(-x / scale)) - low) / (high - low)
     return np.clip(found, 0.0, 1.0)

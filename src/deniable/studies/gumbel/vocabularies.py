@@ -9,12 +9,12 @@ import numpy as np
 
 from deniable.errors import InputError
 from deniable.space import Space
-from deniable.space.grammar import fold, split
-from deniable.space.metrics import Array
+from deniable.space.grammar import fold_word, split_words
+from deniable.space.metrics import FloatArray
 from deniable.studies.study import Data, derived
 from deniable.text.tables.columns import read_columns
-from deniable.text.tables.layout import Layout
-from deniable.words.truncated_gumbel import least_epsilon
+from deniable.text.tables.layout import TableLayout
+from deniable.words.truncated_gumbel import compute_min_epsilon
 
 VECTORS = "glove.840B.300d.33860.npz"
 _PAIRS = ("premise", "hypothesis")
@@ -70,9 +70,9 @@ def vocabularies(folder: Path | None, words: int, most: int | None, seed: int) -
 def _vocabulary(name: str, vectors: Space, folder: Path, words: int, most: int | None, seed: int) -> Vocabulary:
     spellings: set[str] = set()
     for file, columns in TABLES[name].items():
-        for texts in read_columns(str(folder / file), Layout(file, columns)).values():
-            spellings.update(word for text in texts if text for word in split(text)[1::2])
-    found = {fold(spelling) for spelling in spellings}
+        for texts in read_columns(str(folder / file), TableLayout(file, columns)).values():
+            spellings.update(word for text in texts if text for word in split_words(text)[1::2])
+    found = {fold_word(spelling) for spelling in spellings}
     known = [number for number, word in enumerate(vectors.words) if word in found]
     if len(known) < 2:  # noqa: PLR2004 - a space needs two words
         raise InputError(
@@ -95,7 +95,7 @@ def _vocabulary(name: str, vectors: Space, folder: Path, words: int, most: int |
             "Delta": space.diameter,
             "Delta0": space.separation,
             "nearest words": _nearest(space),
-            "least epsilon": least_epsilon(len(space.points), space.separation),
+            "least epsilon": compute_min_epsilon(len(space.points), space.separation),
             "least epsilon as published": published_bound(len(space.points), space.separation),
             "sample": len(chosen),
         },
@@ -110,14 +110,14 @@ def published_bound(count: int, separation: float) -> float:
 def _nearest(space: Space) -> list[str]:
     """Return the two words at the smallest distance."""
 
-    def visit(rows: slice, columns: slice, distances: Array) -> _Pair:
+    def visit(rows: slice, columns: slice, distances: FloatArray) -> _Pair:
         if rows == columns:
             np.fill_diagonal(distances, np.inf)
         i, j = np.unravel_index(np.argmin(distances), distances.shape)
         return float(distances[i, j]), rows.start + int(i), columns.start + int(j)
 
-    _, one, other = min(space.tiles(visit))
-    return [space.word_at(one), space.word_at(other)]
+    _, one, other = min(space.map_tiles(visit))
+    return [space.first_word_at(one), space.first_word_at(other)]
 
 
 _Pair = tuple[float, int, int]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from deniable.studies.gumbel.curves import HALF, TITLES, at_half, points
 from deniable.studies.gumbel.vocabularies import published_bound
 from deniable.studies.study import Comparison, Data
-from deniable.words.truncated_gumbel import least_epsilon
+from deniable.words.truncated_gumbel import compute_min_epsilon
 
 PAPER = {"IMDB": (48_210, 0.2208, 4.67, 20.0), "NLI": (11_673, 0.2263, 4.52, 17.5)}
 """The paper's |W|, Delta0, first ln epsilon of Table 2 and largest S_w; its NLI is SNLI."""
@@ -160,7 +160,7 @@ def _bounds(data: Data) -> Comparison:
     def theirs(name: str) -> str:
         count, separation, log, _ = PAPER[name]
         return (
-            f"{published_bound(count, separation):.1f} against {least_epsilon(count, separation):.1f} "
+            f"{published_bound(count, separation):.1f} against {compute_min_epsilon(count, separation):.1f} "
             f"(their first epsilon {math.exp(log):.1f})"
         )
 

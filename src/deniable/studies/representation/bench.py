@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from deniable.errors import InputError
-from deniable.measure.labels import Codes
+from deniable.measure.labels import ClassCodes
 from deniable.studies.representation.plan import OTHER, Sizes
 from deniable.studies.study import Data, Setting, derived
 
@@ -32,8 +32,8 @@ class Part:
     """
 
     texts: list[str]
-    task: Codes
-    city: Codes
+    task: ClassCodes
+    city: ClassCodes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ def _read(setting: Setting) -> dict[str, str]:
     return out
 
 
-def _coded(column: Sequence[str | None], most: int) -> tuple[Codes, list[str]]:
+def _coded(column: Sequence[str | None], most: int) -> tuple[ClassCodes, list[str]]:
     """Return numbers (k,) of values, the most frequent first, and their names; all others have the last number."""
     counts = collections.Counter(value for value in column if value is not None)
     names = sorted(counts, key=lambda value: (-counts[value], value))[:most]
@@ -115,10 +115,10 @@ def _coded(column: Sequence[str | None], most: int) -> tuple[Codes, list[str]]:
     return np.array([number.get(value, len(names)) for value in column], dtype=np.int64), [*names, OTHER]
 
 
-def _part(texts: list[str], task: Codes, city: Codes, rows: npt.NDArray[np.int64]) -> Part:
+def _part(texts: list[str], task: ClassCodes, city: ClassCodes, rows: npt.NDArray[np.int64]) -> Part:
     return Part([texts[row] for row in rows.tolist()], task[rows], city[rows])
 
 
-def _majority(known: Codes, test: Codes) -> float:
+def _majority(known: ClassCodes, test: ClassCodes) -> float:
     """Return the share of tested texts that have the most frequent class of the others."""
     return float((test == np.bincount(known).argmax()).mean())

@@ -3,20 +3,20 @@
 import numpy as np
 
 from deniable.auditing import audit, verify
-from deniable.measure.estimate import CONFIDENCE, Estimate, share
-from deniable.rewrite.attacks.bound import judged
-from deniable.rewrite.representation.attack import SAME, Known, fitted, law_of, places
+from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate, estimate_share
+from deniable.rewrite.attacks.bound import evaluate_success
+from deniable.rewrite.representation.attack import SAME_WIDTH, AttributeAttacker, fit_attribute_attacker, get_noise_law, rank_true_texts
 from deniable.rewrite.representation.model import fit_representation
-from deniable.rewrite.representation.noise import LOWER, UPPER
-from deniable.rewrite.representation.training import Options, Records
+from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER
+from deniable.rewrite.representation.training import RepresentationOptions, AttributeRecords
 from deniable.rewrite.tokens import Vocabulary
 from deniable.studies.representation.bench import Bench
 from deniable.studies.representation.plan import FIXED, NOISY, ZEROED, Cell
 from deniable.studies.representation.readers import Released, learned
 from deniable.studies.study import Data, derived
-from deniable.vectors.domains import Array
+from deniable.vectors.domains import FloatArray
 
-_BOTH = (1 + CONFIDENCE) / 2
+_BOTH = (1 + DEFAULT_CONFIDENCE) / 2
 """Confidence of each of two attackers' intervals, so that that of the better one holds too."""
 _LEAST_COUNT = 2
 _FAR = 300
@@ -49,9 +49,9 @@ def _told(found: Estimate) -> Data:
     return {"value": found.value, "low": found.low, "high": found.high, "count": found.count}
 
 
-def _options(bench: Bench, cell: Cell) -> Options:
+def _options(bench: Bench, cell: Cell) -> RepresentationOptions:
     sizes = bench.sizes
-    return Options(
+    return RepresentationOptions(
         variant="none" if cell.way not in NOISY else "fixed" if cell.way == FIXED else "published",
         epsilon=cell.epsilon or 1.0,
         invalid="zero" if cell.way == ZEROED else "redraw",
@@ -66,27 +66,27 @@ def _options(bench: Bench, cell: Cell) -> Options:
 def _released(bench: Bench, cell: Cell) -> Released:
     """Return a trained model, and what it makes of the other texts."""
     train = bench.train
-    vocabulary = Vocabulary.built(train.texts, least_count=_LEAST_COUNT)
-    records = Records(train.texts, train.task, train.city[:, None])
+    vocabulary = Vocabulary.build(train.texts, min_count=_LEAST_COUNT)
+    records = AttributeRecords(train.texts, train.task, train.city[:, None])
     model = fit_representation(
         records, vocabulary, _options(bench, cell), seed=derived(bench.seed, "training", cell.name)
     )
     clear, hidden = model.encode(bench.known.texts), model.encode(bench.test.texts)
-    mechanism = model.mechanism(derived(bench.seed, "noise", cell.name))
-    return Released(model, law_of(model), mechanism.release(clear), mechanism.release(hidden), clear, hidden)
+    mechanism = model.make_mechanism(derived(bench.seed, "noise", cell.name))
+    return Released(model, get_noise_law(model), mechanism.sample(clear), mechanism.sample(hidden), clear, hidden)
 
 
 def _by_law(bench: Bench, cell: Cell, held: Released) -> Estimate:
     """Return how often the city is named by the likelihood of other texts' encodings, the law of the noise known."""
     rows = np.random.default_rng(derived(bench.seed, "width", cell.name)).permutation(len(held.clear))
     own = rows[: bench.sizes.chosen]
-    attacker: Known = fitted(held.clear, bench.known.city, held.law, held.known[own], own.tolist())
-    return share(int((attacker.classes(held.test) == bench.test.city).sum()), len(bench.test.city), _BOTH)
+    attacker: AttributeAttacker = fit_attribute_attacker(held.clear, bench.known.city, held.law, held.known[own], own.tolist())
+    return estimate_share(int((attacker.predict(held.test) == bench.test.city).sum()), len(bench.test.city), _BOTH)
 
 
 def _noise(held: Released) -> Data:
     """Return what there is of negative noise, and of none at all."""
-    noise = held.test - np.clip(held.hidden, LOWER, UPPER)
+    noise = held.test - np.clip(held.hidden, BOX_LOWER, BOX_UPPER)
     return {"below": float((noise < 0).mean()), "unchanged": float((noise == 0).mean())}
 
 
@@ -98,15 +98,15 @@ def _identified(bench: Bench, cell: Cell, held: Released) -> Data:
     candidates, first = np.unique(held.hidden, axis=0, return_index=True)
     coins = np.random.default_rng(derived(bench.seed, "who", cell.name))
     truths = coins.integers(len(first), size=bench.sizes.identified)
-    released = held.model.mechanism(derived(bench.seed, "noise of who", cell.name)).release(candidates[truths])
-    found = places(released, truths, candidates, held.law)
-    result = judged(int((found == 1).sum()), len(found), len(candidates), epsilon=held.model.epsilon)
+    released = held.model.make_mechanism(derived(bench.seed, "noise of who", cell.name)).sample(candidates[truths])
+    found = rank_true_texts(released, truths, candidates, held.law)
+    result = evaluate_success(int((found == 1).sum()), len(found), len(candidates), epsilon=held.model.epsilon)
     cities = bench.test.city[first]
-    named = Known(candidates, cities, held.law, SAME).classes(released)
+    named = AttributeAttacker(candidates, cities, held.law, SAME_WIDTH).predict(released)
     return {
-        "found": {**_told(result.found), "permitted": result.permitted if cell.way in NOISY else None},
-        "found, least": result.least,
-        "city, texts listed": _told(share(int((named == cities[truths]).sum()), len(truths))),
+        "found": {**_told(result.success_rate), "permitted": result.max_success_rate if cell.way in NOISY else None},
+        "found, least": result.epsilon_lower_bound,
+        "city, texts listed": _told(estimate_share(int((named == cities[truths]).sum()), len(truths))),
         "candidates": len(candidates),
     }
 
@@ -114,11 +114,11 @@ def _identified(bench: Bench, cell: Cell, held: Released) -> Data:
 def _claims(bench: Bench, cell: Cell, held: Released) -> Data:
     """Return what is known of the claim: the law's own loss, and what samples say at two texts far apart."""
     model = held.model
-    exact = verify(model.mechanism(), dimension=model.dimensions)
+    exact = verify(model.make_mechanism(), dimension=model.dimensions)
     x, other = _farthest(held.hidden)
-    mechanism = model.mechanism(derived(bench.seed, "noise of audit", cell.name))
+    mechanism = model.make_mechanism(derived(bench.seed, "noise of audit", cell.name))
     found = audit(
-        mechanism.release,
+        mechanism.sample,
         x,
         other,
         claim=model.epsilon,
@@ -138,7 +138,7 @@ def _claims(bench: Bench, cell: Cell, held: Released) -> Data:
     }
 
 
-def _farthest(encodings: Array) -> tuple[Array, Array]:
+def _farthest(encodings: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return two encodings that are farthest apart in l1, of those farthest from the middle."""
     far = np.abs(encodings - encodings.mean(axis=0)).sum(axis=1).argsort()[-_FAR:]
     apart = np.abs(encodings[far, None] - encodings[far]).sum(axis=2)

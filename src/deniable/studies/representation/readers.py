@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from deniable.measure.estimate import CONFIDENCE, Estimate, share
-from deniable.measure.labels import Codes
+from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate, estimate_share
+from deniable.measure.labels import ClassCodes
 from deniable.rewrite.representation.attack import NoiseLaw
 from deniable.rewrite.representation.model import Representation
-from deniable.rewrite.representation.noise import LOWER, UPPER
-from deniable.vectors.domains import Array
+from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER
+from deniable.vectors.domains import FloatArray
 
 _HELD = 3
 """One in so many of the vectors to learn from decides between two classifiers."""
@@ -33,14 +33,14 @@ class Released:
 
     model: Representation
     law: NoiseLaw
-    known: Array
-    test: Array
-    clear: Array
-    hidden: Array
+    known: FloatArray
+    test: FloatArray
+    clear: FloatArray
+    hidden: FloatArray
 
 
 def learned(
-    held: Released, known: Codes, test: Codes, trees: int, seed: int, confidence: float = CONFIDENCE
+    held: Released, known: ClassCodes, test: ClassCodes, trees: int, seed: int, confidence: float = DEFAULT_CONFIDENCE
 ) -> Estimate:
     """Return how often a classifier names a class of unseen texts, having learned from released vectors of others.
 
@@ -53,13 +53,13 @@ def learned(
         model = make(trees, seed).fit(features[last:], known[last:])
         scores.append((int((model.predict(features[:last]) == known[:last]).sum()), make))
     best = max(scores, key=lambda one: one[0])[1](trees, seed).fit(features, known)
-    return share(int((best.predict(asked) == test).sum()), len(test), confidence)
+    return estimate_share(int((best.predict(asked) == test).sum()), len(test), confidence)
 
 
-def _features(held: Released, released: Array) -> Array:
+def _features(held: Released, released: FloatArray) -> FloatArray:
     """Return (k, 3 n): the numbers scaled to the noise, cut off at the box, and whether they lie in it."""
-    inside = (released >= LOWER) & (released <= UPPER)
-    return np.hstack([released / (1 + held.law.scale), released.clip(LOWER, UPPER), inside])
+    inside = (released >= BOX_LOWER) & (released <= BOX_UPPER)
+    return np.hstack([released / (1 + held.law.scale), released.clip(BOX_LOWER, BOX_UPPER), inside])
 
 
 class _Quiet:
@@ -72,16 +72,16 @@ class _Quiet:
 
         self._model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=_ITERATIONS))
 
-    def fit(self, features: Array, codes: Codes) -> "_Quiet":
+    def fit(self, features: FloatArray, codes: ClassCodes) -> "_Quiet":
         """Learn classes (k,) of rows (k, d)."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._model.fit(features, codes)
         return self
 
-    def predict(self, features: Array) -> Codes:
+    def predict(self, features: FloatArray) -> ClassCodes:
         """Return the classes (k,) of rows (k, d)."""
-        named: Codes = self._model.predict(features)
+        named: ClassCodes = self._model.predict(features)
         return named
 
 

@@ -15,12 +15,12 @@ import torch
 from deniable import __version__
 from deniable.errors import InputError
 from deniable.learning.loop import Checkpoint
-from deniable.measure.labels import Codes
-from deniable.parallel import reporter
-from deniable.rewrite.attacks.candidates import distinct
-from deniable.rewrite.methods import METHODS, WITH_DELTA, WITH_MOST, Method, VectorMethod
-from deniable.rewrite.model import Rewriter, fit_rewriter, load_rewriter, packed
-from deniable.rewrite.training import Options
+from deniable.measure.labels import ClassCodes
+from deniable.parallel import get_progress_reporter
+from deniable.rewrite.attacks.candidates import drop_indistinguishable_texts
+from deniable.rewrite.methods import REWRITING_METHODS, METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, RewritingMethod, VectorMethod
+from deniable.rewrite.model import Rewriter, fit_rewriter, load_rewriter, pack_rewriter
+from deniable.rewrite.training import RewriterOptions
 from deniable.studies.rewriting.plan import FILES, INTENT, TEXT, Sizes
 from deniable.studies.study import Setting, derived
 from deniable.vectors import L2Ball
@@ -40,7 +40,7 @@ class Part:
     """
 
     texts: list[str]
-    intents: Codes
+    intents: ClassCodes
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Bench:
     @functools.cached_property
     def model(self) -> Rewriter:
         """The auto-encoder that most parts are about; its training is a pass of its own, told step by step."""
-        report, begun = reporter(), set[int]()
+        report, begun = get_progress_reporter(), set[int]()
 
         def told(done: int, steps: int, _: float) -> None:
             if not begun:  # how many steps there are is known with the first one
@@ -83,27 +83,27 @@ class Bench:
     @functools.cached_property
     def candidates(self) -> list[str]:
         """All K texts of the corpus that the model reads as distinct ones."""
-        return distinct([*self.train.texts, *self.dev.texts, *self.test.texts], self.model.vocabulary)
+        return drop_indistinguishable_texts([*self.train.texts, *self.dev.texts, *self.test.texts], self.model.vocabulary)
 
     @functools.cached_property
     def points(self) -> Array:
         """(K, n) the vectors of all candidates, clipped to the ball of the model."""
         return L2Ball(self.model.radius).clip(self.model.encode(self.candidates))
 
-    def method(self, name: str, epsilon: float, *parts: object, model: Rewriter | None = None) -> Method:
+    def method(self, name: str, epsilon: float, *parts: object, model: Rewriter | None = None) -> RewritingMethod:
         """Return a method with noise from a seed of its own, by which the study can be run again."""
         options: dict[str, float] = {}
-        if name in WITH_DELTA:
+        if name in METHODS_WITH_DELTA:
             options["delta"] = self.sizes.delta
         held = model or self.model
-        if name in WITH_MOST:
+        if name in METHODS_WITH_DRAW_LIMIT:
             options["most"] = min(self.sizes.most, held.limit)
-        return METHODS[name](held, epsilon=epsilon, seed=self.seed("noise", name, epsilon, *parts), **options)
+        return REWRITING_METHODS[name](held, epsilon=epsilon, seed=self.seed("noise", name, epsilon, *parts), **options)
 
     def trained(self, latent: int, report: Progress = lambda done, steps, loss: None) -> Rewriter:  # noqa: ARG005 - nobody is told
         """Return the auto-encoder of one dimension; an earlier sitting has kept it, or a part of its training."""
         sizes, main = self.sizes, latent == self.sizes.latent
-        options = Options(
+        options = RewriterOptions(
             latent=latent,
             hidden=sizes.hidden,
             embedding=sizes.embedding,
@@ -129,7 +129,7 @@ class Bench:
             progress=report,
         )
         if kept is not None and checkpoint is not None:
-            _keep(kept, packed(model))
+            _keep(kept, pack_rewriter(model))
             checkpoint.remove()
         return model
 
@@ -138,7 +138,7 @@ class Bench:
         method = self.method(name, epsilon)
         if not isinstance(method, VectorMethod):
             raise TypeError(name)
-        options = Options(epochs=self.sizes.tuning, spliced=self.sizes.spliced, noise=method.noise)
+        options = RewriterOptions(epochs=self.sizes.tuning, spliced=self.sizes.spliced, noise=method.training_noise)
         seed = self.seed("tune", name, epsilon)
         return fit_rewriter(self._learned(), self.dev.texts, options, seed=seed, start=self.model)
 

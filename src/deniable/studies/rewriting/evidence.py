@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from deniable.measure.estimate import share
-from deniable.rewrite.attacks.candidates import distinct, proposals, recovered
-from deniable.rewrite.attacks.gradient import searched
+from deniable.measure.estimate import estimate_share
+from deniable.rewrite.attacks.candidates import drop_indistinguishable_texts, propose_texts, measure_guesses
+from deniable.rewrite.attacks.gradient import search_nearest_texts
 from deniable.rewrite.attacks.inversion import fit_inverter
-from deniable.rewrite.attacks.ranking import nearest, order_of
-from deniable.rewrite.audits import Seen, audit_pair, clipped_vectors, farthest, uncovered
+from deniable.rewrite.attacks.ranking import find_nearest_candidates, get_norm_order
+from deniable.rewrite.audits import AuditView, audit_pair, encode_clipped_vectors, find_farthest_texts, pairs_beyond_sensitivity
 from deniable.rewrite.methods import VectorMethod
 from deniable.rewrite.model import Rewriter
 from deniable.studies.rewriting.bench import Array, Bench
@@ -34,37 +34,37 @@ def vectors_of(bench: Bench, name: str, epsilon: float, *parts: object, model: R
 def distances(bench: Bench, name: str) -> Data:
     """Return how far apart the corpus lies under one method, beside the sensitivity that its noise is for."""
     method = vectors_of(bench, name, bench.sizes.audited)
-    points = clipped_vectors(method, bench.candidates)
+    points = encode_clipped_vectors(method, bench.candidates)
     return {"method": name, **_apart(method, points, bench.candidates, bench.seed("pairs"))}
 
 
 def _apart(method: VectorMethod, points: Array, texts: list[str], seed: int) -> Data:
-    mechanism, order = method.mechanism, order_of(method.mechanism)
-    counted, worst = uncovered(mechanism, points), farthest(mechanism, points)
+    mechanism, order = method.mechanism, get_norm_order(method.mechanism)
+    counted, worst = pairs_beyond_sensitivity(mechanism, points), find_farthest_texts(mechanism, points)
     some = np.random.default_rng(seed).integers(len(points), size=(2, _PAIRS))
     apart = np.linalg.norm(points[some[0]] - points[some[1]], ord=order, axis=1)
     return {
         "n": points.shape[1],
         "norm": f"l{order}",
-        "claimed": worst.claimed,
-        "pairs": counted.pairs,
-        "beyond": counted.beyond,
-        "share": counted.share,
+        "claimed": worst.claimed_sensitivity,
+        "pairs": counted.pair_count,
+        "beyond": counted.violation_count,
+        "share": counted.violation_share,
         "ratio": worst.ratio,
-        "median ratio": float(np.median(apart)) / worst.claimed,
+        "median ratio": float(np.median(apart)) / worst.claimed_sensitivity,
         "loss": worst.loss,
-        "one": texts[worst.one],
-        "other": texts[worst.other],
+        "one": texts[worst.first_row],
+        "other": texts[worst.second_row],
     }
 
 
-def audited(bench: Bench, name: str, seen: Seen) -> Data:
+def audited(bench: Bench, name: str, seen: AuditView) -> Data:
     """Return the verdict of an audit on the two texts of the corpus that a method protects least."""
     method = vectors_of(bench, name, bench.sizes.audited, "audit", seen)
-    worst = farthest(method.mechanism, clipped_vectors(method, bench.candidates))
-    pair = bench.candidates[worst.one], bench.candidates[worst.other]
+    worst = find_farthest_texts(method.mechanism, encode_clipped_vectors(method, bench.candidates))
+    pair = bench.candidates[worst.first_row], bench.candidates[worst.second_row]
     seed = bench.seed("audit", name, seen)
-    verdict = audit_pair(method, *pair, seen=seen, samples=bench.sizes.samples, confidence=CONFIDENCE, seed=seed)
+    verdict = audit_pair(method, *pair, view=seen, samples=bench.sizes.samples, confidence=CONFIDENCE, seed=seed)
     return {"method": name, "seen": seen, "loss": worst.loss, **_said(verdict)}
 
 
@@ -82,15 +82,15 @@ def grown(bench: Bench, latent: int) -> Data:
     """Return distances and an audit of published ADePT behind an encoder of another dimension."""
     model = bench.model if latent == bench.sizes.latent else bench.trained(latent)
     method = vectors_of(bench, PUBLISHED, bench.sizes.audited, "grown", latent, model=model)
-    texts = distinct(bench.candidates, model.vocabulary)
-    points = clipped_vectors(method, texts)
+    texts = drop_indistinguishable_texts(bench.candidates, model.vocabulary)
+    points = encode_clipped_vectors(method, texts)
     found = _apart(method, points, texts, bench.seed("pairs"))
-    exact = ADePT(epsilon=bench.sizes.audited, radius=model.radius).exact(latent)  # under no public seed
+    exact = ADePT(epsilon=bench.sizes.audited, radius=model.radius).exact_loss(latent)  # under no public seed
     verdict = audit_pair(
         method,
         found["one"],
         found["other"],
-        seen="likelihood",
+        view="likelihood",
         samples=bench.sizes.samples,
         confidence=CONFIDENCE,
         seed=bench.seed("audit", "grown", latent),
@@ -105,24 +105,24 @@ def proposed(bench: Bench, name: str) -> Data:
     test texts that the corpus does not hold.
     """
     sizes, model = bench.sizes, bench.model
-    corpus = distinct([*bench.train.texts, *bench.dev.texts], model.vocabulary)
-    truths = distinct([*corpus, *bench.test.texts], model.vocabulary)[len(corpus) :]
+    corpus = drop_indistinguishable_texts([*bench.train.texts, *bench.dev.texts], model.vocabulary)
+    truths = drop_indistinguishable_texts([*corpus, *bench.test.texts], model.vocabulary)[len(corpus) :]
     seed = bench.seed("proposals")
-    guesses = [*corpus, *proposals(corpus, model.vocabulary, sizes.proposals, most=model.limit, seed=seed)]
-    held = {tuple(model.vocabulary.numbers(text)) for text in guesses}
-    reached = sum(tuple(model.vocabulary.numbers(text)) in held for text in truths)
+    guesses = [*corpus, *propose_texts(corpus, model.vocabulary, sizes.proposals, max_tokens=model.limit, seed=seed)]
+    held = {tuple(model.vocabulary.to_ids(text)) for text in guesses}
+    reached = sum(tuple(model.vocabulary.to_ids(text)) in held for text in truths)
     blind = np.random.default_rng(bench.seed("blind")).integers(len(guesses), size=len(truths))
     points = []
     for epsilon in sizes.epsilons:
         method = vectors_of(bench, name, epsilon, "proposals")
-        order = order_of(method.mechanism)
-        named = nearest(method.release(truths), clipped_vectors(method, guesses), order)
+        order = get_norm_order(method.mechanism)
+        named = find_nearest_candidates(method.release(truths), encode_clipped_vectors(method, guesses), order)
         points.append({"epsilon": epsilon, **_recovered(truths, [guesses[row] for row in named.tolist()])})
     return {
         "method": name,
         "texts": len(truths),
         "guesses": len(guesses),
-        "reached": told(share(reached, len(truths))),
+        "reached": told(estimate_share(reached, len(truths))),
         "blind": _recovered(truths, [guesses[row] for row in blind.tolist()])["tokens"],
         "points": points,
     }
@@ -146,9 +146,9 @@ def learned(bench: Bench, name: str, epsilon: float) -> Data:
         "public": _recovered(truths, method.decode(released)),
         "trained": _recovered(truths, read),
         "started": _recovered(truths[some], read[some]),
-        "searched": _recovered(truths[some], searched(method, released[some], read[some])),
+        "searched": _recovered(truths[some], search_nearest_texts(method, released[some], read[some])),
     }
 
 
 def _recovered(truths: list[str], guesses: list[str]) -> Data:
-    return {name: told(found) for name, found in recovered(truths, guesses).items()}
+    return {name: told(found) for name, found in measure_guesses(truths, guesses).items()}

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.guarantees import ApproxDP
-from deniable.measure.classifiers import TfIdf
-from deniable.measure.estimate import Estimate, share
-from deniable.rewrite.attacks.bound import Success
-from deniable.rewrite.attacks.ranking import order_of, ranks, success
-from deniable.rewrite.audits import clipped_vectors
-from deniable.rewrite.bleu import bleu
-from deniable.rewrite.methods import Method, VectorMethod
+from deniable.measure.classifiers import TfIdfClassifier
+from deniable.measure.estimate import Estimate, estimate_share
+from deniable.rewrite.attacks.bound import RankingSuccess
+from deniable.rewrite.attacks.ranking import get_norm_order, rank_true_candidates, measure_ranking_success
+from deniable.rewrite.audits import encode_clipped_vectors
+from deniable.rewrite.bleu import compute_bleu
+from deniable.rewrite.methods import RewritingMethod, VectorMethod
 from deniable.rewrite.model import Rewriter
-from deniable.rewrite.tokens import joined, split
+from deniable.rewrite.tokens import join_tokens, split_tokens
 from deniable.studies.rewriting.bench import Array, Bench
 from deniable.studies.rewriting.plan import FIRST
 from deniable.studies.study import Data
@@ -38,16 +38,16 @@ def useful(bench: Bench, rewritten: Sequence[str] | None, train: Sequence[str]) 
             test texts.
     """
     seen = np.flatnonzero(bench.test.intents >= 0)
-    classifier = TfIdf().fit(train, bench.train.intents, bench.classes)
+    classifier = TfIdfClassifier().fit(train, bench.train.intents, bench.classes)
     guesses = classifier.probabilities([bench.test.texts[row] for row in seen.tolist()]).argmax(axis=1)
     right = int((guesses == bench.test.intents[seen]).sum())
     # An intent that no training text has is never guessed.
-    found: Data = {"accuracy": told(share(right, len(bench.test.texts)))}
+    found: Data = {"accuracy": told(estimate_share(right, len(bench.test.texts)))}
     if rewritten is not None:
-        wanted, held = [split(text) for text in bench.test.texts], [split(text) for text in rewritten]
+        wanted, held = [split_tokens(text) for text in bench.test.texts], [split_tokens(text) for text in rewritten]
         same = sum(one == other for one, other in zip(wanted, held, strict=True))
-        found["bleu"] = bleu(held, wanted)
-        found["exact"] = told(share(same, len(wanted)))
+        found["bleu"] = compute_bleu(held, wanted)
+        found["exact"] = told(estimate_share(same, len(wanted)))
     return found
 
 
@@ -65,7 +65,7 @@ def undisturbed(bench: Bench) -> Data:
         "classes": bench.classes,
         "best epoch": model.facts["best epoch"],
         "held-out loss": model.facts["held-out loss"],
-        "most frequent intent": told(share(int((bench.test.intents == guessed).sum()), len(bench.test.texts))),
+        "most frequent intent": told(estimate_share(int((bench.test.intents == guessed).sum()), len(bench.test.texts))),
         "originals": useful(bench, None, bench.train.texts),
         "without noise": useful(bench, through[0], through[1]),
     }
@@ -82,14 +82,14 @@ def cell(bench: Bench, name: str, epsilon: float) -> Data:
     count = len(bench.candidates)
     first = [k for k in FIRST if k < count]
     if isinstance(method, VectorMethod):
-        points = clipped_vectors(method, bench.candidates)
+        points = encode_clipped_vectors(method, bench.candidates)
         truths = coins.integers(count, size=bench.sizes.attacked(epsilon, count))
-        places = ranks(method.mechanism.release(points[truths]), truths, points, order_of(method.mechanism))
-        found["vector"] = [_of(success(places, count, epsilon=epsilon, delta=delta, first=k)) for k in first]
+        places = rank_true_candidates(method.mechanism.sample(points[truths]), truths, points, get_norm_order(method.mechanism))
+        found["vector"] = [_of(measure_ranking_success(places, count, epsilon=epsilon, delta=delta, first=k)) for k in first]
     truths = coins.integers(count, size=bench.sizes.rewritten)
     read = encoded(bench.model, _rewritten(bench, method, truths.tolist()))
-    places = ranks(read, truths, bench.points, 2)
-    found["text"] = [_of(success(places, count, epsilon=epsilon, delta=delta, first=k)) for k in first]
+    places = rank_true_candidates(read, truths, bench.points, 2)
+    found["text"] = [_of(measure_ranking_success(places, count, epsilon=epsilon, delta=delta, first=k)) for k in first]
     return found
 
 
@@ -100,7 +100,7 @@ def tuned(bench: Bench, name: str, epsilon: float) -> Data:
     return {"method": name, "epsilon": epsilon, "best epoch": method.model.facts["best epoch"], **found}
 
 
-def _rewritten(bench: Bench, method: Method, rows: list[int]) -> list[str]:
+def _rewritten(bench: Bench, method: RewritingMethod, rows: list[int]) -> list[str]:
     found: list[str] = []
     for start in range(0, len(rows), _TOGETHER):
         found += method.rewrite([bench.candidates[row] for row in rows[start : start + _TOGETHER]])
@@ -109,16 +109,16 @@ def _rewritten(bench: Bench, method: Method, rows: list[int]) -> list[str]:
 
 def encoded(model: Rewriter, texts: Sequence[str]) -> Array:
     """Return the clipped vectors of texts that were rewritten, cut off where they are longer than the model takes."""
-    short = [joined(split(text)[: model.limit]) for text in texts]
+    short = [join_tokens(split_tokens(text)[: model.limit]) for text in texts]
     return L2Ball(model.radius).clip(model.encode(short))
 
 
-def _of(found: Success) -> Data:
+def _of(found: RankingSuccess) -> Data:
     return {
         "first": found.first,
         "candidates": found.candidates,
-        **told(found.found),
-        "permitted": found.permitted,
-        "least": found.least,
-        "refuted": found.refuted,
+        **told(found.success_rate),
+        "permitted": found.max_success_rate,
+        "least": found.epsilon_lower_bound,
+        "refuted": found.is_refuted,
     }

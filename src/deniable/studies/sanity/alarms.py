@@ -6,11 +6,11 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.auditing import audit
-from deniable.parallel import each
+from deniable.parallel import parallel_map
 from deniable.studies.sanity.check import limit
 from deniable.studies.study import Data, derived
 from deniable.vectors import Box, Laplace
-from deniable.vectors.domains import Array
+from deniable.vectors.domains import FloatArray
 
 _BOX = Box(0.0, 1.0)
 FACTOR = 2.0
@@ -40,12 +40,12 @@ def accused(epsilons: tuple[float, ...], repeats: tuple[int, ...], repetitions: 
     return found
 
 
-def _estimates(ones: Array, ones_prime: Array, repeats: int) -> Array:
+def _estimates(ones: FloatArray, ones_prime: FloatArray, repeats: int) -> FloatArray:
     """Return the published estimates of many runs; a guess never made is left out."""
     with np.errstate(divide="ignore", invalid="ignore"):
         both = np.abs([np.log(ones_prime) - np.log(ones), np.log(repeats - ones) - np.log(repeats - ones_prime)])
     both[np.isnan(both)] = 0.0
-    estimates: Array = both.max(axis=0)
+    estimates: FloatArray = both.max(axis=0)
     return estimates
 
 
@@ -57,7 +57,7 @@ def audited(audits: int, samples: int, seed: int) -> list[Data]:
         mechanism = Laplace(epsilon=1.0, domain=_BOX, seed=derived(seed, "audited", name, number))
         share = 0.5 if name == "half-sum" else 1.0
         verdict = audit(
-            lambda x: share * mechanism.release(x),
+            lambda x: share * mechanism.sample(x),
             np.zeros(1), np.ones(1),
             claim=1.0, samples=samples, batched=True, seed=number,
         )  # fmt: skip
@@ -65,7 +65,7 @@ def audited(audits: int, samples: int, seed: int) -> list[Data]:
 
     found = []
     for name in EVENTS:
-        refuted = each(one, [(name, number) for number in range(audits)])
+        refuted = parallel_map(one, [(name, number) for number in range(audits)])
         found.append({"mechanism": name, "epsilon": 1.0, "audits": audits, "samples": samples, "refuted": sum(refuted)})
     return found
 
@@ -77,12 +77,12 @@ def blind(dimensions: tuple[int, ...], samples: int, seed: int) -> list[Data]:
         mechanism = Laplace(epsilon=FACTOR, domain=_BOX, seed=derived(seed, "blind", n))
         wrong = 0.5 * math.exp(-FACTOR / (2 * n))
         verdict = audit(
-            mechanism.release, np.zeros(n), np.ones(n), claim=1.0, samples=samples, batched=True,
+            mechanism.sample, np.zeros(n), np.ones(n), claim=1.0, samples=samples, batched=True,
             seed=derived(seed, "coins", n),
         )  # fmt: skip
         return {
             "n": n,
-            "truth": Laplace(epsilon=FACTOR, domain=_BOX).exact(n).lower,
+            "truth": Laplace(epsilon=FACTOR, domain=_BOX).exact_loss(n).lower,
             "limit of the published estimate": limit((wrong, 1 - wrong), n),
             "the same, ties by a coin": limit((wrong, 1 - wrong), n, coin=True),
             "audit": verdict.status,
@@ -90,4 +90,4 @@ def blind(dimensions: tuple[int, ...], samples: int, seed: int) -> list[Data]:
             "detectable": verdict.detectable,
         }
 
-    return each(one, dimensions)
+    return parallel_map(one, dimensions)

@@ -11,13 +11,13 @@ import math
 import numpy as np
 
 from deniable.vectors import VectorMechanism
-from deniable.vectors.domains import Array
+from deniable.vectors.domains import FloatArray
 
 _COORDINATES = 1 << 19
 """Coordinates drawn at a time."""
 
 
-def votes(mechanism: VectorMechanism, x: Array, threshold: float, repeats: int) -> int:
+def votes(mechanism: VectorMechanism, x: FloatArray, threshold: float, repeats: int) -> int:
     """Return how often the majority of coordinates reads as "it was x'".
 
     Args:
@@ -29,7 +29,7 @@ def votes(mechanism: VectorMechanism, x: Array, threshold: float, repeats: int) 
     rows, found = max(_COORDINATES // len(x), 1), 0
     for first in range(0, repeats, rows):
         shape = (min(rows, repeats - first), len(x))
-        ones = np.count_nonzero(mechanism.release(np.broadcast_to(x, shape)) >= threshold, axis=1)
+        ones = np.count_nonzero(mechanism.sample(np.broadcast_to(x, shape)) >= threshold, axis=1)
         found += int(np.count_nonzero(2 * ones > len(x)))
     return found
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.auditing.zoo.adept_unclipped import UnclippedADePT
-from deniable.vectors import ADePT, Box, Copy, DPText, Laplace, Random, VectorMechanism
-from deniable.vectors.domains import Array
+from deniable.vectors import ADePT, Box, CopyMechanism, DPText, Laplace, RandomMechanism, VectorMechanism
+from deniable.vectors.domains import FloatArray
 
 _BOX = Box(0.0, 1.0)
 
@@ -34,7 +34,7 @@ class Subject:
     control: bool = False
     corners: bool = False
 
-    def inputs(self, n: int) -> tuple[Array, Array]:
+    def inputs(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return x and x' (n,): zeros and ones, or the corners that are their images in the ball."""
         if not self.corners:
             return np.zeros(n), np.ones(n)
@@ -48,7 +48,7 @@ class Subject:
 
     def truth(self, epsilon: float, n: int) -> float:
         """Return the exact loss at the two inputs, computed from the law."""
-        return self.make(epsilon, None).exact(n).lower
+        return self.make(epsilon, None).exact_loss(n).lower
 
 
 def _laplace(gap: float, scale: float) -> tuple[float, float]:
@@ -61,14 +61,14 @@ SUBJECTS = (
     Subject(
         "copy",
         "Controls: copy and random",
-        lambda epsilon, seed: Copy(epsilon=epsilon, seed=seed),
+        lambda epsilon, seed: CopyMechanism(epsilon=epsilon, seed=seed),
         lambda _epsilon, _n: (0.0, 1.0),
         control=True,
     ),
     Subject(
         "random",
         "Controls: copy and random",
-        lambda _epsilon, seed: Random(seed=seed),
+        lambda _epsilon, seed: RandomMechanism(seed=seed),
         lambda _epsilon, _n: (0.5, 0.5),
         control=True,
     ),

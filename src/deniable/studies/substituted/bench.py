@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from deniable.errors import InputError
-from deniable.robust.text.documents import Documents, texts
-from deniable.robust.text.substitutions import Substitutions, read_substitutes, substitutions
+from deniable.robust.text.documents import Documents, concatenate_texts
+from deniable.robust.text.substitutions import Substitutions, read_substitute_lists, build_substitutions
 from deniable.space import Space
-from deniable.space.grammar import fold, split
+from deniable.space.grammar import fold_word, split_words
 from deniable.studies.study import Data, Setting, derived
 from deniable.studies.substituted.plan import SUBSTITUTIONS, VECTORS, Plan, Sizes
 
@@ -58,8 +58,8 @@ def prepared(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> Bench
         InputError: a file is missing, or lacks a column, or holds no text with a known word.
     """
     space = Space.load(setting.file(VECTORS), limit=sizes.words)
-    listed, name = read_substitutes(setting.file(SUBSTITUTIONS))
-    sets = substitutions(space, listed, name)
+    listed, name = read_substitute_lists(setting.file(SUBSTITUTIONS))
+    sets = build_substitutions(space, listed, name)
     learned, of_split = _rows(setting.file(plan.train), plan, split_name="train")
     tested, _ = _rows(setting.file(plan.test), plan)
     learned = _some(learned, sizes.train, derived(setting.seed, "training texts"))
@@ -79,8 +79,8 @@ def prepared(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> Bench
         "training words": len(train.texts.words),
         "test words": len(test.texts.words),
         "sets": sets.name,
-        "words with substitutes": int((sets.sizes > 1).sum()),
-        "substitutes of the test words": int((sets.sizes - 1)[test.texts.words].sum()),
+        "words with substitutes": int((sets.choice_counts > 1).sum()),
+        "substitutes of the test words": int((sets.choice_counts - 1)[test.texts.words].sum()),
         "substitutes listed for the test words": _listed(space, listed, test),
         "about the sets": list(sets.notes),
     }
@@ -91,7 +91,7 @@ def _listed(space: Space, listed: dict[str, list[str]], held: Documents) -> int:
     """Return how many substitutes a file lists for the words of some texts, whether the space knows them or not."""
     counts = np.zeros(len(space), dtype=np.int64)
     for word, others in listed.items():
-        own = space.index.get(fold(word))
+        own = space.index_by_word.get(fold_word(word))
         if own is not None:
             counts[own] += len(others)
     return int(counts[held.texts.words].sum())
@@ -129,13 +129,13 @@ def _documents(space: Space, rows: list[Row], plan: Plan, classes: tuple[str, ..
             f"No text of {plan.name} has a class and a word of {space.source}: check the data and the vectors."
         )
     labels = np.array([label for label, _ in held], dtype=np.int64)
-    found = [texts([parts[at] for _, parts in held]) for at in range(len(columns))]
+    found = [concatenate_texts([parts[at] for _, parts in held]) for at in range(len(columns))]
     return Documents(found[0], labels, classes, None if plan.premise is None else found[1]), len(rows) - len(held)
 
 
 def _known(space: Space, text: str | None) -> Iterator[int]:
     """Yield the numbers of the words of a text that a space knows, marks of line breaks left out."""
-    for word in split((text or "").replace(_BREAK, " "))[1::2]:
-        number = space.index.get(fold(word))
+    for word in split_words((text or "").replace(_BREAK, " "))[1::2]:
+        number = space.index_by_word.get(fold_word(word))
         if number is not None:
             yield number

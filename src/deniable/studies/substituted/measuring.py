@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.measure.estimate import Estimate, share
-from deniable.randomness import key_from_seed
-from deniable.robust.text.attacks import genetic, greedy
-from deniable.robust.text.attacks.outcome import Attacked
-from deniable.robust.text.copies import Source
-from deniable.robust.text.model import TextModel, certified
-from deniable.robust.text.smoothing import certify
+from deniable.measure.estimate import Estimate, estimate_share
+from deniable.randomness import derive_key_from_seed
+from deniable.robust.text.attacks import run_genetic_attack, run_greedy_attack
+from deniable.robust.text.attacks.outcome import TextAttackResult
+from deniable.robust.text.copies import SubstituteSource
+from deniable.robust.text.model import TextModel, certify_by_intervals
+from deniable.robust.text.smoothing import certify_texts
 from deniable.studies.study import Data
 from deniable.studies.substituted.bench import Bench
 from deniable.studies.substituted.mechanisms import Mechanisms
@@ -30,7 +30,7 @@ Hits = npt.NDArray[np.bool_]
 def plain(bench: Bench, cell: Cell, model: TextModel) -> Data:
     """Return the accuracy without attack, and the share that interval bounds prove for every choice of the sets."""
     right = model.predict(bench.test) == bench.test.labels
-    held = certified(model, bench.test, bench.sets)
+    held = certify_by_intervals(model, bench.test, bench.sets)
     return {"points": [_point(cell, "clean", right), _point(cell, "certified", held, SETS)]}
 
 
@@ -38,40 +38,40 @@ def thinned(bench: Bench, cell: Cell, model: Model) -> Data:
     """Return the share that interval bounds prove where a part of the substitutes is left out at random."""
     points = []
     for kept in KEPT:
-        sets = bench.sets.thinned(kept, np.random.default_rng(bench.seed("thinned", kept)))
-        points.append(_point(cell, "certified", certified(model(), bench.test, sets), SETS, kept))
+        sets = bench.sets.thin(kept, np.random.default_rng(bench.seed("thinned", kept)))
+        points.append(_point(cell, "certified", certify_by_intervals(model(), bench.test, sets), SETS, kept))
     return {"points": points}
 
 
 def by_sets(bench: Bench, cell: Cell, model: Model, attack: Measure) -> Data:
     """Return the accuracy under an attack whose words come from the substitution sets."""
     found = _attacked(bench, model(), attack, bench.sets, SETS)
-    return {"points": [_point(cell, attack, found.right_before & ~found.flipped, SETS, **_effort(found))]}
+    return {"points": [_point(cell, attack, found.correct_before & ~found.flipped, SETS, **_effort(found))]}
 
 
 def by_mechanism(bench: Bench, cell: Cell, model: Model, mechanisms: Mechanisms, point: Point) -> Data:
     """Return the accuracy under the genetic attack whose words a mechanism draws."""
     found = _attacked(bench, model(), "genetic", mechanisms.attacking(point), point.title)
-    hits = found.right_before & ~found.flipped
+    hits = found.correct_before & ~found.flipped
     return {"points": [_point(cell, "genetic", hits, point.mechanism, point.at, **_effort(found))]}
 
 
-def _attacked(bench: Bench, model: TextModel, attack: Measure, source: Source, name: str) -> Attacked:
+def _attacked(bench: Bench, model: TextModel, attack: Measure, source: SubstituteSource, name: str) -> TextAttackResult:
     """Attack all test texts; every model meets the same draws of a source."""
-    key, scorer = key_from_seed(bench.seed("attack", attack, name)), model.network.scorer(bench.test)
+    key, scorer = derive_key_from_seed(bench.seed("attack", attack, name)), model.network.make_scorer(bench.test)
     if attack == "greedy":
-        return greedy(scorer, bench.test, source, key)
+        return run_greedy_attack(scorer, bench.test, source, key)
     sizes = bench.sizes
-    return genetic(scorer, bench.test, source, key, population=sizes.population, generations=sizes.generations)
+    return run_genetic_attack(scorer, bench.test, source, key, population=sizes.population, generations=sizes.generations)
 
 
-def _effort(found: Attacked) -> Data:
+def _effort(found: TextAttackResult) -> Data:
     """Return how much of a text a successful attack changes, and how many texts it asks about."""
     flipped = found.flipped
-    changed = found.changed[flipped] / np.maximum(found.texts.lengths[flipped], 1)
+    changed = found.changed_words[flipped] / np.maximum(found.texts.lengths[flipped], 1)
     return {
         "words changed": float(changed.mean()) if flipped.any() else None,
-        "queries": float(found.queries[found.right_before].mean()) if found.right_before.any() else None,
+        "queries": float(found.queries[found.correct_before].mean()) if found.correct_before.any() else None,
     }
 
 
@@ -79,17 +79,17 @@ def smoothed(bench: Bench, cell: Cell, model: Model, mechanisms: Mechanisms, poi
     """Return what is certified of a model smoothed by the mechanism that its copies came from."""
     count, mechanism = min(bench.sizes.smoothed, len(bench.test)), mechanisms.at(point)
     some = bench.test.take(np.arange(count))
-    found = certify(
+    found = certify_texts(
         mechanism,
-        model().network.scorer(some),
+        model().network.make_scorer(some),
         some.texts,
-        key=key_from_seed(bench.seed("smoothing", point.title)),
+        key=derive_key_from_seed(bench.seed("smoothing", point.title)),
         replacements=bench.sets,
         selection=bench.sizes.selection,
         estimation=bench.sizes.estimation,
     )
     labels = some.labels.tolist()
-    at = {"model": cell.name, "mechanism": point.mechanism, "at": point.at, "standing": found.standing}
+    at = {"model": cell.name, "mechanism": point.mechanism, "at": point.at, "standing": found.status}
     distances = zip(DISTANCES, found.accuracy_at_distances(labels, DISTANCES), strict=True)
     changes = zip(CHANGES, found.accuracy_at_changes(labels, CHANGES), strict=True)
     return {
@@ -114,7 +114,7 @@ def _point(
         "measure": measure,
         "source": source,
         "at": at,
-        **_shown(share(int(hits.sum()), len(hits))),
+        **_shown(estimate_share(int(hits.sum()), len(hits))),
         "texts": np.packbits(hits).tobytes().hex(),
         **more,
     }

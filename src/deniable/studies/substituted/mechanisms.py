@@ -6,8 +6,8 @@ import numpy as np
 
 from deniable.auditing import verify
 from deniable.errors import InputError
-from deniable.robust.text.attacks.genetic import texts_scored
-from deniable.robust.text.documents import Documents, Texts
+from deniable.robust.text.attacks.genetic import compute_query_budget
+from deniable.robust.text.documents import Documents, IndexedTexts
 from deniable.studies.corpora import Corpus, privatized
 from deniable.studies.gumbel.bound import far_output_bound
 from deniable.studies.study import Data
@@ -16,7 +16,7 @@ from deniable.studies.substituted.plan import GUMBEL, LAPLACE, Point
 from deniable.studies.substituted.pooled import pooled
 from deniable.studies.utility.bench import build
 from deniable.words import TruncatedGumbel, WordMechanism
-from deniable.words.truncated_gumbel import least_epsilon
+from deniable.words.truncated_gumbel import compute_min_epsilon
 
 _CLOSE = 1.05
 """Bounds on epsilon within this factor of each other count as its value."""
@@ -45,7 +45,7 @@ class Mechanisms:
             return None
         if space.separation == 0:
             raise InputError("Two words of the space are at distance 0: truncated Gumbel needs a space without them.")
-        return least_epsilon(len(space.points), space.separation)
+        return compute_min_epsilon(len(space.points), space.separation)
 
     def below(self, point: Point) -> bool:
         """Say whether a point has no law."""
@@ -58,7 +58,7 @@ class Mechanisms:
         if point.mechanism != LAPLACE:
             return self.at(point)
         held = bench.test.texts
-        draws = texts_scored(bench.sizes.population, bench.sizes.generations)
+        draws = compute_query_budget(bench.sizes.population, bench.sizes.generations)
         per_word = -(-draws // max(1, int(np.median(held.lengths))))
         return self._pooled(point, per_word * _counts(bench, held), "attacks")
 
@@ -78,7 +78,7 @@ class Mechanisms:
         drawn = privatized(mechanism, corpus, copies, bench.setting.seed, bench.setting.ledger)
         rows = np.tile(np.arange(len(train)), 1 + copies)
         lengths = np.tile(held.lengths, 1 + copies)
-        texts = Texts(np.concatenate([held.words, drawn.ravel()]), np.concatenate([[0], np.cumsum(lengths)]))
+        texts = IndexedTexts(np.concatenate([held.words, drawn.ravel()]), np.concatenate([[0], np.cumsum(lengths)]))
         premises = None if train.premises is None else train.premises.take(rows)
         return Documents(texts, train.labels[rows], train.classes, premises)
 
@@ -119,6 +119,6 @@ def spent(mechanism: WordMechanism) -> Data:
     return {"claim": status, "spent": least, "spent is": "at least"}
 
 
-def _counts(bench: Bench, held: Texts) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
+def _counts(bench: Bench, held: IndexedTexts) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
     """Return how often each word of the space (V,) stands in some texts."""
     return np.bincount(held.words, minlength=len(bench.space))

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.guarantees import MetricDP
-from deniable.randomness import Streams, key_from_seed, stream_start
+from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.studies.ledger import Ledger
 from deniable.studies.study import derived
 from deniable.words import WordMechanism
@@ -28,7 +28,7 @@ class Pooled(WordMechanism):
     """
 
     name = "pooled"
-    tabulated = False
+    is_tabulated = False
 
     def __init__(self, mechanism: WordMechanism, pool: Words, sizes: npt.NDArray[np.int64]) -> None:
         super().__init__(mechanism.space, epsilon=mechanism.epsilon)
@@ -39,7 +39,7 @@ class Pooled(WordMechanism):
     def guarantee(self) -> MetricDP:
         """That of one draw; nothing is proved of several."""
         claim = self.mechanism.guarantee
-        return MetricDP(claim.epsilon, claim.metric, f"{claim.source}, of a single draw", standing="claimed")
+        return MetricDP(claim.epsilon, claim.metric, f"{claim.source}, of a single draw", status="claimed")
 
     @property
     def fingerprint(self) -> str:
@@ -47,18 +47,18 @@ class Pooled(WordMechanism):
         digest = hashlib.blake2b(self._pool.tobytes() + self._sizes.tobytes(), digest_size=8).hexdigest()
         return f"{self.name}({digest}) {self.mechanism.fingerprint}"
 
-    def draw(self, words: Words, streams: Streams, workers: int | None = None) -> Words:
+    def draw_words(self, word_numbers: Words, streams: Streams, workers: int | None = None) -> Words:
         """Return one of the pool's draws for each word (N,).
 
         Raises:
             InputError: a word without a pool.
         """
         del workers
-        sizes = self._sizes[words]
-        if len(words) and not sizes.all():
-            lacking = self.space.words[words[int(np.argmin(sizes))]]
+        sizes = self._sizes[word_numbers]
+        if len(word_numbers) and not sizes.all():
+            lacking = self.space.words[word_numbers[int(np.argmin(sizes))]]
             raise InputError(f"No draws of {lacking!r} are in the pool: count it among the words that are used.")
-        drawn: Words = self._pool[self._starts[words] + streams.choose(sizes)]
+        drawn: Words = self._pool[self._starts[word_numbers] + streams.uniform_below(sizes)]
         return drawn
 
 
@@ -76,15 +76,15 @@ def pooled(
         ledger: of the study.
     """
     sizes = np.minimum(uses, most).astype(np.int64)
-    key = key_from_seed(derived(seed, "pool", purpose))
+    key = derive_key_from_seed(derived(seed, "pool", purpose))
     made_of = f"{mechanism.fingerprint} {purpose} {seed}".encode() + sizes.tobytes()
     name = f"pool-{hashlib.blake2b(made_of, digest_size=12).hexdigest()}"
 
     def compute() -> Words:
         # A record for every word: its draws do not depend on the other words of the pool.
         words = np.flatnonzero(sizes)
-        starts = [stream_start(key, mechanism.fingerprint, str(word)) for word in words.tolist()]
+        starts = [derive_stream_start(key, mechanism.fingerprint, str(word)) for word in words.tolist()]
         streams = Streams(key, starts, sizes[words].tolist())
-        return mechanism.draw(np.repeat(words, sizes[words]).astype(np.int32), streams)
+        return mechanism.draw_words(np.repeat(words, sizes[words]).astype(np.int32), streams)
 
     return Pooled(mechanism, ledger.array(name, compute), sizes)

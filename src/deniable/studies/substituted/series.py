@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from deniable.measure.estimate import share
+from deniable.measure.estimate import estimate_share
 from deniable.studies.study import Data
 from deniable.studies.substituted.plan import Measure, Point, augmented
 
@@ -89,13 +89,13 @@ def compared(first: Found, second: Found) -> Order:
     wins, losses = int((one > other).sum()), int((one < other).sum())
     if not wins + losses:
         return "undecided"
-    interval = share(wins, wins + losses)
+    interval = estimate_share(wins, wins + losses)
     return "ahead" if interval.low > HALF else "behind" if interval.high < HALF else "undecided"
 
 
 def near(measured: Found, percent: float, tested: int) -> bool:
     """Say whether our interval and that of a published percentage of so many texts meet."""
-    theirs = share(min(round(percent / 100 * tested), tested), tested)
+    theirs = estimate_share(min(round(percent / 100 * tested), tested), tested)
     return measured.low <= theirs.high and theirs.low <= measured.high
 
 

@@ -11,10 +11,10 @@ import torch
 from deniable import __version__
 from deniable.errors import InputError
 from deniable.learning.loop import Checkpoint
-from deniable.parallel import reporter, watched
-from deniable.robust.text.copies import Source
-from deniable.robust.text.model import TextModel, fit_text
-from deniable.robust.text.training import Options
+from deniable.parallel import get_progress_reporter, report_progress_to
+from deniable.robust.text.copies import SubstituteSource
+from deniable.robust.text.model import TextModel, fit_text_model
+from deniable.robust.text.training import TextTrainingOptions
 from deniable.studies.study import Data, Setting
 from deniable.studies.substituted.bench import Bench, prepared
 from deniable.studies.substituted.measuring import by_mechanism, by_sets, plain, smoothed, thinned
@@ -38,7 +38,7 @@ def measured(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> Data:
     ]
     parts: list[tuple[Cell | None, list[Part]]] = [(None, known)]
     parts += [(cell, _parts(bench, mechanisms, cell, usable)) for cell in cells]
-    report, done, total = reporter(), 0, sum(len(held) for _, held in parts)
+    report, done, total = get_progress_reporter(), 0, sum(len(held) for _, held in parts)
     report(0, total)
     facts = setting.ledger.remember(f"{schedule}: texts", lambda: bench.facts)
     found: Data = {"facts": facts, "mechanisms": [], "trainings": [], "points": [], "smoothed": []}
@@ -56,7 +56,7 @@ def measured(plan: Plan, sizes: Sizes, setting: Setting, schedule: str) -> Data:
 
 def _unseen() -> AbstractContextManager[None]:
     """Return a context in which passes inside a part are told to nobody: they say nothing of the whole."""
-    return watched(lambda _done, _total: None)
+    return report_progress_to(lambda _done, _total: None)
 
 
 def _about(mechanisms: Mechanisms, point: Point) -> Data:
@@ -99,8 +99,8 @@ def _first(bench: Bench, cell: Cell, model: Callable[[], TextModel]) -> Data:
 def _trained(bench: Bench, mechanisms: Mechanisms, cell: Cell) -> TextModel:
     """Train one model, from where an earlier sitting left it."""
     sizes, documents = bench.sizes, bench.train
-    source: Source | None = None
-    options = Options(epochs=sizes.normal_epochs, batch_size=sizes.batch)
+    source: SubstituteSource | None = None
+    options = TextTrainingOptions(epochs=sizes.normal_epochs, batch_size=sizes.batch)
     if cell.method == IBP:
         source, options = bench.sets, dataclasses.replace(options, method="ibp", epochs=sizes.ibp_epochs)
     elif isinstance(cell.source, Point):
@@ -111,7 +111,7 @@ def _trained(bench: Bench, mechanisms: Mechanisms, cell: Cell) -> TextModel:
             bench.sets,
             dataclasses.replace(options, method="augmented", epochs=sizes.augmented_epochs, copies=sizes.copies),
         )
-    return fit_text(
+    return fit_text_model(
         bench.plan.network,
         bench.space,
         documents,
@@ -143,7 +143,7 @@ def _usable(checkpoint: Checkpoint | None) -> Checkpoint | None:
     """Return a checkpoint, the file of another run removed: the ledger has found that this run may begin."""
     if checkpoint is not None:
         try:
-            checkpoint.key(b"")
+            checkpoint.load_key(b"")
         except InputError:
             checkpoint.remove()
     return checkpoint

@@ -18,7 +18,7 @@ from deniable.studies.substituted.plan import (
     axis,
 )
 from deniable.studies.substituted.series import Found, against, compared, found, known, near, own, points
-from deniable.words.truncated_gumbel import least_epsilon
+from deniable.words.truncated_gumbel import compute_min_epsilon
 
 ATTACKED: dict[Measure, str] = {"clean": "without attack", "genetic": "under the genetic attack by its draws"}
 
@@ -136,7 +136,7 @@ def _least(plan: Plan, data: Data) -> Comparison | None:
     firsts = [published.at[0] for published in plan.tables if published.mechanism == GUMBEL]
     if not looked or not firsts:
         return None
-    theirs, ours = least_epsilon(plan.words, plan.separation), known(data, looked[0])["least"]
+    theirs, ours = compute_min_epsilon(plan.words, plan.separation), known(data, looked[0])["least"]
     first = math.exp(firsts[0])
     side = "above" if first > ours else "below"
     return Comparison(

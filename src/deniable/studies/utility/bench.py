@@ -8,14 +8,14 @@ import numpy as np
 from deniable.auditing import verify
 from deniable.errors import InputError
 from deniable.measure import recovery
-from deniable.measure.estimate import mean
+from deniable.measure.estimate import estimate_mean
 from deniable.space import Space
 from deniable.studies.corpora import Corpus, Offsets, Words, reviews, rows
 from deniable.studies.study import Data, Setting, derived
-from deniable.words import MECHANISMS, MultivariateLaplace, WordMechanism, auto
+from deniable.words import WORD_MECHANISMS, MultivariateLaplace, WordMechanism, choose_word_mechanism
 
 if TYPE_CHECKING:
-    from deniable.measure.fasttext import FastText
+    from deniable.measure.fasttext import FastTextClassifier
 
 BASELINE = "original text"
 LAPLACE = MultivariateLaplace.name
@@ -39,20 +39,20 @@ def halves(setting: Setting, space: Space, size: int) -> dict[str, Corpus]:
 
 
 def build(name: str, space: Space, epsilon: float) -> WordMechanism:
-    """Return a mechanism by name, ``auto`` among them; multivariate Laplace in its quick form."""
+    """Return a mechanism by name, ``choose_word_mechanism`` among them; multivariate Laplace in its quick form."""
     if name == "auto":
-        return auto(space, epsilon)
+        return choose_word_mechanism(space, epsilon)
     if name == LAPLACE:
         from deniable.studies.laplace import QuickLaplace  # noqa: PLC0415 - torch is an extra
 
         return QuickLaplace(space, epsilon=epsilon)
-    return MECHANISMS[name](space, epsilon=epsilon)
+    return WORD_MECHANISMS[name](space, epsilon=epsilon)
 
 
 def about(mechanism: WordMechanism, seed: int) -> Data:
     """Return what is proved of a mechanism, and its attacker's success under a public Zipf prior."""
     verdict = verify(mechanism)
-    guessed = recovery.simulated_recovery(mechanism, draws=GUESSES, seed=derived(seed, "guess", mechanism.name))
+    guessed = recovery.simulate_recovery(mechanism, draws=GUESSES, seed=derived(seed, "guess", mechanism.name))
     return {
         "status": verdict.status,
         "proven epsilon": verdict.epsilon,
@@ -64,7 +64,7 @@ def about(mechanism: WordMechanism, seed: int) -> Data:
 
 def train(
     corpus: Corpus, words: Words, offsets: Offsets, space: Space, *, seed: int, dimensions: int, epochs: int
-) -> "FastText":
+) -> "FastTextClassifier":
     """Return a classifier trained on the texts of a corpus, in their original or a private form.
 
     Args:
@@ -76,13 +76,13 @@ def train(
         dimensions: of an embedding.
         epochs: passes over the texts.
     """
-    from deniable.measure.fasttext import FastText  # noqa: PLC0415 - torch is an extra
+    from deniable.measure.fasttext import FastTextClassifier  # noqa: PLC0415 - torch is an extra
 
-    net = FastText(seed, dimensions=dimensions, epochs=epochs)
+    net = FastTextClassifier(seed, dimensions=dimensions, epochs=epochs)
     return net.fit_words(words, offsets, corpus.codes, classes=2, size=len(space))
 
 
-def accuracy(net: "FastText", corpus: Corpus) -> float:
+def accuracy(net: "FastTextClassifier", corpus: Corpus) -> float:
     """Return the share of original texts of a corpus whose class is named."""
     return float((net.probabilities_of_words(*corpus.original()).argmax(axis=1) == corpus.codes).mean())
 
@@ -92,6 +92,6 @@ def summary(trials: list[Data]) -> Data:
     out = {}
     for name in trials[0]:
         shares = [trial[name] for trial in trials]
-        found = mean(shares, within=(0.0, 1.0))
+        found = estimate_mean(shares, bounds=(0.0, 1.0))
         out[name] = {"mean": found.value, "low": found.low, "high": found.high, "trials": shares}
     return out

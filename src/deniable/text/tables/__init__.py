@@ -6,16 +6,16 @@ from typing import BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables import delimited, jsonl, lines, parquet
-from deniable.text.tables.layout import Copied, Layout, ReleaseRows
+from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser
 
-Rewrite = Callable[[BinaryIO, BinaryIO, Layout, ReleaseRows], Copied]
+TableReleaser = Callable[[BinaryIO, BinaryIO, TableLayout, RowReleaser], CopiedContent]
 
-FORMATS: dict[str, Rewrite] = {
-    "csv": delimited.rewrite,
-    "tsv": delimited.rewrite,
-    "jsonl": jsonl.rewrite,
-    "parquet": parquet.rewrite,
-    "txt": lines.rewrite,
+TABLE_FORMATS: dict[str, TableReleaser] = {
+    "csv": delimited.release_delimited_table,
+    "tsv": delimited.release_delimited_table,
+    "jsonl": jsonl.release_jsonl_table,
+    "parquet": parquet.release_parquet_table,
+    "txt": lines.release_plain_text,
 }
 """Format name -> function that copies a table from source to sink with its texts released anew.
 
@@ -24,23 +24,23 @@ Each returns what it copied unchanged.
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
-_ENDINGS = {**{f".{name}": name for name in FORMATS}, ".ndjson": "jsonl"}
+_FORMAT_OF_SUFFIX = {**{f".{name}": name for name in TABLE_FORMATS}, ".ndjson": "jsonl"}
 
 
-def format_of(path: str) -> str:
+def detect_table_format(path: str) -> str:
     """Return the format that a file name stands for.
 
     Raises:
         InputError: no known ending.
     """
-    name = PurePath(path)
-    if name.suffix.lower() in COMPRESSIONS:
-        name = name.with_suffix("")
-    found = _ENDINGS.get(name.suffix.lower())
-    if found is None:
-        endings = " ".join(_ENDINGS)
+    pure_path = PurePath(path)
+    if pure_path.suffix.lower() in COMPRESSIONS:
+        pure_path = pure_path.with_suffix("")
+    table_format = _FORMAT_OF_SUFFIX.get(pure_path.suffix.lower())
+    if table_format is None:
+        endings = " ".join(_FORMAT_OF_SUFFIX)
         raise InputError(
             f"Cannot tell the format of {path!r} by its ending. Known: {endings}, each also with "
             ".gz or .zst; or name it with --format."
         )
-    return found
+    return table_format

@@ -11,25 +11,25 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from deniable.errors import InputError
-from deniable.text.tables.decoding import Source
-from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
+from deniable.text.tables.decoding import DecodedSource
+from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow, batch_records
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
-_CLOSED = re.compile(_QUOTED)
+_QUOTED_CELL = re.compile(_QUOTED)
 
-Spans = list[tuple[int, int]]
+CellSpans = list[tuple[int, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Line:
+class _DelimitedLine:
     """One row as it stands in the file, its line end included, with the spans of its cells."""
 
     raw: str
-    spans: Spans
+    spans: CellSpans
     number: int
 
     @property
-    def blank(self) -> bool:
+    def is_blank(self) -> bool:
         return self.spans == [(0, 0)]
 
     def cell(self, index: int) -> str:
@@ -39,71 +39,71 @@ class _Line:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Head:
+class _Header:
     """What stands before the rows: the header and blank lines, its names, and where texts and ids stand."""
 
     raw: str
     names: list[str]
-    columns: list[int]
-    identity: int | None
+    text_indices: list[int]
+    id_index: int | None
 
 
-def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
+def release_delimited_table(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser) -> CopiedContent:
     """Copy a csv or tsv with its texts released anew; return what was copied unchanged.
 
     Raises:
         InputError: no header, a missing column, a malformed row (its line is named).
     """
-    source = Source(stream, layout)
-    rows = _Rows(source, layout).read()
-    head = _read_head(rows, source, layout)
-    sink.write(source.encode(head.raw))
-    lines = (_checked(line, len(head.names), layout) for line in rows)
+    source = DecodedSource(stream, layout)
+    parsed_lines = _RowParser(source, layout).parse()
+    header = _read_header(parsed_lines, source, layout)
+    sink.write(source.encode(header.raw))
+    checked_lines = (_check_cell_count(line, len(header.names), layout) for line in parsed_lines)
     sink.writelines(
-        _released(window, head, source, layout, release) for window in windows(lines, lambda line: len(line.raw))
+        _release_batch(batch, header, source, layout, release_rows) for batch in batch_records(checked_lines, lambda line: len(line.raw))
     )
-    return Copied(layout.others(head.names))
+    return CopiedContent(layout.list_other_columns(header.names))
 
 
-def read(stream: BinaryIO, layout: Layout) -> Iterator[Row | InputError]:
+def read_delimited_rows(stream: BinaryIO, layout: TableLayout) -> Iterator[TextRow | InputError]:
     """Yield the rows of a csv or tsv, and for one with too few or too many cells what is wrong with it.
 
     Raises:
         InputError: no header, a missing column, a quote that is not closed.
     """
-    source = Source(stream, layout)
-    rows = _Rows(source, layout).read()
-    head = _read_head(rows, source, layout)
-    for line in rows:
-        if not (len(head.names) > 1 and line.blank):
+    source = DecodedSource(stream, layout)
+    parsed_lines = _RowParser(source, layout).parse()
+    header = _read_header(parsed_lines, source, layout)
+    for line in parsed_lines:
+        if not (len(header.names) > 1 and line.is_blank):
             try:
-                yield _row(_checked(line, len(head.names), layout), head)
+                yield _extract_row(_check_cell_count(line, len(header.names), layout), header)
             except InputError as error:
                 yield error
 
 
-def _read_head(rows: "Iterator[_Line]", source: Source, layout: Layout) -> _Head:
-    leading = source.mark
-    header = next(rows, None)
-    while header is not None and header.blank:
-        leading += header.raw
-        header = next(rows, None)
-    if header is None:
+def _read_header(lines: "Iterator[_DelimitedLine]", source: DecodedSource, layout: TableLayout) -> _Header:
+    leading_text = source.byte_order_mark
+    header_line = next(lines, None)
+    while header_line is not None and header_line.is_blank:
+        leading_text += header_line.raw
+        header_line = next(lines, None)
+    if header_line is None:
         raise InputError(f"{layout.name} has no header row.")
-    names = [header.cell(index) for index in range(len(header.spans))]
-    layout.check(names)
-    columns = [index for index, name in enumerate(names) if name in layout.columns]
-    identity = names.index(layout.id_column) if layout.id_column is not None else None
-    return _Head(leading + header.raw, names, columns, identity)
+    names = [header_line.cell(index) for index in range(len(header_line.spans))]
+    layout.check_columns(names)
+    text_indices = [index for index, name in enumerate(names) if name in layout.columns]
+    id_index = names.index(layout.id_column) if layout.id_column is not None else None
+    return _Header(leading_text + header_line.raw, names, text_indices, id_index)
 
 
-def _row(line: _Line, head: _Head) -> Row:
-    record_id = None if head.identity is None else line.cell(head.identity)
-    return Row(record_id, [(head.names[c], line.cell(c)) for c in head.columns])
+def _extract_row(line: _DelimitedLine, header: _Header) -> TextRow:
+    record_id = None if header.id_index is None else line.cell(header.id_index)
+    return TextRow(record_id, [(header.names[c], line.cell(c)) for c in header.text_indices])
 
 
-def _checked(line: _Line, width: int, layout: Layout) -> _Line:
-    if not line.blank and len(line.spans) != width:
+def _check_cell_count(line: _DelimitedLine, width: int, layout: TableLayout) -> _DelimitedLine:
+    if not line.is_blank and len(line.spans) != width:
         raise InputError(
             f"{layout.name} line {line.number} has {len(line.spans)} cells, the header has {width}: "
             "is a quote or delimiter missing, or the --delimiter another?"
@@ -111,99 +111,99 @@ def _checked(line: _Line, width: int, layout: Layout) -> _Line:
     return line
 
 
-def _released(window: list[_Line], head: _Head, source: Source, layout: Layout, release: ReleaseRows) -> bytes:
+def _release_batch(batch: list[_DelimitedLine], header: _Header, source: DecodedSource, layout: TableLayout, release_rows: RowReleaser) -> bytes:
     """Return the rows of a window with new texts."""
-    wide = len(head.names) > 1
-    rows = [_row(line, head) for line in window if not (wide and line.blank)]
-    texts = iter(release(rows))
+    has_several_columns = len(header.names) > 1
+    rows = [_extract_row(line, header) for line in batch if not (has_several_columns and line.is_blank)]
+    new_texts = iter(release_rows(rows))
     special = re.compile(rf'["\r\n{re.escape(layout.delimiter)}]')
     parts: list[str] = []
-    for line in window:
-        if wide and line.blank:
+    for line in batch:
+        if has_several_columns and line.is_blank:
             parts.append(line.raw)
             continue
-        at = 0
-        for column, text in zip(head.columns, next(texts), strict=True):
+        position = 0
+        for column, text in zip(header.text_indices, next(new_texts), strict=True):
             start, end = line.spans[column]
-            new = line.raw[start:end]
-            if layout.empty or line.cell(column):
-                new = source.writable(text or "")
+            new_cell = line.raw[start:end]
+            if layout.replace_empty or line.cell(column):
+                new_cell = source.replace_unencodable(text or "")
                 # Quoted by what is released alone: the quotes of "1,000" would show what stood there.
                 # An empty cell that is alone in its row would make the row a blank line.
-                if special.search(new) or (not new and len(line.spans) == 1):
-                    new = '"' + new.replace('"', '""') + '"'
-            parts += (line.raw[at:start], new)
-            at = end
-        parts.append(line.raw[at:])
+                if special.search(new_cell) or (not new_cell and len(line.spans) == 1):
+                    new_cell = '"' + new_cell.replace('"', '""') + '"'
+            parts += (line.raw[position:start], new_cell)
+            position = end
+        parts.append(line.raw[position:])
     return source.encode("".join(parts))
 
 
-class _Rows:
+class _RowParser:
     """Cuts the text of a source into rows."""
 
-    def __init__(self, source: Source, layout: Layout) -> None:
+    def __init__(self, source: DecodedSource, layout: TableLayout) -> None:
         delimiter = re.escape(layout.delimiter)
         self._source = source
         self._layout = layout
-        self._cell = re.compile(rf'(?:{_QUOTED}|[^"{delimiter}\r\n][^{delimiter}\r\n]*+|)(?=[{delimiter}\r\n]|\Z)')
-        self._number = 1
+        self._cell_pattern = re.compile(rf'(?:{_QUOTED}|[^"{delimiter}\r\n][^{delimiter}\r\n]*+|)(?=[{delimiter}\r\n]|\Z)')
+        self._line_number = 1
 
-    def read(self) -> Iterator[_Line]:
+    def parse(self) -> Iterator[_DelimitedLine]:
         """Yield every row, the last with or without a line end."""
         source, buffer = self._source, ""
-        while not source.ended:
-            buffer += source.take(buffer)
-            at = 0
-            while at < len(buffer):
-                found = self._simple(buffer, at) or self._row(buffer, at)
-                if found is None:
+        while not source.is_exhausted:
+            buffer += source.read_more(buffer)
+            position = 0
+            while position < len(buffer):
+                parsed_row = self._parse_unquoted_row(buffer, position) or self._parse_row(buffer, position)
+                if parsed_row is None:
                     break
-                spans, end = found
-                yield _Line(buffer[at:end], spans, self._number)
-                self._number += buffer.count("\n", at, end) or 1
-                at = end
-            buffer = buffer[at:]
+                spans, end = parsed_row
+                yield _DelimitedLine(buffer[position:end], spans, self._line_number)
+                self._line_number += buffer.count("\n", position, end) or 1
+                position = end
+            buffer = buffer[position:]
         if buffer:
-            raise self._error("a quote is opened and never closed")
+            raise self._make_row_error("a quote is opened and never closed")
 
-    def _simple(self, buffer: str, at: int) -> tuple[Spans, int] | None:
+    def _parse_unquoted_row(self, buffer: str, position: int) -> tuple[CellSpans, int] | None:
         """Return spans (from the row's start) and end of a row without quotes, if it is one."""
-        newline = buffer.find("\n", at)
-        if newline < 0 or buffer.find('"', at, newline) >= 0:
+        newline = buffer.find("\n", position)
+        if newline < 0 or buffer.find('"', position, newline) >= 0:
             return None
-        end = newline - 1 if buffer.startswith("\r", newline - 1) and newline > at else newline
-        if buffer.find("\r", at, end) >= 0:
+        end = newline - 1 if buffer.startswith("\r", newline - 1) and newline > position else newline
+        if buffer.find("\r", position, end) >= 0:
             return None
         spans, start = [], 0
-        for cell in buffer[at:end].split(self._layout.delimiter):
+        for cell in buffer[position:end].split(self._layout.delimiter):
             spans.append((start, start + len(cell)))
             start += len(cell) + 1
         return spans, newline + 1
 
-    def _row(self, buffer: str, at: int) -> tuple[Spans, int] | None:
+    def _parse_row(self, buffer: str, position: int) -> tuple[CellSpans, int] | None:
         """Return spans and end of any row, or None where the buffer ends before it does."""
-        spans: Spans = []
-        final = self._source.ended
-        start = at
+        spans: CellSpans = []
+        final = self._source.is_exhausted
+        start = position
         while True:
-            match = self._cell.match(buffer, start)
+            match = self._cell_pattern.match(buffer, start)
             if match is None:
-                closed = _CLOSED.match(buffer, start)
+                closed = _QUOTED_CELL.match(buffer, start)
                 if closed is not None and closed.end() < len(buffer):
-                    raise self._error(f"text follows a closing quote: {buffer[closed.end() : closed.end() + 20]!r}")
+                    raise self._make_row_error(f"text follows a closing quote: {buffer[closed.end() : closed.end() + 20]!r}")
                 return None
             end = match.end()
             if end + 1 >= len(buffer) and not final:
                 return None
-            spans.append((start - at, end - at))
-            follows = buffer[end : end + 1]
-            if follows == self._layout.delimiter:
+            spans.append((start - position, end - position))
+            separator = buffer[end : end + 1]
+            if separator == self._layout.delimiter:
                 start = end + 1
                 continue
-            return spans, end + (2 if buffer.startswith("\r\n", end) else len(follows))
+            return spans, end + (2 if buffer.startswith("\r\n", end) else len(separator))
 
-    def _error(self, what: str) -> InputError:
+    def _make_row_error(self, problem: str) -> InputError:
         return InputError(
-            f"{self._layout.name} is malformed in the row that starts in line {self._number}: {what}. "
+            f"{self._layout.name} is malformed in the row that starts in line {self._line_number}: {problem}. "
             "Quotes inside a quoted cell must be doubled."
         )

@@ -21,7 +21,7 @@ from deniable.errors import InputError
 PIPE = "-"
 
 
-class _Counted(io.RawIOBase):
+class _CountingReader(io.RawIOBase):
     """A readable stream that reports how many bytes have been read."""
 
     def __init__(self, stream: BinaryIO, report: Callable[[int], None]) -> None:
@@ -48,7 +48,7 @@ class _Counted(io.RawIOBase):
 
 
 @contextlib.contextmanager
-def reading(path: str, report: Callable[[int], None], *, seekable: bool = False) -> Iterator[BinaryIO]:
+def open_input(path: str, report: Callable[[int], None], *, seekable: bool = False) -> Iterator[BinaryIO]:
     """Open a file, or standard input for ``-``, decompressed by its ending.
 
     Args:
@@ -60,15 +60,15 @@ def reading(path: str, report: Callable[[int], None], *, seekable: bool = False)
         InputError: no such file, or one that cannot be read or decompressed.
     """
     if path != PIPE and not Path(path).is_file():
-        what = "is a folder" if Path(path).is_dir() else "does not exist"
-        raise InputError(f"The input {path!r} {what}: give the path of a file, or - for a pipe.")
+        problem = "is a folder" if Path(path).is_dir() else "does not exist"
+        raise InputError(f"The input {path!r} {problem}: give the path of a file, or - for a pipe.")
     if path == PIPE and sys.stdin is None:
         raise InputError("Standard input is closed: give the path of a file.")
     try:
         with contextlib.ExitStack() as stack:
             raw = sys.stdin.buffer if path == PIPE else stack.enter_context(Path(path).open("rb"))
             suffix = Path(path).suffix.lower()
-            stream = cast("BinaryIO", io.BufferedReader(_Counted(raw, report), 1 << 20))
+            stream = cast("BinaryIO", io.BufferedReader(_CountingReader(raw, report), 1 << 20))
             if suffix == ".gz":
                 stream = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=stream)))
             elif suffix == ".zst":
@@ -88,7 +88,7 @@ def reading(path: str, report: Callable[[int], None], *, seekable: bool = False)
 
 
 @contextlib.contextmanager
-def writing(*paths: str, force: bool, owner_only: Collection[str] = ()) -> Iterator[list[BinaryIO]]:
+def open_outputs(*paths: str, force: bool, owner_only: Collection[str] = ()) -> Iterator[list[BinaryIO]]:
     """Open outputs that appear together, whole, when the block ends well; otherwise nothing is left.
 
     Args:
@@ -102,56 +102,56 @@ def writing(*paths: str, force: bool, owner_only: Collection[str] = ()) -> Itera
         InputError: a file exists and ``force`` is not set, or its folder does not exist or cannot be written.
     """
     targets = [None if path == PIPE else _check_output(path, force=force) for path in paths]
-    parts = [target and target.with_name(f".{target.name}.{secrets.token_hex(4)}.part") for target in targets]
-    with contextlib.ExitStack() as spools, contextlib.ExitStack() as cleanup:
-        for part in parts:
-            if part is not None:
-                cleanup.callback(part.unlink, missing_ok=True)
+    partial_paths = [target and target.with_name(f".{target.name}.{secrets.token_hex(4)}.part") for target in targets]
+    with contextlib.ExitStack() as spool_stack, contextlib.ExitStack() as cleanup_stack:
+        for partial_path in partial_paths:
+            if partial_path is not None:
+                cleanup_stack.callback(partial_path.unlink, missing_ok=True)
         with contextlib.ExitStack() as stack:
             streams = [
-                stack.enter_context(_create(part, target, owner_only=path in owner_only))
-                if part is not None and target is not None
-                else cast("BinaryIO", spools.enter_context(tempfile.TemporaryFile()))
-                for path, part, target in zip(paths, parts, targets, strict=True)
+                stack.enter_context(_create_output(partial_path, target, owner_only=path in owner_only))
+                if partial_path is not None and target is not None
+                else cast("BinaryIO", spool_stack.enter_context(tempfile.TemporaryFile()))
+                for path, partial_path, target in zip(paths, partial_paths, targets, strict=True)
             ]
             yield streams
-        for part, stream in zip(parts, streams, strict=True):
-            if part is None:
+        for partial_path, stream in zip(partial_paths, streams, strict=True):
+            if partial_path is None:
                 stream.seek(0)
                 shutil.copyfileobj(stream, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
-        for part, target in zip(parts, targets, strict=True):
-            if part is not None and target is not None:
-                part.replace(target)
+        for partial_path, target in zip(partial_paths, targets, strict=True):
+            if partial_path is not None and target is not None:
+                partial_path.replace(target)
 
 
 @contextlib.contextmanager
-def _create(part: Path, target: Path, *, owner_only: bool) -> Iterator[BinaryIO]:
+def _create_output(partial_path: Path, target: Path, *, owner_only: bool) -> Iterator[BinaryIO]:
     """Open a new file for writing, compressed by the suffix of its final name, safe on disk at the end."""
     mode = stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() and not owner_only else None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     # Whoever opens a file while its mode is wide can read on when it no longer is.
-    narrow = owner_only or mode is not None
+    is_restricted = owner_only or mode is not None
     with contextlib.ExitStack() as stack:
-        raw = stack.enter_context(open(os.open(part, flags, 0o600 if narrow else 0o666), "wb"))  # noqa: PTH123
+        raw = stack.enter_context(open(os.open(partial_path, flags, 0o600 if is_restricted else 0o666), "wb"))  # noqa: PTH123
         if target.suffix.lower() == ".gz":
             yield cast("BinaryIO", stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)))
         elif target.suffix.lower() == ".zst":
             yield stack.enter_context(pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd"))
         else:
             yield raw
-    with part.open("rb+") as written:
-        os.fsync(written.fileno())
+    with partial_path.open("rb+") as written_file:
+        os.fsync(written_file.fileno())
     if mode is not None:
-        part.chmod(mode)
+        partial_path.chmod(mode)
 
 
 def check_outputs(
     outputs: Iterable[str | Path],
-    reads: Iterable[str | Path | None] = (),
+    inputs: Iterable[str | Path | None] = (),
     *,
     force: bool,
-    kept: Iterable[str | Path] = (),
+    intermediates: Iterable[str | Path] = (),
 ) -> None:
     """Raise `InputError` where outputs cannot be written or would destroy what is read, before any work is done.
 
@@ -159,65 +159,65 @@ def check_outputs(
 
     Args:
         outputs: paths; ``-`` is standard output.
-        reads: everything that the run reads: files, and folders with all that is in them; ``-`` is standard input,
+        inputs: everything that the run reads: files, and folders with all that is in them; ``-`` is standard input,
             None an option that was not given.
         force: overwrite outputs that exist.
-        kept: files that the run keeps until it is done, which may exist.
+        intermediates: files that the run keeps until it is done, which may exist.
 
     Raises:
         InputError: an output exists and ``force`` is not set, is no regular file, its folder is missing or cannot be
             written, two outputs are one file, or an output is read.
     """
-    written: dict[_Identity, str] = {}
+    label_of_output: dict[_Identity, str] = {}
     for path in map(str, outputs):
         if path != PIPE:
             _check_output(path, force=force)
-        same = _identify(path, sys.stdout)
-        shown = "standard output" if path == PIPE else repr(path)
-        for identity in same & written.keys():
-            raise InputError(f"The outputs {written[identity]} and {shown} are one file: name another.")
-        written |= dict.fromkeys(same, shown)
-    for path in map(str, kept):
-        written |= dict.fromkeys(_identify(path, None), repr(path))
-    for path in [str(path) for path in reads if path is not None]:
-        same = _identify_all(path) if path != PIPE and Path(path).is_dir() else _identify(path, sys.stdin)
-        shown = "standard input" if path == PIPE else repr(path)
-        for identity in same & written.keys():
-            which = "" if written[identity] == shown else f", as {shown}"
-            raise InputError(f"The output {written[identity]} is a file that is read{which}: choose another name.")
+        identities = _identify_file(path, sys.stdout)
+        label = "standard output" if path == PIPE else repr(path)
+        for identity in identities & label_of_output.keys():
+            raise InputError(f"The outputs {label_of_output[identity]} and {label} are one file: name another.")
+        label_of_output |= dict.fromkeys(identities, label)
+    for path in map(str, intermediates):
+        label_of_output |= dict.fromkeys(_identify_file(path, None), repr(path))
+    for path in [str(path) for path in inputs if path is not None]:
+        identities = _identify_folder(path) if path != PIPE and Path(path).is_dir() else _identify_file(path, sys.stdin)
+        label = "standard input" if path == PIPE else repr(path)
+        for identity in identities & label_of_output.keys():
+            clarification = "" if label_of_output[identity] == label else f", as {label}"
+            raise InputError(f"The output {label_of_output[identity]} is a file that is read{clarification}: choose another name.")
 
 
 _Identity = Path | tuple[int, int]
 
 
-def _identify(path: str, standard: TextIO | None) -> set[_Identity]:
+def _identify_file(path: str, standard_stream: TextIO | None) -> set[_Identity]:
     """Return what a file is known by: its path behind all links, and where it exists device and inode.
 
     Args:
         path: a path, or ``-`` for a standard stream.
-        standard: that stream; it may be a file too.
+        standard_stream: that stream; it may be a file too.
     """
-    found: set[_Identity] = set() if path == PIPE else {Path(os.path.realpath(path))}
+    identities: set[_Identity] = set() if path == PIPE else {Path(os.path.realpath(path))}
     with contextlib.suppress(OSError, ValueError, AttributeError):  # no such file, or a stream that is none
-        about = Path(path).stat() if path != PIPE else os.fstat(cast("TextIO", standard).fileno())
-        if stat.S_ISREG(about.st_mode):
-            found.add((about.st_dev, about.st_ino))
-    return found
+        file_stat = Path(path).stat() if path != PIPE else os.fstat(cast("TextIO", standard_stream).fileno())
+        if stat.S_ISREG(file_stat.st_mode):
+            identities.add((file_stat.st_dev, file_stat.st_ino))
+    return identities
 
 
-def _identify_all(folder: str) -> set[_Identity]:
+def _identify_folder(folder: str) -> set[_Identity]:
     """Return device and inode of every file in a folder and in those below it, behind links too."""
-    found: set[_Identity] = set()
-    seen: set[tuple[int, int]] = set()
+    identities: set[_Identity] = set()
+    visited: set[tuple[int, int]] = set()
     for root, folders, names in os.walk(folder, followlinks=True):
-        about = Path(root).stat()
-        if (about.st_dev, about.st_ino) in seen:  # links may go in circles
+        folder_stat = Path(root).stat()
+        if (folder_stat.st_dev, folder_stat.st_ino) in visited:  # links may go in circles
             folders.clear()
             continue
-        seen.add((about.st_dev, about.st_ino))
+        visited.add((folder_stat.st_dev, folder_stat.st_ino))
         for name in names:
-            found |= {identity for identity in _identify(str(Path(root, name)), None) if isinstance(identity, tuple)}
-    return found
+            identities |= {identity for identity in _identify_file(str(Path(root, name)), None) if isinstance(identity, tuple)}
+    return identities
 
 
 def _check_output(path: str, *, force: bool) -> Path:

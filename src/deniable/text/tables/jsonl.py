@@ -7,47 +7,47 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from deniable.errors import InputError
-from deniable.text.tables.decoding import Source
-from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
+from deniable.text.tables.decoding import DecodedSource
+from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow, batch_records
 
-Member = tuple[str, Any, int, int]
+JsonMember = tuple[str, Any, int, int]
 """Key, value, and where in the line the value begins and ends."""
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+_WHITESPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
-_LISTED = 30
+_MAX_LISTED_KEYS = 30
 """Keys that a message lists."""
-_NAMED = 1000
+_MAX_REMEMBERED_KEYS = 1000
 """Distinct keys that are remembered for the list of copied columns."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Line:
+class _JsonLine:
     raw: str
-    row: Row | None
+    row: TextRow | None
     spans: list[tuple[int, int]]
 
 
-def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
+def release_jsonl_table(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser) -> CopiedContent:
     """Copy JSON lines with their texts released anew; return what was copied, the other keys met.
 
     Raises:
         InputError: a line that is no object, lacks a column, or has a text that is none.
     """
-    source = Source(stream, layout)
-    sink.write(source.encode(source.mark))
-    names: dict[str, None] = {}
-    lines = (_parse(raw, number, layout, names) for number, raw in enumerate(numbered_lines(source), 1))
-    sink.writelines(_released(window, source, layout, release) for window in windows(lines, lambda line: len(line.raw)))
-    return Copied(layout.others(names))
+    source = DecodedSource(stream, layout)
+    sink.write(source.encode(source.byte_order_mark))
+    key_names: dict[str, None] = {}
+    parsed_lines = (_parse_line(raw, number, layout, key_names) for number, raw in enumerate(read_lines(source), 1))
+    sink.writelines(_release_batch(batch, source, layout, release_rows) for batch in batch_records(parsed_lines, lambda line: len(line.raw)))
+    return CopiedContent(layout.list_other_columns(key_names))
 
 
-def numbered_lines(source: Source) -> Iterator[str]:
+def read_lines(source: DecodedSource) -> Iterator[str]:
     """Yield the lines of a source, each with its line feed."""
     buffer = ""
-    while not source.ended:
-        buffer += source.take(buffer)
+    while not source.is_exhausted:
+        buffer += source.read_more(buffer)
         *complete, buffer = buffer.split("\n")
         for line in complete:
             yield line + "\n"
@@ -55,23 +55,23 @@ def numbered_lines(source: Source) -> Iterator[str]:
         yield buffer
 
 
-def _parse(raw: str, number: int, layout: Layout, names: dict[str, None]) -> _Line:
+def _parse_line(raw: str, number: int, layout: TableLayout, key_names: dict[str, None]) -> _JsonLine:
     if not raw.strip(" \t\r\n"):
-        return _Line(raw, None, [])
-    where = f"{layout.name} line {number}"
-    members = parse_members(raw, layout, where)
-    if len(names) < _NAMED:
-        names.update(dict.fromkeys(key for key, *_ in members))
+        return _JsonLine(raw, None, [])
+    location = f"{layout.name} line {number}"
+    members = parse_members(raw, layout, location)
+    if len(key_names) < _MAX_REMEMBERED_KEYS:
+        key_names.update(dict.fromkeys(key for key, *_ in members))
     texts = [(key, value, (start, end)) for key, value, start, end in members if key in layout.columns]
     for key, value, _ in texts:
         if value is not None and not isinstance(value, str):
-            got = json.dumps(value)[:40]
-            raise InputError(f"{where} has no text in {key!r} but {got}: it must be a string or null.")
-    row = Row(_record_id(members, layout, where), [(key, value) for key, value, _ in texts])
-    return _Line(raw, row, [span for *_, span in texts])
+            shown = json.dumps(value)[:40]
+            raise InputError(f"{location} has no text in {key!r} but {shown}: it must be a string or null.")
+    row = TextRow(_get_record_id(members, layout, location), [(key, value) for key, value, _ in texts])
+    return _JsonLine(raw, row, [span for *_, span in texts])
 
 
-def parse_members(raw: str, layout: Layout, where: str) -> list[Member]:
+def parse_members(raw: str, layout: TableLayout, location: str) -> list[JsonMember]:
     """Return the members of a line's object, in their order.
 
     A text that stands there twice would be released twice, with one noise or for twice the budget, and an id that does
@@ -80,81 +80,81 @@ def parse_members(raw: str, layout: Layout, where: str) -> list[Member]:
     Args:
         raw: the line.
         layout: names the columns that the object must have.
-        where: file and line, for messages.
+        location: file and line, for messages.
 
     Raises:
         InputError: the line is no JSON object, or does not have every column of the layout once.
     """
     try:
-        members = list(_members(raw))
+        members = list(_scan_members(raw))
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InputError(f"{where} is not a JSON object: {reason}. Each line must be one object.") from None
+        raise InputError(f"{location} is not a JSON object: {reason}. Each line must be one object.") from None
     keys = [key for key, *_ in members]
     for column in [*layout.columns, *([] if layout.id_column is None else [layout.id_column])]:
         count = keys.count(column)
         if count == 0:
-            listed = ", ".join(map(repr, keys[:_LISTED]))
-            named = ", which --id names" if column == layout.id_column else ""
-            raise InputError(f"{where} has no column {column!r}{named}. Its keys: {listed or 'none'}.")
+            listed_keys = ", ".join(map(repr, keys[:_MAX_LISTED_KEYS]))
+            option_hint = ", which --id names" if column == layout.id_column else ""
+            raise InputError(f"{location} has no column {column!r}{option_hint}. Its keys: {listed_keys or 'none'}.")
         if count > 1:
-            raise InputError(f"{where} has the key {column!r} {count} times: give every key once.")
+            raise InputError(f"{location} has the key {column!r} {count} times: give every key once.")
     return members
 
 
-def _record_id(members: list[Member], layout: Layout, where: str) -> str | None:
+def _get_record_id(members: list[JsonMember], layout: TableLayout, location: str) -> str | None:
     if layout.id_column is None:
         return None
     (record_id,) = [value for key, value, *_ in members if key == layout.id_column]
     if isinstance(record_id, bool) or not isinstance(record_id, str | int | float):
-        raise InputError(f"{where} has the record id {record_id!r}: it must be a string or a number.")
+        raise InputError(f"{location} has the record id {record_id!r}: it must be a string or a number.")
     return str(record_id)
 
 
-def _members(raw: str) -> Iterator[Member]:
+def _scan_members(raw: str) -> Iterator[JsonMember]:
     """Yield key, value and the span of the value of a JSON object's members."""
-    at = _skip(raw, 0)
-    if raw[at : at + 1] != "{":
+    position = _skip_whitespace(raw, 0)
+    if raw[position : position + 1] != "{":
         raise ValueError("it does not begin with {")
-    at = _skip(raw, at + 1)
-    if raw[at : at + 1] != "}":
+    position = _skip_whitespace(raw, position + 1)
+    if raw[position : position + 1] != "}":
         while True:
-            if raw[at : at + 1] != '"':
-                raise ValueError(f"a key is expected at character {at + 1}")
-            key, at = _scan_string(raw, at + 1, True)  # noqa: FBT003 - positional in the C version
-            at = _skip(raw, at)
-            if raw[at : at + 1] != ":":
-                raise ValueError(f"a colon is expected at character {at + 1}")
-            start = _skip(raw, at + 1)
+            if raw[position : position + 1] != '"':
+                raise ValueError(f"a key is expected at character {position + 1}")
+            key, position = _scan_string(raw, position + 1, True)  # noqa: FBT003 - positional in the C version
+            position = _skip_whitespace(raw, position)
+            if raw[position : position + 1] != ":":
+                raise ValueError(f"a colon is expected at character {position + 1}")
+            start = _skip_whitespace(raw, position + 1)
             value, end = _DECODER.raw_decode(raw, start)
             yield key, value, start, end
-            at = _skip(raw, end)
-            if raw[at : at + 1] == "}":
+            position = _skip_whitespace(raw, end)
+            if raw[position : position + 1] == "}":
                 break
-            if raw[at : at + 1] != ",":
-                raise ValueError(f"a comma is expected at character {at + 1}")
-            at = _skip(raw, at + 1)
-    if _skip(raw, at + 1) != len(raw):
-        raise ValueError(f"text follows the object at character {at + 2}")
+            if raw[position : position + 1] != ",":
+                raise ValueError(f"a comma is expected at character {position + 1}")
+            position = _skip_whitespace(raw, position + 1)
+    if _skip_whitespace(raw, position + 1) != len(raw):
+        raise ValueError(f"text follows the object at character {position + 2}")
 
 
-def _skip(raw: str, at: int) -> int:
-    match = _SPACE.match(raw, at)
-    return match.end() if match else at
+def _skip_whitespace(raw: str, position: int) -> int:
+    match = _WHITESPACE.match(raw, position)
+    return match.end() if match else position
 
 
-def _released(window: list[_Line], source: Source, layout: Layout, release: ReleaseRows) -> bytes:
-    texts = iter(release([line.row for line in window if line.row is not None]))
+def _release_batch(batch: list[_JsonLine], source: DecodedSource, layout: TableLayout, release_rows: RowReleaser) -> bytes:
+    new_texts = iter(release_rows([line.row for line in batch if line.row is not None]))
     parts: list[str] = []
-    for line in window:
-        at = 0
+    for line in batch:
+        position = 0
         if line.row is not None:
-            for (_, value), (start, end), text in zip(line.row.cells, line.spans, next(texts), strict=True):
+            for (_, value), (start, end), text in zip(line.row.cells, line.spans, next(new_texts), strict=True):
                 literal = line.raw[start:end]
-                if value or (layout.empty and value is not None):
+                if value or (layout.replace_empty and value is not None):
                     # Escaped by the encoding alone: the escapes of the original would show what stood there.
                     literal = json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))
-                parts += (line.raw[at:start], literal)
-                at = end
-        parts.append(line.raw[at:])
+                parts += (line.raw[position:start], literal)
+                position = end
+        parts.append(line.raw[position:])
     return source.encode("".join(parts))

@@ -6,31 +6,31 @@ from typing import TypeVar
 
 from deniable.errors import InputError
 
-WINDOW = 50_000_000
+MAX_BATCH_CHARACTERS = 50_000_000
 """Characters released together: about 8 million words of prose, so that rows are shared widely."""
-RECORD = 256
+RECORD_OVERHEAD = 256
 """What a record counts beside its characters, so that many short ones do not fill the memory."""
 
 
-Record = TypeVar("Record")
+RecordT = TypeVar("Record")
 
 
-def windows(records: Iterable[Record], size: Callable[[Record], int]) -> Iterator[list[Record]]:
-    """Yield the records in lists of about `WINDOW` characters, the last one shorter."""
-    window: list[Record] = []
-    held = 0
+def batch_records(records: Iterable[RecordT], size: Callable[[RecordT], int]) -> Iterator[list[RecordT]]:
+    """Yield the records in lists of about `MAX_BATCH_CHARACTERS` characters, the last one shorter."""
+    batch: list[RecordT] = []
+    characters = 0
     for record in records:
-        window.append(record)
-        held += size(record) + RECORD
-        if held > WINDOW:
-            yield window
-            window, held = [], 0
-    if window:
-        yield window
+        batch.append(record)
+        characters += size(record) + RECORD_OVERHEAD
+        if characters > MAX_BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """Where the texts of a table stand.
 
     Attributes:
@@ -39,7 +39,7 @@ class Layout:
         id_column: name of the column of record ids, or None.
         delimiter: of csv and tsv.
         encoding: of everything but parquet.
-        empty: whether an empty cell is written anew like any other, so that it does not show; else it stays byte
+        replace_empty: whether an empty cell is written anew like any other, so that it does not show; else it stays byte
             for byte.
     """
 
@@ -48,18 +48,18 @@ class Layout:
     id_column: str | None = None
     delimiter: str = ","
     encoding: str = "utf-8"
-    empty: bool = False
+    replace_empty: bool = False
 
-    def check(self, names: Sequence[str]) -> None:
+    def check_columns(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless ``names`` has every column that is asked for, once."""
         for column in [*self.columns, *([self.id_column] if self.id_column is not None else [])]:
             if column not in names:
-                listed = ", ".join(repr(name) for name in names[:30]) + (", ..." if len(names) > 30 else "")  # noqa: PLR2004
-                raise InputError(f"{self.name} has no column {column!r}. Its columns: {listed}.")
+                listed_columns = ", ".join(repr(name) for name in names[:30]) + (", ..." if len(names) > 30 else "")  # noqa: PLR2004
+                raise InputError(f"{self.name} has no column {column!r}. Its columns: {listed_columns}.")
             if list(names).count(column) > 1:
                 raise InputError(f"{self.name} has several columns called {column!r}: rename them.")
 
-    def check_released(self) -> None:
+    def check_text_columns(self) -> None:
         """Raise `InputError` where a column would be released twice, or its texts pass for public ids."""
         for column in self.columns:
             if list(self.columns).count(column) > 1:
@@ -70,25 +70,25 @@ class Layout:
                     "pass unchanged."
                 )
 
-    def others(self, names: Iterable[str]) -> tuple[str, ...]:
+    def list_other_columns(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the columns that hold no text to release."""
         return tuple(name for name in names if name not in self.columns)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class TextRow:
     """One record: its id, if the table names one, and its texts with their columns."""
 
     record_id: str | None
     cells: list[tuple[str, str | None]]
 
 
-ReleaseRows = Callable[[list[Row]], list[list[str | None]]]
+RowReleaser = Callable[[list[TextRow]], list[list[str | None]]]
 """Maps rows to their new texts, cell for cell; None stays None."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Copied:
+class CopiedContent:
     """What a released table has unchanged from the private one.
 
     Attributes:

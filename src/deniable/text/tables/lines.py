@@ -2,30 +2,30 @@
 
 from typing import BinaryIO
 
-from deniable.text.tables.decoding import Source
-from deniable.text.tables.jsonl import numbered_lines
-from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
+from deniable.text.tables.decoding import DecodedSource
+from deniable.text.tables.jsonl import read_lines
+from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow, batch_records
 
-COLUMN = "text"
+LINE_COLUMN = "text"
 
 
-def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
+def release_plain_text(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser) -> CopiedContent:
     """Copy a text file with every line released anew.
 
     Raises:
         InputError: the layout names a column, of texts or of ids, that lines do not have.
     """
-    layout.check([COLUMN])
-    source = Source(stream, layout)
-    sink.write(source.encode(source.mark))
-    sink.writelines(_released(window, source, release) for window in windows(numbered_lines(source), len))
-    return Copied()
+    layout.check_columns([LINE_COLUMN])
+    source = DecodedSource(stream, layout)
+    sink.write(source.encode(source.byte_order_mark))
+    sink.writelines(_release_batch(batch, source, release_rows) for batch in batch_records(read_lines(source), len))
+    return CopiedContent()
 
 
-def _released(window: list[str], source: Source, release: ReleaseRows) -> bytes:
-    bodies = [line.removesuffix("\n").removesuffix("\r") for line in window]
-    texts = release([Row(None, [(COLUMN, body)]) for body in bodies])
+def _release_batch(batch: list[str], source: DecodedSource, release_rows: RowReleaser) -> bytes:
+    line_texts = [line.removesuffix("\n").removesuffix("\r") for line in batch]
+    new_texts = release_rows([TextRow(None, [(LINE_COLUMN, line_text)]) for line_text in line_texts])
     parts: list[str] = []
-    for line, body, (text,) in zip(window, bodies, texts, strict=True):
-        parts += (source.writable(text or ""), line[len(body) :])
+    for line, line_text, (text,) in zip(batch, line_texts, new_texts, strict=True):
+        parts += (source.replace_unencodable(text or ""), line[len(line_text) :])
     return source.encode("".join(parts))

@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.errors import InputError
-from deniable.text.tables.layout import Copied, Layout, ReleaseRows, Row, windows
+from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow, batch_records
 
 _PANDAS = b"pandas"
 _SPARK = b"org.apache.spark.sql.parquet.row.metadata"
-_NUMBER = b"PARQUET:field_id"
+_FIELD_ID = b"PARQUET:field_id"
 
 
-def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRows) -> Copied:
+def release_parquet_table(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser) -> CopiedContent:
     """Copy a parquet file with its texts released anew; return what was copied unchanged.
 
     Raises:
@@ -30,76 +30,76 @@ def rewrite(stream: BinaryIO, sink: BinaryIO, layout: Layout, release: ReleaseRo
     try:
         file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
         schema = file.schema_arrow
-        layout.check(schema.names)
+        layout.check_columns(schema.names)
         for column in layout.columns:
-            if not _is_text(schema.field(column).type):
+            if not _is_text_type(schema.field(column).type):
                 raise InputError(
                     f"The column {column!r} of {layout.name} holds {schema.field(column).type}, "
                     "not text: convert it to strings."
                 )
-            schema = _with_room(schema, column)
-        schema = _without_metadata(schema, layout)
+            schema = _widen_dictionary_indices(schema, column)
+        schema = _drop_text_metadata(schema, layout)
         groups = iter(range(file.num_row_groups))
         # The first group is read before its metadata: those of a damaged file can crash the reader.
-        first = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
-        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=_codecs(file)) as writer:
-            for table in itertools.chain(first, map(file.read_row_group, groups)):
-                released = _released(table, schema, layout, release)
-                writer.write_table(released, row_group_size=max(1, len(released)))
+        first_group = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
+        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=_get_compression(file)) as writer:
+            for table in itertools.chain(first_group, map(file.read_row_group, groups)):
+                released_table = _release_group(table, schema, layout, release_rows)
+                writer.write_table(released_table, row_group_size=max(1, len(released_table)))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of a disk; those of damaged files have no number
             raise
         reason = " ".join(str(error).split()).rstrip(".: ")
         raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
     # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
-    cuts = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
-    return Copied(layout.others(schema.names), (*_metadata_names(schema), *cuts))
+    group_sizes = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
+    return CopiedContent(layout.list_other_columns(schema.names), (*_list_metadata_names(schema), *group_sizes))
 
 
-def _with_room(schema: pa.Schema, column: str) -> pa.Schema:
+def _widen_dictionary_indices(schema: pa.Schema, column: str) -> pa.Schema:
     """Return the schema with 32-bit indices in a dictionary column: new texts may be more than the old."""
-    at = schema.get_field_index(column)
-    field = schema.field(at)
+    field_index = schema.get_field_index(column)
+    field = schema.field(field_index)
     if not pa.types.is_dictionary(field.type):
         return schema
-    return schema.set(at, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered)))
+    return schema.set(field_index, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered)))
 
 
-def _without_metadata(schema: pa.Schema, layout: Layout) -> pa.Schema:
+def _drop_text_metadata(schema: pa.Schema, layout: TableLayout) -> pa.Schema:
     """Return the schema without what it says of the released columns beside their types."""
     for column in layout.columns:
-        at = schema.get_field_index(column)
-        field = schema.field(at)
-        number = {key: value for key, value in (field.metadata or {}).items() if key == _NUMBER}
-        schema = schema.set(at, field.with_metadata(number or None))
+        field_index = schema.get_field_index(column)
+        field = schema.field(field_index)
+        field_id = {key: value for key, value in (field.metadata or {}).items() if key == _FIELD_ID}
+        schema = schema.set(field_index, field.with_metadata(field_id or None))
     metadata = dict(schema.metadata or {})
-    for key, clean in ((_PANDAS, _clean_pandas), (_SPARK, _clean_spark)):
-        described = metadata.pop(key, None)
-        if described is not None:
+    for key, clean_description in ((_PANDAS, _clean_pandas), (_SPARK, _clean_spark)):
+        description = metadata.pop(key, None)
+        if description is not None:
             # What cannot be read cannot be cleaned, and is left out.
             with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                metadata[key] = json.dumps(clean(json.loads(described), layout)).encode()
+                metadata[key] = json.dumps(clean_description(json.loads(description), layout)).encode()
     return schema.with_metadata(metadata or None)
 
 
-def _clean_pandas(described: dict[str, Any], layout: Layout) -> dict[str, Any]:
+def _clean_pandas(description: dict[str, Any], layout: TableLayout) -> dict[str, Any]:
     """Return pandas' description of a table that says of the released columns only that they are texts."""
     columns = [
         {"name": name, "field_name": name, "pandas_type": "unicode", "numpy_type": "object", "metadata": None}
         if (name := column.get("field_name") or column["name"]) in layout.columns
         else column
-        for column in described["columns"]
+        for column in description["columns"]
     ]
-    return {**described, "columns": columns}
+    return {**description, "columns": columns}
 
 
-def _clean_spark(described: dict[str, Any], layout: Layout) -> dict[str, Any]:
+def _clean_spark(description: dict[str, Any], layout: TableLayout) -> dict[str, Any]:
     """Return Spark's description of a table without what it says of the released columns beside their types."""
-    fields = [{**field, "metadata": {}} if field["name"] in layout.columns else field for field in described["fields"]]
-    return {**described, "fields": fields}
+    fields = [{**field, "metadata": {}} if field["name"] in layout.columns else field for field in description["fields"]]
+    return {**description, "fields": fields}
 
 
-def _metadata_names(schema: pa.Schema) -> Iterator[str]:
+def _list_metadata_names(schema: pa.Schema) -> Iterator[str]:
     """Yield the names of what a schema says beside names and types."""
     for key in sorted(schema.metadata or {}):
         yield repr(key.decode("utf-8", "replace"))
@@ -110,12 +110,12 @@ def _metadata_names(schema: pa.Schema) -> Iterator[str]:
 
 def _has_metadata(field: pa.Field) -> bool:
     """Say whether a field, or one nested in it, says anything of itself beside name and type."""
-    kind = field.type
-    inner = [kind.field(at) for at in range(kind.num_fields)] if pa.types.is_nested(kind) else []
-    return bool(set(field.metadata or {}) - {_NUMBER}) or any(map(_has_metadata, inner))
+    data_type = field.type
+    nested_fields = [data_type.field(field_index) for field_index in range(data_type.num_fields)] if pa.types.is_nested(data_type) else []
+    return bool(set(field.metadata or {}) - {_FIELD_ID}) or any(map(_has_metadata, nested_fields))
 
 
-def list_values(table: pa.Table, column: str, layout: Layout) -> list[Any]:
+def list_values(table: pa.Table, column: str, layout: TableLayout) -> list[Any]:
     """Return the values of a column.
 
     Raises:
@@ -134,42 +134,42 @@ def list_values(table: pa.Table, column: str, layout: Layout) -> list[Any]:
     return values
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+def _is_text_type(data_type: pa.DataType) -> bool:
+    if pa.types.is_dictionary(data_type):
+        return _is_text_type(data_type.value_type)
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type))
 
 
-def _codecs(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, or one per column
+def _get_compression(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, or one per column
     """Return the compression of every column of the first row group."""
     if not file.num_row_groups:
         return "snappy"
     group = file.metadata.row_group(0)
-    chunks = [group.column(index) for index in range(group.num_columns)]
-    codecs = {chunk.path_in_schema: chunk.compression.lower() for chunk in chunks}
-    return {path: "none" if codec == "uncompressed" else codec for path, codec in codecs.items()}
+    column_chunks = [group.column(index) for index in range(group.num_columns)]
+    codec_of_path = {chunk.path_in_schema: chunk.compression.lower() for chunk in column_chunks}
+    return {path: "none" if codec == "uncompressed" else codec for path, codec in codec_of_path.items()}
 
 
-def _released(table: pa.Table, schema: pa.Schema, layout: Layout, release: ReleaseRows) -> pa.Table:
-    texts = [list_values(table, column, layout) for column in layout.columns]
+def _release_group(table: pa.Table, schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser) -> pa.Table:
+    text_columns = [list_values(table, column, layout) for column in layout.columns]
     ids: list[Any] = [None] * len(table)
     if layout.id_column is not None:
         ids = list_values(table, layout.id_column, layout)
         if None in ids:
             raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
     rows = [
-        Row(None if record_id is None else str(record_id), list(zip(layout.columns, cells, strict=True)))
-        for record_id, cells in zip(ids, zip(*texts, strict=True), strict=True)
+        TextRow(None if record_id is None else str(record_id), list(zip(layout.columns, cells, strict=True)))
+        for record_id, cells in zip(ids, zip(*text_columns, strict=True), strict=True)
     ]
-    released = [cells for window in windows(rows, _size) for cells in release(window)]
+    new_rows = [cells for window in batch_records(rows, _count_characters) for cells in release_rows(window)]
     for number, column in enumerate(layout.columns):
         field = schema.field(column)
-        new: Any = pa.array([cells[number] for cells in released], type=pa.string())
+        new_column: Any = pa.array([cells[number] for cells in new_rows], type=pa.string())
         if pa.types.is_dictionary(field.type):
-            new = new.dictionary_encode()
-        table = table.set_column(table.schema.get_field_index(column), field, new.cast(field.type))
+            new_column = new_column.dictionary_encode()
+        table = table.set_column(table.schema.get_field_index(column), field, new_column.cast(field.type))
     return table
 
 
-def _size(row: Row) -> int:
+def _count_characters(row: TextRow) -> int:
     return sum(len(text or "") for _, text in row.cells)

@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.randomness import generator, key_from_seed
-from deniable.robust.text.attacks import genetic
-from deniable.robust.text.attacks.genetic import _children, _parents, _search, texts_scored
-from deniable.robust.text.attacks.moves import FromSets, mutations
+from deniable.randomness import make_generator, derive_key_from_seed
+from deniable.robust.text.attacks import run_genetic_attack
+from deniable.robust.text.attacks.genetic import _cross_over_parents, _select_parents, _search_genetic, compute_query_budget
+from deniable.robust.text.attacks.moves import SetReplacements, draw_mutations
 from tests.robust.text.attacks.toy import KEY, Asked, aims, documents, everything, linear, rough, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
@@ -16,7 +16,7 @@ SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 
 def coins(name="coins"):
     """Return a generator of one's own."""
-    return generator(KEY, name)
+    return make_generator(KEY, name)
 
 
 class TestParents:
@@ -25,7 +25,7 @@ class TestParents:
     def test_parents_follow_sigmoid_of_minus_the_margin(self):
         """Parents come in proportion to sigmoid(-margin), and not to exp(-margin), nor to a law 30 % off."""
         margins = np.array([0.2, 1.0, 2.0, 4.0])
-        counts = np.bincount(_parents(margins, coins(), 50_000).ravel(), minlength=4)
+        counts = np.bincount(_select_parents(margins, coins(), 50_000).ravel(), minlength=4)
 
         def fits(weights):
             return stats.chisquare(counts, counts.sum() * weights / weights.sum()).pvalue
@@ -37,16 +37,16 @@ class TestParents:
 
     def test_both_parents_are_drawn_alike_and_apart(self):
         """The second parent has nothing to do with the first."""
-        first, second = _parents(np.array([0.5, 1.0, 1.5]), coins(), 50_000)
+        first, second = _select_parents(np.array([0.5, 1.0, 1.5]), coins(), 50_000)
         assert stats.chi2_contingency(np.histogram2d(first, second, bins=3)[0]).pvalue > 1e-6
 
     def test_great_margins_leave_weights(self):
         """Where every sigmoid rounds to nothing, or to one, the proportions still hold."""
-        counts = np.bincount(_parents(np.array([5e4, 5e4 + 1, 1e9]), coins(), 50_000).ravel(), minlength=3)
+        counts = np.bincount(_select_parents(np.array([5e4, 5e4 + 1, 1e9]), coins(), 50_000).ravel(), minlength=3)
         expected = 1e5 / (1 + np.exp(-1.0))
         assert stats.binomtest(int(counts[0]), 100_000, expected / 1e5).pvalue > 1e-6
         assert counts[2] == 0
-        even = np.bincount(_parents(np.array([-1e9, -50.0]), coins(), 50_000).ravel(), minlength=2)
+        even = np.bincount(_select_parents(np.array([-1e9, -50.0]), coins(), 50_000).ravel(), minlength=2)
         assert stats.binomtest(int(even[0]), 100_000, 0.5).pvalue > 1e-6
 
 
@@ -57,7 +57,7 @@ class TestBreeding:
         """Words are taken from both parents alike, each on its own; a word both share stays."""
         people = np.zeros((20_001, 4), dtype=np.int32)
         people[1::2, :3] = 1
-        found = _children(people, np.zeros(len(people)), coins())
+        found = _cross_over_parents(people, np.zeros(len(people)), coins())
         assert found.shape == (20_000, 4)
         assert (found[:, 3] == 0).all()
         for column in range(3):
@@ -68,8 +68,8 @@ class TestBreeding:
     def test_best_text_lives_on(self):
         """Nothing but the best text is bred from, for as long as everything else is far worse."""
         text = np.arange(12, dtype=np.int32)
-        (changes,) = mutations(FromSets(SETS), aims(documents([text])), texts_scored(8, 5), 1)
-        search = _search(text, changes, coins(), 8)
+        (changes,) = draw_mutations(SetReplacements(SETS), aims(documents([text])), compute_query_budget(8, 5), 1)
+        search = _search_genetic(text, changes, coins(), 8)
         people = next(search)
         elite = people[3]
         children = search.send(np.where(np.arange(8) == 3, 0.5, 900.0))
@@ -84,8 +84,8 @@ class TestBreeding:
     def test_a_better_child_takes_over(self):
         """The best of a generation is the only parent of the next where all else is far worse."""
         text = np.arange(12, dtype=np.int32)
-        (changes,) = mutations(FromSets(SETS), aims(documents([text])), texts_scored(8, 3), 1)
-        search = _search(text, changes, coins(), 8)
+        (changes,) = draw_mutations(SetReplacements(SETS), aims(documents([text])), compute_query_budget(8, 3), 1)
+        search = _search_genetic(text, changes, coins(), 8)
         next(search)
         children = search.send(np.full(8, 900.0))
         after = search.send(np.where(np.arange(7) == 2, 0.5, 900.0))
@@ -94,7 +94,7 @@ class TestBreeding:
     def test_first_texts_have_one_change_each(self):
         """The first population is the document with one word changed."""
         scorer = linear(np.ones(60))
-        genetic(scorer, documents([list(range(12))]), SETS, KEY, population=30, generations=1)
+        run_genetic_attack(scorer, documents([list(range(12))]), SETS, KEY, population=30, generations=1)
         assert ((scorer.of(0)[1:31] != np.arange(12)).sum(axis=1) == 1).all()
 
     def test_margin_never_rises(self):
@@ -102,7 +102,7 @@ class TestBreeding:
         values = np.random.default_rng(3).integers(0, 9, 60).astype(float)
         held = documents([list(range(20)), list(range(19, 4, -1))])
         found = [
-            genetic(linear(values, bias=500), held, SETS, KEY, population=6, generations=count).margins
+            run_genetic_attack(linear(values, bias=500), held, SETS, KEY, population=6, generations=count).margins
             for count in range(1, 12)
         ]
         assert (np.diff(found, axis=0) <= 0).all()
@@ -116,7 +116,7 @@ class TestFinding:
         """A document that one substitution flips is flipped."""
         values = np.ones(60)
         values[47] = -100
-        found = genetic(linear(values), documents([list(range(20))]), SETS, KEY)
+        found = run_genetic_attack(linear(values), documents([list(range(20))]), SETS, KEY)
         assert found.flipped.all()
         assert found.texts[0][7] == 47
 
@@ -126,7 +126,7 @@ class TestFinding:
         text = [0, 1, 50, 2]
         scorer = rough(seed)
         least = min(map(scorer.margin, everything(text, SETS)))
-        found = genetic(scorer, documents([text]), SETS, KEY)
+        found = run_genetic_attack(scorer, documents([text]), SETS, KEY)
         assert not found.flipped.any()
         assert found.margins[0] == least > 0
         assert scorer.texts(0) <= {tuple(text) for text in everything(text, SETS).tolist()}
@@ -138,7 +138,7 @@ class TestFinding:
         inner = rough(seed)
         worst = min(everything(text, SETS).tolist(), key=lambda words: inner.margin(np.array(words)))
         scorer = Asked(lambda words: -1 if words.tolist() == worst else inner.margin(words))
-        found = genetic(scorer, documents([text]), SETS, key_from_seed(seed))
+        found = run_genetic_attack(scorer, documents([text]), SETS, derive_key_from_seed(seed))
         assert found.flipped.all() == (worst != text)
         np.testing.assert_array_equal(found.texts[0], worst)
 
@@ -146,15 +146,15 @@ class TestFinding:
         """Twelve words, each worth a little, are changed together."""
         values = np.ones(60)
         values[20:] = -1
-        found = genetic(linear(values), documents([list(range(12))]), SETS, KEY)
+        found = run_genetic_attack(linear(values), documents([list(range(12))]), SETS, KEY)
         assert found.flipped.all()
-        assert found.changed[0] >= 6
+        assert found.changed_words[0] >= 6
 
     def test_all_texts_are_scored_where_none_flips(self):
         """A document that resists costs the texts of all generations, and itself."""
-        found = genetic(linear(np.ones(60)), documents([[0, 1, 2]]), SETS, KEY, population=5, generations=7)
-        assert found.queries[0] == 1 + texts_scored(5, 7) == 1 + 5 + 7 * 4
-        assert texts_scored() == 60 + 40 * 59
+        found = run_genetic_attack(linear(np.ones(60)), documents([[0, 1, 2]]), SETS, KEY, population=5, generations=7)
+        assert found.queries[0] == 1 + compute_query_budget(5, 7) == 1 + 5 + 7 * 4
+        assert compute_query_budget() == 60 + 40 * 59
 
 
 @pytest.mark.parametrize(
@@ -169,5 +169,5 @@ class TestFinding:
 def test_bad_options_are_refused(options, message):
     """An option outside its domain is named with its domain."""
     with pytest.raises(dn.InputError) as caught:
-        genetic(linear(np.ones(60)), documents([[0]]), SETS, KEY, **options)
+        run_genetic_attack(linear(np.ones(60)), documents([[0]]), SETS, KEY, **options)
     assert str(caught.value) == message

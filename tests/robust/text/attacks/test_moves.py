@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.robust.text.attacks.moves import FromMechanism, FromSets, moves_of, mutations, redraws
+from deniable.robust.text.attacks.moves import MechanismReplacements, SetReplacements, make_replacements, draw_mutations, redraw_texts
 from tests.robust.text.attacks.toy import aims, documents, sets
 
 DRAWS = 100_000
@@ -45,7 +45,7 @@ class TestMutations:
     def test_mechanism_draws_by_its_law(self, mechanism, place):
         """What is put at a position follows the mechanism's law for the document's word, and no law 30 % off."""
         text = [5, 40]
-        (found,) = mutations(FromMechanism(mechanism), aims(documents([text])), 2 * DRAWS, 1)
+        (found,) = draw_mutations(MechanismReplacements(mechanism), aims(documents([text])), 2 * DRAWS, 1)
         drawn, law = found.words[found.positions == place], law_of(mechanism, text[place])
         assert len(drawn) > 0.9 * DRAWS
         assert fits(drawn, law) > 1e-6
@@ -53,14 +53,14 @@ class TestMutations:
 
     def test_mechanism_positions_are_uniform(self, mechanism):
         """Every position of a text is as likely as any other, wherever its word stands in the space."""
-        (found,) = mutations(FromMechanism(mechanism), aims(documents([[5, 40, 5, 3]])), DRAWS, 1)
+        (found,) = draw_mutations(MechanismReplacements(mechanism), aims(documents([[5, 40, 5, 3]])), DRAWS, 1)
         uniform = np.full(4, 0.25)
         assert fits(found.positions, uniform) > 1e-6
         assert fits(found.positions, tilted(uniform)) < 1e-6
 
     def test_sets_draw_other_choices_alike(self):
         """A position with a choice gets each other choice of its word alike, and never the word itself."""
-        (found,) = mutations(FromSets(SETS), aims(documents([[3, 0, 4, 5]])), DRAWS, 1)
+        (found,) = draw_mutations(SetReplacements(SETS), aims(documents([[3, 0, 4, 5]])), DRAWS, 1)
         assert set(found.positions.tolist()) == {0, 2, 3}
         assert fits(np.searchsorted([0, 2, 3], found.positions), np.full(3, 1 / 3)) > 1e-6
         for position, others in ((0, [7, 8, 9]), (2, [1]), (3, [2, 3])):
@@ -75,15 +75,15 @@ class TestMutations:
     @pytest.mark.parametrize("kind", ["sets", "mechanism"])
     def test_fewer_are_the_first_of_more(self, kind, mechanism):
         """A shorter attack draws what a longer one draws first, so that their results can be compared."""
-        moves = moves_of(SETS if kind == "sets" else mechanism)
-        short, long = (mutations(moves, aims(documents([[3, 4], [5]])), count, 1) for count in (7, 19))
+        moves = make_replacements(SETS if kind == "sets" else mechanism)
+        short, long = (draw_mutations(moves, aims(documents([[3, 4], [5]])), count, 1) for count in (7, 19))
         for few, many in zip(short, long, strict=True):
             np.testing.assert_array_equal(few.positions, many.positions[:7])
             np.testing.assert_array_equal(few.words, many.words[:7])
 
     def test_places_and_words_are_drawn_apart(self):
         """Which choice a position gets has nothing to do with which position was drawn."""
-        (found,) = mutations(FromSets(SETS), aims(documents([[3] * 6])), DRAWS, 1)
+        (found,) = draw_mutations(SetReplacements(SETS), aims(documents([[3] * 6])), DRAWS, 1)
         table = np.histogram2d(found.positions, found.words, bins=(6, 3))[0]
         assert stats.chi2_contingency(table).pvalue > 1e-6
 
@@ -93,7 +93,7 @@ class TestRedraws:
 
     def test_mechanism_draws_every_word_by_its_law(self, mechanism):
         """Each column of the copies follows the law of its word, and is independent of the column beside it."""
-        (found,) = redraws(FromMechanism(mechanism), aims(documents([[5, 40]])), DRAWS, 1)
+        (found,) = redraw_texts(MechanismReplacements(mechanism), aims(documents([[5, 40]])), DRAWS, 1)
         for column, word in enumerate([5, 40]):
             assert fits(found[:, column], law_of(mechanism, word)) > 1e-6
             assert fits(found[:, column], tilted(law_of(mechanism, word))) < 1e-6
@@ -102,7 +102,7 @@ class TestRedraws:
 
     def test_sets_draw_all_choices_alike(self):
         """Each choice of a word is as likely as any other, the word itself among them."""
-        (found,) = redraws(FromSets(SETS), aims(documents([[3, 0, 5]])), DRAWS, 1)
+        (found,) = redraw_texts(SetReplacements(SETS), aims(documents([[3, 0, 5]])), DRAWS, 1)
         law = np.zeros(60)
         law[[3, 7, 8, 9]] = 0.25
         assert fits(found[:, 0], law) > 1e-6
@@ -116,7 +116,7 @@ class TestSingles:
 
     def test_sets_list_all(self):
         """Each other choice of each position comes once, and nothing else."""
-        found, empty = FromSets(SETS).singles(aims(documents([[3, 0, 4], [0, 1]])), 8, 1)
+        found, empty = SetReplacements(SETS).list_single_changes(aims(documents([[3, 0, 4], [0, 1]])), 8, 1)
         pairs = list(zip(found.positions.tolist(), found.words.tolist(), strict=True))
         assert pairs == [(0, 7), (0, 8), (0, 9), (2, 1)]
         assert len(empty.positions) == len(empty.words) == 0
@@ -124,7 +124,7 @@ class TestSingles:
     def test_mechanism_gives_distinct_draws(self, mechanism):
         """Some draws for each position, each once, none of them the word that stands there."""
         text = [5, 40, 5]
-        few, other = FromMechanism(mechanism).singles(aims(documents([text, [3]])), 6, 1)
+        few, other = MechanismReplacements(mechanism).list_single_changes(aims(documents([text, [3]])), 6, 1)
         pairs = list(zip(few.positions.tolist(), few.words.tolist(), strict=True))
         assert len(set(pairs)) == len(pairs)
         assert all(word != text[position] for position, word in pairs)
@@ -133,7 +133,7 @@ class TestSingles:
 
     def test_mechanism_singles_follow_its_law(self, mechanism):
         """With one try for each of many positions, words come as often as the law says, the word itself left out."""
-        (found,) = FromMechanism(mechanism).singles(aims(documents([[5] * DRAWS])), 1, 1)
+        (found,) = MechanismReplacements(mechanism).list_single_changes(aims(documents([[5] * DRAWS])), 1, 1)
         law = law_of(mechanism, 5)
         assert stats.binomtest(len(found.words), DRAWS, 1 - law[5]).pvalue > 1e-6
         law[5] = 0
@@ -144,8 +144,8 @@ class TestSingles:
 
 def test_changes_are_applied_one_at_a_time():
     """Each version differs from the text in its own change alone."""
-    (found,) = FromSets(SETS).singles(aims(documents([[3, 0, 4]])), 8, 1)
-    np.testing.assert_array_equal(found.applied(np.array([3, 0, 4], np.int32), 1, 4), [[8, 0, 4], [9, 0, 4], [3, 0, 1]])
+    (found,) = SetReplacements(SETS).list_single_changes(aims(documents([[3, 0, 4]])), 8, 1)
+    np.testing.assert_array_equal(found.apply_each(np.array([3, 0, 4], np.int32), 1, 4), [[8, 0, 4], [9, 0, 4], [3, 0, 1]])
 
 
 def test_draws_depend_on_key_premise_and_text():
@@ -158,8 +158,8 @@ def test_draws_depend_on_key_premise_and_text():
         aims(documents([text], premises=[[1, 3]])),
         aims(documents([[3, 4, 5, 3, 4, 5, 3]])),
     ]
-    found = [mutations(FromSets(SETS), given, 30, 1)[0] for given in held]
+    found = [draw_mutations(SetReplacements(SETS), given, 30, 1)[0] for given in held]
     assert len({(*drawn.positions.tolist(), *drawn.words.tolist()) for drawn in found}) == len(held)
-    beside = mutations(FromSets(SETS), aims(documents([[4], text])), 30, 1)[1]
+    beside = draw_mutations(SetReplacements(SETS), aims(documents([[4], text])), 30, 1)[1]
     np.testing.assert_array_equal(beside.positions, found[0].positions)
     np.testing.assert_array_equal(beside.words, found[0].words)

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.robust.text.attacks import resampling
-from deniable.robust.text.attacks.genetic import texts_scored
+from deniable.robust.text.attacks import run_resampling_attack
+from deniable.robust.text.attacks.genetic import compute_query_budget
 from tests.robust.text.attacks.toy import KEY, Asked, documents, everything, linear, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
@@ -14,17 +14,17 @@ SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 
 def test_queries_are_the_draws_and_the_document():
     """A document that resists costs one query for each draw, as many as the genetic attack's unless said otherwise."""
-    assert resampling(linear(np.ones(60)), documents([[0, 1]]), SETS, KEY).queries[0] == 1 + texts_scored()
-    assert resampling(linear(np.ones(60)), documents([[0, 1]]), SETS, KEY, draws=61).queries[0] == 62
+    assert run_resampling_attack(linear(np.ones(60)), documents([[0, 1]]), SETS, KEY).queries[0] == 1 + compute_query_budget()
+    assert run_resampling_attack(linear(np.ones(60)), documents([[0, 1]]), SETS, KEY, draws=61).queries[0] == 62
 
 
 def test_it_finds_what_blind_draws_can():
     """Of 27 texts all are drawn, nothing else is, and the one that flips is found."""
     text, worst = [0, 1, 2], [20, 41, 2]
     scorer = linear(np.ones(60))
-    resampling(scorer, documents([text]), SETS, KEY, draws=500)
+    run_resampling_attack(scorer, documents([text]), SETS, KEY, draws=500)
     assert scorer.texts(0) == {tuple(words) for words in everything(text, SETS).tolist()}
-    found = resampling(Asked(lambda words: 1 - 2 * (words.tolist() == worst)), documents([text]), SETS, KEY)
+    found = run_resampling_attack(Asked(lambda words: 1 - 2 * (words.tolist() == worst)), documents([text]), SETS, KEY)
     assert found.flipped.all()
     np.testing.assert_array_equal(found.texts[0], worst)
 
@@ -35,7 +35,7 @@ def test_texts_are_the_mechanism_s(small_space):
     text = [5, 40]
     law = mechanism.rows(small_space.distances(text))
     scorer = linear(np.ones(60))
-    resampling(scorer, documents([text]), mechanism, KEY, draws=20_000)
+    run_resampling_attack(scorer, documents([text]), mechanism, KEY, draws=20_000)
     same = int((scorer.of(0)[1:] == text).all(axis=1).sum())
     expected = law[0, 5] * law[1, 40]
     assert 0.1 < expected < 0.9
@@ -46,4 +46,4 @@ def test_texts_are_the_mechanism_s(small_space):
 def test_bad_option_is_refused():
     """No draws are refused by name."""
     with pytest.raises(dn.InputError, match=r"^The 'draws' parameter of resampling must be an int of at least 1."):
-        resampling(linear(np.ones(60)), documents([[0]]), SETS, KEY, draws=0)
+        run_resampling_attack(linear(np.ones(60)), documents([[0]]), SETS, KEY, draws=0)

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.parallel import watched
-from deniable.randomness import key_from_seed
-from deniable.robust.text.attacks import ATTACKS, search
+from deniable.parallel import report_progress_to
+from deniable.randomness import derive_key_from_seed
+from deniable.robust.text.attacks import TEXT_ATTACKS, search
 from tests.robust.text.attacks.toy import KEY, Asked, documents, linear, rough, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 TEXTS = np.split(np.random.default_rng(5).integers(0, 20, 60), np.cumsum([9, 3, 12, 1, 7, 5, 8]))
 
 
-@pytest.fixture(params=ATTACKS)
+@pytest.fixture(params=TEXT_ATTACKS)
 def attack(request):
     """Return each of the attacks."""
-    return ATTACKS[request.param]
+    return TEXT_ATTACKS[request.param]
 
 
 @pytest.fixture(params=["sets", "mechanism"])
@@ -37,7 +37,7 @@ def test_result_is_what_was_scored(attack, source):
         np.testing.assert_array_equal(found.texts[row], asked[margins.argmin()])
         assert found.margins[row] == margins.min()
         assert found.changed[row] == (asked[margins.argmin()] != text).sum()
-    assert found.right_before.all()
+    assert found.correct_before.all()
     assert not found.flipped.any()
 
 
@@ -47,11 +47,11 @@ def test_draws_follow_from_key_and_document(attack, source):
     attack(runs[0], documents(TEXTS), source, KEY)
     attack(runs[1], documents(TEXTS[::-1]), source, KEY, workers=2)
     attack(runs[2], documents(TEXTS[2:3]), source, KEY)
-    attack(runs[3], documents(TEXTS), source, key_from_seed(2))
+    attack(runs[3], documents(TEXTS), source, derive_key_from_seed(2))
     for row in range(len(TEXTS)):
         np.testing.assert_array_equal(runs[0].of(row), runs[1].of(len(TEXTS) - 1 - row))
     np.testing.assert_array_equal(runs[0].of(2), runs[2].of(0))
-    listed = attack is ATTACKS["greedy"] and source is SETS  # draws nothing
+    listed = attack is TEXT_ATTACKS["greedy"] and source is SETS  # draws nothing
     assert np.array_equal(runs[0].of(2), runs[3].of(2)) == listed
 
 
@@ -59,8 +59,8 @@ def test_windows_change_nothing(attack, source, monkeypatch):
     """However few words are drawn or scored together, the result is the same, and the bounds are kept."""
     whole, parts = rough(), rough()
     expected = attack(whole, documents(TEXTS), source, KEY)
-    monkeypatch.setattr(search, "SCORED", 700)
-    monkeypatch.setattr(search, "WINDOW", 5000)
+    monkeypatch.setattr(search, "MAX_SCORED_WORDS", 700)
+    monkeypatch.setattr(search, "MAX_DRAWN_WORDS", 5000)
     found = attack(parts, documents(TEXTS), source, KEY)
     for name in ("margins", "flipped", "queries", "changed"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
@@ -92,7 +92,7 @@ def test_documents_classified_wrongly_are_left_alone(attack, source):
     values[7], values[8] = -5, -1
     held = documents([[1, 2], [7, 1], [8, 1], [1, 2]], labels=[0, 0, 0, 1])
     found = attack(linear(values), held, source, KEY)
-    np.testing.assert_array_equal(found.right_before, [True, False, False, False])
+    np.testing.assert_array_equal(found.correct_before, [True, False, False, False])
     np.testing.assert_array_equal(found.queries[1:], 1)
     np.testing.assert_array_equal(found.margins[1:], [-4, 0, -2])
     assert not found.flipped[1:].any()
@@ -129,7 +129,7 @@ def test_margin_is_against_the_nearest_class(attack):
         return np.array([[text[0] % 20, 5.0, float(text[0] >= 40) * 30] for text in versions])
 
     found = attack(scorer, documents([[9], [3], [1]], labels=[0, 0, 1], classes=3), SETS, KEY)
-    np.testing.assert_array_equal(found.right_before, [True, False, True])
+    np.testing.assert_array_equal(found.correct_before, [True, False, True])
     np.testing.assert_array_equal(found.margins, [-21, -2, -25])
     np.testing.assert_array_equal(found.texts.words, [49, 3, 41])
 
@@ -160,7 +160,7 @@ def test_logits_are_not_written_to(attack):
 def test_progress_is_reported(attack):
     """Whoever watches hears of every window of documents, the last time of all."""
     seen = []
-    with watched(lambda done, total: seen.append((done, total))):
+    with report_progress_to(lambda done, total: seen.append((done, total))):
         attack(linear(np.ones(60)), documents(TEXTS), SETS, KEY)
     assert seen[-1] == (len(TEXTS), len(TEXTS))
 

@@ -4,12 +4,12 @@ import itertools
 
 import numpy as np
 
-from deniable.randomness import key_from_seed
-from deniable.robust.text.attacks.targets import targets
-from deniable.robust.text.documents import Documents, texts
+from deniable.randomness import derive_key_from_seed
+from deniable.robust.text.attacks.targets import select_targets
+from deniable.robust.text.documents import Documents, concatenate_texts
 from deniable.robust.text.substitutions import Substitutions
 
-KEY = key_from_seed(1)
+KEY = derive_key_from_seed(1)
 
 
 def sets(given, words=60):
@@ -25,13 +25,13 @@ def documents(words, labels=None, classes=2, premises=None):
     """Return documents of class 0, or of given labels."""
     labels = np.zeros(len(words), np.int64) if labels is None else np.array(labels)
     names = tuple(map(str, range(classes)))
-    return Documents(texts(words), labels, names, None if premises is None else texts(premises))
+    return Documents(concatenate_texts(words), labels, names, None if premises is None else concatenate_texts(premises))
 
 
 def aims(held, margins=None, key=KEY):
     """Return all of some documents as targets."""
     margins = np.ones(len(held)) if margins is None else margins
-    return targets(held, np.arange(len(held)), margins, key)
+    return select_targets(held, np.arange(len(held)), margins, key)
 
 
 def everything(words, substitutions):

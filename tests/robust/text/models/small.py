@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import torch
 
-from deniable.robust.text.documents import Documents, texts
-from deniable.robust.text.models import MODELS
-from deniable.robust.text.network import batch
+from deniable.robust.text.documents import Documents, concatenate_texts
+from deniable.robust.text.models import TEXT_NETWORKS
+from deniable.robust.text.network import make_text_batch
 from deniable.robust.text.substitutions import Substitutions
 
 WORDS, CLASSES = 12, 3
-KINDS = [kind for kinds in MODELS.values() for kind in kinds]
+KINDS = [kind for kinds in TEXT_NETWORKS.values() for kind in kinds]
 
 
 def network(kind, seed=0, *, scale=3.0):
@@ -38,8 +38,8 @@ def sets(seed=0, most=3):
 def documents(kind, lengths=(4, 1, 3), seed=0):
     """Return documents of such lengths, with a premise each where the network takes pairs."""
     coins = np.random.default_rng(seed)
-    held = texts([coins.integers(WORDS, size=length) for length in lengths])
-    premises = texts([coins.integers(WORDS, size=2 + length % 3) for length in lengths]) if kind.paired else None
+    held = concatenate_texts([coins.integers(WORDS, size=length) for length in lengths])
+    premises = concatenate_texts([coins.integers(WORDS, size=2 + length % 3) for length in lengths]) if kind.takes_pairs else None
     names = tuple(map(str, range(CLASSES)))
     return Documents(held, coins.integers(CLASSES, size=len(lengths)), names, premises)
 
@@ -48,13 +48,13 @@ def versions(given, row, choices):
     """Return all texts that substitutions make of one document, as documents."""
     words = list(itertools.product(*(choices.of(word) for word in given.texts[row])))
     many = given.take(np.full(len(words), row))
-    return Documents(texts(words), many.labels, many.classes, many.premises)
+    return Documents(concatenate_texts(words), many.labels, many.classes, many.premises)
 
 
 def margins_of(made, many):
     """Return the true margins (n, K) of documents."""
     with torch.no_grad():
-        given = batch(many)
+        given = make_text_batch(many)
         logits = made(given)
     return logits.gather(1, given.labels[:, None]) - logits
 
@@ -62,7 +62,7 @@ def margins_of(made, many):
 def violation(made, given, choices):
     """Return by how much the worst of all substitutions falls below the bounds; negative where none does."""
     with torch.no_grad():
-        bounds = made.margins(batch(given), choices)
+        bounds = made.margins(make_text_batch(given), choices)
     worst = torch.stack([margins_of(made, versions(given, row, choices)).amin(0) for row in range(len(given))])
     others = torch.arange(CLASSES) != torch.from_numpy(given.labels)[:, None]
     return float((bounds - worst)[others].max())

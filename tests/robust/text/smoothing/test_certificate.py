@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.randomness import key_from_seed
-from deniable.robust.certificates.tally import Tally
-from deniable.robust.text.documents import texts
-from deniable.robust.text.smoothing.certificate import certified, certify, exactly, standing
-from deniable.robust.text.smoothing.costs import ANY, costs
+from deniable.randomness import derive_key_from_seed
+from deniable.robust.certificates.tally import PredictionTally
+from deniable.robust.text.documents import concatenate_texts
+from deniable.robust.text.smoothing.certificate import certify_from_votes, certify_texts, certify_from_probabilities, get_certificate_status
+from deniable.robust.text.smoothing.costs import ANY_WORD, compute_replacement_costs
 from deniable.robust.text.substitutions import Substitutions
 from tests.robust.text.smoothing.toy import Given, all_texts, chances, mean_scorer, sets
 
-KEY = key_from_seed(3)
+KEY = derive_key_from_seed(3)
 KINDS = [dn.TEM, dn.CalibratedExponential, dn.TightExponential]
 
 
@@ -34,12 +34,12 @@ def exact_certificates(subject, table, length, replacements=None, every=1):
     """Return all texts, the chances (n, K) of their classes, and certificates from these of some."""
     written = all_texts(len(subject.space), length)
     exact = chances(subject, table, length).reshape(len(written), -1)
-    prices = costs(subject, texts(list(written)), replacements)
+    prices = compute_replacement_costs(subject, concatenate_texts(list(written)), replacements)
     found = []
     for text, row in zip(written[::every], exact[::every], strict=True):
         label = int(row.argmax())
         rival = float(np.delete(row, label).max())
-        found.append(exactly(text, label, float(row[label]), rival, subject.guarantee.epsilon, prices))
+        found.append(certify_from_probabilities(text, label, float(row[label]), rival, subject.guarantee.epsilon, prices))
     return written, exact, found
 
 
@@ -100,8 +100,8 @@ def test_distance_is_sharp_for_the_worst_law(rivals):
     """
     epsilon, distance = 2.0, math.log(0.5 / rivals) / 2.0
     subject = dn.CalibratedExponential(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=epsilon)
-    prices = costs(subject, texts([[0]]))
-    found = exactly(np.array([0], dtype=np.int32), 1, 1 - rivals, rivals, epsilon, prices)
+    prices = compute_replacement_costs(subject, concatenate_texts([[0]]))
+    found = certify_from_probabilities(np.array([0], dtype=np.int32), 1, 1 - rivals, rivals, epsilon, prices)
     assert found.distance == pytest.approx(distance, rel=1e-9)
     assert 1 - math.exp(epsilon * found.distance * (1 + 1e-6)) * rivals < 0.5
 
@@ -122,10 +122,10 @@ def test_votes_certify_less_than_exact_chances(space):
     subject, table = dn.CalibratedExponential(space, epsilon=1.5), scores(space, 3)
     written, exact, known = exact_certificates(subject, table, 2, every=7)
     rows = np.arange(0, len(written), 7)
-    held = texts(list(written[rows]))
-    found = certify(subject, mean_scorer(table), held, key=KEY, alpha=1e-4, selection=200, estimation=4000)
-    assert found.replacements == ANY
-    assert found.standing == "proved"
+    held = concatenate_texts(list(written[rows]))
+    found = certify_texts(subject, mean_scorer(table), held, key=KEY, alpha=1e-4, selection=200, estimation=4000)
+    assert found.replacements == ANY_WORD
+    assert found.status == "proved"
     assert found.alpha == 1e-4
     certified_texts = 0
     for row, one in zip(rows, found.texts, strict=True):
@@ -144,15 +144,15 @@ def test_votes_certify_less_than_exact_chances(space):
 def test_level_is_kept():
     """Of many certificates of a class that is not the likeliest no more than alpha are wrong, and some are."""
     subject = dn.TEM(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=1.0)
-    prices, text = costs(subject, texts([[0]])), np.array([0], dtype=np.int32)
+    prices, text = compute_replacement_costs(subject, concatenate_texts([[0]])), np.array([0], dtype=np.int32)
     coins = np.random.default_rng(0)
     for classes in (2, 3):
         law = [0.499, 0.501, 0.0][:classes]
         wrong = 0
         for _ in range(600):
             picked, counted = (coins.multinomial(draws, law) for draws in (1, 200))
-            tallies = [Tally(one, one.astype(float), int(one.sum())) for one in (picked, counted)]
-            wrong += certified(text, *tallies, 0.1, 1.0, prices).label == 0
+            tallies = [PredictionTally(one, one.astype(float), int(one.sum())) for one in (picked, counted)]
+            wrong += certify_from_votes(text, *tallies, 0.1, 1.0, prices).label == 0
         # Half of the selections choose the class, and each is wrong with probability at most 0.1.
         assert 0 < wrong < 0.05 * 600 + 6 * math.sqrt(30)
 
@@ -160,15 +160,15 @@ def test_level_is_kept():
 def test_abstention():
     """Without a lead that the draws show there is no class, no distance and no change."""
     subject = dn.TEM(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=1.0)
-    prices, text = costs(subject, texts([[0]])), np.array([0], dtype=np.int32)
-    even, clear = ([Tally(np.array(v), np.array(v, dtype=float), sum(v)) for v in pair] for pair in (
+    prices, text = compute_replacement_costs(subject, concatenate_texts([[0]])), np.array([0], dtype=np.int32)
+    even, clear = ([PredictionTally(np.array(v), np.array(v, dtype=float), sum(v)) for v in pair] for pair in (
         ([6, 4], [52, 48]), ([9, 1], [90, 10]),
     ))  # fmt: skip
-    assert certified(text, *even, 0.01, 1.0, prices).label is None
-    one = certified(text, *clear, 0.01, 1.0, prices)
+    assert certify_from_votes(text, *even, 0.01, 1.0, prices).label is None
+    one = certify_from_votes(text, *clear, 0.01, 1.0, prices)
     assert one.label == 0
     assert one.rival == 1 - one.own
-    assert certified(text, *clear, 1e-4, 1.0, prices).distance < one.distance
+    assert certify_from_votes(text, *clear, 1e-4, 1.0, prices).distance < one.distance
 
 
 def test_words_that_nothing_may_replace_cost_nothing(space):
@@ -179,31 +179,31 @@ def test_words_that_nothing_may_replace_cost_nothing(space):
     fixed = Substitutions("the first word's", frozen)
     for text, chance in (([0, 1, 2, 3], 0.9), ([1, 2, 3], 0.51)):
         words = np.array(text, dtype=np.int32)
-        prices = costs(subject, texts([words]), fixed)
+        prices = compute_replacement_costs(subject, concatenate_texts([words]), fixed)
         assert (prices.losses == 0).sum() == 3
-        assert exactly(words, 0, chance, 1 - chance, 0.3, prices).changes == len(text)
-        assert exactly(words, 0, chance, 1 - chance, 0.3, dataclasses.replace(prices, divergences=None)).changes == len(
+        assert certify_from_probabilities(words, 0, chance, 1 - chance, 0.3, prices).changes == len(text)
+        assert certify_from_probabilities(words, 0, chance, 1 - chance, 0.3, dataclasses.replace(prices, divergences=None)).changes == len(
             text
         )
-    assert exactly(words, 0, 0.4, 0.6, 0.3, prices).changes == 0
+    assert certify_from_probabilities(words, 0, 0.4, 0.6, 0.3, prices).changes == 0
 
 
 def test_more_noise_covers_more_at_equal_votes():
     """With the same chances a smaller epsilon certifies a larger distance, in proportion."""
     text = np.array([0], dtype=np.int32)
     subject = dn.TEM(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=1.0)
-    prices = costs(subject, texts([[0]]))
-    far, near = (exactly(text, 0, 0.9, 0.05, epsilon, prices).distance for epsilon in (0.5, 2.0))
+    prices = compute_replacement_costs(subject, concatenate_texts([[0]]))
+    far, near = (certify_from_probabilities(text, 0, 0.9, 0.05, epsilon, prices).distance for epsilon in (0.5, 2.0))
     assert far == pytest.approx(4 * near)
-    assert exactly(text, 0, 0.9, 0.05, 0.5, prices, rounding=0.1).distance == pytest.approx(far - 0.2)
+    assert certify_from_probabilities(text, 0, 0.9, 0.05, 0.5, prices, rounding=0.1).distance == pytest.approx(far - 0.2)
 
 
 def test_accuracy_curves(space):
     """Certified accuracy falls with distance and changes, from the share that is certified rightly."""
     subject, table = dn.CalibratedExponential(space, epsilon=1.0), scores(space, 2)
     written = all_texts(14, 2)[::9]
-    found = certify(
-        subject, mean_scorer(table), texts(list(written)), key=KEY, replacements=sets(space, 3), estimation=2000
+    found = certify_texts(
+        subject, mean_scorer(table), concatenate_texts(list(written)), key=KEY, replacements=sets(space, 3), estimation=2000
     )
     labels = table[written].sum(axis=1).argmax(axis=1).tolist()
     curves = (
@@ -224,13 +224,13 @@ def test_accuracy_curves(space):
 def test_simulated_mechanisms_are_certified_by_their_guarantee(small_space):
     """Multivariate Laplace is certified by distance, for ideal arithmetic: that is no proof of what is drawn."""
     subject, table = dn.MultivariateLaplace(small_space, epsilon=4.0), scores(small_space, 2)
-    found = certify(subject, mean_scorer(table), texts([[0, 1], [5, 5]]), key=KEY, estimation=1000)
-    assert found.standing == "proved for ideal arithmetic"
-    assert found.guarantee.standing == "proved for ideal arithmetic"
+    found = certify_texts(subject, mean_scorer(table), concatenate_texts([[0, 1], [5, 5]]), key=KEY, estimation=1000)
+    assert found.status == "proved for ideal arithmetic"
+    assert found.guarantee.status == "proved for ideal arithmetic"
     assert max(one.distance for one in found.texts) > 0.1
     assert "Theorem 1" in found.source
     boast = dn.MetricDP(4.0, "euclidean", "a theorem about real numbers")
-    assert standing(subject, boast) == "proved for ideal arithmetic"
+    assert get_certificate_status(subject, boast) == "proved for ideal arithmetic"
 
 
 def test_a_guarantee_that_verification_does_not_bear_out_is_no_certificate():
@@ -238,10 +238,10 @@ def test_a_guarantee_that_verification_does_not_bear_out_is_no_certificate():
     vectors = 5 * np.random.default_rng(0).normal(size=(40, 4))
     vectors[1] = vectors[0] + [1.6e-9, 0, 0, 0]
     space = dn.Space([f"w{number}" for number in range(40)], vectors)
-    found = certify(
-        dn.TEM(space, epsilon=8.0, gamma=math.inf), mean_scorer(scores(space, 2)), texts([[0]]), key=KEY, estimation=100
+    found = certify_texts(
+        dn.TEM(space, epsilon=8.0, gamma=math.inf), mean_scorer(scores(space, 2)), concatenate_texts([[0]]), key=KEY, estimation=100
     )
-    assert (found.standing, found.guarantee.standing) == ("undecided", "undecided")
+    assert (found.status, found.guarantee.status) == ("undecided", "undecided")
 
 
 @pytest.mark.parametrize(
@@ -250,39 +250,39 @@ def test_a_guarantee_that_verification_does_not_bear_out_is_no_certificate():
 def test_standing_is_the_guarantee_s(small_space, own, expected):
     """A certificate is no better than the guarantee that it rests on."""
     subject = Given(small_space, 1.0, own)
-    found = certify(subject, mean_scorer(scores(small_space, 2)), texts([[0]]), key=KEY, estimation=100)
-    assert found.standing == expected
+    found = certify_texts(subject, mean_scorer(scores(small_space, 2)), concatenate_texts([[0]]), key=KEY, estimation=100)
+    assert found.status == expected
 
 
 def test_claims_are_not_proofs(small_space):
     """Truncated Gumbel's guarantee is only claimed; a class from elsewhere without a closed form proves nothing."""
     subject = dn.TruncatedGumbel(small_space, epsilon=100.0)
-    assert standing(subject, subject.guarantee) == "claimed"
+    assert get_certificate_status(subject, subject.guarantee) == "claimed"
 
     class Foreign(dn.MultivariateLaplace):
         """A mechanism from another package."""
 
-    assert standing(Foreign(small_space, epsilon=1.0), dn.MetricDP(1.0, "euclidean", "a paper")) == "claimed"
+    assert get_certificate_status(Foreign(small_space, epsilon=1.0), dn.MetricDP(1.0, "euclidean", "a paper")) == "claimed"
 
 
 def test_guarantee_that_was_verified_takes_the_place_of_the_claim(small_space):
     """A sharper guarantee of the same mechanism certifies more; one about another metric is refused."""
     subject, table = dn.TEM(small_space, epsilon=2.0), scores(small_space, 2)
-    held, scorer = texts([[0, 1], [5, 5]]), mean_scorer(table)
+    held, scorer = concatenate_texts([[0, 1], [5, 5]]), mean_scorer(table)
     sharper = dn.MetricDP(1.0, "euclidean", "verified")
     plain, verified = (
-        certify(subject, scorer, held, key=KEY, guarantee=claim, estimation=1000) for claim in (None, sharper)
+        certify_texts(subject, scorer, held, key=KEY, guarantee=claim, estimation=1000) for claim in (None, sharper)
     )
     for one, other in zip(plain.texts, verified.texts, strict=True):
         assert other.distance == pytest.approx(2 * one.distance)
     assert verified.guarantee is sharper
     with pytest.raises(dn.InputError, match="angular"):
-        certify(subject, scorer, held, key=KEY, guarantee=dn.MetricDP(1.0, "angular", "verified"))
+        certify_texts(subject, scorer, held, key=KEY, guarantee=dn.MetricDP(1.0, "angular", "verified"))
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, math.nan])
 def test_bad_alpha_is_refused(small_space, alpha):
     """A level outside (0, 1) is refused."""
     with pytest.raises(dn.InputError, match="alpha"):
-        certify(dn.TEM(small_space, epsilon=1.0), mean_scorer(scores(small_space, 2)), texts([[0]]), key=KEY,
+        certify_texts(dn.TEM(small_space, epsilon=1.0), mean_scorer(scores(small_space, 2)), concatenate_texts([[0]]), key=KEY,
                 alpha=alpha, estimation=10)  # fmt: skip

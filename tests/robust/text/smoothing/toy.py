@@ -7,22 +7,22 @@ import numpy as np
 import deniable as dn
 from deniable.robust.text.substitutions import Substitutions
 from deniable.words import law
-from deniable.words.exponential import Exponential
+from deniable.words.exponential import ExponentialLaw
 from deniable.words.mechanism import WordMechanism
 
 
 class Given(WordMechanism):
-    """The exponential law of a scale, with a guarantee of a standing."""
+    """The exponential law of a scale, with a guarantee of a status."""
 
     name = "given"
-    tabulated = True
+    is_tabulated = True
 
-    def __init__(self, space, scale, standing="proved"):
+    def __init__(self, space, scale, status="proved"):
         super().__init__(space, epsilon=2 * scale)
-        self._family, self._standing = Exponential(scale), standing
+        self._family, self._standing = ExponentialLaw(scale), status
 
     @property
-    def family(self):
+    def exponential_law(self):
         return self._family
 
     @property
@@ -44,7 +44,7 @@ def mean_scorer(table):
 def tables(mechanism):
     """Return the law of every word as it is sampled (n, n), in a space without twins."""
     space = mechanism.space
-    return law.entries(mechanism.rows(space.distances(np.arange(len(space))))) / 2.0**62
+    return law.compute_table_entries(mechanism.rows(space.distances(np.arange(len(space))))) / 2.0**62
 
 
 def chances(mechanism, table, length):

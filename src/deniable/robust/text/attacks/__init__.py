@@ -5,25 +5,25 @@ They ask for logits and use no gradients. A document is attacked where it is cla
 
 from typing import Protocol
 
-from deniable.robust.text.attacks.genetic import genetic
-from deniable.robust.text.attacks.greedy import greedy
-from deniable.robust.text.attacks.outcome import Attacked
-from deniable.robust.text.attacks.resampling import resampling
-from deniable.robust.text.copies import Source
+from deniable.robust.text.attacks.genetic import run_genetic_attack
+from deniable.robust.text.attacks.greedy import run_greedy_attack
+from deniable.robust.text.attacks.outcome import TextAttackResult
+from deniable.robust.text.attacks.resampling import run_resampling_attack
+from deniable.robust.text.copies import SubstituteSource
 from deniable.robust.text.documents import Documents
 from deniable.robust.text.network import Scorer
 
 
-class Attack(Protocol):
-    """What every entry of `ATTACKS` can be called as; see `genetic` for the arguments."""
+class TextAttack(Protocol):
+    """What every entry of `TEXT_ATTACKS` can be called as; see `run_genetic_attack` for the arguments."""
 
     def __call__(
-        self, scorer: Scorer, documents: Documents, source: Source, key: bytes, *, workers: int | None = None
-    ) -> Attacked:
+        self, scorer: Scorer, documents: Documents, source: SubstituteSource, key: bytes, *, workers: int | None = None
+    ) -> TextAttackResult:
         """Return what the attack found."""
 
 
-ATTACKS: dict[str, Attack] = {"genetic": genetic, "greedy": greedy, "resampling": resampling}
+TEXT_ATTACKS: dict[str, TextAttack] = {"genetic": run_genetic_attack, "greedy": run_greedy_attack, "resampling": run_resampling_attack}
 """The registry: a new attack is one new file and one more entry here."""
 
-__all__ = ["ATTACKS", "Attack", "Attacked", "genetic", "greedy", "resampling"]
+__all__ = ["TEXT_ATTACKS", "TextAttack", "TextAttackResult", "run_genetic_attack", "run_greedy_attack", "run_resampling_attack"]

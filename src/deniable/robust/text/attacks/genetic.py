@@ -3,33 +3,33 @@
 import numpy as np
 import numpy.typing as npt
 
-from deniable.robust.text.attacks.moves import Changes, moves_of, mutations
-from deniable.robust.text.attacks.outcome import Attacked, Margins
-from deniable.robust.text.attacks.search import Search, attacked, whole
-from deniable.robust.text.attacks.targets import Targets
-from deniable.robust.text.copies import Source
-from deniable.robust.text.documents import Documents, Rows, Words
+from deniable.robust.text.attacks.moves import WordChanges, make_replacements, draw_mutations
+from deniable.robust.text.attacks.outcome import TextAttackResult, Margins
+from deniable.robust.text.attacks.search import AttackSearch, run_attack, check_int_at_least
+from deniable.robust.text.attacks.targets import AttackTargets
+from deniable.robust.text.copies import SubstituteSource
+from deniable.robust.text.documents import Documents, RowIndices, WordIds
 from deniable.robust.text.network import Scorer
 
 POPULATION, GENERATIONS = 60, 40
 """The sizes of Jia et al. 2019 (section 5)."""
 
 
-def texts_scored(population: int = POPULATION, generations: int = GENERATIONS) -> int:
+def compute_query_budget(population: int = POPULATION, generations: int = GENERATIONS) -> int:
     """Return how many texts the attack asks about at most, the document itself aside."""
     return population + generations * (population - 1)
 
 
-def genetic(
+def run_genetic_attack(
     scorer: Scorer,
     documents: Documents,
-    source: Source,
+    source: SubstituteSource,
     key: bytes,
     *,
     population: int = POPULATION,
     generations: int = GENERATIONS,
     workers: int | None = None,
-) -> Attacked:
+) -> TextAttackResult:
     """Breed texts of ever lower margin.
 
     The first population is the document with one word changed each. A generation is the best text of the one before,
@@ -47,47 +47,47 @@ def genetic(
         workers: threads that draw for the mechanism; the result does not depend on them.
 
     Raises:
-        InputError: an option outside its domain, or what `deniable.robust.text.attacks.search.attacked` refuses.
+        InputError: an option outside its domain, or what `deniable.robust.text.attacks.search.run_attack` refuses.
     """
-    whole("genetic", "population", population, 2)
-    whole("genetic", "generations", generations, 1)
-    moves = moves_of(source)
-    count = texts_scored(population, generations)
+    check_int_at_least("genetic", "population", population, 2)
+    check_int_at_least("genetic", "generations", generations, 1)
+    replacements = make_replacements(source)
+    budget = compute_query_budget(population, generations)
 
-    def begin(given: Targets) -> list[Search]:
-        drawn = mutations(moves, given, count, workers)
-        coins = given.coins("breeding")
-        return [_search(*held, population) for held in zip(given.texts, drawn, coins, strict=True)]
+    def start_searches(targets: AttackTargets) -> list[AttackSearch]:
+        changes = draw_mutations(replacements, targets, budget, workers)
+        generators = targets.make_generators("breeding")
+        return [_search_genetic(*arguments, population) for arguments in zip(targets.texts, changes, generators, strict=True)]
 
-    return attacked(
-        scorer, documents, moves, key, begin, lambda lengths: np.full_like(lengths, count), texts_a_round=population
+    return run_attack(
+        scorer, documents, replacements, key, start_searches, lambda lengths: np.full_like(lengths, budget), texts_per_round=population
     )
 
 
-def _search(text: Words, changes: Changes, coins: np.random.Generator, population: int) -> Search:
+def _search_genetic(text: WordIds, changes: WordChanges, rng: np.random.Generator, population: int) -> AttackSearch:
     """Search from one text (L,): each text scored takes the next of the changes."""
-    people = changes.applied(text, 0, population)  # (P, L)
-    margins = yield people
+    individuals = changes.apply_each(text, 0, population)  # (P, L)
+    margins = yield individuals
     for used in range(population, len(changes.positions), population - 1):
-        children = _children(people, margins, coins)  # (P - 1, L)
-        born = slice(used, used + len(children))
-        children[np.arange(len(children)), changes.positions[born]] = changes.words[born]
+        children = _cross_over_parents(individuals, margins, rng)  # (P - 1, L)
+        next_changes = slice(used, used + len(children))
+        children[np.arange(len(children)), changes.positions[next_changes]] = changes.words[next_changes]
         scores = yield children
         best = np.argmin(margins)
-        people = np.concatenate([people[best, None], children])
+        individuals = np.concatenate([individuals[best, None], children])
         margins = np.append(margins[best], scores)
 
 
-def _children(people: Words, margins: Margins, coins: np.random.Generator) -> Words:
+def _cross_over_parents(individuals: WordIds, margins: Margins, rng: np.random.Generator) -> WordIds:
     """Return one child fewer than there are people (P, L), before mutation."""
-    first, second = _parents(margins, coins, len(people) - 1)
-    from_first: npt.NDArray[np.bool_] = coins.integers(0, 2, (len(first), people.shape[1]), dtype=np.bool_)
-    children: Words = np.where(from_first, people[first], people[second])
+    first, second = _select_parents(margins, rng, len(individuals) - 1)
+    from_first: npt.NDArray[np.bool_] = rng.integers(0, 2, (len(first), individuals.shape[1]), dtype=np.bool_)
+    children: WordIds = np.where(from_first, individuals[first], individuals[second])
     return children
 
 
-def _parents(margins: Margins, coins: np.random.Generator, count: int) -> Rows:
+def _select_parents(margins: Margins, rng: np.random.Generator, count: int) -> RowIndices:
     """Return the numbers (2, count) of parents, drawn with replacement in proportion to sigmoid(-margin) (P,)."""
-    logs = -np.logaddexp(0, margins)  # ln sigmoid(-margin): however large the margins, the fittest keeps its weight
-    weights = np.exp(logs - logs.max())
-    return coins.choice(len(margins), (2, count), p=weights / weights.sum())
+    log_weights = -np.logaddexp(0, margins)  # ln sigmoid(-margin): however large the margins, the fittest keeps its weight
+    weights = np.exp(log_weights - log_weights.max())
+    return rng.choice(len(margins), (2, count), p=weights / weights.sum())

@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from deniable.robust.text.attacks.moves import Changes, moves_of
-from deniable.robust.text.attacks.outcome import Attacked, Margins
-from deniable.robust.text.attacks.search import ROUND, Search, attacked, whole
-from deniable.robust.text.attacks.targets import Targets
-from deniable.robust.text.copies import Source
-from deniable.robust.text.documents import Documents, Rows, Words
+from deniable.robust.text.attacks.moves import WordChanges, make_replacements
+from deniable.robust.text.attacks.outcome import TextAttackResult, Margins
+from deniable.robust.text.attacks.search import TEXTS_PER_ROUND, AttackSearch, run_attack, check_int_at_least
+from deniable.robust.text.attacks.targets import AttackTargets
+from deniable.robust.text.copies import SubstituteSource
+from deniable.robust.text.documents import Documents, RowIndices, WordIds
 from deniable.robust.text.network import Scorer
 
 
-def greedy(
-    scorer: Scorer, documents: Documents, source: Source, key: bytes, *, tries: int = 8, workers: int | None = None
-) -> Attacked:
+def run_greedy_attack(
+    scorer: Scorer, documents: Documents, source: SubstituteSource, key: bytes, *, tries: int = 8, workers: int | None = None
+) -> TextAttackResult:
     """Score every change of one word, then take the best of each position while they lower the margin.
 
     It finds the worst text of sets where the margin is a sum over words; elsewhere two changes may help only together.
@@ -27,34 +27,34 @@ def greedy(
         workers: threads that draw for the mechanism; the result does not depend on them.
 
     Raises:
-        InputError: an option outside its domain, or what `deniable.robust.text.attacks.search.attacked` refuses.
+        InputError: an option outside its domain, or what `deniable.robust.text.attacks.search.run_attack` refuses.
     """
-    whole("greedy", "tries", tries, 1)
-    moves = moves_of(source)
+    check_int_at_least("greedy", "tries", tries, 1)
+    replacements = make_replacements(source)
 
-    def begin(given: Targets) -> list[Search]:
-        singles = moves.singles(given, tries, workers)
-        starts = zip(given.texts, singles, given.margins.tolist(), strict=True)
-        return [_search(text, changes, margin) for text, changes, margin in starts]
+    def start_searches(targets: AttackTargets) -> list[AttackSearch]:
+        singles = replacements.list_single_changes(targets, tries, workers)
+        starts = zip(targets.texts, singles, targets.margins.tolist(), strict=True)
+        return [_search_greedy(text, changes, margin) for text, changes, margin in starts]
 
-    return attacked(scorer, documents, moves, key, begin, lambda lengths: tries * lengths)
+    return run_attack(scorer, documents, replacements, key, start_searches, lambda lengths: tries * lengths)
 
 
-def _search(text: Words, changes: Changes, margin: float) -> Search:
+def _search_greedy(text: WordIds, changes: WordChanges, margin: float) -> AttackSearch:
     """Search from one text (L,) of some margin."""
     margins = np.empty(len(changes.positions))
-    for start in range(0, len(margins), ROUND):
-        versions = changes.applied(text, start, start + ROUND)
-        margins[start : start + ROUND] = yield versions
-    order = _in_order(changes.positions, margins, margin)
+    for start in range(0, len(margins), TEXTS_PER_ROUND):
+        versions = changes.apply_each(text, start, start + TEXTS_PER_ROUND)
+        margins[start : start + TEXTS_PER_ROUND] = yield versions
+    order = _rank_best_changes(changes.positions, margins, margin)
     for rank, change in enumerate(order.tolist()):
-        version = changes.applied(text, change, change + 1)
+        version = changes.apply_each(text, change, change + 1)
         score = (yield version)[0] if rank else margins[change]  # the first is known already
         if score < margin:
             text, margin = version[0], score
 
 
-def _in_order(positions: Rows, margins: Margins, limit: float) -> Rows:
+def _rank_best_changes(positions: RowIndices, margins: Margins, limit: float) -> RowIndices:
     """Return which change of each position is the best, of those below the limit, the lowest margin first."""
     order = np.argsort(margins, kind="stable")
     order = order[margins[order] < limit]

@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.randomness import Streams
-from deniable.robust.text.attacks.targets import Targets
-from deniable.robust.text.copies import Source
-from deniable.robust.text.documents import Rows, Texts, Words
+from deniable.robust.text.attacks.targets import AttackTargets
+from deniable.robust.text.copies import SubstituteSource
+from deniable.robust.text.documents import RowIndices, IndexedTexts, WordIds
 from deniable.robust.text.substitutions import Substitutions
 from deniable.words import WordMechanism
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Changes:
+class WordChanges:
     """Single words of one text to replace.
 
     Attributes:
@@ -30,141 +30,141 @@ class Changes:
         words: (c,) the words to put there.
     """
 
-    positions: Rows
-    words: Words
+    positions: RowIndices
+    words: WordIds
 
-    def applied(self, text: Words, start: int, stop: int) -> Words:
+    def apply_each(self, text: WordIds, start: int, stop: int) -> WordIds:
         """Return a text (L,) with each of changes start ... stop - 1 alone: (stop - start, L)."""
-        out = np.repeat(text[None], len(self.positions[start:stop]), axis=0)
-        out[np.arange(len(out)), self.positions[start:stop]] = self.words[start:stop]
-        return out
+        versions = np.repeat(text[None], len(self.positions[start:stop]), axis=0)
+        versions[np.arange(len(versions)), self.positions[start:stop]] = self.words[start:stop]
+        return versions
 
 
-class Moves(Protocol):
+class Replacements(Protocol):
     """The words that may stand in a word's place."""
 
     @property
-    def known(self) -> int:
+    def vocabulary_size(self) -> int:
         """How many words there are."""
 
-    def movable(self, words: Words) -> npt.NDArray[np.bool_]:
+    def is_replaceable(self, words: WordIds) -> npt.NDArray[np.bool_]:
         """Return whether each word (N,) can become another one."""
 
-    def change(self, words: Words, streams: Streams, workers: int | None) -> Words:
+    def draw_replacements(self, words: WordIds, streams: Streams, workers: int | None) -> WordIds:
         """Return a stand-in for each of movable words (N,)."""
 
-    def redraw(self, words: Words, streams: Streams, workers: int | None) -> Words:
+    def redraw_words(self, words: WordIds, streams: Streams, workers: int | None) -> WordIds:
         """Return a draw for each word (N,), which may be the word itself."""
 
-    def singles(self, given: Targets, tries: int, workers: int | None) -> list[Changes]:
+    def list_single_changes(self, targets: AttackTargets, tries: int, workers: int | None) -> list[WordChanges]:
         """Return the changes of one word to try on each text, without two that are the same.
 
         Args:
-            given: R texts.
+            targets: R texts.
             tries: draws for each position, where they are not all listed.
             workers: threads; the result does not depend on them.
         """
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class FromSets:
+class SetReplacements:
     """Stand-ins that a set lists, all of them equally likely."""
 
     sets: Substitutions
 
     @functools.cached_property
-    def _sizes(self) -> Rows:
+    def _choice_counts(self) -> RowIndices:
         """(V,): distinct choices of each word, which come first in its row, itself at the front."""
-        return self.sets.sizes
+        return self.sets.choice_counts
 
     @property
-    def known(self) -> int:
+    def vocabulary_size(self) -> int:
         """How many words there are."""
         return len(self.sets.choices)
 
-    def movable(self, words: Words) -> npt.NDArray[np.bool_]:
+    def is_replaceable(self, words: WordIds) -> npt.NDArray[np.bool_]:
         """Return whether each word (N,) has another choice."""
-        movable: npt.NDArray[np.bool_] = self._sizes[words] > 1
-        return movable
+        replaceable: npt.NDArray[np.bool_] = self._choice_counts[words] > 1
+        return replaceable
 
-    def change(self, words: Words, streams: Streams, workers: int | None) -> Words:
+    def draw_replacements(self, words: WordIds, streams: Streams, workers: int | None) -> WordIds:
         """Return another choice of each word (N,)."""
         del workers
-        return self.sets.choices[words, 1 + streams.choose(self._sizes[words] - 1)]
+        return self.sets.choices[words, 1 + streams.uniform_below(self._choice_counts[words] - 1)]
 
-    def redraw(self, words: Words, streams: Streams, workers: int | None) -> Words:
+    def redraw_words(self, words: WordIds, streams: Streams, workers: int | None) -> WordIds:
         """Return a choice of each word (N,)."""
         del workers
-        return self.sets.choices[words, streams.choose(self._sizes[words])]
+        return self.sets.choices[words, streams.uniform_below(self._choice_counts[words])]
 
-    def singles(self, given: Targets, tries: int, workers: int | None) -> list[Changes]:
+    def list_single_changes(self, targets: AttackTargets, tries: int, workers: int | None) -> list[WordChanges]:
         """Return every change of one word."""
         del tries, workers
-        return [self._all(text) for text in given.texts]
+        return [self._list_all_changes(text) for text in targets.texts]
 
-    def _all(self, text: Words) -> Changes:
-        others = np.arange(1, self.sets.choices.shape[1]) < self._sizes[text][:, None]  # (L, k - 1)
-        return Changes(np.nonzero(others)[0], self.sets.choices[text, 1:][others])
+    def _list_all_changes(self, text: WordIds) -> WordChanges:
+        is_substitute = np.arange(1, self.sets.choices.shape[1]) < self._choice_counts[text][:, None]  # (L, k - 1)
+        return WordChanges(np.nonzero(is_substitute)[0], self.sets.choices[text, 1:][is_substitute])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class FromMechanism:
+class MechanismReplacements:
     """Stand-ins that a mechanism draws, the word itself among them."""
 
     mechanism: WordMechanism
 
     @property
-    def known(self) -> int:
+    def vocabulary_size(self) -> int:
         """How many words there are."""
         return len(self.mechanism.space)
 
-    def movable(self, words: Words) -> npt.NDArray[np.bool_]:
+    def is_replaceable(self, words: WordIds) -> npt.NDArray[np.bool_]:
         """Return True for each word (N,): a mechanism gives every word of a space some probability."""
         return np.ones(len(words), dtype=np.bool_)
 
-    def change(self, words: Words, streams: Streams, workers: int | None) -> Words:
+    def draw_replacements(self, words: WordIds, streams: Streams, workers: int | None) -> WordIds:
         """Return the mechanism's draw for each word (N,)."""
-        return self.mechanism.draw(words, streams, workers)
+        return self.mechanism.draw_words(words, streams, workers)
 
-    redraw = change
+    redraw_words = draw_replacements
 
-    def singles(self, given: Targets, tries: int, workers: int | None) -> list[Changes]:
+    def list_single_changes(self, targets: AttackTargets, tries: int, workers: int | None) -> list[WordChanges]:
         """Return what ``tries`` draws for every position give that differs from the text."""
-        originals = np.repeat(given.texts.words, tries)
-        streams = given.streams("singles", (tries * given.texts.lengths).tolist())
-        drawn = Texts(self.mechanism.draw(originals, streams, workers), tries * given.texts.offsets)
-        return [_distinct(text, words.reshape(-1, tries)) for text, words in zip(given.texts, drawn, strict=True)]
+        originals = np.repeat(targets.texts.words, tries)
+        streams = targets.make_streams("singles", (tries * targets.texts.lengths).tolist())
+        draws = IndexedTexts(self.mechanism.draw_words(originals, streams, workers), tries * targets.texts.offsets)
+        return [_collect_distinct_changes(text, words.reshape(-1, tries)) for text, words in zip(targets.texts, draws, strict=True)]
 
 
-def _distinct(text: Words, drawn: Words) -> Changes:
+def _collect_distinct_changes(text: WordIds, draws: WordIds) -> WordChanges:
     """Return the changes among draws (L, tries) for a text (L,), each once."""
-    positions, tries = np.nonzero(drawn != text[:, None])
-    pairs = np.unique(np.stack([positions, drawn[positions, tries]], axis=1), axis=0)  # (c, 2)
-    return Changes(pairs[:, 0], pairs[:, 1].astype(np.int32))
+    positions, draw_indices = np.nonzero(draws != text[:, None])
+    pairs = np.unique(np.stack([positions, draws[positions, draw_indices]], axis=1), axis=0)  # (c, 2)
+    return WordChanges(pairs[:, 0], pairs[:, 1].astype(np.int32))
 
 
-def moves_of(source: Source) -> Moves:
+def make_replacements(source: SubstituteSource) -> Replacements:
     """Return the moves that sets or a mechanism allow."""
-    return FromSets(source) if isinstance(source, Substitutions) else FromMechanism(source)
+    return SetReplacements(source) if isinstance(source, Substitutions) else MechanismReplacements(source)
 
 
-def mutations(moves: Moves, given: Targets, count: int, workers: int | None) -> list[Changes]:
+def draw_mutations(replacements: Replacements, targets: AttackTargets, count: int, workers: int | None) -> list[WordChanges]:
     """Return so many changes of each text: of a word drawn uniformly among the movable ones, by its stand-in.
 
     All are drawn at once: a mechanism then computes the law of a word once for all texts.
     """
-    counts = [count] * len(given.texts)
-    places = [np.flatnonzero(moves.movable(text)) for text in given.texts]
-    drawn = given.streams("positions", counts).choose(np.repeat([len(held) for held in places], count))
-    positions = [held[at] for held, at in zip(places, drawn.reshape(-1, count), strict=True)]
-    originals = np.concatenate([text[at] for text, at in zip(given.texts, positions, strict=True)])
-    words = moves.change(originals, given.streams("words", counts), workers).reshape(-1, count)
-    return [Changes(at, to) for at, to in zip(positions, words, strict=True)]
+    counts = [count] * len(targets.texts)
+    replaceable_positions = [np.flatnonzero(replacements.is_replaceable(text)) for text in targets.texts]
+    choices = targets.make_streams("positions", counts).uniform_below(np.repeat([len(candidates) for candidates in replaceable_positions], count))
+    positions = [candidates[indices] for candidates, indices in zip(replaceable_positions, choices.reshape(-1, count), strict=True)]
+    originals = np.concatenate([text[indices] for text, indices in zip(targets.texts, positions, strict=True)])
+    words = replacements.draw_replacements(originals, targets.make_streams("words", counts), workers).reshape(-1, count)
+    return [WordChanges(indices, new_words) for indices, new_words in zip(positions, words, strict=True)]
 
 
-def redraws(moves: Moves, given: Targets, count: int, workers: int | None) -> list[Words]:
+def redraw_texts(replacements: Replacements, targets: AttackTargets, count: int, workers: int | None) -> list[WordIds]:
     """Return so many copies (count, L) of each text with every word drawn anew."""
-    originals = np.concatenate([np.tile(text, count) for text in given.texts])
-    streams = given.streams("redraws", (count * given.texts.lengths).tolist())
-    drawn = Texts(moves.redraw(originals, streams, workers), count * given.texts.offsets)
-    return [copies.reshape(count, -1) for copies in drawn]
+    originals = np.concatenate([np.tile(text, count) for text in targets.texts])
+    streams = targets.make_streams("redraws", (count * targets.texts.lengths).tolist())
+    redrawn = IndexedTexts(replacements.redraw_words(originals, streams, workers), count * targets.texts.offsets)
+    return [copies.reshape(count, -1) for copies in redrawn]

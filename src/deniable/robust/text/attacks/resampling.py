@@ -1,24 +1,24 @@
 """The blind attack: the whole text is drawn again and again."""
 
-from deniable.robust.text.attacks.genetic import texts_scored
-from deniable.robust.text.attacks.moves import moves_of, redraws
-from deniable.robust.text.attacks.outcome import Attacked
-from deniable.robust.text.attacks.search import ROUND, Search, attacked, whole
-from deniable.robust.text.attacks.targets import Targets
-from deniable.robust.text.copies import Source
-from deniable.robust.text.documents import Documents, Words
+from deniable.robust.text.attacks.genetic import compute_query_budget
+from deniable.robust.text.attacks.moves import make_replacements, redraw_texts
+from deniable.robust.text.attacks.outcome import TextAttackResult
+from deniable.robust.text.attacks.search import TEXTS_PER_ROUND, AttackSearch, run_attack, check_int_at_least
+from deniable.robust.text.attacks.targets import AttackTargets
+from deniable.robust.text.copies import SubstituteSource
+from deniable.robust.text.documents import Documents, WordIds
 from deniable.robust.text.network import Scorer
 
 
-def resampling(
+def run_resampling_attack(
     scorer: Scorer,
     documents: Documents,
-    source: Source,
+    source: SubstituteSource,
     key: bytes,
     *,
-    draws: int = texts_scored(),
+    draws: int = compute_query_budget(),
     workers: int | None = None,
-) -> Attacked:
+) -> TextAttackResult:
     """Draw every word anew until the classifier errs.
 
     Under a mechanism these are the texts that it releases; under sets every choice of a word is equally likely, the
@@ -33,18 +33,18 @@ def resampling(
         workers: threads that draw for the mechanism; the result does not depend on them.
 
     Raises:
-        InputError: an option outside its domain, or what `deniable.robust.text.attacks.search.attacked` refuses.
+        InputError: an option outside its domain, or what `deniable.robust.text.attacks.search.run_attack` refuses.
     """
-    whole("resampling", "draws", draws, 1)
-    moves = moves_of(source)
+    check_int_at_least("resampling", "draws", draws, 1)
+    replacements = make_replacements(source)
 
-    def begin(given: Targets) -> list[Search]:
-        return [_search(copies) for copies in redraws(moves, given, draws, workers)]
+    def start_searches(targets: AttackTargets) -> list[AttackSearch]:
+        return [_search_resampling(copies) for copies in redraw_texts(replacements, targets, draws, workers)]
 
-    return attacked(scorer, documents, moves, key, begin, lambda lengths: draws * lengths)
+    return run_attack(scorer, documents, replacements, key, start_searches, lambda lengths: draws * lengths)
 
 
-def _search(copies: Words) -> Search:
+def _search_resampling(copies: WordIds) -> AttackSearch:
     """Try copies (c, L) of one text, some at a time."""
-    for start in range(0, len(copies), ROUND):
-        yield copies[start : start + ROUND]
+    for start in range(0, len(copies), TEXTS_PER_ROUND):
+        yield copies[start : start + TEXTS_PER_ROUND]

@@ -1,7 +1,7 @@
 """What all attacks share: they ask a classifier about texts, many documents at once, and stop at a flip.
 
 An attack on one document is a generator, here called a search: it yields texts to score, is sent their margins, and
-ends where it has nothing left to try. `attacked` runs the searches of many documents in step, with one call of the
+ends where it has nothing left to try. `run_attack` runs the searches of many documents in step, with one call of the
 scorer for each round, and counts what was asked.
 """
 
@@ -11,26 +11,26 @@ from collections.abc import Callable, Generator
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, bad_parameter
-from deniable.parallel import reporter
+from deniable.errors import InputError, make_parameter_error
+from deniable.parallel import get_progress_reporter
 from deniable.randomness import check_key
-from deniable.robust.text.attacks.moves import Moves
-from deniable.robust.text.attacks.outcome import Attacked, Margins
-from deniable.robust.text.attacks.targets import Targets, targets
-from deniable.robust.text.copies import WINDOW
-from deniable.robust.text.documents import Documents, Rows, Texts, Words, texts
+from deniable.robust.text.attacks.moves import Replacements
+from deniable.robust.text.attacks.outcome import TextAttackResult, Margins
+from deniable.robust.text.attacks.targets import AttackTargets, select_targets
+from deniable.robust.text.copies import MAX_DRAWN_WORDS
+from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts, WordIds, concatenate_texts
 from deniable.robust.text.network import Scorer
 
-Search = Generator[Words, Margins, None]
+AttackSearch = Generator[WordIds, Margins, None]
 """Of one document: yields texts (c, L) to score and is sent their margins (c,)."""
-ROUND = 60
+TEXTS_PER_ROUND = 60
 """Texts of one document scored together, where an attack does not say how many."""
-SCORED = 1_000_000
+MAX_SCORED_WORDS = 1_000_000
 """Words of all texts scored together, at most, but for a longer document."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Task:
+class _AttackState:
     """Who is asked about which documents, and what was found so far: the arrays are written to.
 
     Attributes:
@@ -43,11 +43,11 @@ class _Task:
 
     scorer: Scorer
     documents: Documents
-    best: list[Words]
+    best: list[WordIds]
     margins: Margins
-    queries: Rows
+    queries: RowIndices
 
-    def score(self, versions: Texts, rows: Rows) -> Margins:
+    def score(self, versions: IndexedTexts, rows: RowIndices) -> Margins:
         """Return the margins (R,) of versions of the documents in ``rows`` (R,)."""
         logits = np.array(self.scorer(versions, rows), dtype=np.float64)  # (R, K), our own: it is written to
         classes = len(self.documents.classes)
@@ -56,84 +56,84 @@ class _Task:
                 f"A scorer must return finite logits of shape {(len(rows), classes)}, texts by classes. "
                 f"Got {np.isfinite(logits).sum()} finite ones of shape {logits.shape}: mend the model."
             )
-        at, labels = np.arange(len(rows)), self.documents.labels[rows]
-        own = logits[at, labels]
-        logits[at, labels] = -np.inf
-        margins: Margins = own - logits.max(axis=1)
+        indices, labels = np.arange(len(rows)), self.documents.labels[rows]
+        label_logits = logits[indices, labels]
+        logits[indices, labels] = -np.inf
+        margins: Margins = label_logits - logits.max(axis=1)
         self.queries[:] += np.bincount(rows, minlength=len(self.queries))
         return margins
 
-    def keep(self, row: int, versions: Words, margins: Margins) -> bool:
+    def keep_best(self, row: int, versions: WordIds, margins: Margins) -> bool:
         """Keep the best version (c, L) of one document if it is better than all before; say whether it flips."""
-        least = int(np.argmin(margins))
-        if margins[least] < self.margins[row]:
-            self.best[row], self.margins[row] = versions[least].copy(), margins[least]
-        return bool(margins[least] <= 0)
+        lowest = int(np.argmin(margins))
+        if margins[lowest] < self.margins[row]:
+            self.best[row], self.margins[row] = versions[lowest].copy(), margins[lowest]
+        return bool(margins[lowest] <= 0)
 
 
-def attacked(
+def run_attack(
     scorer: Scorer,
     documents: Documents,
-    moves: Moves,
+    replacements: Replacements,
     key: bytes,
-    begin: Callable[[Targets], list[Search]],
-    draws: Callable[[Rows], Rows],
-    texts_a_round: int = ROUND,
-) -> Attacked:
+    start_searches: Callable[[AttackTargets], list[AttackSearch]],
+    count_draws: Callable[[RowIndices], RowIndices],
+    texts_per_round: int = TEXTS_PER_ROUND,
+) -> TextAttackResult:
     """Run the searches of all documents that are classified rightly and have a word that can change.
 
     Args:
         scorer: of versions of the documents.
         documents: n documents.
-        moves: what may stand in a word's place.
+        replacements: what may stand in a word's place.
         key: 32 bytes, from which all draws follow.
-        begin: makes the searches of some documents, which are drawn for together.
-        draws: how many words ``begin`` draws for texts of some lengths (n,): it bounds memory.
-        texts_a_round: most texts that one search yields at a time.
+        start_searches: makes the searches of some documents, which are drawn for together.
+        count_draws: how many words ``start_searches`` draws for texts of some lengths (n,): it bounds memory.
+        texts_per_round: most texts that one search yields at a time.
 
     Raises:
         InputError: a key that is none, a word that the moves do not know, no word that can change, no documents, or a
             scorer that returns something else than logits.
     """
     check_key(key)
-    can_change = _can_change(documents, moves)
+    has_replaceable = _has_replaceable_word(documents, replacements)
     lengths = documents.texts.lengths
-    none = np.zeros(len(documents), dtype=np.int64)
-    task = _Task(scorer, documents, list(documents.texts), none.astype(np.float64), none)
-    for rows in _windows(np.arange(len(documents)), lengths, SCORED):
-        task.margins[rows] = task.score(documents.texts.take(rows), rows)
-    right = task.margins > 0
-    report, aims = reporter(), np.flatnonzero(right & can_change)
-    report(0, len(aims))
+    zeros = np.zeros(len(documents), dtype=np.int64)
+    state = _AttackState(scorer, documents, list(documents.texts), zeros.astype(np.float64), zeros)
+    for rows in _split_into_windows(np.arange(len(documents)), lengths, MAX_SCORED_WORDS):
+        state.margins[rows] = state.score(documents.texts.take(rows), rows)
+    correct = state.margins > 0
+    report, attacked_rows = get_progress_reporter(), np.flatnonzero(correct & has_replaceable)
+    report(0, len(attacked_rows))
     done = 0
-    for drawn in _windows(aims, draws(lengths), WINDOW):
-        searches = dict(zip(drawn.tolist(), begin(targets(documents, drawn, task.margins, key)), strict=True))
-        for rows in _windows(drawn, texts_a_round * lengths, SCORED):
-            _run(task, {row: searches.pop(row) for row in rows.tolist()})
+    for window in _split_into_windows(attacked_rows, count_draws(lengths), MAX_DRAWN_WORDS):
+        searches = dict(zip(window.tolist(), start_searches(select_targets(documents, window, state.margins, key)), strict=True))
+        for rows in _split_into_windows(window, texts_per_round * lengths, MAX_SCORED_WORDS):
+            _run_searches(state, {row: searches.pop(row) for row in rows.tolist()})
             done += len(rows)
-            report(done, len(aims))
-    changed = [int((found != text).sum()) for found, text in zip(task.best, documents.texts, strict=True)]
-    flipped = right & (task.margins <= 0)
-    return Attacked(texts(task.best), task.margins, right, flipped, task.queries, np.array(changed, dtype=np.int64))
+            report(done, len(attacked_rows))
+    changed_words = [int((result != text).sum()) for result, text in zip(state.best, documents.texts, strict=True)]
+    flipped = correct & (state.margins <= 0)
+    return TextAttackResult(concatenate_texts(state.best), state.margins, correct, flipped, state.queries, np.array(changed_words, dtype=np.int64))
 
 
-def _run(task: _Task, searches: dict[int, Search]) -> None:
+def _run_searches(state: _AttackState, searches: dict[int, AttackSearch]) -> None:
     """Run searches, by the row of their document, in step until each has flipped its document or has ended."""
-    asked = {row: first for row, search in searches.items() if (first := next(search, None)) is not None}
-    while asked:
-        rows = np.array(list(asked), dtype=np.int64)
-        counts = np.array([len(versions) for versions in asked.values()], dtype=np.int64)
-        lengths = np.repeat(task.documents.texts.lengths[rows], counts)
-        versions = Texts(np.concatenate([held.ravel() for held in asked.values()]), np.cumsum(np.append(0, lengths)))
-        margins = np.split(task.score(versions, np.repeat(rows, counts)), np.cumsum(counts)[:-1])
-        following = {}
-        for (row, held), got in zip(asked.items(), margins, strict=True):
-            if not task.keep(row, held, got) and (more := _answer(searches[row], got)) is not None:
-                following[row] = more
-        asked = following
+    pending = {row: first_texts for row, search in searches.items() if (first_texts := next(search, None)) is not None}
+    while pending:
+        rows = np.array(list(pending), dtype=np.int64)
+        counts = np.array([len(versions) for versions in pending.values()], dtype=np.int64)
+        lengths = np.repeat(state.documents.texts.lengths[rows], counts)
+        versions = IndexedTexts(np.concatenate([row_texts.ravel() for row_texts in pending.values()]), np.cumsum(np.append(0, lengths)))
+        margins = np.split(state.score(versions, np.repeat(rows, counts)), np.cumsum(counts)[:-1])
+        next_pending = {}
+        for (row, row_texts), row_margins in zip(pending.items(), margins, strict=True):
+            if not state.keep_best(row, row_texts, row_margins) and (next_texts := _send_margins(searches[row], row_margins)) is not None:
+                next_pending[row] = next_texts
+        pending = next_pending
 
 
-def _answer(search: Search, margins: Margins) -> Words | None:
+def _send_margins(search: AttackSearch, margins: Margins) -> WordIds | None:
     """Send a search its margins, and return what it asks next; None where it has ended."""
     try:
         return search.send(margins)
@@ -141,35 +141,35 @@ def _answer(search: Search, margins: Margins) -> Words | None:
         return None
 
 
-def _can_change(documents: Documents, moves: Moves) -> npt.NDArray[np.bool_]:
+def _has_replaceable_word(documents: Documents, replacements: Replacements) -> npt.NDArray[np.bool_]:
     """Return whether each document (n,) has a word that can become another one."""
     words, offsets = documents.texts.words, documents.texts.offsets
-    if len(words) and words.max() >= moves.known:
+    if len(words) and words.max() >= replacements.vocabulary_size:
         raise InputError(
-            f"The documents hold the word number {words.max()}, the moves know {moves.known:,} words: "
+            f"The documents hold the word number {words.max()}, the moves know {replacements.vocabulary_size:,} words: "
             "read both with the same space."
         )
-    before = np.concatenate([[0], np.cumsum(moves.movable(words))])[offsets]  # (n + 1,) movable words up to each text
-    found: npt.NDArray[np.bool_] = np.diff(before) > 0
-    if not found.any():
+    counts_before = np.concatenate([[0], np.cumsum(replacements.is_replaceable(words))])[offsets]  # (n + 1,) movable words up to each text
+    has_replaceable: npt.NDArray[np.bool_] = np.diff(counts_before) > 0
+    if not has_replaceable.any():
         raise InputError("No word of the documents can change: name other substitutions, or other documents.")
-    return found
+    return has_replaceable
 
 
-def _windows(rows: Rows, sizes: Rows, most: int) -> list[Rows]:
-    """Return rows in runs whose sizes, looked up in ``sizes``, add up to at most ``most``, or of one row alone."""
-    out: list[list[int]] = []
-    room = 0
+def _split_into_windows(rows: RowIndices, sizes: RowIndices, max_size: int) -> list[RowIndices]:
+    """Return rows in runs whose sizes, looked up in ``sizes``, add up to at most ``max_size``, or of one row alone."""
+    windows: list[list[int]] = []
+    capacity_left = 0
     for row, size in zip(rows.tolist(), sizes[rows].tolist(), strict=True):
-        if not out or size > room:
-            out.append([])
-            room = most
-        out[-1].append(row)
-        room -= size
-    return [np.array(run, dtype=np.int64) for run in out]
+        if not windows or size > capacity_left:
+            windows.append([])
+            capacity_left = max_size
+        windows[-1].append(row)
+        capacity_left -= size
+    return [np.array(window, dtype=np.int64) for window in windows]
 
 
-def whole(owner: str, name: str, value: object, least: int) -> None:
-    """Raise `InputError` unless an option is an int of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise bad_parameter(owner, name, f"an int of at least {least}", value)
+def check_int_at_least(owner: str, name: str, value: object, minimum: int) -> None:
+    """Raise `InputError` unless an option is an int of at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise make_parameter_error(owner, name, f"an int of at least {minimum}", value)

@@ -5,38 +5,38 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.randomness import Streams, generator, stream_start
+from deniable.randomness import Streams, make_generator, derive_stream_start
 from deniable.robust.text.attacks.outcome import Margins
-from deniable.robust.text.documents import Documents, Rows, Texts
+from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Targets:
+class AttackTargets:
     """Documents to attack.
 
     Attributes:
         texts: R texts.
         margins: (R,) of these texts.
-        names: of what each document says. All that is drawn for one follows from key and name, so neither from the
+        stream_names: of what each document says. All that is drawn for one follows from key and name, so neither from the
             documents beside it nor from its place among them.
         key: 32 bytes.
     """
 
-    texts: Texts
+    texts: IndexedTexts
     margins: Margins
-    names: Sequence[str]
+    stream_names: Sequence[str]
     key: bytes = dataclasses.field(repr=False)
 
-    def streams(self, purpose: str, lengths: Sequence[int]) -> Streams:
+    def make_streams(self, purpose: str, lengths: Sequence[int]) -> Streams:
         """Return each document's stream for one purpose, with so many draws of each."""
-        return Streams(self.key, [stream_start(self.key, "attack", purpose, name) for name in self.names], lengths)
+        return Streams(self.key, [derive_stream_start(self.key, "attack", purpose, name) for name in self.stream_names], lengths)
 
-    def coins(self, purpose: str) -> list[np.random.Generator]:
+    def make_generators(self, purpose: str) -> list[np.random.Generator]:
         """Return a generator for each document, for one purpose."""
-        return [generator(self.key, "attack", purpose, name) for name in self.names]
+        return [make_generator(self.key, "attack", purpose, name) for name in self.stream_names]
 
 
-def targets(documents: Documents, rows: Rows, margins: Margins, key: bytes) -> Targets:
+def select_targets(documents: Documents, rows: RowIndices, margins: Margins, key: bytes) -> AttackTargets:
     """Return some of the documents as targets.
 
     Args:
@@ -46,5 +46,5 @@ def targets(documents: Documents, rows: Rows, margins: Margins, key: bytes) -> T
         key: 32 bytes.
     """
     parts = [documents.texts] if documents.premises is None else [documents.texts, documents.premises]
-    names = ["/".join(held[row].astype("<i4").tobytes().hex() for held in parts) for row in rows.tolist()]
-    return Targets(documents.texts.take(rows), margins[rows], names, key)
+    stream_names = ["/".join(texts[row].astype("<i4").tobytes().hex() for texts in parts) for row in rows.tolist()]
+    return AttackTargets(documents.texts.take(rows), margins[rows], stream_names, key)

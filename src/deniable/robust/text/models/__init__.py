@@ -2,17 +2,17 @@
 
 import torch
 
-from deniable.errors import bad_parameter
+from deniable.errors import make_parameter_error
 from deniable.robust.text.models.attention import DecomposableAttention
-from deniable.robust.text.models.bow import BagOfWords, BagsOfWords
-from deniable.robust.text.models.cnn import Convolutional
+from deniable.robust.text.models.bow import BagOfWords, PairedBagOfWords
+from deniable.robust.text.models.cnn import ConvolutionalNetwork
 from deniable.robust.text.models.fasttext import FastText
 from deniable.robust.text.network import TextNetwork
 from deniable.space import Space
 
-MODELS: dict[str, tuple[type[TextNetwork], ...]] = {
-    "cnn": (Convolutional,),
-    "bow": (BagOfWords, BagsOfWords),
+TEXT_NETWORKS: dict[str, tuple[type[TextNetwork], ...]] = {
+    "cnn": (ConvolutionalNetwork,),
+    "bow": (BagOfWords, PairedBagOfWords),
     "fasttext": (FastText,),
     "attention": (DecomposableAttention,),
 }
@@ -22,23 +22,23 @@ Each takes the vectors (V, d) of the words, float32, and the number of classes.
 """
 
 
-def kind_of(name: str, *, pairs: bool = False) -> type[TextNetwork]:
+def select_text_network(name: str, *, pairs: bool = False) -> type[TextNetwork]:
     """Return the network of a name for single texts or for pairs; that for the other kind where there is no such one.
 
     Raises:
         InputError: no such model.
     """
-    if name not in MODELS:
-        raise bad_parameter("a text classifier", "name", f"one of {', '.join(MODELS)}", name)
-    of_kind = [kind for kind in MODELS[name] if kind.paired == pairs]
-    return (of_kind or list(MODELS[name]))[0]
+    if name not in TEXT_NETWORKS:
+        raise make_parameter_error("a text classifier", "name", f"one of {', '.join(TEXT_NETWORKS)}", name)
+    matching = [network for network in TEXT_NETWORKS[name] if network.takes_pairs == pairs]
+    return (matching or list(TEXT_NETWORKS[name]))[0]
 
 
-def build(name: str, space: Space, classes: int, *, pairs: bool = False) -> TextNetwork:
-    """Return a network in training mode, its first weights drawn where `deniable.robust.networks.seeded` says.
+def build_text_network(name: str, space: Space, classes: int, *, pairs: bool = False) -> TextNetwork:
+    """Return a network in training mode, its first weights drawn where `deniable.robust.networks.build_with_seed` says.
 
     Args:
-        name: one of `MODELS`.
+        name: one of `TEXT_NETWORKS`.
         space: whose words it reads.
         classes: how many there are.
         pairs: whether a document is a pair of texts; a model that is for the other kind alone is returned all the same.
@@ -46,4 +46,4 @@ def build(name: str, space: Space, classes: int, *, pairs: bool = False) -> Text
     Raises:
         InputError: no such model.
     """
-    return kind_of(name, pairs=pairs)(torch.tensor(space.vectors, dtype=torch.float32), classes)
+    return select_text_network(name, pairs=pairs)(torch.tensor(space.vectors, dtype=torch.float32), classes)

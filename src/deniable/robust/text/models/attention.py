@@ -5,16 +5,16 @@ from typing import cast
 
 from torch import Tensor, nn
 
-from deniable.robust.text.intervals import Held, blended, concatenated, like, linear, monotone, relu, softmax, through
-from deniable.robust.text.models.projected import Projected
-from deniable.robust.text.models.words import Distinct
-from deniable.robust.text.network import Batch
+from deniable.robust.text.intervals import TensorOrBox, average_by_weights, concatenate_features, match_kind, apply_linear, apply_monotone, apply_relu, apply_softmax, apply_layer
+from deniable.robust.text.models.projected import ProjectedNetwork
+from deniable.robust.text.models.words import DistinctWords
+from deniable.robust.text.network import TextBatch
 
-HIDDEN = 100
+ATTENTION_UNITS = 100
 """Units of every layer."""
 
 
-class DecomposableAttention(Projected):
+class DecomposableAttention(ProjectedNetwork):
     """Each word of a sentence is compared with the words of the other that it is most like, and the comparisons added.
 
     With a_i of the premise and b_j of the text, projected words, and networks F, G and H of two layers (one for F)::
@@ -26,38 +26,38 @@ class DecomposableAttention(Projected):
     F has one layer, not two, because each more widens the boxes of all weights. Dropout 0.2 meets the layers of H.
     """
 
-    longest = 500
-    paired = True
+    max_words = 500
+    takes_pairs = True
 
     def __init__(self, vectors: Tensor, classes: int) -> None:
-        super().__init__(vectors, classes, projected=HIDDEN, features=HIDDEN, dropout=([2 * HIDDEN, HIDDEN], 0.2))
-        self.attend = nn.Linear(HIDDEN, HIDDEN)
-        self.compare = nn.ModuleList([nn.Linear(2 * HIDDEN, HIDDEN), nn.Linear(HIDDEN, HIDDEN)])
-        self.aggregate = nn.Linear(2 * HIDDEN, HIDDEN)
+        super().__init__(vectors, classes, projection_size=ATTENTION_UNITS, feature_size=ATTENTION_UNITS, dropout=([2 * ATTENTION_UNITS, ATTENTION_UNITS], 0.2))
+        self.attend = nn.Linear(ATTENTION_UNITS, ATTENTION_UNITS)
+        self.compare = nn.ModuleList([nn.Linear(2 * ATTENTION_UNITS, ATTENTION_UNITS), nn.Linear(ATTENTION_UNITS, ATTENTION_UNITS)])
+        self.aggregate = nn.Linear(2 * ATTENTION_UNITS, ATTENTION_UNITS)
 
-    def features(self, words: Held, found: Distinct, given: Batch, keep: Sequence[Tensor]) -> Held:
-        """See `Projected.features`."""
-        premise, at, premise_present = self.premise(given)
-        attended = relu(through(words, self.attend))  # (D + 1, 100)
-        keys = relu(through(premise, self.attend))[at.places]  # (b, P, 100)
-        a = like(words, premise[at.places])  # (b, P, 100)
-        b = monotone(words, lambda rows: rows[found.places])  # (b, L, 100)
-        scores = linear(monotone(attended, lambda rows: rows[found.places]), keys)  # (b, L, P)
-        to_premise = softmax(scores, premise_present.unsqueeze(1))
-        to_text = softmax(monotone(scores, _turned), given.present.unsqueeze(1))  # (b, P, L)
-        alpha = blended(to_premise, a, premise_present)  # (b, L, 100)
-        beta = blended(to_text, b, given.present)  # (b, P, 100)
-        both = concatenated(self._compared(a, beta, premise_present), self._compared(b, alpha, given.present))
-        return monotone(relu(through(monotone(both, keep[0].mul), self.aggregate)), keep[1].mul)
+    def features(self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]) -> TensorOrBox:
+        """See `ProjectedNetwork.features`."""
+        premise, premise_distinct, premise_present = self.project_premise(batch)
+        attended = apply_relu(apply_layer(words, self.attend))  # (D + 1, 100)
+        keys = apply_relu(apply_layer(premise, self.attend))[premise_distinct.places]  # (b, P, 100)
+        a = match_kind(words, premise[premise_distinct.places])  # (b, P, 100)
+        b = apply_monotone(words, lambda rows: rows[distinct_words.places])  # (b, L, 100)
+        scores = apply_linear(apply_monotone(attended, lambda rows: rows[distinct_words.places]), keys)  # (b, L, P)
+        to_premise = apply_softmax(scores, premise_present.unsqueeze(1))
+        to_text = apply_softmax(apply_monotone(scores, _transpose), batch.present.unsqueeze(1))  # (b, P, L)
+        alpha = average_by_weights(to_premise, a, premise_present)  # (b, L, 100)
+        beta = average_by_weights(to_text, b, batch.present)  # (b, P, 100)
+        both = concatenate_features(self._compare_words(a, beta, premise_present), self._compare_words(b, alpha, batch.present))
+        return apply_monotone(apply_relu(apply_layer(apply_monotone(both, dropout_factors[0].mul), self.aggregate)), dropout_factors[1].mul)
 
-    def _compared(self, own: Held, other: Held, present: Tensor) -> Held:
+    def _compare_words(self, own: TensorOrBox, other: TensorOrBox, present: Tensor) -> TensorOrBox:
         """Return the sum (b, 100) over the words that are present of what G makes of them."""
-        hidden = concatenated(own, other)  # (b, L, 200)
+        hidden = concatenate_features(own, other)  # (b, L, 200)
         for layer in self.compare:
-            hidden = relu(through(hidden, cast("nn.Linear", layer)))
-        return monotone(hidden, lambda compared: (compared * present.unsqueeze(-1)).sum(dim=1))
+            hidden = apply_relu(apply_layer(hidden, cast("nn.Linear", layer)))
+        return apply_monotone(hidden, lambda activations: (activations * present.unsqueeze(-1)).sum(dim=1))
 
 
-def _turned(scores: Tensor) -> Tensor:
+def _transpose(scores: Tensor) -> Tensor:
     """Return (b, n, m) of (b, m, n)."""
     return scores.mT

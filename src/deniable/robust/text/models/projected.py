@@ -8,99 +8,99 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from deniable.robust.text.documents import Documents, Rows, Texts
-from deniable.robust.text.intervals import Held, margins, monotone
-from deniable.robust.text.models.words import Distinct, Projection, distinct, with_nothing
-from deniable.robust.text.network import Batch, Scorer, TextNetwork, batch
+from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
+from deniable.robust.text.intervals import TensorOrBox, bound_margins, apply_monotone
+from deniable.robust.text.models.words import DistinctWords, Projection, find_distinct_words, append_zero_row
+from deniable.robust.text.network import TextBatch, Scorer, TextNetwork, make_text_batch
 from deniable.robust.text.substitutions import Substitutions
 
-_AT_ONCE = 1 << 15
+_WORDS_PER_BATCH = 1 << 15
 """Words of texts and premises that are scored side by side."""
 
 
-class Projected(TextNetwork):
+class ProjectedNetwork(TextNetwork):
     """A network whose body is one function of projected words, be they numbers or boxes.
 
     Args:
         vectors: float32 (V, d), frozen and not saved with the weights.
         classes: K.
-        projected: size of a projected word.
-        features: size of what the last layer takes.
+        projection_size: size of a projected word.
+        feature_size: size of what the last layer takes.
         dropout: sizes of the vectors that dropout meets on the way, and its probability.
     """
 
     def __init__(
-        self, vectors: Tensor, classes: int, *, projected: int, features: int, dropout: tuple[Sequence[int], float]
+        self, vectors: Tensor, classes: int, *, projection_size: int, feature_size: int, dropout: tuple[Sequence[int], float]
     ) -> None:
         super().__init__()
-        self.projection = Projection(vectors, projected)
-        self.output = nn.Linear(features, classes)
-        self._dropped, self._rate = dropout
+        self.projection = Projection(vectors, projection_size)
+        self.output = nn.Linear(feature_size, classes)
+        self._dropout_sizes, self._dropout_rate = dropout
 
     @abc.abstractmethod
-    def features(self, words: Held, found: Distinct, given: Batch, keep: Sequence[Tensor]) -> Held:
+    def features(self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]) -> TensorOrBox:
         """Return what the last layer takes (b, n).
 
         Args:
             words: projections (D + 1, h) of the batch's distinct words, the last of zeros.
-            found: where they stand.
-            given: the batch.
-            keep: factors of dropout, one for each size.
+            distinct_words: where they stand.
+            batch: the batch.
+            dropout_factors: factors of dropout, one for each size.
         """
 
-    def premise(self, given: Batch) -> tuple[Tensor, Distinct, Tensor]:
+    def project_premise(self, batch: TextBatch) -> tuple[Tensor, DistinctWords, Tensor]:
         """Return the premises' distinct words (D + 1, h), where they stand, and whether there is one (b, P)."""
-        if given.premise is None or given.premise_present is None:
+        if batch.premise is None or batch.premise_present is None:
             raise TypeError(f"{type(self).__name__} takes pairs of texts")
-        found = distinct(given.premise, given.premise_present)
-        return with_nothing(self.projection(found.numbers)), found, given.premise_present
+        distinct_words = find_distinct_words(batch.premise, batch.premise_present)
+        return append_zero_row(self.projection(distinct_words.word_ids)), distinct_words, batch.premise_present
 
-    def forward(self, given: Batch) -> Tensor:
+    def forward(self, batch: TextBatch) -> Tensor:
         """Return logits (b, K)."""
-        return self._logits(given, self._keep(given))
+        return self._compute_logits(batch, self._draw_dropout_factors(batch))
 
-    def both(self, given: Batch, sets: Substitutions, scale: float = 1.0) -> tuple[Tensor, Tensor]:
-        """See `TextNetwork.both`; the same projections and the same dropout serve both."""
-        found, keep = distinct(given.words, given.present), self._keep(given)
-        own, box = self.projection.box(found.numbers, sets, scale)
-        at_own = self.features(with_nothing(own), found, given, keep)
-        at_box = self.features(monotone(box, with_nothing), found, given, keep)
-        logits: Tensor = self.output(at_own)
-        return logits, margins(at_box, self.output.weight, self.output.bias, given.labels)
+    def compute_logits_and_bounds(self, batch: TextBatch, sets: Substitutions, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+        """See `TextNetwork.compute_logits_and_bounds`; the same projections and the same dropout serve both."""
+        distinct_words, dropout_factors = find_distinct_words(batch.words, batch.present), self._draw_dropout_factors(batch)
+        own, box = self.projection.project_boxes(distinct_words.word_ids, sets, scale)
+        word_features = self.features(append_zero_row(own), distinct_words, batch, dropout_factors)
+        box_features = self.features(apply_monotone(box, append_zero_row), distinct_words, batch, dropout_factors)
+        logits: Tensor = self.output(word_features)
+        return logits, bound_margins(box_features, self.output.weight, self.output.bias, batch.labels)
 
-    def scorer(self, documents: Documents) -> Scorer:
-        """See `TextNetwork.scorer`; versions of like length are scored side by side."""
-        keep = [torch.ones((), device=self.output.weight.device)] * len(self._dropped)
+    def make_scorer(self, documents: Documents) -> Scorer:
+        """See `TextNetwork.make_scorer`; versions of like length are scored side by side."""
+        dropout_factors = [torch.ones((), device=self.output.weight.device)] * len(self._dropout_sizes)
         zero = np.zeros(1, dtype=np.int64)
 
         @torch.no_grad()
-        def score(versions: Texts, rows: Rows) -> npt.NDArray[np.float32]:
-            out = np.empty((len(versions), self.output.out_features), dtype=np.float32)
+        def score(versions: IndexedTexts, rows: RowIndices) -> npt.NDArray[np.float32]:
+            logits = np.empty((len(versions), self.output.out_features), dtype=np.float32)
             sizes = versions.lengths + (0 if documents.premises is None else documents.premises.lengths[rows])
             order = np.argsort(sizes, kind="stable")
             # A text starts a new batch where the words before it, padded to its own length, fill another one.
-            cuts = np.flatnonzero(np.diff(np.cumsum(sizes[order]) // _AT_ONCE, prepend=zero))
-            for chosen in np.split(order, cuts):
-                some = documents.take(rows[chosen])
-                given = batch(
-                    Documents(versions.take(chosen), some.labels, some.classes, some.premises), keep[0].device
+            cuts = np.flatnonzero(np.diff(np.cumsum(sizes[order]) // _WORDS_PER_BATCH, prepend=zero))
+            for batch_rows in np.split(order, cuts):
+                batch_documents = documents.take(rows[batch_rows])
+                batch = make_text_batch(
+                    Documents(versions.take(batch_rows), batch_documents.labels, batch_documents.classes, batch_documents.premises), dropout_factors[0].device
                 )
-                out[chosen] = self._logits(given, keep).cpu().numpy()
-            return out
+                logits[batch_rows] = self._compute_logits(batch, dropout_factors).cpu().numpy()
+            return logits
 
         return score
 
-    def _logits(self, given: Batch, keep: Sequence[Tensor]) -> Tensor:
-        found = distinct(given.words, given.present)
-        words = with_nothing(self.projection(found.numbers))
-        logits: Tensor = self.output(self.features(words, found, given, keep))
+    def _compute_logits(self, batch: TextBatch, dropout_factors: Sequence[Tensor]) -> Tensor:
+        distinct_words = find_distinct_words(batch.words, batch.present)
+        words = append_zero_row(self.projection(distinct_words.word_ids))
+        logits: Tensor = self.output(self.features(words, distinct_words, batch, dropout_factors))
         return logits
 
-    def _keep(self, given: Batch) -> list[Tensor]:
+    def _draw_dropout_factors(self, batch: TextBatch) -> list[Tensor]:
         """Return factors (b, n) for each size: 0 with the probability of dropout in training, and 1 on average."""
-        shapes = [(len(given.words), size) for size in self._dropped]
-        if not self.training or self.coins is None:
+        shapes = [(len(batch.words), size) for size in self._dropout_sizes]
+        if not self.training or self.rng is None:
             return [self.output.weight.new_ones(shape) for shape in shapes]
-        kept = 1 - self._rate
-        chances = [self.output.weight.new_full(shape, kept) for shape in shapes]
-        return [torch.bernoulli(chance, generator=self.coins) / kept for chance in chances]
+        keep_rate = 1 - self._dropout_rate
+        keep_rates = [self.output.weight.new_full(shape, keep_rate) for shape in shapes]
+        return [torch.bernoulli(keep_rates_of_size, generator=self.rng) / keep_rate for keep_rates_of_size in keep_rates]

@@ -1,19 +1,19 @@
 """Certificates that a classifier of texts inherits from the guarantee of a word mechanism."""
 
-from deniable.robust.text.smoothing.certificate import Certificates, Certified, certify
-from deniable.robust.text.smoothing.costs import Costs, costs
-from deniable.robust.text.smoothing.pairs import kept_between
-from deniable.robust.text.smoothing.refute import Attacked, refute
-from deniable.robust.text.smoothing.sampling import votes
+from deniable.robust.text.smoothing.certificate import TextCertificates, CertifiedText, certify_texts
+from deniable.robust.text.smoothing.costs import ReplacementCosts, compute_replacement_costs
+from deniable.robust.text.smoothing.pairs import bound_pair_probability
+from deniable.robust.text.smoothing.refute import AttackedText, refute_text_certificates
+from deniable.robust.text.smoothing.sampling import count_votes
 
 __all__ = [
-    "Attacked",
-    "Certificates",
-    "Certified",
-    "Costs",
-    "certify",
-    "costs",
-    "kept_between",
-    "refute",
-    "votes",
+    "AttackedText",
+    "TextCertificates",
+    "CertifiedText",
+    "ReplacementCosts",
+    "certify_texts",
+    "compute_replacement_costs",
+    "bound_pair_probability",
+    "refute_text_certificates",
+    "count_votes",
 ]

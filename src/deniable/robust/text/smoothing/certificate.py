@@ -4,34 +4,34 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from deniable.auditing import limit_standing, verify
+from deniable.auditing import limit_status, verify
 from deniable.errors import InputError
 from deniable.guarantees import MetricDP
-from deniable.measure.estimate import CONFIDENCE, Estimate
-from deniable.robust.certificates.accuracy import certified_accuracy
-from deniable.robust.certificates.intervals import both, chosen, complement
-from deniable.robust.certificates.tally import Tally
-from deniable.robust.text.documents import Texts, Words
+from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate
+from deniable.robust.certificates.accuracy import measure_certified_accuracy
+from deniable.robust.certificates.intervals import bound_both_classes, select_class, bound_by_complement
+from deniable.robust.certificates.tally import PredictionTally
+from deniable.robust.text.documents import IndexedTexts, WordIds
 from deniable.robust.text.network import Scorer
-from deniable.robust.text.smoothing.bounds import changes_by_renyi, changes_by_responses, most_loss
-from deniable.robust.text.smoothing.costs import Costs, costs
-from deniable.robust.text.smoothing.sampling import votes
+from deniable.robust.text.smoothing.bounds import count_changes_by_renyi, count_changes_by_randomized_response, compute_max_loss
+from deniable.robust.text.smoothing.costs import ReplacementCosts, compute_replacement_costs
+from deniable.robust.text.smoothing.sampling import count_votes
 from deniable.robust.text.substitutions import Substitutions
-from deniable.status import IDEAL, Status, weakest
+from deniable.status import PROVED_IDEAL, Status, find_weakest_status
 from deniable.words import WordMechanism, law
 
-SELECTION, ESTIMATION = 100, 10_000
+SELECTION_DRAWS, ESTIMATION_DRAWS = 100, 10_000
 """Draws that choose the class of a text, and others that bound the probabilities of the classes."""
-ALPHA = 0.001
-_TWO = 2
-_LEAST = 2.0**-50
+TEXT_CERTIFICATE_ALPHA = 0.001
+_BINARY_CLASSES = 2
+_MIN_PROBABILITY = 2.0**-50
 """Chances nearer to 0 or 1 are taken for this: near 1 float64 cannot tell them from it."""
-_INWARD = 1 - 1e-12
+_INWARD_FACTOR = 1 - 1e-12
 """Covers the few roundings of a distance."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Certified:
+class CertifiedText:
     """What is certified of one text.
 
     Attributes:
@@ -54,63 +54,63 @@ class Certified:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Certificates:
+class TextCertificates:
     """What is certified of n texts.
 
     Attributes:
         texts: (n,) one for each.
         alpha: all that is said of one text is wrong with at most this probability.
         guarantee: what ``distance`` rests on.
-        standing: of the guarantee, for what the mechanism draws. Only what is proved is a certificate.
+        status: of the guarantee, for what the mechanism draws. Only what is proved is a certificate.
         replacements: what may replace a word within ``changes``.
         source: what ``changes`` rests on.
     """
 
-    texts: tuple[Certified, ...]
+    texts: tuple[CertifiedText, ...]
     alpha: float
     guarantee: MetricDP
-    standing: Status
+    status: Status
     replacements: str
     source: str
 
     def accuracy_at_distances(
-        self, labels: Sequence[int], at: Sequence[float], confidence: float = CONFIDENCE
+        self, labels: Sequence[int], distances: Sequence[float], confidence: float = DEFAULT_CONFIDENCE
     ) -> list[Estimate]:
         """Return the share of texts that are right, and stay so at each total distance, of the texts' own classes."""
-        return certified_accuracy(
-            labels, [one.label for one in self.texts], [one.distance for one in self.texts], at, confidence
+        return measure_certified_accuracy(
+            labels, [text.label for text in self.texts], [text.distance for text in self.texts], distances, confidence
         )
 
     def accuracy_at_changes(
-        self, labels: Sequence[int], at: Sequence[int], confidence: float = CONFIDENCE
+        self, labels: Sequence[int], change_counts: Sequence[int], confidence: float = DEFAULT_CONFIDENCE
     ) -> list[Estimate]:
         """Return the share of texts that are right, and stay so whichever words are replaced, for each number of words.
 
         A text with all its words certified is counted at larger numbers too: no more of its words can be replaced.
         """
-        least = [math.inf if one.changes == one.words else one.changes + 1 for one in self.texts]
-        return certified_accuracy(labels, [one.label for one in self.texts], least, at, confidence)
+        refutable_changes = [math.inf if text.changes == text.words else text.changes + 1 for text in self.texts]
+        return measure_certified_accuracy(labels, [text.label for text in self.texts], refutable_changes, change_counts, confidence)
 
 
-def certify(
+def certify_texts(
     mechanism: WordMechanism,
     scorer: Scorer,
-    held: Texts,
+    texts: IndexedTexts,
     *,
     key: bytes,
     replacements: Substitutions | None = None,
     guarantee: MetricDP | None = None,
-    alpha: float = ALPHA,
-    selection: int = SELECTION,
-    estimation: int = ESTIMATION,
+    alpha: float = TEXT_CERTIFICATE_ALPHA,
+    selection: int = SELECTION_DRAWS,
+    estimation: int = ESTIMATION_DRAWS,
     workers: int | None = None,
-) -> Certificates:
+) -> TextCertificates:
     """Return what is certified of each text; with a certificate goes the smoothed classifier, the likeliest class.
 
     Args:
         mechanism: that replaces every word, one draw a word.
         scorer: of the classifier that sees the noisy texts.
-        held: n texts.
+        texts: n texts.
         key: 32 bytes, from which all draws come.
         replacements: what may replace a word within ``changes``; None for any word of the space.
         guarantee: one that was verified for this mechanism and is sharper than its own, which is verified here and
@@ -121,35 +121,35 @@ def certify(
         workers: threads.
 
     Raises:
-        InputError: alpha or draws outside their domains, a guarantee about another metric, or what `votes` refuses.
+        InputError: alpha or draws outside their domains, a guarantee about another metric, or what `count_votes` refuses.
     """
-    claim = limit_standing(mechanism.guarantee, verify(mechanism, workers=workers)) if guarantee is None else guarantee
+    claim = limit_status(mechanism.guarantee, verify(mechanism, workers=workers)) if guarantee is None else guarantee
     if claim.metric != mechanism.space.metric.name:
         raise InputError(
             f"The guarantee is about the {claim.metric} metric and the space has the {mechanism.space.metric} metric: "
             "verify it over this space."
         )
-    counted = votes(
-        mechanism, scorer, held, {"selection": selection, "estimation": estimation}, key=key, workers=workers
+    tallies = count_votes(
+        mechanism, scorer, texts, {"selection": selection, "estimation": estimation}, key=key, workers=workers
     )
-    prices = costs(mechanism, held, replacements, guarantee=claim, workers=workers)
-    rounding = 2 / law.FLOOR if mechanism.tabulated else 0.0
-    found = tuple(
-        certified(text, chosen_by, estimated, alpha, claim.epsilon, prices, rounding)
-        for text, chosen_by, estimated in zip(held, counted["selection"], counted["estimation"], strict=True)
+    costs = compute_replacement_costs(mechanism, texts, replacements, guarantee=claim, workers=workers)
+    rounding = 2 / law.TABLE_FLOOR if mechanism.is_tabulated else 0.0
+    certified_texts = tuple(
+        certify_from_votes(text, selection_tally, estimation_tally, alpha, claim.epsilon, costs, rounding)
+        for text, selection_tally, estimation_tally in zip(texts, tallies["selection"], tallies["estimation"], strict=True)
     )
-    return Certificates(found, alpha, claim, standing(mechanism, claim), prices.replacements, prices.source)
+    return TextCertificates(certified_texts, alpha, claim, get_certificate_status(mechanism, claim), costs.replacements, costs.source)
 
 
-def certified(
-    text: Words,
-    selection: Tally,
-    estimation: Tally,
+def certify_from_votes(
+    text: WordIds,
+    selection: PredictionTally,
+    estimation: PredictionTally,
     alpha: float,
     epsilon: float,
-    prices: Costs,
+    costs: ReplacementCosts,
     rounding: float = 0.0,
-) -> Certified:
+) -> CertifiedText:
     """Return what is certified of one text from the votes on its noisy versions.
 
     Args:
@@ -158,26 +158,26 @@ def certified(
         estimation: other, independent draws, that bound the probabilities.
         alpha: of all that is said.
         epsilon: of the guarantee, per unit of distance.
-        prices: what replacing each of the words costs.
+        costs: what replacing each of the words costs.
         rounding: what the integer tables can add to the loss of a word, nats.
 
     Raises:
         InputError: alpha outside (0, 1), or tallies of different classes.
     """
-    label = chosen(selection, estimation, alpha)
-    bounds = complement if len(estimation.votes) == _TWO else both
-    own, rival = bounds(estimation, label, alpha)
-    return exactly(text, label, own, rival, epsilon, prices, rounding)
+    label = select_class(selection, estimation, alpha)
+    bound_probabilities = bound_by_complement if len(estimation.votes) == _BINARY_CLASSES else bound_both_classes
+    own, rival = bound_probabilities(estimation, label, alpha)
+    return certify_from_probabilities(text, label, own, rival, epsilon, costs, rounding)
 
 
-def exactly(
-    text: Words, label: int, own: float, rival: float, epsilon: float, prices: Costs, rounding: float = 0.0
-) -> Certified:
+def certify_from_probabilities(
+    text: WordIds, label: int, own: float, rival: float, epsilon: float, costs: ReplacementCosts, rounding: float = 0.0
+) -> CertifiedText:
     """Return what is certified of one text whose chances are known, or bounded.
 
     ``distance``: the draws of different words are independent, so that the losses of the words add up: with words that
     are d_1, ..., d_L away the law of the whole noisy text changes by a factor of at most e^(epsilon (d_1 + ... + d_L)),
-    and so does the chance of every event that a classifier makes of it. `most_loss` is the largest such exponent under
+    and so does the chance of every event that a classifier makes of it. `compute_max_loss` is the largest such exponent under
     which the class stays the likeliest.
 
     ``changes``: the same with the largest loss of each word, or its largest Renyi divergences, of the k words for which
@@ -189,23 +189,23 @@ def exactly(
         own: at most its chance.
         rival: at least the chance of every other class.
         epsilon: of the guarantee.
-        prices: what replacing each of the words costs.
-        rounding: see `certified`.
+        costs: what replacing each of the words costs.
+        rounding: see `certify_from_votes`.
     """
-    own, rival = min(own, 1 - _LEAST), max(rival, _LEAST)
+    own, rival = min(own, 1 - _MIN_PROBABILITY), max(rival, _MIN_PROBABILITY)
     if own <= rival:
-        return Certified(None, 0.0, 0, len(text), own, rival)
-    loss = max(most_loss(own, rival) - len(text) * rounding, 0.0)
-    losses, divergences = prices.of(text)
-    changes = 0 if divergences is None else changes_by_renyi(own, rival, divergences)
+        return CertifiedText(None, 0.0, 0, len(text), own, rival)
+    loss = max(compute_max_loss(own, rival) - len(text) * rounding, 0.0)
+    losses, divergences = costs.look_up(text)
+    changes = 0 if divergences is None else count_changes_by_renyi(own, rival, divergences)
     if changes < len(text):
-        changes = max(changes, changes_by_responses(own, rival, losses))
-    return Certified(label, loss / epsilon * _INWARD, changes, len(text), own, rival)
+        changes = max(changes, count_changes_by_randomized_response(own, rival, losses))
+    return CertifiedText(label, loss / epsilon * _INWARD_FACTOR, changes, len(text), own, rival)
 
 
-def standing(mechanism: WordMechanism, claim: MetricDP) -> Status:
-    """Return the standing of a certificate that rests on a guarantee of a mechanism."""
-    if mechanism.draws_from_law:
-        return claim.standing
+def get_certificate_status(mechanism: WordMechanism, claim: MetricDP) -> Status:
+    """Return the status of a certificate that rests on a guarantee of a mechanism."""
+    if mechanism.is_drawn_from_law:
+        return claim.status
     # Draws of a subclass's own are not what a guarantee is proved for, and those in floating point only nearly.
-    return weakest(claim.standing, IDEAL if mechanism.own else "claimed")
+    return find_weakest_status(claim.status, PROVED_IDEAL if mechanism.is_builtin else "claimed")

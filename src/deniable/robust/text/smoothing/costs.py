@@ -7,25 +7,25 @@ import numpy as np
 
 from deniable.errors import NotTractable
 from deniable.guarantees import MetricDP
-from deniable.robust.text.documents import Texts, Words
+from deniable.robust.text.documents import IndexedTexts, WordIds
 from deniable.robust.text.substitutions import Substitutions
-from deniable.space.metrics import BLOCK, Array
+from deniable.space.metrics import BLOCK_ROWS, FloatArray
 from deniable.words import WordMechanism, law
-from deniable.words.documents import ORDERS, exact_divergence
-from deniable.words.exponential import log_normalisers, rounding
+from deniable.words.documents import RENYI_ORDERS, compute_exact_divergence
+from deniable.words.exponential import compute_log_normalisers, bound_rounding
 
-ANY = "any word of the space"
+ANY_WORD = "any word of the space"
 """Name of the replacements where there are no sets."""
-_EXACT = 3000
+_MAX_EXACT_POINTS = 3000
 """Points up to which divergences of all pairs are computed where any word may replace any."""
-_SLACK = 1e-9
+_POWER_SUM_ERROR = 1e-9
 """Relative error allowed for in a sum of powers; repeated squaring makes at most 2^12 roundings of it."""
-_LOGARITHMS = 2.0**-46
+_LOGARITHM_ERROR = 2.0**-46
 """Bound on the rounding of the difference of two logarithms of table entries."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Costs:
+class ReplacementCosts:
     """For each word of some texts the most that its law differs from the law of what may replace it.
 
     Attributes:
@@ -38,24 +38,24 @@ class Costs:
 
     replacements: str
     source: str
-    words: Words
-    losses: Array
-    divergences: Array | None
+    words: WordIds
+    losses: FloatArray
+    divergences: FloatArray | None
 
-    def of(self, text: Words) -> tuple[Array, Array | None]:
+    def look_up(self, text: WordIds) -> tuple[FloatArray, FloatArray | None]:
         """Return losses (L,) and divergences (L, len(ORDERS)) of the words of a text."""
-        at = np.searchsorted(self.words, text)
-        return self.losses[at], None if self.divergences is None else self.divergences[at]
+        indices = np.searchsorted(self.words, text)
+        return self.losses[indices], None if self.divergences is None else self.divergences[indices]
 
 
-def costs(
+def compute_replacement_costs(
     mechanism: WordMechanism,
-    held: Texts,
+    texts: IndexedTexts,
     replacements: Substitutions | None = None,
     *,
     guarantee: MetricDP | None = None,
     workers: int | None = None,
-) -> Costs:
+) -> ReplacementCosts:
     """Return what replacing each distinct word of some texts costs.
 
     Where draws come from integer tables, the tables themselves are compared. Where they are simulated, the loss is the
@@ -63,81 +63,81 @@ def costs(
 
     Args:
         mechanism: that replaces every word.
-        held: texts.
+        texts: texts.
         replacements: the sets of what may replace a word; None for any word of the space.
         guarantee: to rely on where no law is known; the mechanism's own by default.
         workers: threads.
     """
-    words = np.unique(held.words)
+    words = np.unique(texts.words)
     claim = mechanism.guarantee if guarantee is None else guarantee
     if replacements is None:
-        return _any(mechanism, words, claim, workers)
-    sets = [replacements.of(int(word)) for word in words]
-    if not mechanism.draws_from_law:
-        apart = [max(_apart(mechanism, one).tolist()) for one in sets]
-        return Costs(replacements.name, _by_claim(claim), words, np.array([claim.loss(one) for one in apart]), None)
-    losses, divergences = _compared(mechanism, sets)
-    return Costs(replacements.name, "the integer tables that are sampled", words, losses, divergences)
+        return _compute_costs_of_any_word(mechanism, words, claim, workers)
+    sets = [replacements.choices_of(int(word)) for word in words]
+    if not mechanism.is_drawn_from_law:
+        max_distances = [max(_measure_distances_from_first(mechanism, item).tolist()) for item in sets]
+        return ReplacementCosts(replacements.name, _describe_claim(claim), words, np.array([claim.loss(item) for item in max_distances]), None)
+    losses, divergences = _compare_tables(mechanism, sets)
+    return ReplacementCosts(replacements.name, "the integer tables that are sampled", words, losses, divergences)
 
 
-def _any(mechanism: WordMechanism, words: Words, claim: MetricDP, workers: int | None) -> Costs:
+def _compute_costs_of_any_word(mechanism: WordMechanism, words: WordIds, claim: MetricDP, workers: int | None) -> ReplacementCosts:
     """Return the costs of replacing words by any word of the space.
 
     A law of the exponential family loses at most s min(d(w, v), gamma) + |ln Z(v) - ln Z(w)|, at y = w or y = v; see
     `deniable.words.exponential`.
     """
-    space, family = mechanism.space, mechanism.closed_form
-    points = space.point_of[words]
-    if family is None or not space.metric.builtin:
-        farthest = space.sweep(lambda _, distances: distances.max(axis=1), points, workers)
-        return Costs(ANY, _by_claim(claim), words, claim.epsilon * np.concatenate(farthest), None)
-    logs = log_normalisers(space, family, workers)
+    space, family = mechanism.space, mechanism.sampled_exponential_law
+    points = space.point_by_word[words]
+    if family is None or not space.metric.is_builtin:
+        farthest = space.map_row_blocks(lambda _, distances: distances.max(axis=1), points, workers)
+        return ReplacementCosts(ANY_WORD, _describe_claim(claim), words, claim.epsilon * np.concatenate(farthest), None)
+    log_norms = compute_log_normalisers(space, family, workers)
 
-    def visit(first: int, distances: Array) -> Array:
+    def find_largest_losses(first: int, distances: FloatArray) -> FloatArray:
         np.minimum(distances, family.cutoff, out=distances)
-        lifts = np.abs(logs[points[first : first + len(distances)], None] - logs)
-        worst: Array = (family.scale * distances + lifts).max(axis=1)
-        return worst
+        normaliser_gaps = np.abs(log_norms[points[first : first + len(distances)], None] - log_norms)
+        largest: FloatArray = (family.scale * distances + normaliser_gaps).max(axis=1)
+        return largest
 
-    losses = np.concatenate(space.sweep(visit, points, workers)) + rounding(space, family) + 1 / law.FLOOR
+    losses = np.concatenate(space.map_row_blocks(find_largest_losses, points, workers)) + bound_rounding(space, family) + 1 / law.TABLE_FLOOR
     divergences = None
-    if len(space.points) <= _EXACT:
-        worst = np.array([exact_divergence(mechanism, alpha, workers) for alpha in ORDERS])
-        divergences = np.broadcast_to(worst, (len(words), len(ORDERS)))
-    return Costs(ANY, "the law that is sampled, over all words", words, losses, divergences)
+    if len(space.points) <= _MAX_EXACT_POINTS:
+        largest = np.array([compute_exact_divergence(mechanism, alpha, workers) for alpha in RENYI_ORDERS])
+        divergences = np.broadcast_to(largest, (len(words), len(RENYI_ORDERS)))
+    return ReplacementCosts(ANY_WORD, "the law that is sampled, over all words", words, losses, divergences)
 
 
-def _compared(mechanism: WordMechanism, sets: list[Words]) -> tuple[Array, Array]:
+def _compare_tables(mechanism: WordMechanism, sets: list[WordIds]) -> tuple[FloatArray, FloatArray]:
     """Return losses (m,) and divergences (m, len(ORDERS)) between the first word of each set and the others."""
-    losses, divergences = np.zeros(len(sets)), np.zeros((len(sets), len(ORDERS)))
-    for run in _runs(sets):
-        points = mechanism.space.point_of[np.concatenate([sets[at] for at in run])]
-        logs = np.log(tables(mechanism, points) / law.TOTAL)
+    losses, divergences = np.zeros(len(sets)), np.zeros((len(sets), len(RENYI_ORDERS)))
+    for batch in _batch_sets(sets):
+        points = mechanism.space.point_by_word[np.concatenate([sets[index] for index in batch])]
+        log_rows = np.log(compute_integer_tables(mechanism, points) / law.TABLE_TOTAL)
         first = 0
-        for at in run:
-            for other in range(first + 1, first + len(sets[at])):
-                loss, moments = _moments(logs[first], logs[other])
-                losses[at] = max(losses[at], loss)
-                divergences[at] = np.maximum(divergences[at], moments)
-            first += len(sets[at])
-    return np.where(losses > 0, losses + _LOGARITHMS, 0.0), divergences
+        for index in batch:
+            for other in range(first + 1, first + len(sets[index])):
+                loss, set_divergences = _compare_laws(log_rows[first], log_rows[other])
+                losses[index] = max(losses[index], loss)
+                divergences[index] = np.maximum(divergences[index], set_divergences)
+            first += len(sets[index])
+    return np.where(losses > 0, losses + _LOGARITHM_ERROR, 0.0), divergences
 
 
-def tables(mechanism: WordMechanism, points: Words) -> law.Table:
+def compute_integer_tables(mechanism: WordMechanism, points: WordIds) -> law.IntegerTable:
     """Return the entries (k, number of points) of the integer tables of k points, which sum to 2^62.
 
     Raises:
         NotTractable: draws do not come from integer tables.
     """
-    if not mechanism.draws_from_law:
+    if not mechanism.is_drawn_from_law:
         raise NotTractable(
             f"The draws of {mechanism.name} are simulated, so that no exact law of them can be compared: "
             "certify by distance, or take a mechanism with tables (calibrated, tight, tem)."
         )
-    return law.entries(mechanism.rows(mechanism.space.distances(points)))
+    return law.compute_table_entries(mechanism.rows(mechanism.space.distances(points)))
 
 
-def _moments(own: Array, other: Array) -> tuple[float, Array]:
+def _compare_laws(own: FloatArray, other: FloatArray) -> tuple[float, FloatArray]:
     """Return the largest loss of two laws, and the larger Renyi divergence of both directions for each order.
 
     With l = ln P - ln S, D_alpha(P||S) = ln(sum P e^((alpha - 1) l)) / (alpha - 1). The orders less 1 are powers of the
@@ -149,38 +149,38 @@ def _moments(own: Array, other: Array) -> tuple[float, Array]:
     """
     loss = own - other
     p, s = np.exp(own), np.exp(other)
-    sums = np.empty(len(ORDERS))
+    sums = np.empty(len(RENYI_ORDERS))
     for parity in (0, 1):
-        up = np.exp((ORDERS[parity] - 1) * loss)
-        down = 1 / up
-        for place in range(parity, len(ORDERS), 2):
-            sums[place] = max(float(p @ up), float(s @ down))
-            up *= up
-            down *= down
-    largest = float(np.abs(loss).max())
-    divergences = np.log(np.maximum(sums, 1.0) * (1 + _SLACK)) / (np.asarray(ORDERS) - 1)
-    return largest, np.minimum(divergences, largest + _LOGARITHMS)
+        forward_powers = np.exp((RENYI_ORDERS[parity] - 1) * loss)
+        backward_powers = 1 / forward_powers
+        for index in range(parity, len(RENYI_ORDERS), 2):
+            sums[index] = max(float(p @ forward_powers), float(s @ backward_powers))
+            forward_powers *= forward_powers
+            backward_powers *= backward_powers
+    max_loss = float(np.abs(loss).max())
+    divergences = np.log(np.maximum(sums, 1.0) * (1 + _POWER_SUM_ERROR)) / (np.asarray(RENYI_ORDERS) - 1)
+    return max_loss, np.minimum(divergences, max_loss + _LOGARITHM_ERROR)
 
 
-def _runs(sets: list[Words]) -> list[list[int]]:
+def _batch_sets(sets: list[WordIds]) -> list[list[int]]:
     """Return the places of sets in runs of about as many words as one product of distances has rows."""
-    runs: list[list[int]] = []
-    held = math.inf
-    for at, one in enumerate(sets):
-        if held + len(one) > BLOCK:
-            runs.append([])
-            held = 0
-        runs[-1].append(at)
-        held += len(one)
-    return runs
+    batches: list[list[int]] = []
+    batch_size = math.inf
+    for index, word_set in enumerate(sets):
+        if batch_size + len(word_set) > BLOCK_ROWS:
+            batches.append([])
+            batch_size = 0
+        batches[-1].append(index)
+        batch_size += len(word_set)
+    return batches
 
 
-def _apart(mechanism: WordMechanism, one: Words) -> Array:
+def _measure_distances_from_first(mechanism: WordMechanism, word_set: WordIds) -> FloatArray:
     """Return the distances of the words of a set from its first."""
-    points = mechanism.space.point_of[one]
-    distances: Array = mechanism.space.distances(points[:1])[0, points]
+    points = mechanism.space.point_by_word[word_set]
+    distances: FloatArray = mechanism.space.distances(points[:1])[0, points]
     return distances
 
 
-def _by_claim(claim: MetricDP) -> str:
+def _describe_claim(claim: MetricDP) -> str:
     return f"{claim} times distance ({claim.source})"

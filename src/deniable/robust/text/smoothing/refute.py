@@ -6,23 +6,23 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from deniable.errors import InputError, bad_parameter, positive
-from deniable.randomness import Streams, generator, stream_start
-from deniable.robust.certificates.refutation import Refutation, concluded
-from deniable.robust.certificates.tally import Tally
-from deniable.robust.text.documents import Texts, Words, texts
+from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.randomness import Streams, make_generator, derive_stream_start
+from deniable.robust.certificates.refutation import Refutation, conclude_refutation
+from deniable.robust.certificates.tally import PredictionTally
+from deniable.robust.text.documents import IndexedTexts, WordIds, concatenate_texts
 from deniable.robust.text.network import Scorer
-from deniable.robust.text.smoothing.certificate import Certificates, Certified
-from deniable.robust.text.smoothing.sampling import votes
-from deniable.robust.text.smoothing.search import Search, attack, moves_among, moves_within
+from deniable.robust.text.smoothing.certificate import TextCertificates, CertifiedText
+from deniable.robust.text.smoothing.sampling import count_votes
+from deniable.robust.text.smoothing.search import SmoothedSearch, search_hardest_text, list_replacements_among, list_replacements_within
 from deniable.robust.text.substitutions import Substitutions
 from deniable.words import WordMechanism
 
-Within = Literal["distance", "changes"]
+CertifiedRegion = Literal["distance", "changes"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Attacked:
+class AttackedText:
     """A certified text after the attack, and what fresh draws say of it.
 
     Attributes:
@@ -38,8 +38,8 @@ class Attacked:
     """
 
     text: int
-    certified: Certified
-    words: Words
+    certified: CertifiedText
+    words: WordIds
     distance: float
     changes: int
     rival: int
@@ -49,9 +49,9 @@ class Attacked:
 
     def __str__(self) -> str:
         """Return the text in one line."""
-        return self.told(f"text {self.text}", str(self.certified.label), str(self.rival))
+        return self.describe(f"text {self.text}", str(self.certified.label), str(self.rival))
 
-    def told(self, text: str, certified: str, rival: str) -> str:
+    def describe(self, text: str, certified: str, rival: str) -> str:
         """Return the text in one line, with the caller's names for it and for the two classes."""
         return (
             f"{text}, certified as {certified}, has {self.votes_rival:,} votes for {rival} against "
@@ -59,22 +59,22 @@ class Attacked:
         )
 
 
-def refute(
+def refute_text_certificates(
     mechanism: WordMechanism,
     scorer: Scorer,
-    held: Texts,
-    certificates: Certificates,
+    texts: IndexedTexts,
+    certificates: TextCertificates,
     *,
     key: bytes,
-    within: Within,
+    within: CertifiedRegion,
     replacements: Substitutions | None = None,
     alpha: float = 0.01,
-    options: int = 16,
+    choices_per_position: int = 16,
     draws: int = 100,
     tries: int = 30,
     samples: int = 10_000,
     workers: int | None = None,
-) -> Refutation[Attacked]:
+) -> Refutation[AttackedText]:
     """Attack every certified text inside what its certificate covers, and test on fresh draws whether its class flips.
 
     The attack tries single replacements, the same noise for all of them, then takes the most effective ones together
@@ -86,74 +86,74 @@ def refute(
     Args:
         mechanism: that replaces every word.
         scorer: of the classifier that sees the noisy texts.
-        held: n texts.
+        texts: n texts.
         certificates: of these texts.
         key: 32 bytes, other than that of the certificates.
         within: which of the certificates is attacked.
         replacements: of ``changes``, the same as the certificates'; None for any word of the space.
         alpha: level of the refutation.
-        options: replacements tried at each position.
+        choices_per_position: replacements tried at each position.
         draws: of the noise in the search.
         tries: random combinations.
         samples: draws at each attacked text, at least 2.
         workers: threads.
 
     Raises:
-        InputError: a level or a count outside its domain, certificates of other texts, or what `votes` refuses.
+        InputError: a level or a count outside its domain, certificates of other texts, or what `count_votes` refuses.
     """
-    _check(held, certificates, within, alpha, samples)
-    rows = np.array([row for row, one in enumerate(certificates.texts) if one.label is not None], dtype=np.int64)
+    _check_refutation(texts, certificates, within, alpha, samples)
+    rows = np.array([row for row, certified in enumerate(certificates.texts) if certified.label is not None], dtype=np.int64)
     if not len(rows):
-        return concluded([], alpha, certificates.alpha)
-    found: list[tuple[Words, float]] = []
+        return conclude_refutation([], alpha, certificates.alpha)
+    hardest_texts: list[tuple[WordIds, float]] = []
     for row in rows:
-        one = certificates.texts[row]
-        coins = generator(key, "refute", within, str(row))
+        certified = certificates.texts[row]
+        rng = make_generator(key, "refute", within, str(row))
         if within == "distance":
-            moves = moves_within(mechanism.space, held[row], one.distance, options, coins)
+            candidates = list_replacements_within(mechanism.space, texts[row], certified.distance, choices_per_position, rng)
         else:
-            moves = moves_among(mechanism.space, held[row], replacements, one.changes, options, coins)
-        start = stream_start(key, "refute", "search", str(row))
-        search = Search(mechanism, _of(scorer, row), int(one.label or 0), Streams(key, [start], []), draws, workers)
-        found.append(attack(search, moves, tries, coins))
-    attacked = texts([words for words, _ in found])
-    counted = votes(
+            candidates = list_replacements_among(mechanism.space, texts[row], replacements, certified.changes, choices_per_position, rng)
+        stream_name = derive_stream_start(key, "refute", "search", str(row))
+        search = SmoothedSearch(mechanism, _score_versions_of(scorer, row), int(certified.label or 0), Streams(key, [stream_name], []), draws, workers)
+        hardest_texts.append(search_hardest_text(search, candidates, tries, rng))
+    attacked_texts = concatenate_texts([words for words, _ in hardest_texts])
+    tallies = count_votes(
         mechanism,
-        lambda some, at: scorer(some, rows[at]),
-        attacked,
+        lambda versions, at: scorer(versions, rows[at]),
+        attacked_texts,
         {"rival": samples // 2, "flip": samples // 2},
         key=key,
         workers=workers,
     )
     tested = [
-        _tested(int(row), certificates.texts[row], held[row], *found[at], counted["rival"][at], counted["flip"][at])
+        _test_attacked_text(int(row), certificates.texts[row], texts[row], *hardest_texts[at], tallies["rival"][at], tallies["flip"][at])
         for at, row in enumerate(rows)
     ]
-    return concluded(tested, alpha, certificates.alpha)
+    return conclude_refutation(tested, alpha, certificates.alpha)
 
 
-def _tested(
-    row: int, one: Certified, text: Words, words: Words, distance: float, picked: Tally, fresh: Tally
-) -> Attacked:
+def _test_attacked_text(
+    row: int, certified: CertifiedText, text: WordIds, words: WordIds, distance: float, selection: PredictionTally, test_votes: PredictionTally
+) -> AttackedText:
     """Return the attacked text with an exact binomial test: of the votes for both, the rival has at most one half."""
-    others = picked.votes.astype(float)
-    others[one.label] = -1
-    rival = int(others.argmax())
-    ours, theirs = int(fresh.votes[one.label or 0]), int(fresh.votes[rival])
-    p_value = float(stats.binomtest(theirs, ours + theirs, alternative="greater").pvalue) if theirs else 1.0
-    return Attacked(row, one, words, distance, int((words != text).sum()), rival, ours, theirs, p_value)
+    rival_votes = selection.votes.astype(float)
+    rival_votes[certified.label] = -1
+    rival = int(rival_votes.argmax())
+    certified_count, rival_count = int(test_votes.votes[certified.label or 0]), int(test_votes.votes[rival])
+    p_value = float(stats.binomtest(rival_count, certified_count + rival_count, alternative="greater").pvalue) if rival_count else 1.0
+    return AttackedText(row, certified, words, distance, int((words != text).sum()), rival, certified_count, rival_count, p_value)
 
 
-def _of(scorer: Scorer, row: int) -> Scorer:
+def _score_versions_of(scorer: Scorer, row: int) -> Scorer:
     """Return a scorer all of whose texts are versions of one document."""
-    return lambda some, at: scorer(some, np.full(len(at), row))
+    return lambda versions, rows: scorer(versions, np.full(len(rows), row))
 
 
-def _check(held: Texts, certificates: Certificates, within: str, alpha: float, samples: int) -> None:
-    positive("refute", "alpha", alpha, 1.0)
-    if len(certificates.texts) != len(held):
-        raise InputError(f"Give one certificate for each of the {len(held)} texts. Got {len(certificates.texts)}.")
+def _check_refutation(texts: IndexedTexts, certificates: TextCertificates, within: str, alpha: float, samples: int) -> None:
+    check_positive("refute", "alpha", alpha, 1.0)
+    if len(certificates.texts) != len(texts):
+        raise InputError(f"Give one certificate for each of the {len(texts)} texts. Got {len(certificates.texts)}.")
     if within not in {"distance", "changes"}:
-        raise bad_parameter("refute", "within", "'distance' or 'changes'", within)
+        raise make_parameter_error("refute", "within", "'distance' or 'changes'", within)
     if samples < 2:  # noqa: PLR2004 - one to choose the rival, one to test it
-        raise bad_parameter("refute", "samples", "an integer of at least 2", samples)
+        raise make_parameter_error("refute", "samples", "an integer of at least 2", samples)
