@@ -32,7 +32,12 @@ def ours(architecture: ImageArchitecture, images: LabelledImages, chunk: int) ->
     network = architecture.build(0)
     recipe = private.DPSGDSettings(SamplingSchedule(1.0, 1_000), MULTIPLIER, CLIP, RATE)
     run = private.DPSGDRun(
-        network, images, recipe, derive_key_from_seed(0), lambda given, _: network(given), lambda given, *_: given[:, None]
+        network,
+        images,
+        recipe,
+        derive_key_from_seed(0),
+        lambda given, _: network(given),
+        lambda given, *_: given[:, None],
     )
 
     def step() -> float:

@@ -33,7 +33,9 @@ def one(data: ImageDataset, name: str, epsilon: float, seed: int, images: int) -
     if model.certificate is not None:
         source = torch.Generator().manual_seed(seed)
         pixels, labels = data.test.pixels[:images], data.test.labels[:images]
-        found += [share.value for share in certify_image_model(model, pixels, labels, generator=source, radii=RADII).accuracy]
+        found += [
+            share.value for share in certify_image_model(model, pixels, labels, generator=source, radii=RADII).accuracy
+        ]
     return found, seconds
 
 

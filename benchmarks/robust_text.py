@@ -28,7 +28,7 @@ from deniable.parallel import count_cores
 from deniable.randomness import derive_key_from_seed
 from deniable.robust.text.attacks import run_genetic_attack
 from deniable.robust.text.copies import SubstituteSource
-from deniable.robust.text.documents import Documents, tokenize_texts, concatenate_texts
+from deniable.robust.text.documents import Documents, concatenate_texts, tokenize_texts
 from deniable.robust.text.models import build_text_network
 from deniable.robust.text.network import TextNetwork
 from deniable.robust.text.smoothing import count_votes
@@ -73,7 +73,8 @@ def epochs(space: Space, documents: Documents, sets: Substitutions, rounds: int)
     """Print the seconds of an epoch of the CNN, as usual and with bounds; sides take turns."""
     taken: dict[str, list[float]] = {name: [] for name in ("normal", "ibp", "floor normal", "floor ibp")}
     runs = {
-        name: prepare_text_run(net("cnn", space), documents, TextTrainingOptions(name, rounds + 1), sets, KEY) for name in ("normal", "ibp")
+        name: prepare_text_run(net("cnn", space), documents, TextTrainingOptions(name, rounds + 1), sets, KEY)
+        for name in ("normal", "ibp")
     }
     steps = runs["normal"].steps // (rounds + 1)
     vectors = torch.tensor(space.vectors, dtype=torch.float32)
@@ -151,7 +152,9 @@ def main(arguments: list[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
     space = Space.load(options.data / "glove.840B.300d.33860.npz")
     table = pq.read_table(options.data / "imdb_train.parquet").slice(0, min(options.limit, TRAINED)).to_pydict()
-    documents = Documents(tokenize_texts(space, table["text"]).texts, np.array(table["label"], dtype=np.int64), ("0", "1"))
+    documents = Documents(
+        tokenize_texts(space, table["text"]).texts, np.array(table["label"], dtype=np.int64), ("0", "1")
+    )
     sets = read_substitutions(options.data / "counterfitted_neighbors.json.xz", space)
     machine = f"{platform.machine()}, {count_cores()} cores, {options.threads} threads, torch {torch.__version__}"
     length = documents.texts.lengths.mean()
@@ -159,7 +162,8 @@ def main(arguments: list[str] | None = None) -> None:
     epochs(space, documents, sets, options.rounds)
     few = documents.take(np.arange(max(1, len(documents) // 20)))
     drawn = {
-        f"{name} at epsilon {EPSILON:g}": WORD_MECHANISMS[name](space, epsilon=EPSILON) for name in ("tem", "calibrated")
+        f"{name} at epsilon {EPSILON:g}": WORD_MECHANISMS[name](space, epsilon=EPSILON)
+        for name in ("tem", "calibrated")
     }
     attacks(few, space, {"substitutions": sets, **drawn})
     smoothing(documents, space, options.draws)

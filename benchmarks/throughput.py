@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 import deniable as dn
 from deniable.parallel import count_cores, parallel_map
 from deniable.space.metrics import BLOCK_ROWS
-from deniable.text.tables.layout import RECORD_OVERHEAD, MAX_BATCH_CHARACTERS
+from deniable.text.tables.layout import MAX_BATCH_CHARACTERS, RECORD_OVERHEAD
 from deniable.text.tokens import Lexer
 from deniable.words.multivariate_laplace import BLOCK_COLUMNS, BLOCK_TOKENS
 
@@ -150,7 +150,9 @@ def floor_seconds(mechanism: str, corpus: Corpus, space: dn.Space) -> float:
     product = _pace(lambda: np.matmul(points[:BLOCK_ROWS], doubles, out=buffer(BLOCK_ROWS, count)), BLOCK_ROWS)
     exponents = -np.random.Generator(np.random.PCG64(0)).uniform(0, 18, count)
     if mechanism in ("calibrated", "tight", "tem"):
-        exponential = _pace(lambda: [np.exp(exponents, out=buffer(count)) for _ in range(BLOCK_ROWS)], BLOCK_ROWS * count)
+        exponential = _pace(
+            lambda: [np.exp(exponents, out=buffer(count)) for _ in range(BLOCK_ROWS)], BLOCK_ROWS * count
+        )
         return float(corpus.rows * (product + count * exponential))
     if mechanism == "truncated-gumbel":
         uniform = np.exp(exponents)
@@ -158,7 +160,10 @@ def floor_seconds(mechanism: str, corpus: Corpus, space: dn.Space) -> float:
         return float(min(corpus.rows, count) * product + corpus.words * np.log(count) * 2 * logarithm)
     singles = doubles.astype(np.float32)
     noisy = np.resize(points, (BLOCK_TOKENS, dimensions)).astype(np.float32)
-    tiles = [np.ascontiguousarray(singles[:, at : at + BLOCK_COLUMNS]) for at in range(0, count - BLOCK_COLUMNS, BLOCK_COLUMNS)]
+    tiles = [
+        np.ascontiguousarray(singles[:, at : at + BLOCK_COLUMNS])
+        for at in range(0, count - BLOCK_COLUMNS, BLOCK_COLUMNS)
+    ]
 
     def tiled() -> None:
         for tile in tiles:
@@ -201,7 +206,9 @@ def main() -> None:
         target = str(folder / "out")
         first = [script, "privatize", example, "--epsilon", "3", "--output", f"{target}.csv"]
         cold, *_ = measure(first, DENIABLE_CACHE=str(folder / "cold"), NUMBA_CACHE_DIR=str(folder / "numba"))
-        print(f"{platform.machine()}, {count_cores()} cores, Python {platform.python_version()}, deniable {dn.__version__}\n")
+        print(
+            f"{platform.machine()}, {count_cores()} cores, Python {platform.python_version()}, deniable {dn.__version__}\n"
+        )
         print(f"README's first command, nothing cached: {cold:.1f} s\n", flush=True)
         space = dn.Space.glove()
         for corpus in corpora(options.data, folder, space, options.limit):

@@ -11,7 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.cache import CACHE_FORMAT, SECRET_FILE, bypass_cache, find_cache_fault, get_cache_folder, load_or_compute_facts, load_or_compute_array
+from deniable.cache import (
+    CACHE_FORMAT,
+    SECRET_FILE,
+    bypass_cache,
+    find_cache_fault,
+    get_cache_folder,
+    load_or_compute_array,
+    load_or_compute_facts,
+)
 from tests.cached import CODE, authentic, entries
 from tests.cached import content as content_of
 
@@ -92,7 +100,11 @@ def test_folder_that_cannot_be_made(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file"))
     compute = Compute()
-    assert load_or_compute_facts("fact", ("value",), compute) == load_or_compute_facts("fact", ("value",), compute) == {"value": 1.5}
+    assert (
+        load_or_compute_facts("fact", ("value",), compute)
+        == load_or_compute_facts("fact", ("value",), compute)
+        == {"value": 1.5}
+    )
     assert compute.calls == 2
     assert (tmp_path / "file").read_text() == "in the way"
 
@@ -112,7 +124,8 @@ def test_many_writers_at_once(cache):
     """Threads that compute one fact at once all get it, and leave one whole file."""
     results = []
     threads = [
-        threading.Thread(target=lambda: results.append(load_or_compute_facts("fact", ("value",), Compute()))) for _ in range(16)
+        threading.Thread(target=lambda: results.append(load_or_compute_facts("fact", ("value",), Compute())))
+        for _ in range(16)
     ]
     for thread in threads:
         thread.start()
@@ -169,7 +182,9 @@ def test_array_that_the_caller_cannot_use_is_computed_anew(cache):
     assert load_or_compute_array("fact", (1,), compute, lambda found: found[0] < 5) == 1.0
     assert load_or_compute_array("fact", (1,), ComputeArray((2.0,)), lambda found: found[0] < 5) == 1.0
     load_or_compute_facts("number", ("value",), lambda: {"value": 9.0})
-    assert load_or_compute_facts("number", ("value",), lambda: {"value": 1.0}, lambda found: found["value"] < 5) == {"value": 1.0}
+    assert load_or_compute_facts("number", ("value",), lambda: {"value": 1.0}, lambda found: found["value"] < 5) == {
+        "value": 1.0
+    }
     assert len(entries(cache)) == 2
 
 

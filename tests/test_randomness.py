@@ -13,7 +13,14 @@ from scipy import stats
 
 import deniable as dn
 from deniable import randomness
-from deniable.randomness import CHUNK_TOKENS, Streams, check_key, generate_key, derive_key_from_seed, derive_stream_start
+from deniable.randomness import (
+    CHUNK_TOKENS,
+    Streams,
+    check_key,
+    derive_key_from_seed,
+    derive_stream_start,
+    generate_key,
+)
 
 KEY = bytes(range(32))
 
@@ -210,7 +217,9 @@ class TestKeys:
         assert str(caught.value) == f"A key must be 32 bytes. Got {got}."
 
 
-LENGTHS = st.lists(st.sampled_from([0, 0, 1, 2, 7, CHUNK_TOKENS - 1, CHUNK_TOKENS, CHUNK_TOKENS + 1, 2 * CHUNK_TOKENS + 5]), max_size=8)
+LENGTHS = st.lists(
+    st.sampled_from([0, 0, 1, 2, 7, CHUNK_TOKENS - 1, CHUNK_TOKENS, CHUNK_TOKENS + 1, 2 * CHUNK_TOKENS + 5]), max_size=8
+)
 
 
 class TestCutting:

@@ -142,7 +142,9 @@ def _write_content(file: str, content: bytes) -> None:
         if not find_cache_fault():
             secret = _read_secret() or _make_secret()
             if secret is not None:
-                with _write_part_file(get_cache_folder() / file, _authenticate(secret, file, content) + content) as part:
+                with _write_part_file(
+                    get_cache_folder() / file, _authenticate(secret, file, content) + content
+                ) as part:
                     part.replace(get_cache_folder() / file)
 
 

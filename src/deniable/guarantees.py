@@ -93,7 +93,9 @@ class MetricDP:
         return f"{self.epsilon:g}-metric-DP ({self.metric})"
 
 
-def _combine_sources(first: "PureDP | ApproxDP | MetricDP", second: "PureDP | ApproxDP | MetricDP") -> tuple[str, Status]:
+def _combine_sources(
+    first: "PureDP | ApproxDP | MetricDP", second: "PureDP | ApproxDP | MetricDP"
+) -> tuple[str, Status]:
     """Return source and status of the sequential composition of two guarantees."""
     source = f"sequential composition of ({first.source}) and ({second.source})"
     return source, find_weakest_status(first.status, second.status)

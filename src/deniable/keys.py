@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from deniable.errors import InputError
-from deniable.randomness import KEY_BYTES, SecretBytes, check_key, generate_key, derive_key_from_seed, refuse_pickling
+from deniable.randomness import KEY_BYTES, SecretBytes, check_key, derive_key_from_seed, generate_key, refuse_pickling
 
 NoiseSource = Literal["random", "keyed", "public seed"]
 """Where noise comes from: the operating system anew for every batch, the owner's key, or a public seed."""

@@ -85,7 +85,9 @@ def derive_stream_start(key: bytes, *parts: str | bytes) -> bytes:
     return state.digest()
 
 
-def derive_stream_starts(key: bytes, common_parts: Sequence[str | bytes], part_lists: Iterable[Sequence[str | bytes]]) -> list[bytes]:
+def derive_stream_starts(
+    key: bytes, common_parts: Sequence[str | bytes], part_lists: Iterable[Sequence[str | bytes]]
+) -> list[bytes]:
     """Return `derive_stream_start` of the common parts and those of each name; the common ones are hashed once."""
     prefix = hashlib.blake2b(key=key, digest_size=16)
     _update_hash(prefix, common_parts)

@@ -40,7 +40,9 @@ class Witness:
             return f"{self.output}, {guess_counts}; nearest inputs {self.input} and {self.other}, {distance_text}"
         if math.isinf(self.loss):
             return f"output {self.output!r} comes from {self.input!r} but never from {self.other!r}, {distance_text}"
-        odds_ratio = f"{math.exp(self.loss):.4g}" if self.loss < _MAX_PLAIN_LOSS else f"10^{self.loss / math.log(10):.1f}"
+        odds_ratio = (
+            f"{math.exp(self.loss):.4g}" if self.loss < _MAX_PLAIN_LOSS else f"10^{self.loss / math.log(10):.1f}"
+        )
         return f"output {self.output!r} is {odds_ratio} times as likely from {self.input!r} as from {self.other!r}, {distance_text}"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from deniable.auditing.attackers import ATTACKERS, ATTACKER_DESCRIPTIONS, list_suitable_attackers
+from deniable.auditing.attackers import ATTACKER_DESCRIPTIONS, ATTACKERS, list_suitable_attackers
 from deniable.auditing.outputs import parse_outputs
 
 NUMBERS = (np.zeros(2), np.ones(2))
@@ -109,7 +109,9 @@ def test_inputs_absent_from_the_fit_are_unlikely():
 
 def test_outputs_never_met_say_nothing():
     """The counting attacker is undecided about an output that it did not see."""
-    scores = ATTACKERS["frequency"]((0, 1), parse_outputs(["a", "b"] * 5), np.array([0, 1] * 5))(parse_outputs(["c", "a"]))
+    scores = ATTACKERS["frequency"]((0, 1), parse_outputs(["a", "b"] * 5), np.array([0, 1] * 5))(
+        parse_outputs(["c", "a"])
+    )
     assert scores[0].tolist() == [0, 0]
     assert scores[1, 0] > scores[1, 1]
 

@@ -290,7 +290,9 @@ def test_the_fields_of_a_verdict():
     assert verdict.lower_bound == pytest.approx(special.logit(least) / 2, rel=1e-9)
     assert witness.loss == pytest.approx(2 * verdict.lower_bound)
     tally = np.array([[witness.guesses, 0]])
-    assert verdict.detectable == pytest.approx(bounds.compute_detectable_epsilon(games.make_coin_game((0, 1), 2.0), tally, 0.5, 0.05), rel=1e-9)
+    assert verdict.detectable == pytest.approx(
+        bounds.compute_detectable_epsilon(games.make_coin_game((0, 1), 2.0), tally, 0.5, 0.05), rel=1e-9
+    )
     text = str(verdict)
     assert text.startswith("refuted: claimed epsilon 0.5, true epsilon >=")
     assert f"{witness.right:,} of {witness.guesses:,} guesses are right" in text

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 import deniable as dn
 from deniable.auditing import bounds
-from deniable.auditing.games import Score, make_identification_game, make_coin_game, make_pooled_game
+from deniable.auditing.games import Score, make_coin_game, make_identification_game, make_pooled_game
 
 ALPHA = 0.05
 LINE = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
@@ -99,7 +99,9 @@ def test_the_tail_is_that_of_all_outcomes(cells, right):
     guesses = np.array([count for count, _ in cells]).reshape(2, 2)
     caps = np.array([chance for _, chance in cells]).reshape(2, 2)
     law = convolved(np.repeat(caps.ravel(), guesses.ravel()))
-    assert bounds._compute_tail_probability(right, guesses, caps) == pytest.approx(law[max(right, 0) :].sum(), abs=1e-12)
+    assert bounds._compute_tail_probability(right, guesses, caps) == pytest.approx(
+        law[max(right, 0) :].sum(), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["pooled", "line"])
@@ -200,7 +202,9 @@ def test_what_is_set_aside_is_the_cautious_choice(distances):
     game = make_pooled_game((0, 1, 2, 3), [(0, 1), (2, 3)], list(distances))
     guesses, shown, epsilon = np.array([[3, 2], [2, 3]]), 3, 0.5 / max(distances)
     ways = (np.array(way).reshape(2, 2) for way in itertools.product(range(4), repeat=4) if sum(way) == shown)
-    tails = [bounds._compute_tail_probability(6, guesses - way, game.caps(epsilon)) for way in ways if (way <= guesses).all()]
+    tails = [
+        bounds._compute_tail_probability(6, guesses - way, game.caps(epsilon)) for way in ways if (way <= guesses).all()
+    ]
     scores = scored(9, guesses)
     chosen = bounds._set_guesses_aside(scores.guesses, game, shown)
     assert bounds._compute_tail_probability(6, chosen, game.caps(epsilon)) == pytest.approx(max(tails), rel=1e-9)
@@ -221,7 +225,11 @@ def test_evidence_has_expectation_one_at_the_cap(name, epsilon):
         for right in itertools.product(range(4), repeat=guesses.size):
             counts = np.array(right).reshape(guesses.shape)
             chance = stats.binom.pmf(counts, guesses, share * caps).prod()
-            total += chance * math.exp(bounds.compute_log_e_value(game, Score(counts, guesses, 0), epsilon)) if chance > 0 else 0
+            total += (
+                chance * math.exp(bounds.compute_log_e_value(game, Score(counts, guesses, 0), epsilon))
+                if chance > 0
+                else 0
+            )
         assert total == pytest.approx(mean, rel=1e-9) if mean else total < 1
 
 
@@ -299,7 +307,9 @@ def test_detectable_anytime_is_refuted_nine_times_in_ten():
 def test_the_reference_figures_of_power():
     """Of 91 runs of the Laplace mechanism at a true 2, the outputs beyond both inputs refute 1 nine times in ten."""
     beyond = round(91 * (1 + math.exp(-2)) / 2)
-    assert bounds.compute_detectable_epsilon(GAMES["coin"], np.array([[beyond, 0]]), 1.0, ALPHA) == pytest.approx(2, abs=0.15)
+    assert bounds.compute_detectable_epsilon(GAMES["coin"], np.array([[beyond, 0]]), 1.0, ALPHA) == pytest.approx(
+        2, abs=0.15
+    )
     assert bounds.compute_detectable_epsilon(GAMES["coin"], np.array([[beyond // 2, 0]]), 1.0, ALPHA) > 2.4
 
 

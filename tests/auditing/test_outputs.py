@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.auditing.outputs import parse_outputs, abbreviate
+from deniable.auditing.outputs import abbreviate, parse_outputs
 
 
 @pytest.mark.parametrize(

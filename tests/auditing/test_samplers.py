@@ -7,7 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable.auditing import players
-from deniable.auditing.samplers import make_command_sampler, make_replay_sampler, count_usable_samples
+from deniable.auditing.samplers import count_usable_samples, make_command_sampler, make_replay_sampler
 
 UPPER = "import sys; sys.stdout.write(sys.stdin.read().upper())"
 
@@ -42,9 +42,15 @@ def test_recorded_evidence_is_evidence():
     """Recordings that differ refute, the same recording twice does not."""
     random = np.random.default_rng(1)
     shifted = {"a": random.normal(size=400), "b": 3 + random.normal(size=400)}
-    assert dn.audit(make_replay_sampler(shifted), "a", "b", claim=0.5, samples=count_usable_samples(400), seed=0).status == "refuted"
+    assert (
+        dn.audit(make_replay_sampler(shifted), "a", "b", claim=0.5, samples=count_usable_samples(400), seed=0).status
+        == "refuted"
+    )
     same = {"a": random.normal(size=400), "b": random.normal(size=400)}
-    assert dn.audit(make_replay_sampler(same), "a", "b", claim=0.5, samples=count_usable_samples(400), seed=0).status == "not refuted"
+    assert (
+        dn.audit(make_replay_sampler(same), "a", "b", claim=0.5, samples=count_usable_samples(400), seed=0).status
+        == "not refuted"
+    )
 
 
 def test_a_command_answers_texts():
@@ -56,7 +62,13 @@ def test_a_command_answers_texts():
 def test_a_command_is_audited():
     """A program that repeats its input is refuted, line by line."""
     verdict = dn.audit(
-        make_command_sampler(python(UPPER), timeout=30, line_by_line=True), "a", "b", claim=1.0, samples=60, batched=True, seed=0
+        make_command_sampler(python(UPPER), timeout=30, line_by_line=True),
+        "a",
+        "b",
+        claim=1.0,
+        samples=60,
+        batched=True,
+        seed=0,
     )
     assert verdict.status == "refuted"
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, spatial, special
 
 import deniable as dn
-from deniable.auditing.zoo import ZOO_ENTRIES, ZooEntry, EntryVerdicts, examine_entry, laplace_in_ball, tem_wrong_bottom
+from deniable.auditing.zoo import ZOO_ENTRIES, EntryVerdicts, ZooEntry, examine_entry, laplace_in_ball, tem_wrong_bottom
 from deniable.auditing.zoo.entry import find_nearest_pairs, make_matrix_sampler
 
 BY_NAME = {entry.name: entry for entry in ZOO_ENTRIES}

@@ -36,7 +36,9 @@ def trained(tmp_path_factory):
     rows = [(text, label if "great" not in text else "bad") for text, label in lines()]
     labels = np.array([int(label == "good") for _, label in rows])
     documents = Documents(tokenize_texts(space, [text for text, _ in rows]).texts, labels, ("bad", "good"))
-    return pack_text_model(fit_text_model("fasttext", space, documents, TextTrainingOptions(epochs=20, learning_rate=0.05), seed=1))
+    return pack_text_model(
+        fit_text_model("fasttext", space, documents, TextTrainingOptions(epochs=20, learning_rate=0.05), seed=1)
+    )
 
 
 @pytest.fixture
@@ -77,7 +79,9 @@ def test_figures_and_table_agree(attack, place, search, words):
     space = Space.load("words.npz")
     model = load_text_model(place / "m.pt", space)
     number = np.array([model.classes.index(row["label"]) for row in rows])
-    after = model.predict(Documents(tokenize_texts(space, [row["attacked"] for row in rows]).texts, number, model.classes))
+    after = model.predict(
+        Documents(tokenize_texts(space, [row["attacked"] for row in rows]).texts, number, model.classes)
+    )
     for row, one, code, said in zip(rows, flipped, number, after, strict=True):
         different = sum(a != b for a, b in zip(row["text"].split(), row["attacked"].split(), strict=True))
         assert different == int(row["changed"])
@@ -278,7 +282,10 @@ def test_a_missing_label(attack, place):
 def test_files_that_are_no_text_model(attack, refused, place):
     """A table, a damaged file and a model of images are told apart."""
     data = read_images(images(place / "images.npz"))
-    save_image_model(fit_image_model("plain", data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1), place / "i.pt")
+    save_image_model(
+        fit_image_model("plain", data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1),
+        place / "i.pt",
+    )
     content = (place / "m.pt").read_bytes()
     (place / "cut.pt").write_bytes(content[: len(content) // 2])
     refused.given()

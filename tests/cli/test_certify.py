@@ -13,7 +13,7 @@ from deniable.robust.certificates import GaussianSmoothing
 from deniable.robust.certify import smooth_image_model
 from deniable.robust.fit import fit_image_model
 from deniable.robust.images import read_images
-from deniable.robust.model import measure_image_accuracy, load_image_model, serialize_image_model, save_image_model
+from deniable.robust.model import load_image_model, measure_image_accuracy, save_image_model, serialize_image_model
 from deniable.robust.systems import IMAGE_TRAINERS
 from tests.cli.image_models import images
 
@@ -277,7 +277,10 @@ def test_other_data(certify, refused, place, changes, message):
 def test_models_are_read_as_written(place, model):
     """A model that is written and read gives the same scores, and keeps its facts."""
     save_image_model(model, place / "m.pt")
-    found, image = load_image_model(place / "m.pt"), torch.rand(2, 1, 16, 16, generator=torch.Generator().manual_seed(0))
+    found, image = (
+        load_image_model(place / "m.pt"),
+        torch.rand(2, 1, 16, 16, generator=torch.Generator().manual_seed(0)),
+    )
     source = torch.Generator()
     assert torch.equal(found.scores(source)(image), model.scores(source)(image))
     assert found.facts == model.facts

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deniable.cli.left_out import describe_rows, select_usable_rows, format_row_numbers
+from deniable.cli.left_out import describe_rows, format_row_numbers, select_usable_rows
 from deniable.errors import InputError
 
 
@@ -29,7 +29,9 @@ def test_no_rows_have_no_line():
 
 def test_a_row_is_counted_once():
     """A row with several faults is left out once, under the first."""
-    usable, lines = select_usable_rows("t.csv", 6, {"without a label": [1, 4], "without a text": [4, 5], "too long": [1]})
+    usable, lines = select_usable_rows(
+        "t.csv", 6, {"without a label": [1, 4], "without a text": [4, 5], "too long": [1]}
+    )
     assert usable == [0, 2, 3]
     assert lines == [
         "t.csv: 2 rows without a label left out: rows 2 and 5",

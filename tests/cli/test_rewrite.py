@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.rewrite.methods import REWRITING_METHODS, METHODS_WITH_DELTA
+from deniable.rewrite.methods import METHODS_WITH_DELTA, REWRITING_METHODS
 from deniable.rewrite.model import pack_rewriter
 from tests.rewrite.untrained import untrained
 

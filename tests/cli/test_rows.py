@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.cli.rows import OUTPUT_FORMATS, parse_output_format, encode_rows
+from deniable.cli.rows import OUTPUT_FORMATS, encode_rows, parse_output_format
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.errors import InputError
 

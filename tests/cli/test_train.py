@@ -410,7 +410,9 @@ def stop(monkeypatch, at, error=KeyboardInterrupt):
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_an_interrupted_run_goes_on(train, place, monkeypatch, seed, force):
     """The same command goes on, with the key of before, and gives what a run without interruption gives."""
-    monkeypatch.setattr("deniable.cli.train_image._IMAGE_PROGRESS_SECONDS", math.inf)  # no lines of progress on a slow machine
+    monkeypatch.setattr(
+        "deniable.cli.train_image._IMAGE_PROGRESS_SECONDS", math.inf
+    )  # no lines of progress on a slow machine
     options = [*BUDGET, *seed, *force, "--checkpoint-every", "2"]
     mend = stop(monkeypatch, 3)
     result = train(*options, model="dp-sgd", steps=5)

@@ -94,7 +94,9 @@ def test_whole_records(tune, run):
     (line,) = [line for line in result.text.splitlines() if line.startswith("whole records")]
     median = certificate["documents"][0]["words"]
     made = certificate["mechanism"]
-    whole = WORD_MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]).document_guarantee(median, 1e-6)
+    whole = WORD_MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]).document_guarantee(
+        median, 1e-6
+    )
     assert certificate["documents"][0]["epsilon"] == whole.pure.epsilon
     assert f"the median record, {median} words: epsilon {whole.pure.epsilon:,.3g}" in line
 

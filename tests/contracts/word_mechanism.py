@@ -129,7 +129,9 @@ class WordMechanismContract:
     def keyed(self, subject, record="r1", more="", column="text", ordinal=0, draws=20_000, **options):
         """Return the outputs for one word many times over, in one text that may go on."""
         text = " ".join([PROBES[0]] * draws + [more])
-        drawn = dn.Release(subject, **{"key": "seed:0", **options}).privatize_cells([TextCell(record, column, ordinal, text)])
+        drawn = dn.Release(subject, **{"key": "seed:0", **options}).privatize_cells(
+            [TextCell(record, column, ordinal, text)]
+        )
         return drawn.outputs[:draws]
 
     def test_noise_is_a_function_of_release_and_cell(self, subject, small_space):
@@ -204,7 +206,9 @@ class WordMechanismContract:
         ]
         together = subject.privatize_cells(np.concatenate(records), Streams(key, starts, lengths), 1)
         np.testing.assert_array_equal(together, np.concatenate(alone))
-        np.testing.assert_array_equal(subject.privatize_cells(np.concatenate(records), Streams(key, starts, lengths), 2), together)
+        np.testing.assert_array_equal(
+            subject.privatize_cells(np.concatenate(records), Streams(key, starts, lengths), 2), together
+        )
         backwards = subject.privatize_cells(np.concatenate(records[::-1]), Streams(key, starts[::-1], lengths[::-1]), 2)
         np.testing.assert_array_equal(backwards, np.concatenate(alone[::-1]))
 

@@ -15,7 +15,10 @@ def test_every_text_once(monkeypatch):
     monkeypatch.setattr(deal, "_BATCHES_PER_SORT", 5)
     dealt = LengthBucketSampler(LENGTHS, 7, KEY)
     assert dealt.batches_per_epoch == 29
-    epochs = [[dealt(epoch * dealt.batches_per_epoch + place) for place in range(dealt.batches_per_epoch)] for epoch in range(2)]
+    epochs = [
+        [dealt(epoch * dealt.batches_per_epoch + place) for place in range(dealt.batches_per_epoch)]
+        for epoch in range(2)
+    ]
     for batches in epochs:
         assert sorted(np.concatenate(batches)) == list(range(200))
         assert {len(rows) for rows in batches} == {7, 200 % 7}

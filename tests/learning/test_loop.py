@@ -245,6 +245,10 @@ def task(toy, chosen, key):
 def test_the_key_of_a_run_shows_nowhere(kept):
     """What is read back of a checkpoint's key is its bytes, without their text."""
     stopped(kept)
-    for key in (kept.load_key(b"fresh"), kept._read()["key"], Checkpoint(kept.path.with_name("none"), {}, 3).load_key(KEY)):
+    for key in (
+        kept.load_key(b"fresh"),
+        kept._read()["key"],
+        Checkpoint(kept.path.with_name("none"), {}, 3).load_key(KEY),
+    ):
         assert key == KEY
         assert repr(key) == "<secret key>"

@@ -8,7 +8,11 @@ import pytest
 
 import deniable as dn
 from deniable.measure.attackers.language import LanguageModel, number_texts
-from deniable.measure.context import measure_contextual_recovery, measure_crossfitted_recovery, fit_weighted_language_model
+from deniable.measure.context import (
+    fit_weighted_language_model,
+    measure_contextual_recovery,
+    measure_crossfitted_recovery,
+)
 from deniable.measure.draws import privatize_texts
 from deniable.measure.recovery import measure_recovery
 from deniable.text.release import PrivatizedBatch
@@ -68,7 +72,9 @@ def test_full_beam_is_exhaustive(small_space, weight):
             0,
             drawn.kept_counts[:1],
         )
-        assert measure_contextual_recovery(subject, part, model, weight=weight, beam=25, candidates=5).share.value == 1.0
+        assert (
+            measure_contextual_recovery(subject, part, model, weight=weight, beam=25, candidates=5).share.value == 1.0
+        )
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +102,9 @@ def test_model_of_another_language_is_not_trusted(small_space, strong):
     subject, _, _ = strong
     texts = chain(small_space, 120, 25, seed=2, loyal=0.0)
     drawn = privatize_texts(subject, texts, seed=6)
-    model, weight = fit_weighted_language_model(subject, number_texts(small_space, chain(small_space, 300, 25, seed=3, loyal=0.0)))
+    model, weight = fit_weighted_language_model(
+        subject, number_texts(small_space, chain(small_space, 300, 25, seed=3, loyal=0.0))
+    )
     alone = measure_recovery(subject, drawn, prior=model.prior)
     found = measure_contextual_recovery(subject, drawn, model, weight=weight)
     assert found.share.high > alone.share.low
@@ -137,10 +145,18 @@ def test_bad_inputs_are_refused(small_space, strong):
     same = privatize_texts(subject, [small_space.words[0]] * 3, seed=1)
     cases = {
         "texts with words that the vocabulary knows": lambda: measure_contextual_recovery(subject, strangers, model),
-        "'candidates' parameter of guesses must be an int": lambda: measure_contextual_recovery(subject, drawn, model, candidates=0),
-        "'beam' parameter of the beam search must be an int": lambda: measure_contextual_recovery(subject, drawn, model, beam=0),
-        "'weight' parameter of the beam search must be a": lambda: measure_contextual_recovery(subject, drawn, model, weight=-1.0),
-        "knows 5 words, the mechanism 60": lambda: measure_contextual_recovery(subject, drawn, LanguageModel.fit([[1]], 5)),
+        "'candidates' parameter of guesses must be an int": lambda: measure_contextual_recovery(
+            subject, drawn, model, candidates=0
+        ),
+        "'beam' parameter of the beam search must be an int": lambda: measure_contextual_recovery(
+            subject, drawn, model, beam=0
+        ),
+        "'weight' parameter of the beam search must be a": lambda: measure_contextual_recovery(
+            subject, drawn, model, weight=-1.0
+        ),
+        "knows 5 words, the mechanism 60": lambda: measure_contextual_recovery(
+            subject, drawn, LanguageModel.fit([[1]], 5)
+        ),
         "at least 2 different texts": lambda: measure_crossfitted_recovery(subject, same),
         "needs words to learn from": lambda: fit_weighted_language_model(subject, []),
     }

@@ -131,7 +131,9 @@ def test_seeds_chunks_workers_and_other_words(small_space, monkeypatch):
         assert (part.unchanged[::-1] == whole.unchanged[10:40]).all()
         assert (part.distinct[::-1] == whole.distinct[10:40]).all()
         assert (measure_deniability(mechanism, runs=30, seed=6).distinct != whole.distinct).any()
-        assert (measure_deniability(mechanism, runs=30).distinct != measure_deniability(mechanism, runs=30).distinct).any()
+        assert (
+            measure_deniability(mechanism, runs=30).distinct != measure_deniability(mechanism, runs=30).distinct
+        ).any()
 
 
 def test_means(found):

@@ -11,9 +11,9 @@ from scipy import optimize, stats
 from deniable import InputError
 from deniable.measure.estimate import (
     Estimate,
+    as_exact_estimate,
     estimate_clustered_mean,
     estimate_clustered_share,
-    as_exact_estimate,
     estimate_mean,
     estimate_paired_difference,
     estimate_share,
@@ -98,7 +98,9 @@ def test_known_intervals():
     """By hand: no success of 20, a mean of three, full agreement, and one cluster alone."""
     assert estimate_share(0, 20).high == pytest.approx(1 - 0.025 ** (1 / 20))
     half = stats.t.ppf(0.975, 2) / np.sqrt(3)
-    assert estimate_mean([1, 2, 3]) == Estimate(2.0, pytest.approx(2 - half), pytest.approx(2 + half), 0.95, 3, "Student's t")
+    assert estimate_mean([1, 2, 3]) == Estimate(
+        2.0, pytest.approx(2 - half), pytest.approx(2 + half), 0.95, 3, "Student's t"
+    )
     assert (estimate_mean([7]).low, estimate_mean([7]).high) == (-np.inf, np.inf)
     square = stats.norm.ppf(0.975) ** 2
     assert estimate_paired_difference([True] * 30, [True] * 30).high == pytest.approx(square / (30 + square))

@@ -133,7 +133,9 @@ def test_words_as_numbers():
     texts, codes = toy.table(40)
     first = FastTextClassifier(dimensions=4, epochs=3).fit(texts, codes, 2)
     words, offsets = first._encode_words([text.split() for text in texts])
-    second = FastTextClassifier(dimensions=4, epochs=3).fit_words(words, offsets, codes, classes=2, size=len(first._number_of_word))
+    second = FastTextClassifier(dimensions=4, epochs=3).fit_words(
+        words, offsets, codes, classes=2, size=len(first._number_of_word)
+    )
     assert all((one == two).all() for one, two in zip(weights(first), weights(second), strict=True))
     np.testing.assert_array_equal(second.probabilities_of_words(words, offsets), first.probabilities(texts))
 

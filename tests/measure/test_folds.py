@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import InputError
-from deniable.measure.folds import check_versions, stratified_folds, run_folds
+from deniable.measure.folds import check_versions, run_folds, stratified_folds
 from deniable.parallel import report_progress_to
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.measure.attackers.guesses import WordLikelihood, rank_guesses, build_likelihood
-from deniable.measure.attackers.surrogate import fit_surrogate, draw_from_prior
+from deniable.measure.attackers.guesses import WordLikelihood, build_likelihood, rank_guesses
+from deniable.measure.attackers.surrogate import draw_from_prior, fit_surrogate
 from deniable.measure.draws import privatize_texts
 from deniable.measure.recovery import measure_recovery, simulate_recovery
 from deniable.words.prior import build_prior
@@ -53,9 +53,13 @@ def test_twins_are_one_point(twin_space):
     """Of words with one vector the most frequent is named, and the success is the exact one."""
     subject = dn.CalibratedExponential(twin_space, epsilon=4.0)
     prior = np.random.default_rng(3).dirichlet(np.ones(12))
-    found = measure_recovery(subject, privatize_texts(subject, one_word_texts(twin_space, prior, 4_000), seed=2), prior=prior)
+    found = measure_recovery(
+        subject, privatize_texts(subject, one_word_texts(twin_space, prior, 4_000), seed=2), prior=prior
+    )
     assert consistent(round(found.share.value * 4_000), 4_000, dn.recovery(subject, prior))
-    blind = measure_recovery(subject, privatize_texts(subject, one_word_texts(twin_space, prior, 4_000), seed=2), prior=prior[::-1])
+    blind = measure_recovery(
+        subject, privatize_texts(subject, one_word_texts(twin_space, prior, 4_000), seed=2), prior=prior[::-1]
+    )
     assert blind.share.high < found.share.low
 
 
@@ -63,7 +67,9 @@ def test_twins_are_one_point(twin_space):
 def test_wrong_mechanism_does_worse(small_space, epsilon):
     """Who takes the texts to be drawn with another epsilon recovers fewer words."""
     subject = dn.TEM(small_space, epsilon=2.5)
-    drawn = privatize_texts(subject, one_word_texts(small_space, build_prior(small_space, None).weights, 20_000), seed=4)
+    drawn = privatize_texts(
+        subject, one_word_texts(small_space, build_prior(small_space, None).weights, 20_000), seed=4
+    )
     wrong = measure_recovery(dn.TEM(small_space, epsilon=epsilon), drawn)
     assert wrong.share.high < measure_recovery(subject, drawn).share.low
 
@@ -101,7 +107,9 @@ def test_surrogate_is_a_lower_bound(small_space, name):
     subject = MECHANISMS[name](small_space)
     prior = build_prior(small_space, None).weights
     words, outputs = draw_from_prior(subject, prior, 20_000, 5, "test")
-    best = rank_guesses(WordLikelihood(small_space, fit_surrogate(subject, prior).compute_logs, is_exact=False), prior, outputs, 1)
+    best = rank_guesses(
+        WordLikelihood(small_space, fit_surrogate(subject, prior).compute_logs, is_exact=False), prior, outputs, 1
+    )
     named = best.words[best.row_of[small_space.point_by_word[outputs]], 0]
     truth = dn.recovery(subject)
     hits = int((named == words).sum())
@@ -130,7 +138,9 @@ def test_bad_inputs_are_refused(small_space):
     drawn = privatize_texts(subject, [small_space.words[0]], seed=1)
     cases = {
         "Got none: give other texts": lambda: measure_recovery(subject, privatize_texts(subject, [], seed=1)),
-        "with words that the vocabulary knows": lambda: measure_recovery(subject, privatize_texts(subject, ["nonesuch", ""], seed=1)),
+        "with words that the vocabulary knows": lambda: measure_recovery(
+            subject, privatize_texts(subject, ["nonesuch", ""], seed=1)
+        ),
         "'draws' parameter of simulated_recovery": lambda: simulate_recovery(subject, draws=0),
         "The prior must hold": lambda: measure_recovery(subject, drawn, prior=[1.0]),
     }

@@ -111,7 +111,9 @@ def test_a_little_noise(seed, target):
 def test_never_reached(value, target, points):
     """A share that stays below the target is told in one line, with what was found."""
     with pytest.raises(InputError) as caught:
-        find_crossing(lambda xs: [value] * len(xs), target, start=1.0, initial_points=points, max_ratio=1.01, name="tight")
+        find_crossing(
+            lambda xs: [value] * len(xs), target, start=1.0, initial_points=points, max_ratio=1.01, name="tight"
+        )
     message = str(caught.value)
     assert message.startswith(f"No epsilon of tight gives {target:g}. Found {value:.3g} at ")
     assert "\n" not in message
@@ -128,7 +130,14 @@ def test_never_below(points):
 def test_levels_off_below():
     """A share that grows, but levels off below the target, is told too."""
     with pytest.raises(InputError, match=r"^No epsilon of tem gives 0\.9\. Found "):
-        find_crossing(lambda xs: list(map(logistic(1.0, 2, 0, 0.8), xs)), 0.9, start=1.0, initial_points=3, max_ratio=1.01, name="tem")
+        find_crossing(
+            lambda xs: list(map(logistic(1.0, 2, 0, 0.8), xs)),
+            0.9,
+            start=1.0,
+            initial_points=3,
+            max_ratio=1.01,
+            name="tem",
+        )
 
 
 @given(number=st.floats(1e-6, 1e9), digits=st.integers(1, 8))
@@ -144,7 +153,11 @@ def test_rounded(number, digits):
     assert up - down <= 1.0001 * 10.0 ** (math.floor(math.log10(number)) + 1 - digits)
     for found_number in (down, up):
         assert float(f"{found_number:.{digits}g}") == found_number
-        assert round_significant(found_number, digits, upward=True) == round_significant(found_number, digits, upward=False) == found_number
+        assert (
+            round_significant(found_number, digits, upward=True)
+            == round_significant(found_number, digits, upward=False)
+            == found_number
+        )
 
 
 @pytest.mark.parametrize(

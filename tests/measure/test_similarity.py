@@ -100,7 +100,8 @@ def test_more_privacy_is_less_similar(small_space):
     """Every measure falls with epsilon, and the distance grows."""
     texts = [" ".join(np.random.default_rng(row).choice(SMALL_WORDS, 12)) for row in range(60)]
     weak, strong = (
-        measure_similarity(small_space, texts, privatize_texts(dn.TEM(small_space, epsilon=e), texts, seed=1)) for e in (8, 1)
+        measure_similarity(small_space, texts, privatize_texts(dn.TEM(small_space, epsilon=e), texts, seed=1))
+        for e in (8, 1)
     )
     assert weak.unchanged.low > strong.unchanged.high
     assert weak.moved.high < strong.moved.low
@@ -146,4 +147,9 @@ def test_every_other_text_empty(small_space):
     assert found.unrelated is not None
     assert found.unrelated.count == 10
     alone = [SMALL_WORDS[0], "", ""]
-    assert measure_similarity(small_space, alone, privatize_texts(dn.TEM(small_space, epsilon=1.0), alone, seed=0)).unrelated is None
+    assert (
+        measure_similarity(
+            small_space, alone, privatize_texts(dn.TEM(small_space, epsilon=1.0), alone, seed=0)
+        ).unrelated
+        is None
+    )

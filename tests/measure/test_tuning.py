@@ -134,7 +134,9 @@ def test_a_large_space_begins_with_a_part(glove_2000, monkeypatch):
     monkeypatch.setattr(tuning, "_SUBSPACE_WORDS", 200)
     passes = []
     of_laws = tuning._compute_law_outcomes
-    monkeypatch.setattr(tuning, "_compute_law_outcomes", lambda s, laws, p: passes.append(len(s)) or of_laws(s, laws, p))
+    monkeypatch.setattr(
+        tuning, "_compute_law_outcomes", lambda s, laws, p: passes.append(len(s)) or of_laws(s, laws, p)
+    )
     prior = law.compute_zipf_prior(2_000) * (np.arange(2_000) % 7 > 0)
     choice = tune_recovery(glove_2000, 0.2, mechanism="tem", prior=prior)
     assert dn.recovery(choice.mechanism, prior) <= 0.2 < dn.recovery(remade(choice, 1.005), prior)

@@ -6,7 +6,7 @@ from scipy import stats
 
 from deniable import InputError
 from deniable.measure.classifiers import CLASSIFIERS, TfIdfClassifier
-from deniable.measure.utility import measure_utilities, measure_utility, measure_split_utility
+from deniable.measure.utility import measure_split_utility, measure_utilities, measure_utility
 from tests.measure.toy import noise, table
 
 TEXTS, CODES = table(150)

@@ -63,7 +63,9 @@ class TestSettle:
                 torch.testing.assert_close(found.mean(dim=0), torch.zeros(LATENT), atol=1e-4, rtol=0)
                 within = found.norm(dim=1) <= 2.0
                 assert within.float().mean() == 0.75
-                torch.testing.assert_close(made.compute_logits(found, given)[within], before[within], atol=1e-4, rtol=1e-4)
+                torch.testing.assert_close(
+                    made.compute_logits(found, given)[within], before[within], atol=1e-4, rtol=1e-4
+                )
         assert not torch.allclose(made.compute_logits(found, given)[~within], before[~within], atol=1e-4)
 
     def test_texts_that_never_differ(self):
@@ -137,7 +139,9 @@ class TestDecode:
         given, held = tokens(3, 5), vectors(3)
         held = held / held.norm(dim=1, keepdim=True)
         torch.testing.assert_close(network.compute_logits(1e6 * held, given), network.compute_logits(2 * held, given))
-        assert not torch.allclose(network.compute_logits(held, given), network.compute_logits(2 * held, given), atol=1e-4)
+        assert not torch.allclose(
+            network.compute_logits(held, given), network.compute_logits(2 * held, given), atol=1e-4
+        )
 
     def test_greedy(self, network):
         """The likeliest word or end follows, nothing else, up to the first end and no further."""

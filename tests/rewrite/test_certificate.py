@@ -8,8 +8,14 @@ import pytest
 import torch
 
 from deniable import __version__
-from deniable.rewrite.certificate import REWRITE_CERTIFICATE_SCHEMA, _describe_meaning, certify_rewriting, fingerprint_rewriter, describe_training_texts
-from deniable.rewrite.methods import REWRITING_METHODS, METHODS_WITH_DELTA
+from deniable.rewrite.certificate import (
+    REWRITE_CERTIFICATE_SCHEMA,
+    _describe_meaning,
+    certify_rewriting,
+    describe_training_texts,
+    fingerprint_rewriter,
+)
+from deniable.rewrite.methods import METHODS_WITH_DELTA, REWRITING_METHODS
 from deniable.text.tables.layout import CopiedContent
 from tests.rewrite.untrained import FACTS, untrained
 
@@ -140,9 +146,14 @@ def test_what_is_not_protected():
     assert "if they were private, that is a leak that the guarantee does not cover" in plain[1]
     assert "4,478 texts" in plain[1]
     assert plain[2].startswith("what the choice of epsilon, method and model shows")
-    assert certificate(copied=CopiedContent(("id", "a, b"))).not_protected[1] == "the columns copied unchanged: 'id', 'a, b'"
     assert (
-        certificate(copied=CopiedContent(tuple(f"c{i}" for i in range(1000)))).not_protected[1].endswith("'c19' and 980 more")
+        certificate(copied=CopiedContent(("id", "a, b"))).not_protected[1]
+        == "the columns copied unchanged: 'id', 'a, b'"
+    )
+    assert (
+        certificate(copied=CopiedContent(tuple(f"c{i}" for i in range(1000))))
+        .not_protected[1]
+        .endswith("'c19' and 980 more")
     )
 
 
@@ -150,7 +161,10 @@ def test_what_the_model_was_trained_on():
     """Both stages of a training are told, with the noise of the second; a model without facts says nothing."""
     second = {**FACTS, "records": 12, "options": {"noise": ("laplace", 0.25)}, "first stage": FACTS}
     assert describe_training_texts(untrained(facts=FACTS)) == "4,478 texts"
-    assert describe_training_texts(untrained(facts=second)) == "12 texts with laplace noise of scale 0.25, after 4,478 texts"
+    assert (
+        describe_training_texts(untrained(facts=second))
+        == "12 texts with laplace noise of scale 0.25, after 4,478 texts"
+    )
     assert describe_training_texts(untrained(facts={})) == "texts that it does not tell of"
     endless = {**FACTS}
     endless["first stage"] = endless
@@ -163,7 +177,11 @@ def test_what_the_model_was_trained_on():
 
 def test_models_are_told_apart():
     """The fingerprint follows weights, words and limit, and nothing else."""
-    assert fingerprint_rewriter(untrained()) == fingerprint_rewriter(untrained(facts={})) == certificate().model["fingerprint"]
+    assert (
+        fingerprint_rewriter(untrained())
+        == fingerprint_rewriter(untrained(facts={}))
+        == certificate().model["fingerprint"]
+    )
     other = untrained()
     with torch.no_grad():
         other.network.bias[0] += 1

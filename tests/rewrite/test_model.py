@@ -10,7 +10,14 @@ import torch
 from deniable.errors import DeniableError, InputError
 from deniable.learning.loop import Checkpoint
 from deniable.rewrite import model as module
-from deniable.rewrite.model import fit_rewriter, load_rewriter, pack_rewriter, measure_reconstruction, normalize_rewriter, get_shape_options
+from deniable.rewrite.model import (
+    fit_rewriter,
+    get_shape_options,
+    load_rewriter,
+    measure_reconstruction,
+    normalize_rewriter,
+    pack_rewriter,
+)
 from deniable.rewrite.training import RewriterOptions
 from tests.rewrite.small import SMALL, corpus, fitted
 
@@ -140,7 +147,11 @@ class TestFit:
         texts = corpus()
         options = RewriterOptions(**{**SMALL, "latent": 20}, epochs=1, noise=("gaussian", 0.2))
         found = fit_rewriter(["zork to dallas", *texts[5:]], texts[:5], options, seed=2, limit=7, start=small)
-        assert (found.vocabulary, found.limit, get_shape_options(found)) == (small.vocabulary, small.limit, get_shape_options(small))
+        assert (found.vocabulary, found.limit, get_shape_options(found)) == (
+            small.vocabulary,
+            small.limit,
+            get_shape_options(small),
+        )
         assert found.facts["options"]["noise"] == ("gaussian", 0.2)
         assert found.facts["options"]["latent"] == 8
         assert found.facts["first stage"] == small.facts

@@ -91,4 +91,6 @@ def test_steps_in_any_order():
     one, other = AugmentedBatches(CORPUS, 2, 0.5, 5, KEY), AugmentedBatches(CORPUS, 2, 0.5, 5, KEY)
     steps = [one(number) for number in range(5)]
     assert [other(number) for number in (4, 0, 4)] == [steps[number] for number in (4, 0, 4)]
-    assert [AugmentedBatches(CORPUS, 2, 0.5, 5, OTHER)(number) for number in range(3)] != [one(number) for number in range(3)]
+    assert [AugmentedBatches(CORPUS, 2, 0.5, 5, OTHER)(number) for number in range(3)] != [
+        one(number) for number in range(3)
+    ]

@@ -173,7 +173,9 @@ def test_of_long_texts_the_first_tokens_enter(tmp_path, name):
     real, proof = rewritten(tmp_path, data, method=REWRITING_METHODS[name](MODEL, epsilon=5.0))
     assert real.count(b"\n") == 6
     assert "first 12 tokens enter" in proof.guarantee["of"]
-    files = ReleaseFiles(str(tmp_path / "in"), str(tmp_path / "o2"), str(tmp_path / "c2"), "csv", TableLayout("t", replace_empty=True))
+    files = ReleaseFiles(
+        str(tmp_path / "in"), str(tmp_path / "o2"), str(tmp_path / "c2"), "csv", TableLayout("t", replace_empty=True)
+    )
     assert rewrite_table(files, Fixed())[1] == [2, 4]
 
 

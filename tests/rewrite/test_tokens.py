@@ -5,7 +5,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.errors import InputError
-from deniable.rewrite.tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, Vocabulary, join_tokens, look_up_tokens, split_tokens, truncate_text
+from deniable.rewrite.tokens import (
+    END,
+    PAD,
+    SPECIAL_TOKENS,
+    START,
+    UNKNOWN,
+    Vocabulary,
+    join_tokens,
+    look_up_tokens,
+    split_tokens,
+    truncate_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +38,8 @@ def test_split(text, tokens):
 
 
 @given(
-    st.to_text() | st.lists(st.sampled_from(["don't", "n't", "'s", "$", "(", "st.", "漢字", "\u200b", "a"])).map(" ".join)
+    st.to_text()
+    | st.lists(st.sampled_from(["don't", "n't", "'s", "$", "(", "st.", "漢字", "\u200b", "a"])).map(" ".join)
 )
 @example("don't " * 40)
 @example("'s n't 's n't")
@@ -139,7 +151,9 @@ class TestVocabulary:
         assert found.to_text([UNKNOWN, three]) == "[unknown] this"
         assert found.to_text([END]) == found.to_text([]) == ""
 
-    @pytest.mark.parametrize("words", [("a", "b"), (*SPECIAL_TOKENS, "a", "a"), SPECIAL_TOKENS[:3], (*SPECIAL_TOKENS, "<pad>")])
+    @pytest.mark.parametrize(
+        "words", [("a", "b"), (*SPECIAL_TOKENS, "a", "a"), SPECIAL_TOKENS[:3], (*SPECIAL_TOKENS, "<pad>")]
+    )
     def test_others(self, words):
         """Words without the special ones, or twice the same, are no vocabulary."""
         with pytest.raises(InputError, match="words of a vocabulary must be distinct"):

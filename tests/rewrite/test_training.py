@@ -14,7 +14,14 @@ from deniable.learning.setup import build_with_seed
 from deniable.rewrite import training
 from deniable.rewrite.autoencoder import Autoencoder, clip_to_l2_ball
 from deniable.rewrite.tokens import END, Vocabulary, look_up_tokens
-from deniable.rewrite.training import RewriterOptions, RewriterTraining, compute_held_out_loss, compute_reconstruction_loss, add_training_noise, pad_token_rows
+from deniable.rewrite.training import (
+    RewriterOptions,
+    RewriterTraining,
+    add_training_noise,
+    compute_held_out_loss,
+    compute_reconstruction_loss,
+    pad_token_rows,
+)
 from tests.rewrite.small import SMALL, corpus
 
 KEY, OTHER = bytes(range(32)), bytes(32)
@@ -89,7 +96,9 @@ class TestNoise:
     def test_it_is_added_behind_the_clip(self, numbers, monkeypatch):
         """Noise is added to clipped vectors, of the options' radius."""
         seen = []
-        monkeypatch.setattr(training, "add_training_noise", lambda vectors, noise, _: seen.append((vectors, noise)) or vectors)
+        monkeypatch.setattr(
+            training, "add_training_noise", lambda vectors, noise, _: seen.append((vectors, noise)) or vectors
+        )
         made = network(numbers)
         with torch.no_grad():
             made.stretch.fill_(1e4)
@@ -118,9 +127,13 @@ class TestLoss:
     def test_dropout_in_training_alone(self, numbers):
         """Words are dropped in training alone, by the coins."""
         made, options = network(numbers), RewriterOptions(**SMALL, word_dropout=0.5)
-        first, again, other = (compute_reconstruction_loss(made.train(), numbers, options, coins(at))[0].item() for at in (1, 1, 2))
+        first, again, other = (
+            compute_reconstruction_loss(made.train(), numbers, options, coins(at))[0].item() for at in (1, 1, 2)
+        )
         assert first == again != other
-        assert len({compute_reconstruction_loss(made.eval(), numbers, options, coins(at))[0].item() for at in (1, 2)}) == 1
+        assert (
+            len({compute_reconstruction_loss(made.eval(), numbers, options, coins(at))[0].item() for at in (1, 2)}) == 1
+        )
 
     def test_held_out(self, numbers):
         """The loss on texts held out is the mean over tokens, and the same at every call, noise and all."""
@@ -138,7 +151,9 @@ class TestTraining:
         """The loss falls, on texts held out too, and the parameters of the best epoch are kept."""
         made = network(numbers)
         before = compute_held_out_loss(made, numbers[:5], RewriterOptions(**SMALL))
-        run = RewriterTraining(made, numbers[5:], numbers[:5], RewriterOptions(**SMALL, epochs=6, learning_rate=0.01), KEY)
+        run = RewriterTraining(
+            made, numbers[5:], numbers[:5], RewriterOptions(**SMALL, epochs=6, learning_rate=0.01), KEY
+        )
         for number in range(run.steps):
             run.step(number)
         assert run.best_loss < 0.7 * before
@@ -198,7 +213,10 @@ class TestTraining:
 
     def test_the_key(self, numbers):
         """Another key takes other steps."""
-        runs = [RewriterTraining(network(numbers), numbers, numbers[:5], RewriterOptions(**SMALL), key) for key in (KEY, OTHER)]
+        runs = [
+            RewriterTraining(network(numbers), numbers, numbers[:5], RewriterOptions(**SMALL), key)
+            for key in (KEY, OTHER)
+        ]
         assert runs[0].step(0) != runs[1].step(0)
 
 

@@ -184,7 +184,9 @@ class TestGradient:
         leaf = images.clone().requires_grad_()
         (expected,) = torch.autograd.grad(nn.functional.cross_entropy(net(leaf), labels, reduction="sum"), leaf)
         for draws in (1, 5):
-            torch.testing.assert_close(compute_loss_gradient(net, images, labels, draws), expected, rtol=1e-9, atol=1e-12)
+            torch.testing.assert_close(
+                compute_loss_gradient(net, images, labels, draws), expected, rtol=1e-9, atol=1e-12
+            )
 
     def test_over_draws_is_that_of_the_averaged_probability(self, net, images, labels):
         """Given the same noise, it is autograd's gradient of -log of the mean softmax over the draws."""
@@ -219,7 +221,9 @@ class TestGradient:
         """Where the label's probability is e^-800 in every draw, the gradient is still that of the scores."""
         noise = iter((800.0, 801.0))
         scores = _linear(torch.tensor(1.0))
-        gradient = compute_loss_gradient(lambda x: scores(x - next(noise)), torch.zeros(1, 1), torch.tensor([1]), draws=2)
+        gradient = compute_loss_gradient(
+            lambda x: scores(x - next(noise)), torch.zeros(1, 1), torch.tensor([1]), draws=2
+        )
         torch.testing.assert_close(gradient, torch.tensor([[-1.0]]))
 
     def test_leaves_the_model_and_the_callers_mode_alone(self, net, images, labels):

@@ -55,7 +55,9 @@ def test_a_run_that_goes_on(tmp_path, name):
         fit_image_model(name, images, chosen, seed=5, checkpoint=checkpoint, progress=stop)
     assert checkpoint.path.exists()
     done = []
-    model = fit_image_model(name, images, chosen, seed=5, checkpoint=checkpoint, progress=lambda status: done.append(status.done))
+    model = fit_image_model(
+        name, images, chosen, seed=5, checkpoint=checkpoint, progress=lambda status: done.append(status.done)
+    )
     assert done[0] > 1
     assert same(model, whole)
     assert (model.guarantee, model.certificate, model.facts) == (whole.guarantee, whole.certificate, whole.facts)
@@ -118,7 +120,13 @@ def test_the_fingerprint_is_of_what_is_trained_on():
 def test_what_is_spent():
     """Epsilon grows from step to step, and ends at what the model guarantees, within the budget."""
     spent = []
-    model = fit_image_model("dp-sgd", small(), options("dp-sgd"), seed=1, progress=lambda status: spent.append(status.compute_epsilon_spent()))
+    model = fit_image_model(
+        "dp-sgd",
+        small(),
+        options("dp-sgd"),
+        seed=1,
+        progress=lambda status: spent.append(status.compute_epsilon_spent()),
+    )
     assert spent == sorted(spent)
     assert spent[-1] == model.guarantee.epsilon <= 2.0
     assert spent[-1] > 1.99
@@ -145,7 +153,9 @@ def test_early_stop():
 def test_nothing_is_claimed():
     """A system without a claim spends nothing."""
     seen = []
-    model = fit_image_model("plain", small(), options("plain"), progress=lambda status: seen.append(status.compute_epsilon_spent))
+    model = fit_image_model(
+        "plain", small(), options("plain"), progress=lambda status: seen.append(status.compute_epsilon_spent)
+    )
     assert seen == [None] * STEPS
     assert (model.guarantee, model.verdict, model.certificate) == (None, None, None)
 

@@ -11,7 +11,7 @@ import torch
 from deniable import InputError
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.robust.certificates import DPALCertificate, GaussianSmoothing, LaplaceSmoothing, PixelDP
-from deniable.robust.model import ImageModel, measure_image_accuracy, load_image_model, save_image_model
+from deniable.robust.model import ImageModel, load_image_model, measure_image_accuracy, save_image_model
 from deniable.robust.networks import IMAGE_NETWORKS, ImageArchitecture
 from deniable.robust.noise import NetworkNoise
 from deniable.verdict import Verdict, Witness

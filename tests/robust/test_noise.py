@@ -9,7 +9,7 @@ import torch
 from scipy import stats
 
 from deniable.robust.networks import ImageArchitecture
-from deniable.robust.noise import NetworkNoise, get_first_layer_shape, compute_noisy_scores
+from deniable.robust.noise import NetworkNoise, compute_noisy_scores, get_first_layer_shape
 
 SHAPE = torch.Size((200, 1, 10, 10))
 LAWS = {"gaussian": stats.norm, "laplace": stats.laplace}
@@ -77,14 +77,19 @@ def test_noise_on_the_image(network):
     drawn = images + noise.draw(images.shape, source(4))
     torch.testing.assert_close(compute_noisy_scores(network, images, (noise,), source(4)), network(drawn))
     bounded = dataclasses.replace(noise, bounds=(-0.5, 1.5))
-    torch.testing.assert_close(compute_noisy_scores(network, images, (bounded,), source(4)), network(drawn.clamp(-0.5, 1.5)))
+    torch.testing.assert_close(
+        compute_noisy_scores(network, images, (bounded,), source(4)), network(drawn.clamp(-0.5, 1.5))
+    )
 
 
 def test_noise_after_the_first_layer(network):
     """Noise after the first layer has the shape of its output, and adds to noise on the image."""
     images = torch.rand(3, 1, 28, 28, generator=source())
     assert get_first_layer_shape(network, images) == (3, 4, 14, 14)
-    at_input, after = NetworkNoise("input", "laplace", torch.tensor(0.1)), NetworkNoise("first layer", "laplace", torch.tensor(1.0))
+    at_input, after = (
+        NetworkNoise("input", "laplace", torch.tensor(0.1)),
+        NetworkNoise("first layer", "laplace", torch.tensor(1.0)),
+    )
     drawing = source(4)
     given = images + at_input.draw(images.shape, drawing)
     expected = network(given, after.draw(torch.Size((3, 4, 14, 14)), drawing))
@@ -102,7 +107,10 @@ def test_a_call_differs_from_the_next(network):
 def test_gradients_flow_to_the_image(network):
     """Attacks can differentiate through the noise, by the image."""
     image = torch.rand(2, 1, 28, 28, generator=source()).requires_grad_()
-    noises = (NetworkNoise("input", "gaussian", torch.tensor(0.1)), NetworkNoise("first layer", "gaussian", torch.tensor(1.0)))
+    noises = (
+        NetworkNoise("input", "gaussian", torch.tensor(0.1)),
+        NetworkNoise("first layer", "gaussian", torch.tensor(1.0)),
+    )
     compute_noisy_scores(network, image, noises, source()).sum().backward()
     assert image.grad.abs().sum() > 0
 

@@ -11,7 +11,7 @@ from deniable import InputError
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.robust.certificates import DPALCertificate, GaussianSmoothing, PixelDP, compute_pixeldp_sigma
 from deniable.robust.fit import fit_image_model
-from deniable.robust.model import load_image_model, serialize_image_model, save_image_model
+from deniable.robust.model import load_image_model, save_image_model, serialize_image_model
 from deniable.robust.systems import IMAGE_TRAINERS, ImageTrainingTask, adlm, dp_adversarial
 from tests.robust.toy import data
 
@@ -85,7 +85,9 @@ def test_training_follows_the_seed(name, trained):
     state = torch.random.get_rng_state()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(adlm, "_RELEVANCE_STEPS", 3)
-        same, other = (fit_image_model(name, data(), options_of(name), seed=seed).network.state_dict() for seed in (3, 4))
+        same, other = (
+            fit_image_model(name, data(), options_of(name), seed=seed).network.state_dict() for seed in (3, 4)
+        )
     assert torch.equal(torch.random.get_rng_state(), state)
     expected = trained(name)[0].network.state_dict()
     assert all(torch.equal(value, same[key]) for key, value in expected.items())
@@ -259,7 +261,9 @@ def test_bad_values_are_refused(option, value):
 
 def test_a_budget_stops_training_early():
     """With the noise given, training ends when the budget is spent."""
-    options = IMAGE_TRAINERS["dp-sgd"].choose_options(**{**TINY, "steps": 50}, epsilon=3.0, delta=1e-5, noise_multiplier=2.0)
+    options = IMAGE_TRAINERS["dp-sgd"].choose_options(
+        **{**TINY, "steps": 50}, epsilon=3.0, delta=1e-5, noise_multiplier=2.0
+    )
     model = fit_image_model("dp-sgd", data(), options, seed=0)
     assert 1 < model.facts["steps"] < 50
     assert 2 < model.guarantee.epsilon <= 3

@@ -57,7 +57,9 @@ def test_every_method_at_every_epsilon(reported):
             for found in (*cell.get("vector", ()), *cell["text"], cell["accuracy"], cell["exact"]):
                 assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
             for found in cell["text"]:
-                permitted = compute_max_success(model["candidates"], cell["epsilon"], delta=cell["delta"], first=found["first"])
+                permitted = compute_max_success(
+                    model["candidates"], cell["epsilon"], delta=cell["delta"], first=found["first"]
+                )
                 assert found["permitted"] == permitted
                 assert found["refuted"] == (found["least"] > cell["epsilon"])
     assert top(cells(data, PUBLISHED)[0], "vector", 1)["count"] == SIZES.releases

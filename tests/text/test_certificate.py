@@ -25,7 +25,7 @@ from deniable import (
     verify,
 )
 from deniable.auditing import limit_status
-from deniable.text.certificate import describe_attacker, choose_example_words, describe_expected_kept, format_odds
+from deniable.text.certificate import choose_example_words, describe_attacker, describe_expected_kept, format_odds
 from deniable.text.tables.layout import CopiedContent
 from deniable.words.exponential import ExponentialLaw
 from deniable.words.prior import build_prior
@@ -185,7 +185,9 @@ def test_what_is_not_protected():
 def test_many_columns_are_counted():
     """Of many copied columns some are named and the others counted."""
     [named] = [
-        line for line in certificate(copied=CopiedContent(tuple(f"c{i}" for i in range(1000)))).not_protected if "c0" in line
+        line
+        for line in certificate(copied=CopiedContent(tuple(f"c{i}" for i in range(1000)))).not_protected
+        if "c0" in line
     ]
     assert named.endswith("'c19' and 980 more")
 

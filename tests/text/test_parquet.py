@@ -113,7 +113,9 @@ def test_what_a_file_says_of_nested_fields_is_named():
     inner = pa.field("a", pa.string(), metadata={b"note": b"x"})
     for kind, value in ((pa.struct([inner]), {"a": "b"}), (pa.list_(inner), ["b"])):
         table = pa.table({"text": ["the"], "n": pa.array([value], kind)})
-        copied = TABLE_FORMATS["parquet"](io.BytesIO(parquet(table)), io.BytesIO(), TableLayout("the table"), constant("new"))
+        copied = TABLE_FORMATS["parquet"](
+            io.BytesIO(parquet(table)), io.BytesIO(), TableLayout("the table"), constant("new")
+        )
         assert copied == CopiedContent(("n",), ("of the column 'n'",))
 
 

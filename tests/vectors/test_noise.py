@@ -8,7 +8,13 @@ from scipy import stats
 
 import deniable as dn
 from deniable.vectors import noise
-from deniable.vectors.noise import sample_bernoulli_exp, sample_discrete_gaussian, sample_discrete_laplace, make_noise_generator, sample_uniform_below
+from deniable.vectors.noise import (
+    make_noise_generator,
+    sample_bernoulli_exp,
+    sample_discrete_gaussian,
+    sample_discrete_laplace,
+    sample_uniform_below,
+)
 from tests.contracts.statistics import DRAWS, THRESHOLD, fit
 
 SAMPLERS = {"laplace": sample_discrete_laplace, "gaussian": sample_discrete_gaussian}

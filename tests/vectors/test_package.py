@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from deniable.vectors import VECTOR_MECHANISMS, VectorMechanism
-from deniable.vectors.grid import NoiseGrid, round_down_to_float, compute_step_exponent, round_up_to_float
+from deniable.vectors.grid import NoiseGrid, compute_step_exponent, round_down_to_float, round_up_to_float
 
 PAGE = Path(__file__).parents[2] / "docs" / "vectors" / "index.md"
 

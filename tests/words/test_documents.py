@@ -10,7 +10,13 @@ from dp_accounting.rdp import rdp_privacy_accountant
 
 import deniable as dn
 from deniable.words import law
-from deniable.words.documents import RENYI_ORDERS, bound_divergence, compute_exact_divergence, bound_divergence_by_loss, compute_worst_loss
+from deniable.words.documents import (
+    RENYI_ORDERS,
+    bound_divergence,
+    bound_divergence_by_loss,
+    compute_exact_divergence,
+    compute_worst_loss,
+)
 from deniable.words.exponential import ExponentialLaw
 from deniable.words.mechanism import WordMechanism
 
@@ -70,7 +76,9 @@ def mechanism(request, small_space):
 def test_exact_divergence_is_the_largest_of_all_pairs(mechanism, alpha):
     """The divergence by matrix products is that of the worst pair of tables."""
     expected, *_ = worst_divergence(tables(mechanism), alpha)
-    assert compute_exact_divergence(mechanism, alpha) == pytest.approx(expected, rel=1e-6, abs=1e-6 / (alpha - 1) * 1e-2)
+    assert compute_exact_divergence(mechanism, alpha) == pytest.approx(
+        expected, rel=1e-6, abs=1e-6 / (alpha - 1) * 1e-2
+    )
     assert compute_exact_divergence(mechanism, alpha) >= expected * (1 - 1e-12)
 
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 import deniable as dn
 from deniable.words import law
-from deniable.words.exponential import ExponentialLaw, find_worst_pairs, compute_log_normalisers, compute_normalisers, prove_exact_epsilon, bound_rounding
+from deniable.words.exponential import (
+    ExponentialLaw,
+    bound_rounding,
+    compute_log_normalisers,
+    compute_normalisers,
+    find_worst_pairs,
+    prove_exact_epsilon,
+)
 from tests.contracts import reference
 
 DIGITS = 50
@@ -161,7 +168,12 @@ def test_normalisers_from_tiles_are_those_of_rows(glove_2000, cutoff, weighted, 
 def test_normalisers_of_several_laws(glove_2000, workers, order):
     """Several laws at once have the very sums that each has alone, whatever their weights, cutoffs and order."""
     weights = np.random.default_rng(1).uniform(0.1, 5, size=2000)
-    laws = [ExponentialLaw(1.1), ExponentialLaw(0.4, 3.0), ExponentialLaw(2.0, weights=weights), ExponentialLaw(2.0, 5.0, weights)]
+    laws = [
+        ExponentialLaw(1.1),
+        ExponentialLaw(0.4, 3.0),
+        ExponentialLaw(2.0, weights=weights),
+        ExponentialLaw(2.0, 5.0, weights),
+    ]
     together = compute_normalisers(glove_2000, laws[::order], workers)
     for law_alone, sums in zip(laws[::order], together, strict=True):
         np.testing.assert_array_equal(sums, law_alone.normalisers(glove_2000, 1))

@@ -135,21 +135,27 @@ def test_kept_is_the_diagonal_of_the_law(small_space, workers):
     """The share kept of each word is its own entry in its own row of the law."""
     subject = dn.TEM(small_space, epsilon=3.0)
     expected = [subject.probabilities(word)[number] for number, word in enumerate(small_space.words)]
-    np.testing.assert_array_equal(law.compute_outcomes(small_space, subject.rows, law.compute_zipf_prior(60), workers)[0], expected)
+    np.testing.assert_array_equal(
+        law.compute_outcomes(small_space, subject.rows, law.compute_zipf_prior(60), workers)[0], expected
+    )
 
 
 def test_kept_counts_twins_as_changes(twin_space):
     """A word at a shared point is kept only where its own twin is drawn."""
     subject = dn.TEM(twin_space, epsilon=2.0)
     expected = [subject.probabilities(word)[number] for number, word in enumerate(twin_space.words)]
-    np.testing.assert_allclose(law.compute_outcomes(twin_space, subject.rows, law.compute_zipf_prior(12))[0], expected, rtol=1e-14)
+    np.testing.assert_allclose(
+        law.compute_outcomes(twin_space, subject.rows, law.compute_zipf_prior(12))[0], expected, rtol=1e-14
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "share"), [(2, "10.2"), (3, "50.2"), (4, "83.7")])
 def test_kept_on_glove_is_the_published_share(glove_2000, epsilon, share):
     """TEM without truncation on the 2,000 most frequent alphabetic words keeps the shares worked out before."""
     subject = dn.TEM(glove_2000, epsilon=epsilon, gamma=math.inf)
-    assert f"{100 * law.compute_outcomes(glove_2000, subject.rows, law.compute_zipf_prior(2000))[0].mean():.1f}" == share
+    assert (
+        f"{100 * law.compute_outcomes(glove_2000, subject.rows, law.compute_zipf_prior(2000))[0].mean():.1f}" == share
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -188,4 +194,6 @@ def test_no_table_of_what_is_no_distribution(line, row):
         law.build_integer_tables(np.array([row]))
     four = np.resize(row, 4) if row != [0.5] * 10 else np.array([1.25] * 4)
     with pytest.raises(dn.InputError, match="no distribution"):
-        law.sample_from_tables(line, lambda d: np.resize(four, d.shape), np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.uint64))
+        law.sample_from_tables(
+            line, lambda d: np.resize(four, d.shape), np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.uint64)
+        )

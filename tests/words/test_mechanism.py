@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words import WORD_MECHANISMS, MIN_KEPT_SHARE, choose_word_mechanism
+from deniable.words import MIN_KEPT_SHARE, WORD_MECHANISMS, choose_word_mechanism
 from deniable.words import law as laws
 from deniable.words.mechanism import KEPT_SHARE_DRAWS, KeptShare
 from tests.contracts.statistics import streams
@@ -55,7 +55,9 @@ def test_auto_chooses_by_metric_size_and_what_is_kept(small_space, small_vectors
     assert type(choose_word_mechanism(small_space, 3.0)) is dn.TightExponential
     assert choose_word_mechanism(small_space, 3.0).epsilon == 3.0
     little = dn.CalibratedExponential(small_space, epsilon=0.3)
-    assert np.mean([little.probabilities(word)[number] for number, word in enumerate(small_space.words)]) < MIN_KEPT_SHARE
+    assert (
+        np.mean([little.probabilities(word)[number] for number, word in enumerate(small_space.words)]) < MIN_KEPT_SHARE
+    )
     assert type(choose_word_mechanism(small_space, 0.3)) is dn.CalibratedExponential
     monkeypatch.setattr("deniable.words.MAX_DENSE_POINTS", 59)
     assert type(choose_word_mechanism(small_space, 3.0)) is dn.CalibratedExponential

@@ -59,7 +59,12 @@ def test_several_laws(request, name, order):
     """Several laws at once give for each the very numbers that it gives alone, in the order asked for."""
     space = request.getfixturevalue(name)
     weights = np.random.default_rng(2).uniform(0.2, 3, size=len(space.points))
-    laws = [ExponentialLaw(1.3), ExponentialLaw(0.3, 2.0), ExponentialLaw(2.5, weights=weights), ExponentialLaw(1.0, 4.0, weights)]
+    laws = [
+        ExponentialLaw(1.3),
+        ExponentialLaw(0.3, 2.0),
+        ExponentialLaw(2.5, weights=weights),
+        ExponentialLaw(1.0, 4.0, weights),
+    ]
     prior = law.compute_zipf_prior(len(space))
     together = found(space, laws[::order], prior)
     alone = [found(space, [one], prior)[0] for one in laws[::order]]

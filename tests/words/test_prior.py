@@ -120,7 +120,11 @@ def test_recovery_and_kept_words_under_a_file_of_counts(counts, small_space):
     given = {"baran": 3, "supen": 1}
     for kind in (dn.TEM, dn.MultivariateLaplace):
         mechanism = kind(small_space, epsilon=2.0)
-        assert mechanism.expected_kept_share(prior) == mechanism.expected_kept_share(given) != mechanism.expected_kept_share()
+        assert (
+            mechanism.expected_kept_share(prior)
+            == mechanism.expected_kept_share(given)
+            != mechanism.expected_kept_share()
+        )
     assert dn.recovery(mechanism := dn.TEM(small_space, epsilon=2.0), prior) == dn.recovery(mechanism, given)
     assert mechanism.outcomes(prior) == (mechanism.expected_kept_share(prior).value, dn.recovery(mechanism, prior))
 

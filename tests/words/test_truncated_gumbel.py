@@ -14,7 +14,7 @@ import deniable as dn
 from deniable.auditing import exact
 from deniable.words import law as laws
 from deniable.words import truncated_gumbel as module
-from deniable.words.truncated_gumbel import compute_min_epsilon, compute_gumbel_scale, invert_truncated_gumbel
+from deniable.words.truncated_gumbel import compute_gumbel_scale, compute_min_epsilon, invert_truncated_gumbel
 from deniable.words.truncated_gumbel_law import integrate_row
 from tests.contracts import reference
 from tests.contracts.statistics import DRAWS, THRESHOLD, fit, sample, streams
@@ -284,7 +284,9 @@ def test_scale_is_the_formula(small_space, epsilon):
     for _ in range(200):
         middle = (least + most) / 2
         least, most = (middle, most) if middle * math.exp(middle) < 2 * alpha * high else (least, middle)
-    assert compute_gumbel_scale(epsilon, 60, high, low) == pytest.approx(2 * high / min(most, math.log(alpha * low)), rel=1e-12)
+    assert compute_gumbel_scale(epsilon, 60, high, low) == pytest.approx(
+        2 * high / min(most, math.log(alpha * low)), rel=1e-12
+    )
     assert dn.TruncatedGumbel(small_space, epsilon=epsilon).scale == compute_gumbel_scale(epsilon, 60, high, low)
 
 

@@ -2,6 +2,6 @@
 
 from deniable.auditing.blackbox import audit
 from deniable.auditing.exact import verify
-from deniable.auditing.status import limit_status
+from deniable.auditing.standing import limit_status
 
 __all__ = ["audit", "limit_status", "verify"]

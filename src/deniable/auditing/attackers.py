@@ -42,7 +42,12 @@ def fit_nearest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
     """
     if outputs.is_textual:
         tokens = [str(value).split() for value in inputs]
-        return lambda new_outputs: np.array([[_count_common_tokens(string.split(), input_tokens) for input_tokens in tokens] for string in new_outputs.strings])
+        return lambda new_outputs: np.array(
+            [
+                [_count_common_tokens(string.split(), input_tokens) for input_tokens in tokens]
+                for string in new_outputs.strings
+            ]
+        )
     points = _stack_points(inputs)
     low, high = points.min(axis=0), points.max(axis=0)
 
@@ -67,7 +72,9 @@ def fit_support(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
 
     def scores(new_outputs: Outputs) -> FloatArray:
         noise_by_input = [_clip_values(new_outputs) - point for point in points]
-        return np.stack([-((noise < low) | (noise > high)).sum(axis=1).astype(float) for noise in noise_by_input], axis=1)
+        return np.stack(
+            [-((noise < low) | (noise > high)).sum(axis=1).astype(float) for noise in noise_by_input], axis=1
+        )
 
     return scores
 
@@ -83,7 +90,9 @@ def fit_linear(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> Inp
         from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415
 
         classifier = make_pipeline(CountVectorizer(analyzer=_list_placed_tokens, binary=True), model)
-        return _make_probability_scores(classifier.fit(list(outputs.strings), labels), lambda new_outputs: list(new_outputs.strings), len(inputs))
+        return _make_probability_scores(
+            classifier.fit(list(outputs.strings), labels), lambda new_outputs: list(new_outputs.strings), len(inputs)
+        )
     low, high = _find_clipping_range(inputs, outputs)
 
     def features(new_outputs: Outputs) -> FloatArray:
@@ -123,7 +132,8 @@ def fit_precision(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> 
 
 
 ATTACKERS: dict[str, Attacker] = {
-    attacker.__name__: attacker for attacker in (fit_nearest, fit_support, fit_linear, fit_tree, fit_frequency, fit_precision, fit_forest)
+    attacker.__name__: attacker
+    for attacker in (fit_nearest, fit_support, fit_linear, fit_tree, fit_frequency, fit_precision, fit_forest)
 }
 """In the order of preference among equals."""
 ATTACKER_DESCRIPTIONS = {
@@ -171,7 +181,9 @@ def _has_matching_inputs(inputs: Sequence[Any], outputs: Outputs) -> bool:
 
 def _stack_points(inputs: Sequence[Any]) -> FloatArray:
     """Return numeric inputs as rows (M, n)."""
-    points: FloatArray = np.clip(np.stack([np.ravel(value) for value in inputs]).astype(float), -_MAX_MAGNITUDE, _MAX_MAGNITUDE)
+    points: FloatArray = np.clip(
+        np.stack([np.ravel(value) for value in inputs]).astype(float), -_MAX_MAGNITUDE, _MAX_MAGNITUDE
+    )
     return points
 
 
@@ -199,7 +211,9 @@ def _make_summary_features(inputs: Sequence[Any], outputs: Outputs) -> Callable[
         if values.shape[1] == 1:
             return values
         clipped = np.clip(values, low, high)
-        return np.column_stack([values, values.min(axis=1), values.max(axis=1), values.sum(axis=1), clipped.sum(axis=1)])
+        return np.column_stack(
+            [values, values.min(axis=1), values.max(axis=1), values.sum(axis=1), clipped.sum(axis=1)]
+        )
 
     return features
 

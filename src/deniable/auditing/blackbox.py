@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.auditing import bounds
-from deniable.auditing.attackers import ATTACKERS, ATTACKER_DESCRIPTIONS
+from deniable.auditing.attackers import ATTACKER_DESCRIPTIONS, ATTACKERS
 from deniable.auditing.games import AuditClaim, Game, Score
-from deniable.auditing.inputs import AuditMethod, check_method, build_claim, build_game
+from deniable.auditing.inputs import AuditMethod, build_claim, build_game, check_method
 from deniable.auditing.outputs import Outputs, abbreviate
 from deniable.auditing.players import FittedAttacker, choose_attacker, score_trials
 from deniable.auditing.precision import choose_grid_exponent, round_to_grid
-from deniable.auditing.samplers import OutOfTimeError, SamplerRunner, Sampler
-from deniable.errors import make_parameter_error, check_positive
+from deniable.auditing.samplers import OutOfTimeError, Sampler, SamplerRunner
+from deniable.errors import check_positive, make_parameter_error
 from deniable.verdict import Verdict, Witness
 
 FloatArray = npt.NDArray[np.float64]
@@ -149,7 +149,12 @@ class _Trials:
 
 
 def _audit_fixed(
-    game: Game, claim: AuditClaim, runner: SamplerRunner, samples: int, coins: np.random.Generator, allowed: Sequence[str]
+    game: Game,
+    claim: AuditClaim,
+    runner: SamplerRunner,
+    samples: int,
+    coins: np.random.Generator,
+    allowed: Sequence[str],
 ) -> Verdict:
     """Fit on a third of the samples, guess on the others, and bound the loss once."""
     fitting_count = max(int(samples * _FITTING_SHARE), MIN_SAMPLES // 2)
@@ -158,12 +163,31 @@ def _audit_fixed(
     fresh_trials = _run_trials(game, runner, *_draw_random_trials(game, samples - fitting_count, coins))
     fitting_trials.outputs.append(fresh_trials.outputs)
     reads_last_bits = attacker.name == "precision" and len(allowed) > 1
-    verdict = _judge_guesses(game, claim, runner, attacker, fresh_trials, "fixed number of samples", alpha_share=1 - _ROUNDED_ALPHA_SHARE if reads_last_bits else 1.0)
-    return _add_rounded_verdict(verdict, game, claim, runner, fitting_trials, fresh_trials, allowed) if reads_last_bits else verdict
+    verdict = _judge_guesses(
+        game,
+        claim,
+        runner,
+        attacker,
+        fresh_trials,
+        "fixed number of samples",
+        alpha_share=1 - _ROUNDED_ALPHA_SHARE if reads_last_bits else 1.0,
+    )
+    return (
+        _add_rounded_verdict(verdict, game, claim, runner, fitting_trials, fresh_trials, allowed)
+        if reads_last_bits
+        else verdict
+    )
 
 
 def _judge_guesses(
-    game: Game, claim: AuditClaim, runner: SamplerRunner, attacker: FittedAttacker, trials: _Trials, design: str, *, alpha_share: float = 1.0
+    game: Game,
+    claim: AuditClaim,
+    runner: SamplerRunner,
+    attacker: FittedAttacker,
+    trials: _Trials,
+    design: str,
+    *,
+    alpha_share: float = 1.0,
 ) -> Verdict:
     """Return the verdict of a player's guesses on fresh trials, at a share of alpha."""
     score = score_trials(game, claim, attacker, trials.outputs, trials.sets, trials.places)
@@ -174,7 +198,13 @@ def _judge_guesses(
 
 
 def _add_rounded_verdict(
-    verdict: Verdict, game: Game, claim: AuditClaim, runner: SamplerRunner, fitting_trials: _Trials, fresh_trials: _Trials, allowed: Sequence[str]
+    verdict: Verdict,
+    game: Game,
+    claim: AuditClaim,
+    runner: SamplerRunner,
+    fitting_trials: _Trials,
+    fresh_trials: _Trials,
+    allowed: Sequence[str],
 ) -> Verdict:
     """Return a verdict of last bits and, where it refutes, beside it the verdict of the same game on rounded outputs.
 
@@ -186,11 +216,19 @@ def _add_rounded_verdict(
     fitting_trials, fresh_trials = fitting_trials.round_outputs(exponent), fresh_trials.round_outputs(exponent)
     attacker = _choose_attacker(game, claim, fitting_trials, len(fresh_trials.outputs), allowed)
     design = f"outputs rounded to multiples of 2^{exponent}, fixed number of samples"
-    return dataclasses.replace(verdict, rounded=_judge_guesses(game, claim, runner, attacker, fresh_trials, design, alpha_share=_ROUNDED_ALPHA_SHARE))
+    return dataclasses.replace(
+        verdict,
+        rounded=_judge_guesses(game, claim, runner, attacker, fresh_trials, design, alpha_share=_ROUNDED_ALPHA_SHARE),
+    )
 
 
 def _audit_anytime(
-    game: Game, claim: AuditClaim, runner: SamplerRunner, samples: int, coins: np.random.Generator, allowed: Sequence[str]
+    game: Game,
+    claim: AuditClaim,
+    runner: SamplerRunner,
+    samples: int,
+    coins: np.random.Generator,
+    allowed: Sequence[str],
 ) -> Verdict:
     """Play in rounds, each with an attacker fitted on all before it, until convinced or out of budget."""
     score = Score(np.zeros_like(game.sets), np.zeros_like(game.sets), 0)
@@ -202,9 +240,16 @@ def _audit_anytime(
         alpha *= 1.0 if fitting_trials.outputs.is_textual or len(allowed) == 1 else 1 - _ROUNDED_ALPHA_SHARE
         while runner.calls < samples:
             attacker = _choose_attacker(game, claim, fitting_trials, samples - len(sets), allowed)
-            fresh_trials = _run_trials(game, runner, *_draw_random_trials(game, min(len(fitting_trials.outputs), samples - runner.calls), coins))
+            fresh_trials = _run_trials(
+                game,
+                runner,
+                *_draw_random_trials(game, min(len(fitting_trials.outputs), samples - runner.calls), coins),
+            )
             score += score_trials(game, claim, attacker, fresh_trials.outputs, fresh_trials.sets, fresh_trials.places)
-            lower_bound, attacker_name = max(lower_bound, bounds.compute_anytime_bound(game, score, alpha)), attacker.name
+            lower_bound, attacker_name = (
+                max(lower_bound, bounds.compute_anytime_bound(game, score, alpha)),
+                attacker.name,
+            )
             fitting_trials = fitting_trials.append(fresh_trials)
             if bounds.compute_log_e_value(game, score, claim.epsilon) >= math.log(1 / alpha):
                 stop_reason = "stopped when convinced"
@@ -212,7 +257,9 @@ def _audit_anytime(
     except OutOfTimeError:
         stop_reason = "budget of time spent"
     detectable = bounds.compute_anytime_detectable_epsilon(game, score.guesses, claim.epsilon, alpha)
-    verdict = _make_verdict(game, claim, runner, score, lower_bound, detectable, attacker_name, f"anytime-valid, {stop_reason}")
+    verdict = _make_verdict(
+        game, claim, runner, score, lower_bound, detectable, attacker_name, f"anytime-valid, {stop_reason}"
+    )
     remaining = samples - runner.calls
     if fitting_trials is None or attacker_name != "precision" or len(allowed) == 1 or remaining < MIN_SAMPLES:
         return verdict
@@ -227,8 +274,12 @@ def _run_trials(game: Game, runner: SamplerRunner, sets: IntArray, places: IntAr
     return _Trials(runner.collect_outputs(game.sets[sets, places]), sets, places)
 
 
-def _choose_attacker(game: Game, claim: AuditClaim, fitting_trials: _Trials, fresh_count: int, allowed: Sequence[str]) -> FittedAttacker:
-    return choose_attacker(game, claim, fitting_trials.outputs, fitting_trials.sets, fitting_trials.places, fresh_count, allowed)
+def _choose_attacker(
+    game: Game, claim: AuditClaim, fitting_trials: _Trials, fresh_count: int, allowed: Sequence[str]
+) -> FittedAttacker:
+    return choose_attacker(
+        game, claim, fitting_trials.outputs, fitting_trials.sets, fitting_trials.places, fresh_count, allowed
+    )
 
 
 def _draw_balanced_trials(game: Game, count: int, coins: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -243,12 +294,21 @@ def _draw_random_trials(game: Game, count: int, coins: np.random.Generator) -> t
 
 
 def _make_verdict(
-    game: Game, claim: AuditClaim, runner: SamplerRunner, score: Score, lower_bound: float, detectable: float, attacker: str, design: str
+    game: Game,
+    claim: AuditClaim,
+    runner: SamplerRunner,
+    score: Score,
+    lower_bound: float,
+    detectable: float,
+    attacker: str,
+    design: str,
 ) -> Verdict:
     right, guesses = int(score.right.sum()), int(score.guesses.sum())
     best_place = np.unravel_index(np.argmax(score.right), score.right.shape)
     members = game.sets[best_place[0]]
-    other_place = int(np.argmin(game.distances[best_place] + np.where(np.arange(len(members)) == best_place[1], np.inf, 0)))
+    other_place = int(
+        np.argmin(game.distances[best_place] + np.where(np.arange(len(members)) == best_place[1], np.inf, 0))
+    )
     distance = float(game.distances[best_place][other_place])
     witness = Witness(
         input=abbreviate(game.inputs[members[best_place[1]]]),

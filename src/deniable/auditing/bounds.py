@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.auditing.games import FloatArray, AuditClaim, Game, IntArray, Score
+from deniable.auditing.games import AuditClaim, FloatArray, Game, IntArray, Score
 
 DETECTION_POWER = 0.9
 _MAX_EXACT_GUESSES = 200_000
@@ -39,10 +39,16 @@ def compute_lower_bound(game: Game, score: Score, alpha: float, delta: float = 0
     right, guesses = int(score.right.sum()), score.guesses
     if delta > 0:
         revealed = _find_max_revealed_trials(score.trials, delta, _DELTA_ALPHA_SHARE * alpha)
-        right, guesses, alpha = right - revealed, _set_guesses_aside(guesses, game, revealed), (1 - _DELTA_ALPHA_SHARE) * alpha
+        right, guesses, alpha = (
+            right - revealed,
+            _set_guesses_aside(guesses, game, revealed),
+            (1 - _DELTA_ALPHA_SHARE) * alpha,
+        )
     if right <= 0 or _compute_tail_probability(right, guesses, game.caps(0.0)) > alpha:
         return 0.0
-    return _find_largest_epsilon(lambda epsilon: _compute_tail_probability(right, guesses, game.caps(epsilon)) <= alpha, game.unit)
+    return _find_largest_epsilon(
+        lambda epsilon: _compute_tail_probability(right, guesses, game.caps(epsilon)) <= alpha, game.unit
+    )
 
 
 def compute_log_e_value(game: Game, score: Score, epsilon: float) -> float:
@@ -90,7 +96,9 @@ def estimate_lower_bound(game: Game, share: float, guesses: IntArray, claim: Aud
     return _find_largest_epsilon(is_refuted, game.unit, steps=25) if is_refuted(0.0) else 0.0
 
 
-def compute_detectable_epsilon(game: Game, guesses: IntArray, claim: float, alpha: float, delta: float = 0.0, trials: int = 0) -> float:
+def compute_detectable_epsilon(
+    game: Game, guesses: IntArray, claim: float, alpha: float, delta: float = 0.0, trials: int = 0
+) -> float:
     """Return the least true epsilon that so many guesses would have refuted with probability 90 %.
 
     It is about the best attacker there is, who is right as often as a cap allows. Infinite where even
@@ -202,7 +210,9 @@ def _find_least_count(predicate: Callable[[int], bool], total: int) -> int:
     return high
 
 
-def _find_largest_epsilon(predicate: Callable[[float], bool], unit: float, start: float = 0.0, steps: int = _BISECTION_STEPS) -> float:
+def _find_largest_epsilon(
+    predicate: Callable[[float], bool], unit: float, start: float = 0.0, steps: int = _BISECTION_STEPS
+) -> float:
     """Return a number up to which a falling predicate of epsilon holds, from ``start``, where it does."""
     low, high = start, max(2 * start, unit)
     while predicate(high):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from deniable.auditing.exact_vectors import verify_vector_mechanism
 from deniable.auditing.matrix import MAX_MATRIX_INPUTS, find_worst_triple
 from deniable.cache import bypass_cache
-from deniable.errors import InputError, NotTractable, make_parameter_error, check_positive
+from deniable.errors import InputError, NotTractable, check_positive, make_parameter_error
 from deniable.guarantees import MetricDP
 from deniable.parallel import parallel_map
 from deniable.space import Space
@@ -128,7 +128,9 @@ def _verify_by_theorem(mechanism: WordMechanism) -> Verdict:
 def _verify_exponential(mechanism: WordMechanism, family: ExponentialLaw, workers: int | None) -> Verdict:
     space = mechanism.space
     count = len(space.points)
-    finding = load_or_compute_finding(make_finding_name(space, family), count, lambda: prove_exact_epsilon(space, family, workers))
+    finding = load_or_compute_finding(
+        make_finding_name(space, family), count, lambda: prove_exact_epsilon(space, family, workers)
+    )
     method = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
     return _make_verdict(mechanism.guarantee.epsilon, finding, space, method)
 
@@ -139,19 +141,29 @@ def _verify_all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64],
 
     def compute_finding() -> Finding:
         upper, lower = _bound_laws(mechanism, inputs, workers)
-        return _compare_laws(upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers, _LOGARITHM_ERROR)
+        return _compare_laws(
+            upper, lower, space.distances(inputs)[:, inputs], inputs, space, start, workers, _LOGARITHM_ERROR
+        )
 
     fingerprint = mechanism.law_fingerprint
     count = len(space.points)
-    finding = load_or_compute_finding(f"outputs-{len(inputs)}-{fingerprint}", count, compute_finding) if fingerprint else compute_finding()
-    method = "of the integer tables" if mechanism.is_tabulated else "of the ideal law, its estimated error in the bounds"
+    finding = (
+        load_or_compute_finding(f"outputs-{len(inputs)}-{fingerprint}", count, compute_finding)
+        if fingerprint
+        else compute_finding()
+    )
+    method = (
+        "of the integer tables" if mechanism.is_tabulated else "of the ideal law, its estimated error in the bounds"
+    )
     if len(inputs) == count:
         method = f"exact over all {count * (count - 1):,} pairs and all outputs {method}"
         if mechanism.is_tabulated:
             return _make_verdict(mechanism.guarantee.epsilon, finding, space, method)
         if mechanism.is_builtin:
             method += "; the draws are simulated in floating point"
-            return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, proved_status="proved for ideal arithmetic")
+            return _make_verdict(
+                mechanism.guarantee.epsilon, finding, space, method, proved_status="proved for ideal arithmetic"
+            )
         method += "; the draws are another's simulation, and were not compared with it"
         return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, is_exhaustive=False)
     method = (
@@ -161,7 +173,9 @@ def _verify_all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64],
     return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, is_exhaustive=False)
 
 
-def _bound_laws(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> tuple[FloatArray, FloatArray]:
+def _bound_laws(
+    mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None
+) -> tuple[FloatArray, FloatArray]:
     """Return upper and lower bounds (k, n) on the probabilities of k inputs."""
     distances = mechanism.space.distances(inputs)
     if mechanism.is_tabulated:
@@ -219,7 +233,9 @@ def _verify_at_own_outputs(mechanism: WordMechanism, workers: int | None) -> Ver
     all_points = range(len(space.points))
 
     def compute_own_entries(first: int, distances: FloatArray) -> FloatArray:
-        own_entries: FloatArray = np.diagonal(law.compute_table_entries(mechanism.rows(distances)), offset=first).astype(float)
+        own_entries: FloatArray = np.diagonal(
+            law.compute_table_entries(mechanism.rows(distances)), offset=first
+        ).astype(float)
         return own_entries
 
     own_entries = np.log(np.concatenate(space.map_row_blocks(compute_own_entries, all_points, workers)))
@@ -228,10 +244,14 @@ def _verify_at_own_outputs(mechanism: WordMechanism, workers: int | None) -> Ver
     def compare_strip(first: int, distances: FloatArray) -> list[_InputPair]:
         separation = distances.copy()
         separation[np.arange(len(separation)), first + np.arange(len(separation))] = np.inf
-        losses = own_entries - np.log(law.compute_table_entries(mechanism.rows(distances)).astype(float)) - _LOGARITHM_ERROR
+        losses = (
+            own_entries - np.log(law.compute_table_entries(mechanism.rows(distances)).astype(float)) - _LOGARITHM_ERROR
+        )
         ratios = losses / (separation + distance_error)
         pairs = []
-        for i, candidates in enumerate(zip(ratios.argmax(axis=1).tolist(), separation.argmin(axis=1).tolist(), strict=True)):
+        for i, candidates in enumerate(
+            zip(ratios.argmax(axis=1).tolist(), separation.argmin(axis=1).tolist(), strict=True)
+        ):
             pairs += [_InputPair(float(ratios[i, w]), float(separation[i, w]), w, first + i) for w in candidates]
         return pairs
 
@@ -240,7 +260,14 @@ def _verify_at_own_outputs(mechanism: WordMechanism, workers: int | None) -> Ver
         loss = law.find_worst_output(space, mechanism.rows, pair.input, pair.other)
         lower_bound = max(loss.nats - _LOGARITHM_ERROR, 0.0) / (separation + distance_error)
         return Finding(
-            math.inf, lower_bound, loss.input, loss.other, loss.output, separation, loss.nats, time.perf_counter() - start
+            math.inf,
+            lower_bound,
+            loss.input,
+            loss.other,
+            loss.output,
+            separation,
+            loss.nats,
+            time.perf_counter() - start,
         )
 
     pairs = list(itertools.chain.from_iterable(space.map_row_blocks(compare_strip, all_points, workers)))
@@ -264,9 +291,13 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
     except ValueError as error:
         raise InputError(f"The matrix must be an array (n, n) of numbers: {error}.") from None
     if probabilities.dtype.kind not in "biuf":
-        raise InputError(f"The matrix must be an array (n, n) of real numbers. Got entries of type {probabilities.dtype}.")
+        raise InputError(
+            f"The matrix must be an array (n, n) of real numbers. Got entries of type {probabilities.dtype}."
+        )
     if probabilities.shape != (count, count):
-        raise InputError(f"The matrix must have shape ({count}, {count}), a row for each word. Got {probabilities.shape}.")
+        raise InputError(
+            f"The matrix must have shape ({count}, {count}), a row for each word. Got {probabilities.shape}."
+        )
     if count > MAX_MATRIX_INPUTS:
         raise NotTractable(
             f"A matrix of {count:,} words takes {count**3:.1e} comparisons, about {count**3 / _COMPARISONS_PER_SECOND:,.0f} "
@@ -275,7 +306,9 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
     probabilities = probabilities.astype(np.float64)
     with np.errstate(invalid="ignore"):
         sums = probabilities.sum(axis=1)
-    invalid_rows = ~(np.isfinite(probabilities) & (probabilities >= 0)).all(axis=1) | ~(np.abs(sums - 1) <= _ROW_SUM_TOLERANCE)
+    invalid_rows = ~(np.isfinite(probabilities) & (probabilities >= 0)).all(axis=1) | ~(
+        np.abs(sums - 1) <= _ROW_SUM_TOLERANCE
+    )
     if invalid_rows.any():
         row = int(np.argmax(invalid_rows))
         raise InputError(
@@ -283,7 +316,9 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
             f"and sum to 1. Got a sum of {sums[row]:.12g} and a least entry of {probabilities[row].min():g}."
         )
     distances = space.distances(range(len(space.points)))[np.ix_(space.point_by_word, space.point_by_word)]
-    finding = _compare_laws(probabilities, probabilities, distances, np.arange(count), space, start, workers, _MATRIX_ROUNDING)
+    finding = _compare_laws(
+        probabilities, probabilities, distances, np.arange(count), space, start, workers, _MATRIX_ROUNDING
+    )
     method = f"exact over all {count * (count - 1):,} pairs and all outputs of the matrix"
     return _make_verdict(claim, finding, space, method, words=space.words)
 
@@ -314,7 +349,9 @@ def _make_verdict(
         status = "refuted"
     elif is_exhaustive and finding.epsilon <= claim:
         status = proved_status
-    word, other, output = (words[i] if words else space.first_word_at(i) for i in (finding.input, finding.other, finding.output))
+    word, other, output = (
+        words[i] if words else space.first_word_at(i) for i in (finding.input, finding.other, finding.output)
+    )
     return Verdict(
         status=status,
         claim=claim,

@@ -101,7 +101,9 @@ def make_coin_game(inputs: tuple[Any, Any], distance: float) -> Game:
 def make_pooled_game(inputs: tuple[Any, ...], pairs: list[tuple[int, int]], distances: list[float]) -> Game:
     """Return the game that draws a pair first, then one of its two inputs."""
     distance_matrices = np.zeros((len(pairs), 2, 2))
-    distance_matrices[:, 0, 1] = distance_matrices[:, 1, 0] = [_check_positive_distance(distance) for distance in distances]
+    distance_matrices[:, 0, 1] = distance_matrices[:, 1, 0] = [
+        _check_positive_distance(distance) for distance in distances
+    ]
     return Game(inputs, np.array(pairs, dtype=np.int64), distance_matrices)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from deniable.auditing import games
 from deniable.auditing.games import AuditClaim, Game
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 
 AuditMethod = Literal["auto", "coin", "candidates", "pooled", "anytime", "precision"]
 AUDIT_METHODS: tuple[AuditMethod, ...] = ("auto", "coin", "candidates", "pooled", "anytime", "precision")
@@ -35,7 +35,9 @@ def build_game(
     if has_two_inputs:
         if x is None or x_prime is None:
             raise InputError("audit takes two inputs: x and x_prime.")
-        return games.make_coin_game((x, x_prime), _check_pair_distance(distance(x, x_prime) if callable(distance) else distance))
+        return games.make_coin_game(
+            (x, x_prime), _check_pair_distance(distance(x, x_prime) if callable(distance) else distance)
+        )
     if pairs is not None:
         return _build_pooled_game(pairs, distance)
     try:
@@ -45,10 +47,14 @@ def build_game(
     if len(inputs) < 2:  # noqa: PLR2004 - a choice
         raise make_parameter_error("audit", "candidates", "a sequence of at least two inputs", candidates)
     if callable(distance):
-        distance_matrix = np.array([[0.0 if a is b else _check_pair_distance(distance(a, b)) for b in inputs] for a in inputs])
+        distance_matrix = np.array(
+            [[0.0 if a is b else _check_pair_distance(distance(a, b)) for b in inputs] for a in inputs]
+        )
     else:
         distances = _parse_distances(distance)
-        distance_matrix = distances if distances.ndim else np.where(np.eye(len(inputs), dtype=bool), 0.0, float(distances))
+        distance_matrix = (
+            distances if distances.ndim else np.where(np.eye(len(inputs), dtype=bool), 0.0, float(distances))
+        )
     return games.make_identification_game(inputs, distance_matrix)
 
 
@@ -69,7 +75,9 @@ def _build_pooled_game(pairs: Sequence[tuple[Any, Any]], distance: Any) -> Game:
         distance_array = _parse_distances(distance)
         distances = distance_array.tolist() if distance_array.ndim else [float(distance_array)] * len(index_pairs)
         if distance_array.ndim > 1 or len(distances) != len(index_pairs):
-            raise InputError(f"audit takes one distance for each pair. Got shape {distance_array.shape} for {len(index_pairs)}.")
+            raise InputError(
+                f"audit takes one distance for each pair. Got shape {distance_array.shape} for {len(index_pairs)}."
+            )
     return games.make_pooled_game(tuple(inputs), index_pairs, distances)
 
 
@@ -118,6 +126,8 @@ def check_method(method: str, game: Game, claim: AuditClaim, has_candidates: boo
         raise make_parameter_error("audit", "method", f"one of {', '.join(AUDIT_METHODS)}", method)
     fitting_method = "candidates" if has_candidates else "pooled" if has_pairs else "coin"
     if method in {"coin", "candidates", "pooled"} and method != fitting_method:
-        raise InputError(f"The method {method!r} does not fit the inputs given: they make a game of {fitting_method!r}.")
+        raise InputError(
+            f"The method {method!r} does not fit the inputs given: they make a game of {fitting_method!r}."
+        )
     if claim.delta > 0 and (method == "anytime" or game.sets.shape[1] > 2):  # noqa: PLR2004 - a coin
         raise InputError("A claim with delta > 0 is audited on two inputs or pairs, with a fixed number of samples.")

@@ -35,8 +35,12 @@ def find_worst_triple(
     def search_strip(start: int) -> tuple[float, int, int]:
         best_pair = (-math.inf, 0, 0)
         for column in starts:
-            losses = _compute_max_log_ratios(log_upper[start : start + _TILE_SIZE], log_lower[column : column + _TILE_SIZE])
-            ratios = _divide_by_distances(losses + slack, distances[start : start + _TILE_SIZE, column : column + _TILE_SIZE], slack)
+            losses = _compute_max_log_ratios(
+                log_upper[start : start + _TILE_SIZE], log_lower[column : column + _TILE_SIZE]
+            )
+            ratios = _divide_by_distances(
+                losses + slack, distances[start : start + _TILE_SIZE, column : column + _TILE_SIZE], slack
+            )
             if start == column:
                 np.fill_diagonal(ratios, -np.inf)  # an input and itself are no pair
             i, j = np.unravel_index(np.argmax(ratios), ratios.shape)
@@ -44,7 +48,12 @@ def find_worst_triple(
         return best_pair
 
     epsilon, first, other = max(parallel_map(search_strip, starts, workers))
-    return max(epsilon, 0.0), first, other, int(np.argmax(np.where(log_upper[first] > _LOG_ZERO, log_upper[first] - log_lower[other], -np.inf)))
+    return (
+        max(epsilon, 0.0),
+        first,
+        other,
+        int(np.argmax(np.where(log_upper[first] > _LOG_ZERO, log_upper[first] - log_lower[other], -np.inf))),
+    )
 
 
 def _compute_clipped_logs(probabilities: FloatArray) -> FloatArray:
@@ -55,7 +64,9 @@ def _compute_clipped_logs(probabilities: FloatArray) -> FloatArray:
 def _divide_by_distances(losses: FloatArray, distances: FloatArray, slack: float) -> FloatArray:
     losses = np.where(losses > -_LOG_ZERO / 2, np.inf, losses)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios: FloatArray = np.where(distances > 0, losses / distances, np.where(losses > 2 * abs(slack), np.inf, -np.inf))
+        ratios: FloatArray = np.where(
+            distances > 0, losses / distances, np.where(losses > 2 * abs(slack), np.inf, -np.inf)
+        )
     return ratios
 
 

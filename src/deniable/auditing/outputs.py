@@ -51,7 +51,9 @@ class Outputs:
             InputError: the later ones are of another kind or shape.
         """
         if self.is_textual != later.is_textual or self.shape != later.shape:
-            raise InputError(f"The sampler must return outputs of one kind. Got {later.description} after {self.description}.")
+            raise InputError(
+                f"The sampler must return outputs of one kind. Got {later.description} after {self.description}."
+            )
         kind: OutputKind = self.kind if self.kind == later.kind else ("text" if self.is_textual else "real")
         values = self.values if self.is_textual else np.concatenate([self.values, later.values])
         return Outputs(kind, values, self.strings + later.strings, self.shape)

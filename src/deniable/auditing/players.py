@@ -112,7 +112,9 @@ def _guess_places(game: Game, claim: AuditClaim, scores: FloatArray, sets: IntAr
     return guessed_places, log_odds
 
 
-def score_trials(game: Game, claim: AuditClaim, attacker: FittedAttacker, outputs: Outputs, sets: IntArray, true_places: IntArray) -> Score:
+def score_trials(
+    game: Game, claim: AuditClaim, attacker: FittedAttacker, outputs: Outputs, sets: IntArray, true_places: IntArray
+) -> Score:
     """Return the score of fresh trials."""
     guessed_places, log_odds = _guess_places(game, claim, attacker.scores(outputs), sets)
     is_guessed = log_odds >= attacker.threshold

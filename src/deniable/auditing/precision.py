@@ -22,7 +22,9 @@ def count_fractional_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int
     mantissa, exponent = np.frexp(values)
     digits = np.ldexp(np.abs(mantissa), _MANTISSA_BITS).astype(np.int64)
     is_zero = digits == 0
-    _, last_bit = np.frexp(np.where(is_zero, 1, digits & -digits).astype(np.float64))  # the last bit set is 2^(last - 1)
+    _, last_bit = np.frexp(
+        np.where(is_zero, 1, digits & -digits).astype(np.float64)
+    )  # the last bit set is 2^(last - 1)
     bits: npt.NDArray[np.int64] = np.where(is_zero, 0, _MANTISSA_BITS - exponent.astype(np.int64) - (last_bit - 1))
     return bits
 

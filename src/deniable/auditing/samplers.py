@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.auditing.outputs import Outputs, parse_outputs, abbreviate
+from deniable.auditing.outputs import Outputs, abbreviate, parse_outputs
 from deniable.errors import InputError
 from deniable.parallel import get_progress_reporter
 
@@ -82,7 +82,11 @@ class SamplerRunner:
     def _call_batch(self, inputs: Sequence[Any]) -> list[Any]:
         self._check_time()
         outputs = self._call_sampler(_stack_inputs(inputs), inputs[0])
-        is_sequence = outputs.ndim > 0 if isinstance(outputs, np.ndarray) else isinstance(outputs, Sequence) and not isinstance(outputs, str)
+        is_sequence = (
+            outputs.ndim > 0
+            if isinstance(outputs, np.ndarray)
+            else isinstance(outputs, Sequence) and not isinstance(outputs, str)
+        )
         if not is_sequence or len(outputs) != len(inputs):
             size = f"{len(outputs)}" if is_sequence else abbreviate(outputs)
             raise InputError(f"A batched sampler must return one output for each input. Got {size} for {len(inputs)}.")
@@ -98,7 +102,9 @@ class SamplerRunner:
         except (InputError, KeyboardInterrupt):
             raise
         except BaseException as error:  # SystemExit too: a sampler does not end an audit
-            raise InputError(f"The sampler raised {_describe_error(error)} for the input {abbreviate(example)}.") from error
+            raise InputError(
+                f"The sampler raised {_describe_error(error)} for the input {abbreviate(example)}."
+            ) from error
         output.close()
         raise InputError("The sampler is asynchronous: give a function that runs it, by asyncio.run.")
 

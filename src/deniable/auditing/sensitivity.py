@@ -57,7 +57,9 @@ class SensitivityViolations:
         return self.violation_count / self.pair_count
 
 
-def find_farthest_pair(function: VectorFunction, dimension: int, *, order: int = 1, starts: int = 8, seed: int = 0) -> FarthestPair:
+def find_farthest_pair(
+    function: VectorFunction, dimension: int, *, order: int = 1, starts: int = 8, seed: int = 0
+) -> FarthestPair:
     """Return the farthest pair that a search finds: gradient ascent from random pairs.
 
     Args:
@@ -95,7 +97,9 @@ def find_farthest_pair(function: VectorFunction, dimension: int, *, order: int =
     return best
 
 
-def count_sensitivity_violations(points: FloatArray, claimed_sensitivity: float, *, order: int = 1, workers: int | None = None) -> SensitivityViolations:
+def count_sensitivity_violations(
+    points: FloatArray, claimed_sensitivity: float, *, order: int = 1, workers: int | None = None
+) -> SensitivityViolations:
     """Return how many pairs of points (N, m) are farther apart than ``claimed_sensitivity``, over all N (N - 1) / 2 pairs.
 
     For the outputs of an encoder after its clip, every pair beyond the claimed sensitivity is a pair of
@@ -113,12 +117,16 @@ def count_sensitivity_violations(points: FloatArray, claimed_sensitivity: float,
     limit, count = claimed_sensitivity**order, len(points)
     stride = workers or count_cores()
     # Rows i, i + share, ...: their numbers of pairs are about equal.
-    violation_counts = parallel_map(lambda first: _count_beyond(points, limit, order, first, 8 * stride), range(8 * stride), workers)
+    violation_counts = parallel_map(
+        lambda first: _count_beyond(points, limit, order, first, 8 * stride), range(8 * stride), workers
+    )
     return SensitivityViolations(count * (count - 1) // 2, int(sum(violation_counts)), claimed_sensitivity)
 
 
 @compile_loop
-def _count_beyond(points: FloatArray, limit: float, order: int, first: int, step: int) -> int:  # pragma: no cover - compiled
+def _count_beyond(
+    points: FloatArray, limit: float, order: int, first: int, step: int
+) -> int:  # pragma: no cover - compiled
     """Return the pairs i < j, for i = first, first + step, ..., beyond the limit; sums stop where they pass it."""
     violation_count = 0
     for i in range(first, points.shape[0], step):

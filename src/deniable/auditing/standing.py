@@ -7,7 +7,7 @@ from deniable.guarantees import ApproxDP, MetricDP, PureDP
 from deniable.status import find_weakest_status
 from deniable.verdict import Verdict
 
-GuaranteeT = TypeVar("Guarantee", PureDP, ApproxDP, MetricDP, PureDP | ApproxDP)
+GuaranteeT = TypeVar("GuaranteeT", PureDP, ApproxDP, MetricDP, PureDP | ApproxDP)
 
 
 def limit_status(guarantee: GuaranteeT, verdict: Verdict) -> GuaranteeT:

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.options import DelimiterOption, FormatOption, MetricOption, SpaceOption, unknown_name_error, find_vector_files
+from deniable.cli.options import (
+    DelimiterOption,
+    FormatOption,
+    MetricOption,
+    SpaceOption,
+    find_vector_files,
+    unknown_name_error,
+)
 from deniable.cli.progress import show_passes
-from deniable.cli.rows import parse_output_format, encode_rows
+from deniable.cli.rows import encode_rows, parse_output_format
 from deniable.cli.runs import check_torch, translate_memory_errors
 from deniable.cli.tables import TableFormat
 from deniable.cli.texts import build_labelled_table
@@ -32,7 +39,9 @@ def run_attack_text(
     ],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="FILE", help="csv, tsv, jsonl or parquet: each text beside its run_attack_text."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="csv, tsv, jsonl or parquet: each text beside its run_attack_text."
+        ),
     ],
     label: Annotated[str | None, typer.Option(help="Column with classes.", show_default=False)] = None,
     column: Annotated[str, typer.Option("--column", "-c", help="Column with text.")] = "text",
@@ -91,7 +100,9 @@ def run_attack_text(
     with open_outputs(output, force=force, owner_only=[output]) as (stream,):
         stream.write(encode_rows(attack_table.build_columns(), output_format))
     query_count = int(outcome.queries.sum())
-    typer.echo(f"{search} search, words by {describe_source(word_source)}; {len(documents):,} texts, {query_count:,} queries")
+    typer.echo(
+        f"{search} search, words by {describe_source(word_source)}; {len(documents):,} texts, {query_count:,} queries"
+    )
     typer.echo(f"clean accuracy       {outcome.clean_accuracy().format_percent()}")
     typer.echo(f"adversarial accuracy {outcome.adversarial_accuracy().format_percent()}")
     if outcome.flipped.any():
@@ -106,8 +117,15 @@ def run_attack_text(
 class _AttackTable:
     """Each text beside its attack."""
 
-    def __init__(self, space: "Space", labelled_rows: "LabelledRows", outcome: "TextAttackResult", predictions: "np.ndarray") -> None:
-        self._space, self._documents, self._parsed_texts, self._outcome = space, labelled_rows.documents, labelled_rows.parsed_texts, outcome
+    def __init__(
+        self, space: "Space", labelled_rows: "LabelledRows", outcome: "TextAttackResult", predictions: "np.ndarray"
+    ) -> None:
+        self._space, self._documents, self._parsed_texts, self._outcome = (
+            space,
+            labelled_rows.documents,
+            labelled_rows.parsed_texts,
+            outcome,
+        )
         self._row_numbers, self._predictions = labelled_rows.row_numbers, predictions
 
     def build_columns(self) -> dict[str, list[object]]:
@@ -130,15 +148,28 @@ class _AttackTable:
         """Return one text and its attack, the changed words in brackets, cut to the width around the first change."""
         is_changed = [word is not None for word in self._find_new_words(row)]
         originals = [self._parsed_texts.pieces[row][place] for place in self._parsed_texts.word_positions[row]]
-        marked_originals = [_bracket_word(word) if is_new else None for word, is_new in zip(originals, is_changed, strict=True)]
+        marked_originals = [
+            _bracket_word(word) if is_new else None for word, is_new in zip(originals, is_changed, strict=True)
+        ]
         marked_replacements = [None if word is None else _bracket_word(word) for word in self._find_new_words(row)]
         label = self._documents.classes[self._documents.labels[row]]
-        heading = (
-            f"row {self._row_numbers[row] + 1}, {label}: {_format_word_count(sum(is_changed))} changed, {self._outcome.queries[row]:,} queries"
+        heading = f"row {self._row_numbers[row] + 1}, {label}: {_format_word_count(sum(is_changed))} changed, {self._outcome.queries[row]:,} queries"
+        text_pair = (
+            self._parsed_texts.replace_words(row, marked_originals),
+            self._parsed_texts.replace_words(row, marked_replacements),
         )
-        text_pair = (self._parsed_texts.replace_words(row, marked_originals), self._parsed_texts.replace_words(row, marked_replacements))
-        lines = [heading, *(f"  {sign} {_shorten_around_bracket(text, width - 4)}" for sign, text in zip("-+", text_pair, strict=True))]
-        replacements = [f"{old} -> {is_new}" for old, is_new in zip(originals, self._find_new_words(row), strict=True) if is_new is not None]
+        lines = [
+            heading,
+            *(
+                f"  {sign} {_shorten_around_bracket(text, width - 4)}"
+                for sign, text in zip("-+", text_pair, strict=True)
+            ),
+        ]
+        replacements = [
+            f"{old} -> {is_new}"
+            for old, is_new in zip(originals, self._find_new_words(row), strict=True)
+            if is_new is not None
+        ]
         return [*lines, f"  = {_shorten_around_bracket(', '.join(replacements), width - 4)}"]
 
     def _find_new_words(self, row: int) -> list[str | None]:

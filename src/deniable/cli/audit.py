@@ -103,7 +103,9 @@ def run_audit(
     given_forms = [name for name, value in forms.items() if value is not None]
     if len(given_forms) != 1:
         given_text = " and ".join(given_forms) or "none of them"
-        raise InputError(f"Say what to audit: a mechanism, module:callable, --command, --outputs or --zoo. Got {given_text}.")
+        raise InputError(
+            f"Say what to audit: a mechanism, module:callable, --command, --outputs or --zoo. Got {given_text}."
+        )
     form = _classify_target(target, given_forms[0])
     _refuse_unrelated_options(context, form)
     if zoo:
@@ -112,7 +114,9 @@ def run_audit(
     if target is not None and ":" not in target:
         if epsilon is None and target != "random":
             raise InputError("Missing option '--epsilon': a mechanism of this package needs it.")
-        name, heading, verdict = _verify_known_mechanism(target, epsilon or 0.0, delta, dim, space, metric, no_cache=no_cache)
+        name, heading, verdict = _verify_known_mechanism(
+            target, epsilon or 0.0, delta, dim, space, metric, no_cache=no_cache
+        )
     else:
         from deniable.auditing import audit as sample  # noqa: PLC0415 - keeps --help fast
         from deniable.cli import black_boxes  # noqa: PLC0415
@@ -159,7 +163,9 @@ def _verify_known_mechanism(
     with bypass_cache() if no_cache else nullcontext(), show_passes("verifying"):
         word_mechanism = build_mechanism_from_options(name, space, metric, epsilon)
         verdict = verify(word_mechanism)
-    heading = [f"{word_mechanism.name} over {len(word_mechanism.space):,} words of {word_mechanism.space.source}, {metric} distance"]
+    heading = [
+        f"{word_mechanism.name} over {len(word_mechanism.space):,} words of {word_mechanism.space.source}, {metric} distance"
+    ]
     for parameter, value in word_mechanism.derived_parameters.items():
         heading.append(f"{parameter} {value if isinstance(value, str) else format(value, '.6g')}")
     return word_mechanism.name, heading, verdict
@@ -199,6 +205,8 @@ def _audit_zoo(seed: int, *, as_json: bool) -> None:
 
     with show_passes("auditing"):
         findings = examine_zoo(seed)
-    typer.echo(json.dumps(build_zoo_records(findings), indent=2, ensure_ascii=False) if as_json else format_zoo_table(findings))
+    typer.echo(
+        json.dumps(build_zoo_records(findings), indent=2, ensure_ascii=False) if as_json else format_zoo_table(findings)
+    )
     if not all(finding.is_as_expected for finding in findings):
         raise typer.Exit(EXIT_REFUTED)

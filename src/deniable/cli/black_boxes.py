@@ -53,7 +53,9 @@ def build_callable_box(
         raise InputError(f"The option --dim must be at least 1. Got {dimension}.")
     function = limit_call_time(_import_callable, seconds, "Importing the module")(target)
     input_values = tuple(map(_read_json_input, inputs)) if inputs else (np.zeros(dimension), np.ones(dimension))
-    return BlackBox(target, {"sampler": function, "x": input_values[0], "x_prime": input_values[1], "batched": batched}, 10_000)
+    return BlackBox(
+        target, {"sampler": function, "x": input_values[0], "x_prime": input_values[1], "batched": batched}, 10_000
+    )
 
 
 def build_command_box(command: str, inputs: tuple[str, str] | None, timeout: float, *, lines: bool) -> BlackBox:
@@ -86,7 +88,9 @@ def build_command_box(command: str, inputs: tuple[str, str] | None, timeout: flo
     sampler_options = {"sampler": sampler, "batched": lines}
     if len(first_texts) == 1:
         return BlackBox(command, {**sampler_options, "x": first_texts[0], "x_prime": second_texts[0]}, 1_000, "anytime")
-    return BlackBox(command, {**sampler_options, "pairs": list(zip(first_texts, second_texts, strict=True))}, 1_000, "anytime")
+    return BlackBox(
+        command, {**sampler_options, "pairs": list(zip(first_texts, second_texts, strict=True))}, 1_000, "anytime"
+    )
 
 
 def build_recorded_box(files: tuple[str, str]) -> BlackBox:
@@ -96,16 +100,22 @@ def build_recorded_box(files: tuple[str, str]) -> BlackBox:
         InputError: a file cannot be read, or they hold different numbers of outputs, or too few.
     """
     from deniable.auditing.blackbox import MIN_SAMPLES  # noqa: PLC0415 - keeps --help fast
-    from deniable.auditing.samplers import make_replay_sampler, count_usable_samples  # noqa: PLC0415
+    from deniable.auditing.samplers import count_usable_samples, make_replay_sampler  # noqa: PLC0415
 
     first_outputs, second_outputs = map(_read_outputs, files)
     if len(first_outputs) != len(second_outputs):
-        raise InputError(f"The two files of --outputs must hold as many outputs. Got {len(first_outputs)} and {len(second_outputs)}.")
+        raise InputError(
+            f"The two files of --outputs must hold as many outputs. Got {len(first_outputs)} and {len(second_outputs)}."
+        )
     if count_usable_samples(len(first_outputs)) < MIN_SAMPLES:
-        raise InputError(f"The files of --outputs must hold at least {_MINIMUM_OUTPUTS} outputs each. Got {len(first_outputs)}.")
+        raise InputError(
+            f"The files of --outputs must hold at least {_MINIMUM_OUTPUTS} outputs each. Got {len(first_outputs)}."
+        )
     x, x_prime = _INPUT_NAMES
     sampler = make_replay_sampler({x: first_outputs, x_prime: second_outputs})
-    return BlackBox(" and ".join(files), {"sampler": sampler, "x": x, "x_prime": x_prime}, count_usable_samples(len(first_outputs)))
+    return BlackBox(
+        " and ".join(files), {"sampler": sampler, "x": x, "x_prime": x_prime}, count_usable_samples(len(first_outputs))
+    )
 
 
 def parse_distances(text: str) -> Any:  # noqa: ANN401 - a float, or a list of them
@@ -202,7 +212,8 @@ def _read_json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file hold
 def _read_texts(text_or_path: str) -> list[str]:
     """Return the texts of a file, one a line, or the text itself where it is neither a file nor named like one."""
     is_file_name = not any(letter.isspace() for letter in text_or_path) and (
-        os.sep in text_or_path or Path(text_or_path).suffix.lower() in {".txt", ".text", ".csv", ".tsv", ".json", ".jsonl"}
+        os.sep in text_or_path
+        or Path(text_or_path).suffix.lower() in {".txt", ".text", ".csv", ".tsv", ".json", ".jsonl"}
     )
     with contextlib.suppress(OSError, ValueError):  # too long for a name, or a NUL in it
         is_file_name = is_file_name or Path(text_or_path).is_file()

@@ -8,7 +8,15 @@ import typer
 
 from deniable.cli.certify_image import run_certify_image
 from deniable.cli.certify_text import run_certify_text
-from deniable.cli.options import DelimiterOption, FormatOption, MetricOption, SpaceOption, check_task_options, none_if_default, find_vector_files
+from deniable.cli.options import (
+    DelimiterOption,
+    FormatOption,
+    MetricOption,
+    SpaceOption,
+    check_task_options,
+    find_vector_files,
+    none_if_default,
+)
 from deniable.cli.runs import CertifyOptions, check_torch
 from deniable.cli.tables import TableFormat
 from deniable.cli.texts import build_labelled_table
@@ -50,7 +58,8 @@ def run_certify(
     radius: Annotated[
         float | None,
         typer.Option(
-            help="Size of the attack, in the norm of the certificate and pixels of [0, 1].", rich_help_panel=_IMAGE_PANEL
+            help="Size of the attack, in the norm of the certificate and pixels of [0, 1].",
+            rich_help_panel=_IMAGE_PANEL,
         ),
     ] = None,
     noise: Annotated[
@@ -65,7 +74,9 @@ def run_certify(
         ),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column with classes.", rich_help_panel=_TEXT_PANEL)] = None,
-    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT_PANEL)] = "text",
+    column: Annotated[
+        str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT_PANEL)
+    ] = "text",
     premise: Annotated[
         str | None, typer.Option(help="Column with the first text of a pair, which stays.", rich_help_panel=_TEXT_PANEL)
     ] = None,
@@ -135,7 +146,9 @@ def run_certify(
             force=force,
         )
     else:
-        labelled_table = build_labelled_table(label, column, premise, TableFormat(format_, delimiter, encoding), space, metric)
+        labelled_table = build_labelled_table(
+            label, column, premise, TableFormat(format_, delimiter, encoding), space, metric
+        )
         is_refuted = run_certify_text(
             model,
             str(data),

@@ -8,7 +8,7 @@ import typer
 
 from deniable.cli.options import format_names
 from deniable.cli.progress import show_passes
-from deniable.cli.runs import CertifyOptions, translate_memory_errors, encode_json
+from deniable.cli.runs import CertifyOptions, encode_json, translate_memory_errors
 from deniable.errors import InputError
 from deniable.status import is_proved
 
@@ -46,7 +46,11 @@ def run_certify_image(
 
     if law is not None and noise is None:
         raise InputError(f"--law {law} is that of --noise: give it, for example 0.25.")
-    image_model = load_image_model(model_path) if noise is None else smooth_image_model(load_image_model(model_path), noise, law or "gaussian")
+    image_model = (
+        load_image_model(model_path)
+        if noise is None
+        else smooth_image_model(load_image_model(model_path), noise, law or "gaussian")
+    )
     declared_domain = image_model.declaration
     dataset = read_images(data_path, pixel_range=declared_domain.pixel_range, classes=declared_domain.classes)
     test_images = _select_test_images(image_model, dataset, limit)
@@ -54,15 +58,30 @@ def run_certify_image(
     with translate_memory_errors(), show_passes("certify"):
         radii = None if radius is None else (radius,)
         curve = certified(
-            image_model, test_images.pixels, test_images.labels, generator=generator, radii=radii, draws=certify_options.draws, alpha=certify_options.alpha
+            image_model,
+            test_images.pixels,
+            test_images.labels,
+            generator=generator,
+            radii=radii,
+            draws=certify_options.draws,
+            alpha=certify_options.alpha,
         )
-    refutation = _attack_certified_images(image_model, test_images, curve, certify_options.attack_count, generator) if certify_options.attack_count else None
+    refutation = (
+        _attack_certified_images(image_model, test_images, curve, certify_options.attack_count, generator)
+        if certify_options.attack_count
+        else None
+    )
     if output is not None:
         with open_outputs(str(output), force=force, owner_only=[str(output)]) as (stream,):
             stream.write(encode_json(_build_record(image_model, test_images, curve, refutation)))
     for line in [*_format_lines(image_model, curve), *([] if refutation is None else [f"attack: {refutation}"])]:
         typer.echo(line, err=str(output) == PIPE)
-    return bool(refutation is not None and refutation.is_refuted and image_model.certificate and is_proved(image_model.certificate.status))
+    return bool(
+        refutation is not None
+        and refutation.is_refuted
+        and image_model.certificate
+        and is_proved(image_model.certificate.status)
+    )
 
 
 def _select_test_images(model: "ImageModel", dataset: "ImageDataset", limit: int | None) -> "LabelledImages":
@@ -76,21 +95,33 @@ def _select_test_images(model: "ImageModel", dataset: "ImageDataset", limit: int
     test_images = dataset.test
     shape, expected_shape = tuple(test_images.pixels.shape[1:]), model.architecture.shape
     if shape != expected_shape:
-        raise InputError(f"The model takes images of shape {expected_shape}. Got {shape}: name the data it was trained for.")
+        raise InputError(
+            f"The model takes images of shape {expected_shape}. Got {shape}: name the data it was trained for."
+        )
     class_names = model.facts.get("classes")
-    if len(dataset.classes) != model.architecture.classes or (class_names is not None and list(dataset.classes) != class_names):
-        expected_classes = f"the classes {format_names(class_names)}" if class_names else f"{model.architecture.classes} classes"
-        raise InputError(f"The model knows {expected_classes}. Got {format_names(dataset.classes)}: name the data it was trained for.")
+    if len(dataset.classes) != model.architecture.classes or (
+        class_names is not None and list(dataset.classes) != class_names
+    ):
+        expected_classes = (
+            f"the classes {format_names(class_names)}" if class_names else f"{model.architecture.classes} classes"
+        )
+        raise InputError(
+            f"The model knows {expected_classes}. Got {format_names(dataset.classes)}: name the data it was trained for."
+        )
     return LabelledImages(test_images.pixels[:limit], test_images.labels[:limit])
 
 
-def _attack_certified_images(model: "ImageModel", test_images: "LabelledImages", curve: "CertifiedAccuracyCurve", count: int, generator: Any) -> "Refutation[AttackedImage]":  # noqa: ANN401 - torch's
+def _attack_certified_images(
+    model: "ImageModel", test_images: "LabelledImages", curve: "CertifiedAccuracyCurve", count: int, generator: Any
+) -> "Refutation[AttackedImage]":  # noqa: ANN401 - torch's
     """Attack the first certified images inside their balls."""
     from deniable.robust.certificates import refute_image_certificate  # noqa: PLC0415
 
     if model.certificate is None:
         raise InputError("A model without a certificate has none to refute: leave out --attack.")
-    indices = [index for index, certified_image in enumerate(curve.certified) if certified_image.label is not None][:count]
+    indices = [index for index, certified_image in enumerate(curve.certified) if certified_image.label is not None][
+        :count
+    ]
     with show_passes("attack"):
         return refute_image_certificate(
             model.scores(generator),
@@ -117,7 +148,12 @@ def _format_lines(model: "ImageModel", curve: "CertifiedAccuracyCurve") -> list[
     return lines
 
 
-def _build_record(model: "ImageModel", test_images: "LabelledImages", curve: "CertifiedAccuracyCurve", refutation: "Refutation[AttackedImage] | None") -> dict[str, Any]:
+def _build_record(
+    model: "ImageModel",
+    test_images: "LabelledImages",
+    curve: "CertifiedAccuracyCurve",
+    refutation: "Refutation[AttackedImage] | None",
+) -> dict[str, Any]:
     """Return everything for JSON."""
     from deniable.robust.certificates import encode_certificate  # noqa: PLC0415
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from deniable.cli.progress import show_passes
-from deniable.cli.runs import CertifyOptions, translate_memory_errors, encode_json
+from deniable.cli.runs import CertifyOptions, encode_json, translate_memory_errors
 from deniable.cli.texts import LabelledRows, LabelledTable
 from deniable.errors import InputError
 from deniable.status import PROVED_IDEAL, is_proved
 
 if TYPE_CHECKING:
     from deniable.robust.text.model import TextModel
-    from deniable.robust.text.smoothing import TextCertificates, CertifiedText
+    from deniable.robust.text.smoothing import CertifiedText, TextCertificates
     from deniable.robust.text.substitutions import Substitutions
     from deniable.words import WordMechanism
 
@@ -64,7 +64,9 @@ def run_certify_text(
     word_sets = labelled_table.read_word_sets(space, substitutions)
     smoother = labelled_table.build_mechanism(space, mechanism, epsilon)
     if smoother is not None:
-        certify_rows = functools.partial(_certify_by_smoothing, mechanism=smoother, word_sets=word_sets, certify_options=certify_options)
+        certify_rows = functools.partial(
+            _certify_by_smoothing, mechanism=smoother, word_sets=word_sets, certify_options=certify_options
+        )
     elif word_sets is not None:
         certify_rows = functools.partial(_certify_by_intervals, word_sets=word_sets, certify_options=certify_options)
     else:
@@ -85,18 +87,23 @@ def run_certify_text(
     return certification.refuted
 
 
-def _certify_by_intervals(model: "TextModel", labelled_rows: LabelledRows, word_sets: "Substitutions", certify_options: CertifyOptions) -> _TextCertification:
+def _certify_by_intervals(
+    model: "TextModel", labelled_rows: LabelledRows, word_sets: "Substitutions", certify_options: CertifyOptions
+) -> _TextCertification:
     """Certify by interval bound propagation, and attack what is certified."""
     import numpy as np  # noqa: PLC0415
 
     from deniable.measure.estimate import estimate_share  # noqa: PLC0415
     from deniable.randomness import derive_key_from_seed  # noqa: PLC0415
     from deniable.robust.text.attacks import TEXT_ATTACKS  # noqa: PLC0415
-    from deniable.robust.text.model import measure_text_accuracy, certify_by_intervals  # noqa: PLC0415
+    from deniable.robust.text.model import certify_by_intervals, measure_text_accuracy  # noqa: PLC0415
 
     documents = labelled_rows.documents
     is_certified = certify_by_intervals(model, documents, word_sets)
-    clean_accuracy, certified_accuracy = measure_text_accuracy(model, documents), estimate_share(int(is_certified.sum()), len(is_certified))
+    clean_accuracy, certified_accuracy = (
+        measure_text_accuracy(model, documents),
+        estimate_share(int(is_certified.sum()), len(is_certified)),
+    )
     lines = [
         f"interval bounds: {PROVED_IDEAL}, for all choices of substitutes in {word_sets.name} and no other change",
         f"clean accuracy     {clean_accuracy.format_percent()}",
@@ -110,7 +117,9 @@ def _certify_by_intervals(model: "TextModel", labelled_rows: LabelledRows, word_
         "certified accuracy": dataclasses.asdict(certified_accuracy),
         "texts": [
             {"row": row + 1, "class": documents.classes[code], "certified": bool(certified_flag)}
-            for row, code, certified_flag in zip(labelled_rows.row_numbers.tolist(), documents.labels, is_certified, strict=True)
+            for row, code, certified_flag in zip(
+                labelled_rows.row_numbers.tolist(), documents.labels, is_certified, strict=True
+            )
         ],
         "rows left out": labelled_rows.left_out_count,
     }
@@ -121,7 +130,14 @@ def _certify_by_intervals(model: "TextModel", labelled_rows: LabelledRows, word_
     flips = {}
     with show_passes("attack"):
         for name, search in TEXT_ATTACKS.items():
-            flips[name] = int(search(model.network.make_scorer(certified_documents), certified_documents, word_sets, derive_key_from_seed(certify_options.seed)).flipped.sum())
+            flips[name] = int(
+                search(
+                    model.network.make_scorer(certified_documents),
+                    certified_documents,
+                    word_sets,
+                    derive_key_from_seed(certify_options.seed),
+                ).flipped.sum()
+            )
     is_refuted = any(flips.values())
     flips_text = ", ".join(f"{name} {count}" for name, count in flips.items())
     outcome = "refuted" if is_refuted else "not refuted"
@@ -130,7 +146,11 @@ def _certify_by_intervals(model: "TextModel", labelled_rows: LabelledRows, word_
 
 
 def _certify_by_smoothing(
-    model: "TextModel", labelled_rows: LabelledRows, mechanism: "WordMechanism", word_sets: "Substitutions | None", certify_options: CertifyOptions
+    model: "TextModel",
+    labelled_rows: LabelledRows,
+    mechanism: "WordMechanism",
+    word_sets: "Substitutions | None",
+    certify_options: CertifyOptions,
 ) -> _TextCertification:
     """Certify the model smoothed by a word mechanism, and attack what is certified."""
     from deniable.randomness import derive_key_from_seed  # noqa: PLC0415
@@ -205,31 +225,56 @@ def _attack_certified_texts(
     from deniable.randomness import derive_key_from_seed  # noqa: PLC0415
     from deniable.robust.text.smoothing import refute_text_certificates  # noqa: PLC0415
 
-    rows = [row for row, certified_text in enumerate(certificates.texts) if certified_text.label is not None][: certify_options.attack_count]
+    rows = [row for row, certified_text in enumerate(certificates.texts) if certified_text.label is not None][
+        : certify_options.attack_count
+    ]
     outcomes: dict[str, tuple[str, bool]] = {}
     if not rows:
         return outcomes
     attacked_certificates = dataclasses.replace(certificates, texts=tuple(certificates.texts[row] for row in rows))
-    attacked_documents, classes = labelled_rows.documents.take(np.array(rows, dtype=np.int64)), labelled_rows.documents.classes
+    attacked_documents, classes = (
+        labelled_rows.documents.take(np.array(rows, dtype=np.int64)),
+        labelled_rows.documents.classes,
+    )
     scorer, key = model.network.make_scorer(attacked_documents), derive_key_from_seed(certify_options.seed + 1)
     for within in ("distance", "changes"):
         with show_passes(f"attack within {within}"):
-            refutation = refute_text_certificates(mechanism, scorer, attacked_documents.texts, attacked_certificates, key=key, within=within, replacements=word_sets)
+            refutation = refute_text_certificates(
+                mechanism,
+                scorer,
+                attacked_documents.texts,
+                attacked_certificates,
+                key=key,
+                within=within,
+                replacements=word_sets,
+            )
         witness = refutation.witness
         if witness is None or witness.certified.label is None:
             outcomes[within] = str(refutation), refutation.is_refuted
             continue
         class_names = classes[witness.certified.label], classes[witness.rival]
-        outcomes[within] = refutation.describe(witness.describe(f"row {labelled_rows.row_numbers[rows[witness.text]] + 1}", *class_names)), refutation.is_refuted
+        outcomes[within] = (
+            refutation.describe(
+                witness.describe(f"row {labelled_rows.row_numbers[rows[witness.text]] + 1}", *class_names)
+            ),
+            refutation.is_refuted,
+        )
     return outcomes
 
 
 def _describe_certified_text(certified_text: "CertifiedText", classes: tuple[str, ...]) -> dict[str, Any]:
     """Return what is certified of one text, with the name of its class."""
-    return {**dataclasses.asdict(certified_text), "label": None if certified_text.label is None else classes[certified_text.label]}
+    return {
+        **dataclasses.asdict(certified_text),
+        "label": None if certified_text.label is None else classes[certified_text.label],
+    }
 
 
 def _choose_distances(distances: list[float]) -> list[float]:
     """Return a few round distances from 0 up to the largest that is certified."""
     largest = max(distances, default=0.0)
-    return [0.0, *(float(f"{largest * step / _DISTANCE_STEPS:.2g}") for step in range(1, _DISTANCE_STEPS))] if largest > 0 else [0.0]
+    return (
+        [0.0, *(float(f"{largest * step / _DISTANCE_STEPS:.2g}") for step in range(1, _DISTANCE_STEPS))]
+        if largest > 0
+        else [0.0]
+    )

@@ -53,7 +53,9 @@ class RewritingCorpus:
             raise InputError(f"The table {str(path)!r} has no rows: give one with texts.")
         lengths = [len(split_tokens(text or "")) for text in cells]
         empty_rows = [row for row, length in enumerate(lengths) if not length]
-        usable_rows, remarks = select_usable_rows(str(path), len(cells), {f"without a text in {self.column!r}": empty_rows})
+        usable_rows, remarks = select_usable_rows(
+            str(path), len(cells), {f"without a text in {self.column!r}": empty_rows}
+        )
         long_rows = [row for row in usable_rows if lengths[row] > maximum_tokens]
         self.remarks.extend(remarks)
         self.remarks.extend(
@@ -68,7 +70,7 @@ def split_held_out_texts(texts: list[str], corpus: RewritingCorpus) -> tuple[lis
     Raises:
         InputError: there are too few.
     """
-    from deniable.randomness import make_generator, derive_key_from_seed  # noqa: PLC0415
+    from deniable.randomness import derive_key_from_seed, make_generator  # noqa: PLC0415
 
     distinct_texts = [*dict.fromkeys(texts)]
     if len(distinct_texts) < _MINIMUM_TEXTS:

@@ -12,9 +12,9 @@ from deniable.cli.options import (
     PriorOption,
     SpaceOption,
     build_space,
+    build_word_mechanism,
     check_mechanism_options,
     load_word_prior,
-    build_word_mechanism,
 )
 from deniable.cli.progress import show_passes
 
@@ -66,7 +66,9 @@ def run_explain(
         if probabilities[index] > 0:
             typer.echo(f"{word_space.words[index]:<24}{probabilities[index]:>12.6f}{distances[index]:>10.3f}")
     covering_text = "1 word makes" if covering_count == 1 else f"{covering_count:,} words make"
-    typer.echo(f"\n{effective_word!r} stays as it is with probability {probabilities[word_number]:.4f}; {covering_text} up 90 % of the outputs")
+    typer.echo(
+        f"\n{effective_word!r} stays as it is with probability {probabilities[word_number]:.4f}; {covering_text} up 90 % of the outputs"
+    )
 
 
 def _compute_output_law(word_mechanism: "WordMechanism", word: str) -> "tuple[npt.NDArray[np.float64], str]":

@@ -17,7 +17,9 @@ def format_row_numbers(rows: Sequence[int]) -> str:
     row_numbers = [f"{row + 1:,}" for row in rows[:_SHOWN_ROWS]]
     further_count = len(rows) - _SHOWN_ROWS
     last_part = f"{further_count:,} more" if further_count > 0 else row_numbers.pop()
-    return f"row{'s' * (len(rows) > 1)} " + " and ".join([", ".join(row_numbers), last_part] if row_numbers else [last_part])
+    return f"row{'s' * (len(rows) > 1)} " + " and ".join(
+        [", ".join(row_numbers), last_part] if row_numbers else [last_part]
+    )
 
 
 def format_row_count(rows: Sequence[int]) -> str:

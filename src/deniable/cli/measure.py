@@ -18,11 +18,11 @@ from deniable.cli.options import (
     PriorOption,
     SpaceOption,
     build_space,
-    check_mechanism_options,
-    load_word_prior,
     build_word_mechanism,
-    unknown_name_error,
+    check_mechanism_options,
     find_vector_files,
+    load_word_prior,
+    unknown_name_error,
 )
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import TableFormat, read_public_texts, read_table_columns
@@ -58,7 +58,9 @@ def run_measure(
     ] = None,
     author: Annotated[str | None, typer.Option(help="Column with authors, for attacks on who wrote it.")] = None,
     mechanism: MechanismOption = "auto",
-    epsilon: Annotated[str, typer.Option("--epsilon", help="Privacy parameters, with commas between.")] = DEFAULT_EPSILONS,
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", help="Privacy parameters, with commas between.")
+    ] = DEFAULT_EPSILONS,
     space: SpaceOption = "glove",
     metric: MetricOption = "euclidean",
     public: Annotated[
@@ -82,8 +84,8 @@ def run_measure(
     Writes one page that holds original private text, for the owner of the texts, and its figures as
     JSON. Needs jinja2: deniable[plot].
     """
-    from deniable.measure.report.inputs import SurveyPlan, check_survey_plan, build_survey_inputs  # noqa: PLC0415 - keeps --help fast
-    from deniable.measure.report.page import render_report, load_template  # noqa: PLC0415
+    from deniable.measure.report.inputs import SurveyPlan, build_survey_inputs, check_survey_plan  # noqa: PLC0415 - keeps --help fast
+    from deniable.measure.report.page import load_template, render_report  # noqa: PLC0415
     from deniable.measure.report.survey import survey_table  # noqa: PLC0415
     from deniable.text.tables.files import check_outputs, open_outputs  # noqa: PLC0415
 
@@ -192,7 +194,9 @@ def _parse_labels(table: "TextColumns", label: str | None) -> "ClassLabels | Non
     return None if label is None else encode_labels(table[label], label)
 
 
-def _describe_missing_cells(source: str, table: "TextColumns", column: str, label: str | None, author: str | None) -> list[str]:
+def _describe_missing_cells(
+    source: str, table: "TextColumns", column: str, label: str | None, author: str | None
+) -> list[str]:
     """Return which rows lack a text, a label or an author, and what they then have no part in."""
     from deniable.measure.labels import encode_labels  # noqa: PLC0415
 

@@ -15,12 +15,12 @@ from deniable.cli.options import (
     PriorOption,
     SpaceOption,
     build_mechanism_from_options,
+    find_vector_files,
     load_word_prior,
     read_word_list,
-    find_vector_files,
 )
 from deniable.cli.progress import show_bytes_read, show_passes
-from deniable.cli.tables import PIPE, resolve_certificate_path, parse_delimiter, resolve_format, resolve_text_columns
+from deniable.cli.tables import PIPE, parse_delimiter, resolve_certificate_path, resolve_format, resolve_text_columns
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def run_privatize(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Public seed, for tests only: the output is not private.")] = None,
     unknown: Annotated[
-        UnknownWordHandling, typer.Option(help="Words that the vocabulary lacks: draw as one public word, mask, or drop.")
+        UnknownWordHandling,
+        typer.Option(help="Words that the vocabulary lacks: draw as one public word, mask, or drop."),
     ] = UnknownWordHandling.DRAW,
     case: Annotated[
         CaseHandling, typer.Option(help="lower, or copy the capitals of the private text, which then show.")
@@ -140,7 +141,8 @@ def run_privatize(
         typer.echo(f"warning: the guarantee of {word_mechanism.name} is refuted: {verdict.witness}", err=True)
     elif not is_proved(verdict.status):
         typer.echo(
-            f"warning: the guarantee of {word_mechanism.name} is not proved: {verdict.status}, {verdict.method}", err=True
+            f"warning: the guarantee of {word_mechanism.name} is not proved: {verdict.status}, {verdict.method}",
+            err=True,
         )
     with show_bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
         release_certificate, tally = privatize_table(

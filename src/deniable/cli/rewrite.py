@@ -9,7 +9,7 @@ from deniable.cli.left_out import format_row_count, format_row_numbers
 from deniable.cli.options import DelimiterOption, FormatOption, unknown_name_error
 from deniable.cli.progress import show_passes
 from deniable.cli.runs import check_torch, translate_memory_errors
-from deniable.cli.tables import PIPE, resolve_certificate_path, parse_delimiter, resolve_format, resolve_text_columns
+from deniable.cli.tables import PIPE, parse_delimiter, resolve_certificate_path, resolve_format, resolve_text_columns
 from deniable.errors import InputError, check_positive
 
 if TYPE_CHECKING:

@@ -42,13 +42,17 @@ def encode_rows(columns: OutputColumns, output_format: str) -> bytes:
         from pyarrow import parquet  # noqa: PLC0415
 
         sink = io.BytesIO()
-        parquet.write_table(pa.table({name: list(map(_escape_surrogates, values)) for name, values in columns.items()}), sink)
+        parquet.write_table(
+            pa.table({name: list(map(_escape_surrogates, values)) for name, values in columns.items()}), sink
+        )
         return sink.getvalue()
     buffer = io.StringIO(newline="")
     if output_format == "jsonl":
         buffer.writelines(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
     else:
-        writer = csv.writer(buffer, delimiter="\t" if output_format == "tsv" else ",", lineterminator="\r\n")  # either is quoted
+        writer = csv.writer(
+            buffer, delimiter="\t" if output_format == "tsv" else ",", lineterminator="\r\n"
+        )  # either is quoted
         writer.writerow(columns)
         writer.writerows(rows)
     return buffer.getvalue().encode("utf-8", "backslashreplace")

@@ -63,7 +63,12 @@ def check_model_outputs(output: Path, *read_paths: str | Path | None, force: boo
 
     if str(output) == PIPE or output.suffix.lower() in {".gz", ".zst"}:
         raise InputError(f"The output {str(output)!r} must be a file, not compressed: name it, for example, model.pt.")
-    check_outputs([f"{output}{ending}" for ending in ("", *_COMPANION_ENDINGS)], read_paths, force=force, intermediates=[f"{output}.checkpoint"])
+    check_outputs(
+        [f"{output}{ending}" for ending in ("", *_COMPANION_ENDINGS)],
+        read_paths,
+        force=force,
+        intermediates=[f"{output}.checkpoint"],
+    )
 
 
 def resume_run(checkpoint: "Checkpoint", *, force: bool) -> None:
@@ -106,7 +111,9 @@ class StepProgress:
         self._last_time, self._loss_sum, self._step_count = now, 0.0, 0
 
 
-def write_model_files(output: Path, model: bytes, card: object, card_text: str, owner_record: object, *, force: bool) -> None:
+def write_model_files(
+    output: Path, model: bytes, card: object, card_text: str, owner_record: object, *, force: bool
+) -> None:
     """Write a model and what stands beside it, whole or not at all: its card, the card as text, the owner's file."""
     from deniable.text.tables.files import open_outputs  # noqa: PLC0415 - keeps --help fast
 
@@ -121,4 +128,7 @@ def encode_json(value: object) -> bytes:
     """Return JSON with a line end, without infinity and NaN, which it has not; a lone surrogate is an escape."""
     from deniable.verdict import encode_nonfinite_numbers  # noqa: PLC0415
 
-    return json.dumps(encode_nonfinite_numbers(value), indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    return (
+        json.dumps(encode_nonfinite_numbers(value), indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        + b"\n"
+    )

@@ -51,7 +51,9 @@ def run_study(
     except KeyboardInterrupt:
         if not unfinished_path.is_file():
             raise
-        raise DeniableError(f"interrupted: the same command goes on from what is kept in {str(unfinished_path)!r}.") from None
+        raise DeniableError(
+            f"interrupted: the same command goes on from what is kept in {str(unfinished_path)!r}."
+        ) from None
     for line in report.result.findings:
         typer.echo(line)
     typer.echo(f"table: {report.table}")

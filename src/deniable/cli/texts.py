@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from deniable.cli.left_out import select_usable_rows
-from deniable.cli.options import build_space, format_names, build_word_mechanism
+from deniable.cli.options import build_space, build_word_mechanism, format_names
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.robust.text.copies import SubstituteSource
-    from deniable.robust.text.documents import Documents, TokenizedTexts, RowIndices
+    from deniable.robust.text.documents import Documents, RowIndices, TokenizedTexts
     from deniable.robust.text.substitutions import Substitutions
     from deniable.space import Space
     from deniable.words import WordMechanism
@@ -77,12 +77,18 @@ class LabelledTable:
 
         columns = {
             name: column[:row_limit]
-            for name, column in read_table_columns(source, [self.text_column, self.label_column, self.premise_column], self.table_format).items()
+            for name, column in read_table_columns(
+                source, [self.text_column, self.label_column, self.premise_column], self.table_format
+            ).items()
         }
         label_cells = columns[self.label_column]
         if not label_cells:
             raise InputError(f"The table {source!r} has no rows: give one with texts.")
-        parsed_columns = {name: tokenize_texts(space, columns[name]) for name in (self.text_column, self.premise_column) if name is not None}
+        parsed_columns = {
+            name: tokenize_texts(space, columns[name])
+            for name in (self.text_column, self.premise_column)
+            if name is not None
+        }
         reasons = _find_unusable_labels(label_cells, self.label_column, classes)
         for name, parsed_column in parsed_columns.items():
             reasons |= _find_unusable_texts(columns[name], name, parsed_column, space, maximum_words)
@@ -92,8 +98,14 @@ class LabelledTable:
         usable_columns = {name: parsed_column.take(rows) for name, parsed_column in parsed_columns.items()}
         unknown_count = sum(parsed_column.unknown_count for parsed_column in usable_columns.values())
         if unknown_count:
-            unknown_percent = 100 * unknown_count / (unknown_count + sum(len(parsed_column.texts.words) for parsed_column in usable_columns.values()))
-            self.remarks.append(f"{source}: {unknown_percent:.1f} % of the words are unknown to the space, and left out")
+            unknown_percent = (
+                100
+                * unknown_count
+                / (unknown_count + sum(len(parsed_column.texts.words) for parsed_column in usable_columns.values()))
+            )
+            self.remarks.append(
+                f"{source}: {unknown_percent:.1f} % of the words are unknown to the space, and left out"
+            )
         row_labels = [label_cells[row] for row in usable_rows]
         if classes is None:
             try:
@@ -148,7 +160,9 @@ class LabelledTable:
         return build_word_mechanism(space, name, epsilon)
 
 
-def build_labelled_table(label: str | None, column: str, premise: str | None, table_format: TableFormat, space: str, metric: str) -> LabelledTable:
+def build_labelled_table(
+    label: str | None, column: str, premise: str | None, table_format: TableFormat, space: str, metric: str
+) -> LabelledTable:
     """Return what the options of a command say of its table.
 
     Raises:
@@ -178,7 +192,9 @@ class LabelledRows:
     left_out_count: int
 
 
-def _find_unusable_labels(cells: "list[str | None]", name: str, classes: tuple[str, ...] | None) -> dict[str, list[int]]:
+def _find_unusable_labels(
+    cells: "list[str | None]", name: str, classes: tuple[str, ...] | None
+) -> dict[str, list[int]]:
     """Return the rows whose label cannot be used, by what is wrong with it."""
     from deniable.measure.labels import is_blank  # noqa: PLC0415
 
@@ -200,5 +216,7 @@ def _find_unusable_texts(
     return {
         f"without a text in {name!r}": [row for row, text in enumerate(cells) if is_blank(text)],
         f"without a word of {space.source} in {name!r}": [row for row, words in numbered_lengths if not words],
-        f"with more than {maximum_words:,} words in {name!r}": [row for row, words in numbered_lengths if words > maximum_words],
+        f"with more than {maximum_words:,} words in {name!r}": [
+            row for row, words in numbered_lengths if words > maximum_words
+        ],
     }

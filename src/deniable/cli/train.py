@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from deniable.cli.corpus import RewritingCorpus
-from deniable.cli.options import DelimiterOption, FormatOption, MetricOption, SpaceOption, check_task_options, select_given, unknown_name_error, none_if_default
+from deniable.cli.options import (
+    DelimiterOption,
+    FormatOption,
+    MetricOption,
+    SpaceOption,
+    check_task_options,
+    none_if_default,
+    select_given,
+    unknown_name_error,
+)
 from deniable.cli.runs import check_torch
 from deniable.cli.tables import TableFormat
 from deniable.cli.texts import build_labelled_table
@@ -51,7 +60,9 @@ def run_train(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output, and another run's checkpoint.")] = False,  # noqa: FBT002
     delta: Annotated[
         float | None,
-        typer.Option(help="Of the budget, or of --method adept-gaussian; for example 1e-5.", rich_help_panel=_IMAGE_PANEL),
+        typer.Option(
+            help="Of the budget, or of --method adept-gaussian; for example 1e-5.", rich_help_panel=_IMAGE_PANEL
+        ),
     ] = None,
     network: Annotated[
         str | None, typer.Option(help="small, paper-mnist or paper-cifar10.", rich_help_panel=_IMAGE_PANEL)
@@ -67,7 +78,8 @@ def run_train(
         ),
     ] = None,
     average: Annotated[
-        float | None, typer.Option(help="Decay of the running mean of parameters; 0 for none.", rich_help_panel=_IMAGE_PANEL)
+        float | None,
+        typer.Option(help="Decay of the running mean of parameters; 0 for none.", rich_help_panel=_IMAGE_PANEL),
     ] = None,
     views: Annotated[
         int | None, typer.Option(help="Shifted copies of each example in its gradient.", rich_help_panel=_IMAGE_PANEL)
@@ -101,7 +113,9 @@ def run_train(
             rich_help_panel=_IMAGE_PANEL,
         ),
     ] = None,
-    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT_PANEL)] = "text",
+    column: Annotated[
+        str, typer.Option("--column", "-c", help="Column with text.", rich_help_panel=_TEXT_PANEL)
+    ] = "text",
     label: Annotated[
         str | None, typer.Option(help="Column with classes.", show_default=False, rich_help_panel=_TEXT_PANEL)
     ] = None,
@@ -112,7 +126,9 @@ def run_train(
     test: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="Table to test on; by default a tenth of --data is held out.", rich_help_panel=_TEXT_PANEL
+            metavar="PATH",
+            help="Table to test on; by default a tenth of --data is held out.",
+            rich_help_panel=_TEXT_PANEL,
         ),
     ] = None,
     method: Annotated[
@@ -134,7 +150,9 @@ def run_train(
         typer.Option(help="Of augmented, with --epsilon: as for deniable privatize.", rich_help_panel=_TEXT_PANEL),
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the texts.", rich_help_panel=_TEXT_PANEL)] = None,
-    copies: Annotated[int | None, typer.Option(help="Of each text, for augmented.", rich_help_panel=_TEXT_PANEL)] = None,
+    copies: Annotated[
+        int | None, typer.Option(help="Of each text, for augmented.", rich_help_panel=_TEXT_PANEL)
+    ] = None,
     kappa: Annotated[
         float | None, typer.Option(help="Weight of the worst case at the end of ibp.", rich_help_panel=_TEXT_PANEL)
     ] = None,
@@ -142,7 +160,10 @@ def run_train(
         float | None, typer.Option(help="Share of ibp over which the worst case grows.", rich_help_panel=_TEXT_PANEL)
     ] = None,
     quick: Annotated[  # noqa: FBT002 - a flag
-        bool, typer.Option("--quick", help="A small network and a short run, for trying out.", rich_help_panel=_REWRITER_PANEL)
+        bool,
+        typer.Option(
+            "--quick", help="A small network and a short run, for trying out.", rich_help_panel=_REWRITER_PANEL
+        ),
     ] = False,
     latent: Annotated[
         int | None, typer.Option(help="Coordinates of a text's vector.  [default: 64]", rich_help_panel=_REWRITER_PANEL)
@@ -204,7 +225,11 @@ def run_train(
     declared_options = {"range": pixel_range, "classes": classes}
     check_task_options(
         task,
-        {"image": {**declared_options, **image_options}, "text": {**text_options, **table_options, **word_options}, "rewrite": {**rewriter_options, **fine_tuning_options, **table_options}},
+        {
+            "image": {**declared_options, **image_options},
+            "text": {**text_options, **table_options, **word_options},
+            "rewrite": {**rewriter_options, **fine_tuning_options, **table_options},
+        },
     )
     table_format = TableFormat(format_, delimiter, encoding)
     if task == "rewrite":

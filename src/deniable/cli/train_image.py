@@ -8,7 +8,13 @@ import typer
 
 from deniable.cli.options import unknown_name_error
 from deniable.cli.progress import show_passes
-from deniable.cli.runs import check_model_outputs, translate_memory_errors, explain_resumption, resume_run, write_model_files
+from deniable.cli.runs import (
+    check_model_outputs,
+    explain_resumption,
+    resume_run,
+    translate_memory_errors,
+    write_model_files,
+)
 from deniable.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,16 +69,27 @@ def run_train_image(
     options = IMAGE_TRAINERS[kind].choose_options(**given_options)
     check_model_outputs(output, data_path, force=force)
     dataset = read_images(data_path, pixel_range=_parse_pixel_range(pixel_range), classes=_parse_classes(classes))
-    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), describe_image_run(kind, dataset, options, seed), checkpoint_steps)
+    checkpoint = Checkpoint(
+        Path(f"{output}.checkpoint"), describe_image_run(kind, dataset, options, seed), checkpoint_steps
+    )
     resume_run(checkpoint, force=force)
     with translate_memory_errors(), explain_resumption(checkpoint):
-        image_model = fit_image_model(kind, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset))
+        image_model = fit_image_model(
+            kind, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset)
+        )
         clean_accuracy = measure_image_accuracy(image_model, dataset.test)
         with show_passes("certified accuracy"):
             curve = _certify_card_images(image_model, dataset)
         owner_record = commit_to_data(dataset.fingerprint)
         model_card = build_image_card(image_model, dataset, owner_record["commitment"], clean_accuracy, curve)
-        write_model_files(output, serialize_image_model(image_model), model_card, render_image_card(model_card), owner_record, force=force)
+        write_model_files(
+            output,
+            serialize_image_model(image_model),
+            model_card,
+            render_image_card(model_card),
+            owner_record,
+            force=force,
+        )
     checkpoint.remove()
     typer.echo(render_image_card(model_card), err=True)
     typer.echo(f"clean accuracy {clean_accuracy.value:.3f}")
@@ -111,7 +128,9 @@ class _ImageProgress:
         if now - self._last_time < _IMAGE_PROGRESS_SECONDS and status.done < status.steps:
             return
         self._last_time = now
-        accuracy = status.accuracy(self._test_images.pixels[:_PROGRESS_IMAGES], self._test_images.labels[:_PROGRESS_IMAGES])
+        accuracy = status.accuracy(
+            self._test_images.pixels[:_PROGRESS_IMAGES], self._test_images.labels[:_PROGRESS_IMAGES]
+        )
         spent_text = "" if status.compute_epsilon_spent is None else f"  epsilon {status.compute_epsilon_spent():.4g}"
         line = f"step {status.done}/{status.steps}  loss {status.loss:.3f}  accuracy {accuracy:.3f}{spent_text}"
         typer.echo(line, err=True)
@@ -126,4 +145,6 @@ def _certify_card_images(model: "ImageModel", dataset: "ImageDataset") -> "Certi
     if model.certificate is None:
         return None
     generator = torch.Generator().manual_seed(0)
-    return certify_image_model(model, dataset.test.pixels[:_CARD_IMAGES], dataset.test.labels[:_CARD_IMAGES], generator=generator)
+    return certify_image_model(
+        model, dataset.test.pixels[:_CARD_IMAGES], dataset.test.labels[:_CARD_IMAGES], generator=generator
+    )

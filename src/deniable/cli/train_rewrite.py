@@ -9,7 +9,14 @@ import typer
 
 from deniable.cli.corpus import RewritingCorpus, fingerprint_texts, split_held_out_texts
 from deniable.cli.options import unknown_name_error
-from deniable.cli.runs import StepProgress, check_model_outputs, translate_memory_errors, explain_resumption, resume_run, write_model_files
+from deniable.cli.runs import (
+    StepProgress,
+    check_model_outputs,
+    explain_resumption,
+    resume_run,
+    translate_memory_errors,
+    write_model_files,
+)
 from deniable.cli.tables import PIPE
 from deniable.errors import InputError
 
@@ -72,7 +79,9 @@ class FineTuning:
 
         if self.method is None or base_model is None:
             return None
-        rewriting_method = MADE[self.method](base_model, epsilon=self.epsilon, **check_method_options(self.method, delta=self.delta))
+        rewriting_method = MADE[self.method](
+            base_model, epsilon=self.epsilon, **check_method_options(self.method, delta=self.delta)
+        )
         if not isinstance(rewriting_method, VectorMethod):
             raise unknown_name_error("method", self.method, TRAINABLE_METHODS)
         parameters = {"epsilon": self.epsilon, **({} if self.delta is None else {"delta": self.delta})}
@@ -110,7 +119,13 @@ def run_train_rewriter(
     from deniable.learning.commitment import commit_to_data  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
     from deniable.rewrite.card import make_rewriter_card, render_rewriter_card  # noqa: PLC0415
-    from deniable.rewrite.model import DEFAULT_TOKEN_LIMIT, MAX_TOKEN_LIMIT, fit_rewriter, pack_rewriter, measure_reconstruction  # noqa: PLC0415
+    from deniable.rewrite.model import (  # noqa: PLC0415
+        DEFAULT_TOKEN_LIMIT,
+        MAX_TOKEN_LIMIT,
+        fit_rewriter,
+        measure_reconstruction,
+        pack_rewriter,
+    )
 
     if kind not in {None, REWRITER_KIND}:
         raise unknown_name_error("model", str(kind), [REWRITER_KIND])
@@ -132,7 +147,9 @@ def run_train_rewriter(
         "task": "rewrite",
         "data": fingerprint,
         "limit": maximum_tokens,
-        "start": None if fine_tuning.base_path is None else hashlib.blake2b(fine_tuning.base_path.read_bytes(), digest_size=16).hexdigest(),
+        "start": None
+        if fine_tuning.base_path is None
+        else hashlib.blake2b(fine_tuning.base_path.read_bytes(), digest_size=16).hexdigest(),
         "seed": seed,
         **dataclasses.asdict(options),
     }
@@ -151,15 +168,24 @@ def run_train_rewriter(
         )
         figures = measure_reconstruction(rewriter, held_out_texts if test_texts is None else test_texts)
         owner_record = commit_to_data(fingerprint)
-        model_card = make_rewriter_card(rewriter, owner_record["commitment"], figures, None if test_texts is None else len(test_texts), noise)
-        write_model_files(output, pack_rewriter(rewriter), model_card, render_rewriter_card(model_card), owner_record, force=force)
+        model_card = make_rewriter_card(
+            rewriter, owner_record["commitment"], figures, None if test_texts is None else len(test_texts), noise
+        )
+        write_model_files(
+            output, pack_rewriter(rewriter), model_card, render_rewriter_card(model_card), owner_record, force=force
+        )
     checkpoint.remove()
     typer.echo(render_rewriter_card(model_card), err=True)
     typer.echo(f"exact match {figures['exact match'].value:.3f}, BLEU-4 {figures['bleu'].value:.1f}")
 
 
 def _build_training_options(
-    given_options: dict[str, Any], noise: dict[str, Any] | None, base_model: "Rewriter | None", *, quick: bool, maximum_tokens: int | None
+    given_options: dict[str, Any],
+    noise: dict[str, Any] | None,
+    base_model: "Rewriter | None",
+    *,
+    quick: bool,
+    maximum_tokens: int | None,
 ) -> "RewriterOptions":
     """Return the options of the run.
 

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from deniable.cli.options import unknown_name_error, find_vector_files
-from deniable.cli.runs import StepProgress, check_model_outputs, translate_memory_errors, explain_resumption, resume_run, write_model_files
+from deniable.cli.options import find_vector_files, unknown_name_error
+from deniable.cli.runs import (
+    StepProgress,
+    check_model_outputs,
+    explain_resumption,
+    resume_run,
+    translate_memory_errors,
+    write_model_files,
+)
 from deniable.cli.tables import PIPE
 from deniable.cli.texts import LabelledTable
 from deniable.errors import InputError
@@ -54,7 +61,13 @@ def run_train_text(
     from deniable.learning.commitment import commit_to_data  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
     from deniable.robust.text.card import make_text_card, render_text_card  # noqa: PLC0415
-    from deniable.robust.text.model import measure_text_accuracy, certify_by_intervals, describe_source, fit_text_model, pack_text_model  # noqa: PLC0415
+    from deniable.robust.text.model import (  # noqa: PLC0415
+        certify_by_intervals,
+        describe_source,
+        fit_text_model,
+        measure_text_accuracy,
+        pack_text_model,
+    )
     from deniable.robust.text.models import TEXT_NETWORKS  # noqa: PLC0415
     from deniable.robust.text.substitutions import Substitutions  # noqa: PLC0415
     from deniable.robust.text.training import TEXT_TRAINING_METHODS, check_substitute_source, make_text_training_options  # noqa: PLC0415
@@ -71,7 +84,9 @@ def run_train_text(
         )
     if PIPE in {str(data_path), str(test_path)}:
         raise InputError("Training reads its tables twice, which a pipe cannot do: give the path of a file.")
-    check_model_outputs(output, data_path, test_path, substitutions, find_vector_files(labelled_table.space_source), force=force)
+    check_model_outputs(
+        output, data_path, test_path, substitutions, find_vector_files(labelled_table.space_source), force=force
+    )
     space = labelled_table.build_space()
     word_source = labelled_table.build_word_source(space, substitutions, mechanism, epsilon)
     check_substitute_source(options, word_source)
@@ -90,20 +105,43 @@ def run_train_text(
     resume_run(checkpoint, force=force)
     with translate_memory_errors(), explain_resumption(checkpoint):
         text_model = fit_text_model(
-            kind, space, training_documents, options, source=word_source, seed=seed, checkpoint=checkpoint, progress=StepProgress()
+            kind,
+            space,
+            training_documents,
+            options,
+            source=word_source,
+            seed=seed,
+            checkpoint=checkpoint,
+            progress=StepProgress(),
         )
         clean_accuracy = measure_text_accuracy(text_model, test_documents)
-        is_certified = certify_by_intervals(text_model, test_documents, word_source) if isinstance(word_source, Substitutions) else None
+        is_certified = (
+            certify_by_intervals(text_model, test_documents, word_source)
+            if isinstance(word_source, Substitutions)
+            else None
+        )
         owner_record = commit_to_data(fingerprint)
         certified_count = None if is_certified is None else int(is_certified.sum())
-        model_card = make_text_card(text_model, training_documents, test_documents, owner_record["commitment"], clean_accuracy, certified_count, word_source)
-        write_model_files(output, pack_text_model(text_model), model_card, render_text_card(model_card), owner_record, force=force)
+        model_card = make_text_card(
+            text_model,
+            training_documents,
+            test_documents,
+            owner_record["commitment"],
+            clean_accuracy,
+            certified_count,
+            word_source,
+        )
+        write_model_files(
+            output, pack_text_model(text_model), model_card, render_text_card(model_card), owner_record, force=force
+        )
     checkpoint.remove()
     typer.echo(render_text_card(model_card), err=True)
     typer.echo(f"clean accuracy {clean_accuracy.value:.3f}")
 
 
-def _split_documents(space: "Space", labelled_table: LabelledTable, data_path: Path, test_path: Path | None, kind: str) -> "tuple[Documents, Documents]":
+def _split_documents(
+    space: "Space", labelled_table: LabelledTable, data_path: Path, test_path: Path | None, kind: str
+) -> "tuple[Documents, Documents]":
     """Return documents to learn from and to test on.
 
     Raises:
@@ -111,7 +149,7 @@ def _split_documents(space: "Space", labelled_table: LabelledTable, data_path: P
     """
     import numpy as np  # noqa: PLC0415
 
-    from deniable.randomness import make_generator, derive_key_from_seed  # noqa: PLC0415
+    from deniable.randomness import derive_key_from_seed, make_generator  # noqa: PLC0415
     from deniable.robust.text.models import select_text_network  # noqa: PLC0415
     from deniable.robust.text.training import check_documents_fit  # noqa: PLC0415
 
@@ -120,7 +158,9 @@ def _split_documents(space: "Space", labelled_table: LabelledTable, data_path: P
     check_documents_fit(network_class, documents)
     if test_path is not None:
         try:
-            test_documents = labelled_table.read_documents(space, str(test_path), network_class.max_words, documents.classes).documents
+            test_documents = labelled_table.read_documents(
+                space, str(test_path), network_class.max_words, documents.classes
+            ).documents
             check_documents_fit(network_class, test_documents)
         except InputError as error:
             raise InputError(f"In --test: {error}") from None
@@ -135,5 +175,10 @@ def _split_documents(space: "Space", labelled_table: LabelledTable, data_path: P
 def _fingerprint_tables(paths: list[Path], labelled_table: LabelledTable) -> str:
     """Return a text that differs between data sets: of the files' bytes and the columns."""
     digests = [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in paths]
-    columns = (labelled_table.text_column, labelled_table.label_column, labelled_table.premise_column, dataclasses.astuple(labelled_table.table_format))
+    columns = (
+        labelled_table.text_column,
+        labelled_table.label_column,
+        labelled_table.premise_column,
+        dataclasses.astuple(labelled_table.table_format),
+    )
     return hashlib.blake2b(repr((digests, columns)).encode(), digest_size=16).hexdigest()

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.cli.left_out import describe_rows
-from deniable.cli.options import DelimiterOption, FormatOption, MetricOption, PriorOption, SpaceOption, build_space, load_word_prior
+from deniable.cli.options import (
+    DelimiterOption,
+    FormatOption,
+    MetricOption,
+    PriorOption,
+    SpaceOption,
+    build_space,
+    load_word_prior,
+)
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.errors import InputError
@@ -84,13 +92,18 @@ def run_tune(
     public_prior = load_word_prior(prior, word_space)
     with show_passes("tuning"):
         counts, lengths = _count_words(word_space, texts)
-        tuning_prior = build_prior(word_space, counts, _INPUT_PRIOR_NAME, is_public=False) if input_prior else public_prior
+        tuning_prior = (
+            build_prior(word_space, counts, _INPUT_PRIOR_NAME, is_public=False) if input_prior else public_prior
+        )
         if goal == "recovery":
             choice = tune_recovery(word_space, target, mechanism=mechanism, prior=tuning_prior)
         elif goal == "kept":
             choice = tune_kept(word_space, target, mechanism=mechanism, prior=tuning_prior)
         elif coded_labels is not None:
-            labelled_texts, codes = [texts[row] for row in coded_labels.labelled_rows], coded_labels.codes[coded_labels.labelled_rows]
+            labelled_texts, codes = (
+                [texts[row] for row in coded_labels.labelled_rows],
+                coded_labels.codes[coded_labels.labelled_rows],
+            )
             choice = tune_utility(word_space, labelled_texts, codes, target, mechanism=mechanism, prior=tuning_prior)
         # What the certificate will say is found now, and kept in the cache: never the frequencies of the input.
         choice.mechanism.expected_kept_share(public_prior)
@@ -99,7 +112,9 @@ def run_tune(
     for line in remarks:
         typer.echo(line, err=True)
     is_chosen_from_data = input_prior or goal == "utility"
-    for line in _format_choice(choice, goal, tuning_prior.name, median_loss, median_length, is_chosen_from_data=is_chosen_from_data):
+    for line in _format_choice(
+        choice, goal, tuning_prior.name, median_loss, median_length, is_chosen_from_data=is_chosen_from_data
+    ):
         typer.echo(line)
     options = {
         "--column": "" if column == "text" else column,
@@ -113,7 +128,13 @@ def run_tune(
         "--encoding": "" if encoding == "utf-8" else encoding,
     }
     given_options = [part for option, value in options.items() if value for part in (option, value)]
-    command = ["deniable", "privatize", source, *given_options, *(["--chosen-from-data"] if is_chosen_from_data else [])]
+    command = [
+        "deniable",
+        "privatize",
+        source,
+        *given_options,
+        *(["--chosen-from-data"] if is_chosen_from_data else []),
+    ]
     typer.echo(f"run            {shlex.join(command)} --output OUTPUT")
 
 
@@ -131,7 +152,15 @@ def _count_words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int6
     return np.bincount(known_words, minlength=len(space)), [len(text.words) for text in lexed_texts]
 
 
-def _format_choice(choice: "TuningResult", goal: str, prior_name: str, median_loss: float, median_length: int, *, is_chosen_from_data: bool) -> list[str]:
+def _format_choice(
+    choice: "TuningResult",
+    goal: str,
+    prior_name: str,
+    median_loss: float,
+    median_length: int,
+    *,
+    is_chosen_from_data: bool,
+) -> list[str]:
     """Return what was chosen, and what is known of it."""
     mechanism, verdict = choice.mechanism, choice.verdict
     prior_text = f"of words, if words follow {prior_name}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from deniable.auditing.zoo import ZooEntry, EntryVerdicts
+    from deniable.auditing.zoo import EntryVerdicts, ZooEntry
     from deniable.verdict import Verdict
 
 _COLUMN_TITLES = (
@@ -60,9 +60,15 @@ def format_zoo_table(findings: "list[EntryVerdicts]") -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMN_TITLES))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    flaws = [f"{finding.entry.name}: {finding.entry.flaw} ({finding.entry.source})" for finding in findings if finding.entry.flaw]
+    flaws = [
+        f"{finding.entry.name}: {finding.entry.flaw} ({finding.entry.source})"
+        for finding in findings
+        if finding.entry.flaw
+    ]
     unexpected_names = [finding.entry.name for finding in findings if not finding.is_as_expected]
-    last_line = f"not as expected: {', '.join(unexpected_names)}" if unexpected_names else "every verdict is as expected"
+    last_line = (
+        f"not as expected: {', '.join(unexpected_names)}" if unexpected_names else "every verdict is as expected"
+    )
     return "\n".join([*lines, "", *flaws, "", last_line])
 
 
@@ -92,7 +98,9 @@ def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
         _format_bound(exact_verdict) if exact_verdict else "-",
         sampled_verdict.status if sampled_verdict else "-",
         _format_bound(sampled_verdict) if sampled_verdict else "-",
-        _format_epsilon(sampled_verdict.detectable) if sampled_verdict and sampled_verdict.detectable is not None else "-",
+        _format_epsilon(sampled_verdict.detectable)
+        if sampled_verdict and sampled_verdict.detectable is not None
+        else "-",
         f"{sampled_verdict.samples:,}" if sampled_verdict else "-",
         f"{seconds:.1f}",
         "yes" if finding.is_as_expected else "NO",

@@ -75,7 +75,9 @@ class Checkpoint:
                 apart.
         """
         description = repr((__version__, sorted(run_facts.items())))
-        return dataclasses.replace(self, run=hashlib.blake2b(description.encode(), digest_size=16).hexdigest())
+        return dataclasses.replace(
+            self, run_fingerprint=hashlib.blake2b(description.encode(), digest_size=16).hexdigest()
+        )
 
     def load_key(self, fresh: bytes) -> SecretBytes:
         """Return the key of the run that is kept, or ``fresh`` where there is none.
@@ -101,7 +103,12 @@ class Checkpoint:
             DeniableError: it cannot be written.
         """
         buffer = io.BytesIO()
-        content = {"format": _CHECKPOINT_FORMAT, "parameters": self.parameters, "run": self.run_fingerprint, "next": next_step}
+        content = {
+            "format": _CHECKPOINT_FORMAT,
+            "parameters": self.parameters,
+            "run": self.run_fingerprint,
+            "next": next_step,
+        }
         torch.save({**content, "key": bytes(key), "state": run.state()}, buffer)
         part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
         try:
@@ -128,7 +135,9 @@ class Checkpoint:
             return None
         try:
             stored = read_tensor_file(self.path)
-            is_intact = stored["format"] == _CHECKPOINT_FORMAT and {"parameters", "run", "key", "next", "state"} <= {*stored}
+            is_intact = stored["format"] == _CHECKPOINT_FORMAT and {"parameters", "run", "key", "next", "state"} <= {
+                *stored
+            }
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
             reason = " ".join(str(error).split())[:100]
             raise InputError(

@@ -39,7 +39,13 @@ class AdamRun:
         clip_norm: float | None = None,
     ) -> None:
         self.steps = steps
-        self._network, self._loss, self._key, self._project_parameters, self._clip_norm = network, loss, key, project_parameters, clip_norm
+        self._network, self._loss, self._key, self._project_parameters, self._clip_norm = (
+            network,
+            loss,
+            key,
+            project_parameters,
+            clip_norm,
+        )
         self._optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, weight_decay=weight_decay)
         self._device = next(network.parameters()).device
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import torch
 
-Built = TypeVar("Made")
+Built = TypeVar("Built")
 
 
 def build_with_seed(seed: int, build: Callable[[], Built]) -> Built:

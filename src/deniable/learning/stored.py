@@ -54,7 +54,12 @@ def read_artifact(path: Path, expected_format: str | None = None) -> dict[str, A
         reason = " ".join(str(error).split())[:100]
         raise InputError(f"{str(path)!r} is no model: {reason}. Name the file that training wrote.") from None
     stored_format = content.get("format") if isinstance(content, dict) else None
-    if isinstance(stored_format, str) and expected_format is not None and _strip_version(stored_format) != _strip_version(expected_format) and _strip_version(stored_format) in _KINDS_BY_FORMAT:
+    if (
+        isinstance(stored_format, str)
+        and expected_format is not None
+        and _strip_version(stored_format) != _strip_version(expected_format)
+        and _strip_version(stored_format) in _KINDS_BY_FORMAT
+    ):
         raise InputError(
             f"{str(path)!r} is a model of {_KINDS_BY_FORMAT[_strip_version(stored_format)]}, not of {_KINDS_BY_FORMAT[_strip_version(expected_format)]}: name another."
         )

@@ -11,7 +11,15 @@ from sklearn.svm import LinearSVC
 
 from deniable.errors import InputError
 from deniable.measure.estimate import Estimate, estimate_share
-from deniable.measure.folds import HitMask, RowNumbers, TrainTestSplit, FoldRunner, check_versions, stratified_folds, run_folds
+from deniable.measure.folds import (
+    FoldRunner,
+    HitMask,
+    RowNumbers,
+    TrainTestSplit,
+    check_versions,
+    run_folds,
+    stratified_folds,
+)
 from deniable.measure.labels import ClassCodes, encode_labels
 from deniable.parallel import parallel_map
 
@@ -93,7 +101,10 @@ def measure_authorships(
     splits = stratified_folds(codes, folds, seed, [texts[row] for row in rows])
     columns = [[column[row] for row in rows] for column in (texts, *private_versions.values())]
     original_counts, *private_counts = parallel_map(_count_style, columns)
-    runners = [_build_fold_runner(original_counts, [original_counts, *private_counts], codes), *(_build_fold_runner(other, [other], codes) for other in private_counts)]
+    runners = [
+        _build_fold_runner(original_counts, [original_counts, *private_counts], codes),
+        *(_build_fold_runner(other, [other], codes) for other in private_counts),
+    ]
     (ceiling_hits, *static_hits), *adaptive_hits = run_folds(runners, splits)
     majority_share = float(np.bincount(codes).max() / len(codes))
     return {
@@ -107,7 +118,9 @@ def measure_authorships(
             len(texts) - len(codes),
             folds,
         )
-        for name, static_version_hits, (adaptive_version_hits,) in zip(private_versions, static_hits, adaptive_hits, strict=True)
+        for name, static_version_hits, (adaptive_version_hits,) in zip(
+            private_versions, static_hits, adaptive_hits, strict=True
+        )
     }
 
 
@@ -135,7 +148,9 @@ def _count_style(column: Sequence[str]) -> StyleCounts:
     return tuple(HashingVectorizer(**_HASHING_OPTIONS, **view).transform(encodable_texts) for view in _STYLE_VIEWS)
 
 
-def _build_fold_runner(train_counts: StyleCounts, test_versions: Sequence[StyleCounts], codes: ClassCodes) -> FoldRunner:
+def _build_fold_runner(
+    train_counts: StyleCounts, test_versions: Sequence[StyleCounts], codes: ClassCodes
+) -> FoldRunner:
     """Return the trial of an attacker who learns from one version and names the authors of others."""
 
     def run_fold(split: TrainTestSplit) -> list[HitMask]:
@@ -143,7 +158,10 @@ def _build_fold_runner(train_counts: StyleCounts, test_versions: Sequence[StyleC
         if len(known_codes) == 1:  # equal texts are held together, and these were all of one author
             return [known_codes[0] == codes[split.test] for _ in test_versions]
         compute_weights, model = _fit_attacker([view[split.train] for view in train_counts], codes[split.train])
-        return [model.predict(compute_weights([view[split.test] for view in version_counts])) == codes[split.test] for version_counts in test_versions]
+        return [
+            model.predict(compute_weights([view[split.test] for view in version_counts])) == codes[split.test]
+            for version_counts in test_versions
+        ]
 
     return run_fold
 
@@ -152,10 +170,16 @@ def _fit_attacker(views: Sequence[Any], codes: ClassCodes) -> tuple[Callable[[Se
     """Return what turns counts into weights, and the attacker who learned from those weights."""
     # Only what was met in training, so that memory follows the texts. One column stays where texts have no word.
     seen_columns = [np.union1d(0, np.flatnonzero(view.getnnz(axis=0))) for view in views]
-    transformers = [TfidfTransformer(sublinear_tf=True).fit(view[:, columns]) for view, columns in zip(views, seen_columns, strict=True)]
+    transformers = [
+        TfidfTransformer(sublinear_tf=True).fit(view[:, columns])
+        for view, columns in zip(views, seen_columns, strict=True)
+    ]
 
     def compute_weights(given_views: Sequence[Any]) -> Any:  # noqa: ANN401 - scikit-learn's sparse matrix
-        weights = [transformer.transform(view[:, columns]) for transformer, view, columns in zip(transformers, given_views, seen_columns, strict=True)]
+        weights = [
+            transformer.transform(view[:, columns])
+            for transformer, view, columns in zip(transformers, given_views, seen_columns, strict=True)
+        ]
         return sparse.hstack(weights, format="csr")
 
     return compute_weights, LinearSVC(max_iter=10_000, random_state=0).fit(compute_weights(views), codes)

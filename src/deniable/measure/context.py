@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.measure.attackers.decoding import decode_words
-from deniable.measure.attackers.guesses import RankedGuesses, rank_guesses, build_likelihood
+from deniable.measure.attackers.guesses import RankedGuesses, build_likelihood, rank_guesses
 from deniable.measure.attackers.language import LanguageModel, NgramTables, WordNumbers
 from deniable.measure.attackers.lookup import temper_tables
 from deniable.measure.recovery import RecoveryResult, check_attackable, count_recovered_words
@@ -104,12 +104,25 @@ def fit_weighted_language_model(
         return model, 1.0
     order = np.random.default_rng(seed).permutation(len(texts))
     tuning_rows = order[: max(len(texts) // _TUNING_FRACTION, 1)]
-    tuning_rows = tuning_rows[np.cumsum([texts[row].size for row in tuning_rows]) <= max(_MAX_TUNING_WORDS, texts[tuning_rows[0]].size)]
+    tuning_rows = tuning_rows[
+        np.cumsum([texts[row].size for row in tuning_rows]) <= max(_MAX_TUNING_WORDS, texts[tuning_rows[0]].size)
+    ]
     trial_model = LanguageModel.fit([texts[row] for row in np.setdiff1d(order, tuning_rows)], size)
     own_batch = _privatize_own_texts(mechanism, [texts[row] for row in tuning_rows], seed, workers)
     rows = np.arange(len(tuning_rows))
-    guesses_by_weight = _guess_texts(mechanism, own_batch, rows, trial_model, LANGUAGE_MODEL_WEIGHTS, beam, candidates, seed, workers)
-    return model, LANGUAGE_MODEL_WEIGHTS[int(np.argmax([((named_words == own_batch.words) & ~own_batch.unknown_mask).sum() for named_words in guesses_by_weight]))]
+    guesses_by_weight = _guess_texts(
+        mechanism, own_batch, rows, trial_model, LANGUAGE_MODEL_WEIGHTS, beam, candidates, seed, workers
+    )
+    return model, LANGUAGE_MODEL_WEIGHTS[
+        int(
+            np.argmax(
+                [
+                    ((named_words == own_batch.words) & ~own_batch.unknown_mask).sum()
+                    for named_words in guesses_by_weight
+                ]
+            )
+        )
+    ]
 
 
 def measure_crossfitted_recovery(
@@ -152,8 +165,12 @@ def measure_crossfitted_recovery(
     half_of_group[np.random.default_rng(seed).permutation(nonempty_groups)[: len(nonempty_groups) // 2]] = 1
     named_words = batch.words.copy()
     for side in (0, 1):
-        other_texts = [text for text, half_number in zip(texts, half_of_group[group_of_text], strict=True) if half_number != side]
-        model, weight = fit_weighted_language_model(mechanism, other_texts, beam=beam, candidates=candidates, seed=seed, workers=workers)
+        other_texts = [
+            text for text, half_number in zip(texts, half_of_group[group_of_text], strict=True) if half_number != side
+        ]
+        model, weight = fit_weighted_language_model(
+            mechanism, other_texts, beam=beam, candidates=candidates, seed=seed, workers=workers
+        )
         rows = np.flatnonzero((half_of_group[group_of_text] == side) & (np.diff(batch.offsets) > 0))
         guessed_words = _guess_texts(mechanism, batch, rows, model, (weight,), beam, candidates, seed, workers)[0]
         for row in rows:
@@ -185,7 +202,9 @@ def _guess_texts(
         )
     ends = batch.offsets.tolist()
     pieces = [
-        slice(start, min(start + _PIECE_WORDS, ends[row + 1])) for row in rows for start in range(ends[row], ends[row + 1], _PIECE_WORDS)
+        slice(start, min(start + _PIECE_WORDS, ends[row + 1]))
+        for row in rows
+        for start in range(ends[row], ends[row + 1], _PIECE_WORDS)
     ]
     outputs = np.concatenate([batch.outputs[piece] for piece in pieces])
     word_likelihood = build_likelihood(mechanism, model.prior, seed=seed, workers=workers)
@@ -199,7 +218,16 @@ def _guess_texts(
         # Its weight tempers what the model makes of context; how frequent a word is counts in full.
         unigram_chances = model.frequencies**checked_weight
         candidate_chances = chances * (model.frequencies / unigram_chances)[words]
-        guess_piece = functools.partial(_search_piece, places, words, candidate_chances, temper_tables(model.tables, checked_weight), unigram_chances, beam, size)
+        guess_piece = functools.partial(
+            _search_piece,
+            places,
+            words,
+            candidate_chances,
+            temper_tables(model.tables, checked_weight),
+            unigram_chances,
+            beam,
+            size,
+        )
         named_words = unigram_words[places]
         for piece, guessed_words in zip(pieces, parallel_map(guess_piece, pieces, workers), strict=True):
             named_words[piece] = np.where(guessed_words < 0, named_words[piece], guessed_words)
@@ -231,10 +259,14 @@ def _search_piece(
     return out
 
 
-def _privatize_own_texts(mechanism: WordMechanism, texts: Sequence[WordNumbers], seed: int, workers: int | None) -> PrivatizedBatch:
+def _privatize_own_texts(
+    mechanism: WordMechanism, texts: Sequence[WordNumbers], seed: int, workers: int | None
+) -> PrivatizedBatch:
     """Return texts (see `deniable.measure.attackers.language.number_texts`) that the attacker has privatized himself."""
     space, key = mechanism.space, derive_key_from_seed(seed)
-    starts = [derive_stream_start(key, "attacker", mechanism.fingerprint, "text", str(row)) for row in range(len(texts))]
+    starts = [
+        derive_stream_start(key, "attacker", mechanism.fingerprint, "text", str(row)) for row in range(len(texts))
+    ]
     lengths = [len(text) for text in texts]
     words = np.concatenate(texts)
     is_unknown = words == len(space)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from deniable.errors import InputError, NotTractable, make_parameter_error
 from deniable.measure.estimate import Estimate, as_exact_estimate, estimate_mean
-from deniable.randomness import Streams, generate_key, derive_key_from_seed, derive_stream_start
+from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start, generate_key
 from deniable.space import Space
 from deniable.space.metrics import FloatArray
 from deniable.words import WordMechanism, law
@@ -120,12 +120,22 @@ def measure_deniability(
         block = slice(start, start + step)
         block_numbers = numbers[block]
         streams = Streams(key, starts[block], [runs] * len(block_numbers))
-        outputs = mechanism.draw_words(np.repeat(block_numbers, runs), streams, workers).reshape(len(block_numbers), runs)
+        outputs = mechanism.draw_words(np.repeat(block_numbers, runs), streams, workers).reshape(
+            len(block_numbers), runs
+        )
         unchanged[block] = (outputs == block_numbers[:, None]).sum(axis=1)
         outputs.sort(axis=1)
         distinct[block] = 1 + (np.diff(outputs, axis=1) != 0).sum(axis=1)
     expected_unchanged, expected_distinct = _compute_expectations(mechanism, numbers, runs, workers)
-    return Deniability(chosen_words, runs, unchanged, distinct, expected_unchanged, expected_distinct, is_whole_space=len(numbers) == len(space))
+    return Deniability(
+        chosen_words,
+        runs,
+        unchanged,
+        distinct,
+        expected_unchanged,
+        expected_distinct,
+        is_whole_space=len(numbers) == len(space),
+    )
 
 
 def _number_words(space: Space, words: Sequence[str] | None) -> npt.NDArray[np.int32]:
@@ -150,7 +160,9 @@ def _compute_expectations(
     """Return E N_w and E S_w (k,) of the words, or twice None where the law is out of reach."""
     space = mechanism.space
     points, point_index = np.unique(space.point_by_word[numbers], return_inverse=True)
-    if not mechanism.has_law or (not mechanism.is_tabulated and len(points) * len(space.points) >= MAX_QUADRATURE_POINTS**2):
+    if not mechanism.has_law or (
+        not mechanism.is_tabulated and len(points) * len(space.points) >= MAX_QUADRATURE_POINTS**2
+    ):
         return None, None
     words_per_point = np.bincount(space.point_by_word).astype(np.float64)
     compute_block = functools.partial(_compute_block_expectations, mechanism, points, words_per_point, runs)
@@ -162,7 +174,12 @@ def _compute_expectations(
 
 
 def _compute_block_expectations(
-    mechanism: WordMechanism, points: npt.NDArray[np.int32], words_per_point: FloatArray, runs: int, first: int, distances: FloatArray
+    mechanism: WordMechanism,
+    points: npt.NDArray[np.int32],
+    words_per_point: FloatArray,
+    runs: int,
+    first: int,
+    distances: FloatArray,
 ) -> FloatArray:
     """Return E N_w and E S_w (k, 2) of a block of input points, from their distances to all points (k, n).
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from deniable.text.release import DEFAULT_COLUMN, TextCell, PrivatizedBatch, Release
+from deniable.text.release import DEFAULT_COLUMN, PrivatizedBatch, Release, TextCell
 from deniable.words import WordMechanism
 
 
@@ -18,4 +18,6 @@ def privatize_texts(
         workers: threads; the result does not depend on them.
     """
     release = Release(mechanism, key=None if seed is None else f"seed:{seed}")
-    return release.privatize_cells([TextCell(str(row), DEFAULT_COLUMN, 0, text) for row, text in enumerate(texts)], workers=workers)
+    return release.privatize_cells(
+        [TextCell(str(row), DEFAULT_COLUMN, 0, text) for row, text in enumerate(texts)], workers=workers
+    )

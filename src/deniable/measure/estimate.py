@@ -59,7 +59,9 @@ def estimate_share(successes: int, count: int, confidence: float = DEFAULT_CONFI
     if count < 1:
         raise InputError("A share needs at least 1 trial. Got 0: give more rows.")
     interval = stats.binomtest(int(successes), int(count)).proportion_ci(confidence, method="exact")
-    return Estimate(successes / count, float(interval.low), float(interval.high), confidence, int(count), "Clopper-Pearson")
+    return Estimate(
+        successes / count, float(interval.low), float(interval.high), confidence, int(count), "Clopper-Pearson"
+    )
 
 
 def estimate_mean(
@@ -81,12 +83,16 @@ def estimate_mean(
     centre = float(numbers.mean())
     if len(numbers) == 1:
         return Estimate(centre, *bounds, confidence, 1, "Student's t")
-    half_width = float(stats.t.ppf((1 + confidence) / 2, len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers)))
+    half_width = float(
+        stats.t.ppf((1 + confidence) / 2, len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers))
+    )
     low, high = max(centre - half_width, bounds[0]), min(centre + half_width, bounds[1])
     return Estimate(centre, low, high, confidence, len(numbers), "Student's t")
 
 
-def estimate_clustered_mean(sums: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> Estimate:
+def estimate_clustered_mean(
+    sums: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
+) -> Estimate:
     """Return the mean of numbers that come in independent clusters, such as the words of texts.
 
     The ratio of two sums, with Student's interval from the clusters' residuals (linearised); infinite for one
@@ -114,7 +120,9 @@ def estimate_clustered_mean(sums: npt.ArrayLike, counts: npt.ArrayLike, confiden
     return Estimate(ratio, ratio - half_width, ratio + half_width, confidence, clusters, _CLUSTERED_METHOD)
 
 
-def estimate_clustered_share(successes: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> Estimate:
+def estimate_clustered_share(
+    successes: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
+) -> Estimate:
     """Return the share of successes among trials that come in independent clusters, such as the words of texts.
 
     As `estimate_clustered_mean`, cut off at 0 and 1. Where no cluster differs from the others, which leaves no residual,
@@ -141,7 +149,9 @@ def estimate_clustered_share(successes: npt.ArrayLike, counts: npt.ArrayLike, co
     return dataclasses.replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 
 
-def estimate_paired_difference(first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> Estimate:
+def estimate_paired_difference(
+    first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
+) -> Estimate:
     """Return the share of successes of the first less that of the second, both of the same independent trials.
 
     With Tango's score interval (Tango 1998, Statistics in Medicine 17, 891-908), which keeps a width where the two

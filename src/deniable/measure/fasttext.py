@@ -65,19 +65,30 @@ class FastTextClassifier:
     def fit(self, texts: Sequence[str], codes: ClassCodes, classes: int) -> Self:
         """See `deniable.measure.classifiers.TextClassifier`."""
         tokenized_texts = [[fold_word(word) for word in split_words(text)[1::2]] for text in texts]
-        self._number_of_word = {word: number for number, word in enumerate(dict.fromkeys(w for words in tokenized_texts for w in words))}
-        return self.fit_words(*self._encode_words(tokenized_texts), codes, classes=classes, size=len(self._number_of_word))
+        self._number_of_word = {
+            word: number for number, word in enumerate(dict.fromkeys(w for words in tokenized_texts for w in words))
+        }
+        return self.fit_words(
+            *self._encode_words(tokenized_texts), codes, classes=classes, size=len(self._number_of_word)
+        )
 
     def probabilities(self, texts: Sequence[str]) -> Array:
         """See `deniable.measure.classifiers.TextClassifier`."""
-        return self.probabilities_of_words(*self._encode_words([[fold_word(word) for word in split_words(t)[1::2]] for t in texts]))
+        return self.probabilities_of_words(
+            *self._encode_words([[fold_word(word) for word in split_words(t)[1::2]] for t in texts])
+        )
 
     def _encode_words(self, tokenized_texts: list[list[str]]) -> tuple[WordNumbers, TextOffsets]:
-        known_numbers = [[number for word in words if (number := self._number_of_word.get(word)) is not None] for words in tokenized_texts]
+        known_numbers = [
+            [number for word in words if (number := self._number_of_word.get(word)) is not None]
+            for words in tokenized_texts
+        ]
         offsets = np.cumsum([0, *map(len, known_numbers)], dtype=np.int64)
         return np.array([number for numbers in known_numbers for number in numbers], dtype=np.int32), offsets
 
-    def fit_words(self, words: WordNumbers, offsets: TextOffsets, codes: ClassCodes, *, classes: int, size: int) -> Self:
+    def fit_words(
+        self, words: WordNumbers, offsets: TextOffsets, codes: ClassCodes, *, classes: int, size: int
+    ) -> Self:
         """Learn from texts given as numbers.
 
         Args:
@@ -91,14 +102,18 @@ class FastTextClassifier:
         torch.set_num_threads(1)
         generator = torch.Generator().manual_seed(self._seed)
         initial_embeddings = torch.empty(max(size, 1), self._dimensions)
-        self._network = FastTextNetwork(initial_embeddings.uniform_(-1 / self._dimensions, 1 / self._dimensions, generator=generator), classes)
+        self._network = FastTextNetwork(
+            initial_embeddings.uniform_(-1 / self._dimensions, 1 / self._dimensions, generator=generator), classes
+        )
         optimizer = torch.optim.Adam(self._network.parameters(), fused=True)
         text_count, labels = len(codes), torch.from_numpy(np.asarray(codes))
         for _ in range(self._epochs):
             order = torch.randperm(text_count, generator=generator).numpy()
             for start in range(0, text_count, self._batch_size):
                 batch_rows = order[start : start + self._batch_size]
-                loss = nn.functional.cross_entropy(self._network(*_gather_bags(words, offsets, batch_rows)), labels[batch_rows])
+                loss = nn.functional.cross_entropy(
+                    self._network(*_gather_bags(words, offsets, batch_rows)), labels[batch_rows]
+                )
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
@@ -112,7 +127,9 @@ class FastTextClassifier:
         return probabilities
 
 
-def _gather_bags(words: WordNumbers, offsets: TextOffsets, text_rows: npt.NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+def _gather_bags(
+    words: WordNumbers, offsets: TextOffsets, text_rows: npt.NDArray[np.int64]
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the words of the chosen texts end to end, and where each text begins (B,)."""
     bags = [words[offsets[text] : offsets[text + 1]] for text in text_rows]
     starts = np.cumsum([0, *map(len, bags[:-1])], dtype=np.int32)

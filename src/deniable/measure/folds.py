@@ -28,7 +28,9 @@ FoldRunner = Callable[[TrainTestSplit], list[HitMask]]
 table: for each version (tested rows,) whether it was right."""
 
 
-def stratified_folds(codes: ClassCodes, folds: int, seed: int, texts: Sequence[str] | None = None) -> list[TrainTestSplit]:
+def stratified_folds(
+    codes: ClassCodes, folds: int, seed: int, texts: Sequence[str] | None = None
+) -> list[TrainTestSplit]:
     """Return one split a fold, each class dealt out evenly over the folds, and equal texts into one.
 
     Unlike scikit-learn's stratified folds it takes classes with fewer rows than folds: those are spread over as
@@ -61,7 +63,10 @@ def stratified_folds(codes: ClassCodes, folds: int, seed: int, texts: Sequence[s
     fold_of_group = np.empty(len(first_rows), dtype=np.int64)
     fold_of_group[order] = np.arange(len(first_rows)) % folds
     fold_of_row = fold_of_group[group_of_row]
-    return [TrainTestSplit(np.flatnonzero(fold_of_row != fold_number), np.flatnonzero(fold_of_row == fold_number)) for fold_number in range(folds)]
+    return [
+        TrainTestSplit(np.flatnonzero(fold_of_row != fold_number), np.flatnonzero(fold_of_row == fold_number))
+        for fold_number in range(folds)
+    ]
 
 
 def run_folds(runners: Sequence[FoldRunner], splits: Sequence[TrainTestSplit]) -> list[list[HitMask]]:
@@ -80,7 +85,9 @@ def check_versions(texts: Sequence[str], private_versions: Mapping[str, Sequence
         label_count: how many labels were given.
     """
     if label_count != len(texts):
-        raise InputError(f"{len(texts)} texts need as many labels. Got {label_count}: give one for each text, in order.")
+        raise InputError(
+            f"{len(texts)} texts need as many labels. Got {label_count}: give one for each text, in order."
+        )
     for name, column in {"original": texts, **private_versions}.items():
         if len(column) != len(texts):
             raise InputError(

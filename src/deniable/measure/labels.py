@@ -50,7 +50,9 @@ def encode_labels(column: Sequence[str | None], name: str = "label") -> ClassLab
         InputError: there are fewer than two classes.
     """
     known_rows = [row for row, label in enumerate(column) if not is_blank(label)]
-    names, class_numbers = np.unique(np.array([str(column[row]) for row in known_rows], dtype=object), return_inverse=True)
+    names, class_numbers = np.unique(
+        np.array([str(column[row]) for row in known_rows], dtype=object), return_inverse=True
+    )
     if len(names) < 2:  # noqa: PLR2004 - one class leaves nothing to learn
         reason = "none, since no row has a label" if len(column) else "none, since there are no rows"
         shown = f"only {names[0]!r}" if len(names) else reason

@@ -63,7 +63,9 @@ def measure_membership(
     _check_known("attack", attack, _SCORERS)
     min_models = _MIN_MODELS[attack]
     if isinstance(shadows, bool) or not isinstance(shadows, int) or shadows < min_models or shadows % 2:
-        raise make_parameter_error("membership", "shadows", f"an even int of at least {min_models} for {attack!r}", shadows)
+        raise make_parameter_error(
+            "membership", "shadows", f"an even int of at least {min_models} for {attack!r}", shadows
+        )
     rng = np.random.default_rng(seed)
     members = _draw_halves(len(texts), shadows, rng)
     seeds = rng.integers(2**31, size=(2, shadows)).tolist()
@@ -72,7 +74,9 @@ def measure_membership(
 
     def compute_outputs(model: int) -> list[Array]:
         rows = np.flatnonzero(members[model]).tolist()
-        fitted_classifier = CLASSIFIERS[classifier](seeds[0][model]).fit([training_texts[row] for row in rows], checked_codes[rows], classes)
+        fitted_classifier = CLASSIFIERS[classifier](seeds[0][model]).fit(
+            [training_texts[row] for row in rows], checked_codes[rows], classes
+        )
         return [fitted_classifier.probabilities(record_texts) for record_texts in records.values()]
 
     outputs_by_model = parallel_map(compute_outputs, range(shadows))
@@ -82,7 +86,9 @@ def measure_membership(
     }
 
 
-def _check_records(texts: Sequence[str], codes: npt.ArrayLike, classes: int, private: Sequence[str] | None) -> ClassCodes:
+def _check_records(
+    texts: Sequence[str], codes: npt.ArrayLike, classes: int, private: Sequence[str] | None
+) -> ClassCodes:
     """Return the codes, after checks of the table."""
     checked_codes = np.asarray(codes)
     lengths = [len(texts), len(checked_codes), *([] if private is None else [len(private)])]
@@ -92,7 +98,12 @@ def _check_records(texts: Sequence[str], codes: npt.ArrayLike, classes: int, pri
         )
     if len(texts) < _MIN_RECORDS:
         raise InputError(f"Membership needs at least {_MIN_RECORDS} records. Got {len(texts)}: give more rows.")
-    if checked_codes.ndim != 1 or checked_codes.dtype.kind not in "iu" or checked_codes.min() < 0 or checked_codes.max() >= classes:
+    if (
+        checked_codes.ndim != 1
+        or checked_codes.dtype.kind not in "iu"
+        or checked_codes.min() < 0
+        or checked_codes.max() >= classes
+    ):
         raise InputError(f"The codes must be whole numbers from 0 to {classes - 1}: give the class of each record.")
     return checked_codes.astype(np.int64)
 
@@ -112,10 +123,14 @@ def _draw_halves(records: int, models: int, rng: np.random.Generator) -> Boolean
     return members
 
 
-def _attack_all_models(probabilities: Array, codes: ClassCodes, members: BooleanMask, attack: str, seeds: list[int]) -> MembershipResult:
+def _attack_all_models(
+    probabilities: Array, codes: ClassCodes, members: BooleanMask, attack: str, seeds: list[int]
+) -> MembershipResult:
     """Return the attack on every model in turn, from probabilities (models, records, classes)."""
     compute_scores = _SCORERS[attack]
-    scores_by_target = parallel_map(lambda target: compute_scores(probabilities, codes, members, target, seeds[target]), range(len(members)))
+    scores_by_target = parallel_map(
+        lambda target: compute_scores(probabilities, codes, members, target, seeds[target]), range(len(members))
+    )
     scores, records = np.stack(scores_by_target), np.broadcast_to(np.arange(len(codes)), members.shape)
     groups = records[members], records[~members]
     return compute_roc(scores[members], scores[~members], groups=groups, attack=attack)
@@ -128,17 +143,25 @@ def _list_shadow_models(models: int, target: int) -> list[int]:
 
 def _score_with_lira(probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int) -> Array:
     del seed  # nothing is drawn
-    confidences, shadow_models = probabilities[:, np.arange(len(codes)), codes], _list_shadow_models(len(members), target)
+    confidences, shadow_models = (
+        probabilities[:, np.arange(len(codes)), codes],
+        _list_shadow_models(len(members), target),
+    )
     return compute_lira_scores(confidences[shadow_models], members[shadow_models], confidences[target])
 
 
 def _score_with_rmia(probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int) -> Array:
     del seed  # nothing is drawn
-    confidences, shadow_models = probabilities[:, np.arange(len(codes)), codes], _list_shadow_models(len(members), target)
+    confidences, shadow_models = (
+        probabilities[:, np.arange(len(codes)), codes],
+        _list_shadow_models(len(members), target),
+    )
     return compute_rmia_scores(confidences[shadow_models], members[shadow_models], confidences[target])
 
 
-def _score_with_shadow_network(probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int) -> Array:
+def _score_with_shadow_network(
+    probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int
+) -> Array:
     del codes  # the TEM paper's network sees the outputs alone
     shadow = (target + 2) % len(members)
     outputs, is_member = probabilities[shadow], members[shadow]

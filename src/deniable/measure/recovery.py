@@ -11,7 +11,7 @@ import numpy as np
 
 from deniable.errors import InputError, NotTractable, make_parameter_error
 from deniable.measure import estimate
-from deniable.measure.attackers.guesses import rank_guesses, build_likelihood
+from deniable.measure.attackers.guesses import build_likelihood, rank_guesses
 from deniable.measure.attackers.language import WordNumbers
 from deniable.measure.attackers.surrogate import draw_from_prior
 from deniable.measure.estimate import Estimate
@@ -37,7 +37,12 @@ class RecoveryResult:
 
 
 def measure_recovery(
-    mechanism: WordMechanism, batch: PrivatizedBatch, *, prior: PriorLike = None, seed: int = 0, workers: int | None = None
+    mechanism: WordMechanism,
+    batch: PrivatizedBatch,
+    *,
+    prior: PriorLike = None,
+    seed: int = 0,
+    workers: int | None = None,
 ) -> RecoveryResult:
     """Return the share of words of privatized texts that the best guess names, one word at a time.
 
@@ -95,7 +100,9 @@ def simulate_recovery(
     words, outputs = draw_from_prior(mechanism, weights, draws, seed, "count", workers)
     best_guesses = rank_guesses(word_likelihood, weights, outputs, 1, workers)
     named_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[outputs]], 0]
-    return RecoveryResult(estimate.estimate_share(int((named_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact)
+    return RecoveryResult(
+        estimate.estimate_share(int((named_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact
+    )
 
 
 def check_attackable(mechanism: WordMechanism, batch: PrivatizedBatch) -> None:
@@ -117,7 +124,8 @@ def count_recovered_words(batch: PrivatizedBatch, named_words: WordNumbers, *, o
     """Return the share of words named, clustered by text, words unknown to the vocabulary left out."""
     is_known = ~batch.unknown_mask
     hits, counts = (
-        np.diff(np.append(0, np.cumsum(mask))[batch.offsets]) for mask in (is_known & (named_words == batch.words), is_known)
+        np.diff(np.append(0, np.cumsum(mask))[batch.offsets])
+        for mask in (is_known & (named_words == batch.words), is_known)
     )
     share = estimate.estimate_clustered_share(hits, counts)
     return RecoveryResult(share, int(batch.unknown_mask.sum()), optimal)

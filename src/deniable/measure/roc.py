@@ -78,7 +78,10 @@ def compute_roc(
     if not 0 < confidence < 1:
         raise make_parameter_error("roc", "confidence", "a float in (0, 1)", confidence)
     member_records, nonmember_records = _number_records(len(member_scores), len(nonmember_scores), groups)
-    tpr_estimates = {rate: _estimate_tpr(rate, member_scores, nonmember_scores, member_records, nonmember_records, confidence) for rate in JUDGED_FALSE_POSITIVE_RATES}
+    tpr_estimates = {
+        rate: _estimate_tpr(rate, member_scores, nonmember_scores, member_records, nonmember_records, confidence)
+        for rate in JUDGED_FALSE_POSITIVE_RATES
+    }
     false_positives, true_positives = _compute_curve(member_scores, nonmember_scores)
     return MembershipResult(
         attack=attack,
@@ -103,7 +106,9 @@ def _check_scores(given: npt.ArrayLike, name: str) -> Array:
     return scores
 
 
-def _number_records(members: int, others: int, groups: tuple[npt.ArrayLike, npt.ArrayLike] | None) -> tuple[RecordNumbers, RecordNumbers]:
+def _number_records(
+    members: int, others: int, groups: tuple[npt.ArrayLike, npt.ArrayLike] | None
+) -> tuple[RecordNumbers, RecordNumbers]:
     """Return the record behind each score, numbered from 0 on."""
     if groups is None:
         return np.arange(members), np.arange(members, members + others)
@@ -117,7 +122,13 @@ def _number_records(members: int, others: int, groups: tuple[npt.ArrayLike, npt.
     return record_numbers[:members], record_numbers[members:]
 
 
-def _estimate_area(member_scores: Array, nonmember_scores: Array, member_records: RecordNumbers, nonmember_records: RecordNumbers, confidence: float) -> Estimate:
+def _estimate_area(
+    member_scores: Array,
+    nonmember_scores: Array,
+    member_records: RecordNumbers,
+    nonmember_records: RecordNumbers,
+    confidence: float,
+) -> Estimate:
     """Return the area under the curve; the variance is that of Obuchowski (1997), DeLong's for groups of one."""
     members, others = len(member_scores), len(nonmember_scores)
     ranks = stats.rankdata(np.concatenate([member_scores, nonmember_scores]))
@@ -143,19 +154,31 @@ def _estimate_area(member_scores: Array, nonmember_scores: Array, member_records
     pairs = max(min(member_record_count, nonmember_record_count, records // 2), 1)
     interval = estimate_share(round(area * pairs), pairs, confidence)
     return Estimate(
-        area, min(interval.low, area), max(interval.high, area), confidence, pairs, "Clopper-Pearson over disjoint pairs"
+        area,
+        min(interval.low, area),
+        max(interval.high, area),
+        confidence,
+        pairs,
+        "Clopper-Pearson over disjoint pairs",
     )
 
 
 def _estimate_tpr(
-    rate: float, member_scores: Array, nonmember_scores: Array, member_records: RecordNumbers, nonmember_records: RecordNumbers, confidence: float
+    rate: float,
+    member_scores: Array,
+    nonmember_scores: Array,
+    member_records: RecordNumbers,
+    nonmember_records: RecordNumbers,
+    confidence: float,
 ) -> Estimate:
     """Return the share of members above the threshold that lets at most this share of the others pass."""
     nonmember_record_count = len(np.unique(nonmember_records))
     # 1e-9: 0.001 * 1,000 must allow one false positive whatever the rounding.
     is_rate_measurable = nonmember_record_count * rate >= 1 - 1e-9
     allowed_false_positives = int(rate * len(nonmember_scores) + 1e-9) if is_rate_measurable else 0
-    threshold = np.partition(nonmember_scores, len(nonmember_scores) - 1 - allowed_false_positives)[len(nonmember_scores) - 1 - allowed_false_positives]
+    threshold = np.partition(nonmember_scores, len(nonmember_scores) - 1 - allowed_false_positives)[
+        len(nonmember_scores) - 1 - allowed_false_positives
+    ]
     hits = member_scores > threshold
     scores_per_record = np.bincount(member_records)
     if (scores_per_record <= 1).all():
@@ -174,7 +197,9 @@ def _compute_curve(member_scores: Array, nonmember_scores: Array) -> tuple[Array
     false_positives, true_positives, _ = roc_curve(truth, np.concatenate([member_scores, nonmember_scores]))
     if len(false_positives) > _MAX_POINTS:
         half_points = _MAX_POINTS // 2 - 1
-        wanted_rates = np.concatenate([np.geomspace(1 / len(nonmember_scores), 1, half_points), np.linspace(0, 1, half_points)])
+        wanted_rates = np.concatenate(
+            [np.geomspace(1 / len(nonmember_scores), 1, half_points), np.linspace(0, 1, half_points)]
+        )
         point_indices = np.searchsorted(false_positives, wanted_rates, side="right") - 1
         point_indices = np.unique(np.concatenate([[0], point_indices, [len(false_positives) - 1]]))
         false_positives, true_positives = false_positives[point_indices], true_positives[point_indices]

@@ -56,7 +56,8 @@ def find_crossing(
             candidates = _interpolate_crossing(evaluated, low, high, target, max_ratio)
             evaluate([math.sqrt(low * high)] if is_stalled else candidates if initial_points > 1 else candidates[1:3])
     summary = ", ".join(
-        f"{value:.3g} at {parameter:.3g}" for parameter, value in sorted(evaluated.items())[:: max(len(evaluated) - 1, 1)]
+        f"{value:.3g} at {parameter:.3g}"
+        for parameter, value in sorted(evaluated.items())[:: max(len(evaluated) - 1, 1)]
     )
     raise InputError(f"No epsilon of {name} gives {target:g}. Found {summary}: choose another target or mechanism.")
 
@@ -72,29 +73,42 @@ def _extrapolate_crossing(evaluated: dict[float, float], target: float, *, upwar
     """Return a parameter a little beyond where a straight line through the outermost two expects the crossing."""
     edge = max(evaluated) if upward else min(evaluated)
     outermost = sorted(evaluated, reverse=upward)[:2]
-    reach = abs(_interpolate_inverse(evaluated, outermost, _compute_log_odds(target)) - math.log(edge)) if len(outermost) > 1 else math.nan
+    reach = (
+        abs(_interpolate_inverse(evaluated, outermost, _compute_log_odds(target)) - math.log(edge))
+        if len(outermost) > 1
+        else math.nan
+    )
     # Where the line is no help: twice as far; else never less than 5 % nor more than four times.
     step = min(max(1.15 * reach, math.log(1.05)), math.log(4)) if math.isfinite(reach) else math.log(2)
     return edge * math.exp(step if upward else -step)
 
 
-def _interpolate_crossing(evaluated: dict[float, float], low: float, high: float, target: float, max_ratio: float) -> list[float]:
+def _interpolate_crossing(
+    evaluated: dict[float, float], low: float, high: float, target: float, max_ratio: float
+) -> list[float]:
     """Return four parameters strictly between, two on each side of where the crossing is expected, near and far.
 
     It is expected where the parabola through the three nearest points, of log-parameter against log-odds, says;
     how far off that may be is judged by what the straight line through two of them says.
     """
     target_log_odds = _compute_log_odds(target)
-    nearest = sorted(evaluated, key=lambda parameter: abs(_compute_log_odds(evaluated[parameter]) - target_log_odds))[:3]
+    nearest = sorted(evaluated, key=lambda parameter: abs(_compute_log_odds(evaluated[parameter]) - target_log_odds))[
+        :3
+    ]
     ends = [low, high]
-    linear_estimate, parabolic_estimate = (_interpolate_inverse(evaluated, points, target_log_odds) for points in (ends, nearest))
+    linear_estimate, parabolic_estimate = (
+        _interpolate_inverse(evaluated, points, target_log_odds) for points in (ends, nearest)
+    )
     left, right = math.log(low), math.log(high)
     width = right - left
     if not left < parabolic_estimate < right:
         parabolic_estimate = linear_estimate if left < linear_estimate < right else (left + right) / 2
     margin = min(max(0.1 * abs(parabolic_estimate - linear_estimate), 0.45 * math.log(max_ratio)), 0.25 * width)
     center = min(max(parabolic_estimate, left + 1.01 * margin), right - 1.01 * margin)
-    outer_points = [max(center - 5 * margin, (left + center - margin) / 2), min(center + 5 * margin, (right + center + margin) / 2)]
+    outer_points = [
+        max(center - 5 * margin, (left + center - margin) / 2),
+        min(center + 5 * margin, (right + center + margin) / 2),
+    ]
     return [math.exp(log) for log in (outer_points[0], center - margin, center + margin, outer_points[1])]
 
 

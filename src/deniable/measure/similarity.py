@@ -45,7 +45,9 @@ class TextSimilarity:
     words: int
 
 
-def measure_similarity(space: Space, texts: Sequence[str], batch: PrivatizedBatch, *, tagger: PartOfSpeechTagger | None = None) -> TextSimilarity:
+def measure_similarity(
+    space: Space, texts: Sequence[str], batch: PrivatizedBatch, *, tagger: PartOfSpeechTagger | None = None
+) -> TextSimilarity:
     """Return how near private texts are to their originals.
 
     Args:
@@ -133,13 +135,19 @@ def _estimate_overlap(space: Space, spelled_texts: Sequence[Sequence[str]], batc
     shares = []
     for words, (start, end) in zip(spelled_texts, itertools.pairwise(batch.offsets), strict=True):
         if words:
-            words_before, words_after = set(map(fold_word, words)), {space.words[number] for number in batch.outputs[start:end]}
+            words_before, words_after = (
+                set(map(fold_word, words)),
+                {space.words[number] for number in batch.outputs[start:end]},
+            )
             shares.append(len(words_before & words_after) / len(words_before | words_after))
     return estimate_mean(shares, bounds=(0.0, 1.0))
 
 
 def _estimate_parts_of_speech(
-    spelled_texts: Sequence[list[str]], is_unchanged: npt.NDArray[np.bool_], row_of: npt.NDArray[np.int64], tagger: PartOfSpeechTagger
+    spelled_texts: Sequence[list[str]],
+    is_unchanged: npt.NDArray[np.bool_],
+    row_of: npt.NDArray[np.int64],
+    tagger: PartOfSpeechTagger,
 ) -> dict[str, Estimate]:
     tags = [tag for words in spelled_texts if words for tag in tagger(words)]
     if len(tags) != len(is_unchanged):

@@ -17,12 +17,12 @@ from deniable.measure.utility import measure_utilities
 from deniable.space import Space
 from deniable.space.metrics import FloatArray
 from deniable.verdict import Verdict
-from deniable.words import WORD_MECHANISMS, TEM, WordMechanism, choose_word_mechanism
+from deniable.words import TEM, WORD_MECHANISMS, WordMechanism, choose_word_mechanism
 from deniable.words.calibration import load_or_calibrate
 from deniable.words.exponential import ExponentialLaw, compute_normalisers, prove_exact_epsilon
 from deniable.words.law import compute_zipf_prior
 from deniable.words.outcomes import compute_exponential_outcomes
-from deniable.words.prior import PriorLike, Prior, build_prior
+from deniable.words.prior import Prior, PriorLike, build_prior
 from deniable.words.weights import MAX_DENSE_POINTS
 
 LawFamily = Callable[[Space, float], ExponentialLaw]
@@ -115,7 +115,9 @@ def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior
         )
 
     def evaluate_laws(domain: Space, laws: Sequence[ExponentialLaw]) -> list[float]:
-        weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))  # a part, where the search begins
+        weights = (
+            public_prior.weights if domain is space else compute_zipf_prior(len(domain))
+        )  # a part, where the search begins
         return [bayes_success for _, bayes_success in _compute_law_outcomes(domain, laws, weights)]
 
     goal = _Goal(target, True, evaluate_laws, lambda one: _estimate_outcomes(one, public_prior)[0].high, 1.004)  # noqa: FBT003 - at most
@@ -138,8 +140,13 @@ def tune_kept(space: Space, target: float, *, mechanism: str = "auto", prior: Pr
     check_positive("tune", "kept", target, upper=1.0)
 
     def evaluate_laws(domain: Space, laws: Sequence[ExponentialLaw]) -> list[float]:
-        weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))  # a part, where the search begins
-        return [float(weights @ kept_probabilities) for kept_probabilities, _ in _compute_law_outcomes(domain, laws, weights)]
+        weights = (
+            public_prior.weights if domain is space else compute_zipf_prior(len(domain))
+        )  # a part, where the search begins
+        return [
+            float(weights @ kept_probabilities)
+            for kept_probabilities, _ in _compute_law_outcomes(domain, laws, weights)
+        ]
 
     goal = _Goal(target, False, evaluate_laws, lambda one: _estimate_outcomes(one, public_prior)[1].low, 1.004)  # noqa: FBT003 - at least
     return _choose_mechanism(space, mechanism, goal, public_prior)
@@ -188,8 +195,12 @@ def tune_utility(
         )
 
     def measure_accuracies(mechanisms: Sequence[WordMechanism]) -> list[float]:
-        private_versions = {str(index): privatize_texts(one, sampled_texts, seed=seed).texts for index, one in enumerate(mechanisms)}
-        utility_results = measure_utilities(sampled_texts, private_versions, sampled_codes, classifier=classifier, seed=seed)
+        private_versions = {
+            str(index): privatize_texts(one, sampled_texts, seed=seed).texts for index, one in enumerate(mechanisms)
+        }
+        utility_results = measure_utilities(
+            sampled_texts, private_versions, sampled_codes, classifier=classifier, seed=seed
+        )
         original_accuracy = utility_results["0"].original.value
         if original_accuracy < target:
             raise InputError(
@@ -226,19 +237,30 @@ def _tune_mechanism(space: Space, name: str, goal: _Goal, prior: Prior) -> Tunin
     if family is None:
         if name in WORD_MECHANISMS and WORD_MECHANISMS[name].requires_euclidean_metric:
             _build_mechanism(space, name, _HUGE_EPSILON)  # says if it is not epsilon that does not suit
-        bracket = find_crossing(_build_mechanism_quantity(space, name, goal), goal.target, start=_compute_typical_scale(space), initial_points=1, max_ratio=1.01, name=name)
+        bracket = find_crossing(
+            _build_mechanism_quantity(space, name, goal),
+            goal.target,
+            start=_compute_typical_scale(space),
+            initial_points=1,
+            max_ratio=1.01,
+            name=name,
+        )
         epsilon = bracket[0 if goal.is_upper_limit else 1]
     else:
         start = _find_start(space, family, goal)
         quantity = _build_law_quantity(space, family, goal)
-        bracket = find_crossing(quantity, goal.target, start=start, initial_points=7, max_ratio=goal.max_ratio, name=name)
+        bracket = find_crossing(
+            quantity, goal.target, start=start, initial_points=7, max_ratio=goal.max_ratio, name=name
+        )
         epsilon = bracket[0 if goal.is_upper_limit else 1]
         if name == "calibrated":
             scale, epsilon = epsilon, prove_exact_epsilon(space, ExponentialLaw(epsilon)).epsilon
             scale_per_epsilon = scale / epsilon
     for step in range(_MAX_ROUNDED_EPSILONS):
         rounded_epsilon = round_significant(
-            epsilon * (1 + (goal.max_ratio - 1) / 2) ** (-step if goal.is_upper_limit else step), _SIGNIFICANT_DIGITS, upward=not goal.is_upper_limit
+            epsilon * (1 + (goal.max_ratio - 1) / 2) ** (-step if goal.is_upper_limit else step),
+            _SIGNIFICANT_DIGITS,
+            upward=not goal.is_upper_limit,
         )
         if scale_per_epsilon is not None:  # from a good guess, before the mechanism looks for it from none
             load_or_calibrate(space, rounded_epsilon, guess=scale_per_epsilon * rounded_epsilon)
@@ -266,7 +288,12 @@ def _find_start(space: Space, family: LawFamily, goal: _Goal) -> float:
     subspace = Space([space.words[word] for word in subspace_words], space.vectors[subspace_words], metric=space.metric)
     try:
         low, _ = find_crossing(
-            _build_law_quantity(subspace, family, goal), goal.target, start=_compute_typical_scale(subspace), initial_points=1, max_ratio=1.1, name="a part"
+            _build_law_quantity(subspace, family, goal),
+            goal.target,
+            start=_compute_typical_scale(subspace),
+            initial_points=1,
+            max_ratio=1.1,
+            name="a part",
         )
     except InputError:  # in so small a part a blind guess may take more than the target
         return _compute_typical_scale(space) / 2
@@ -291,7 +318,9 @@ def _build_mechanism_quantity(space: Space, name: str, goal: _Goal) -> Quantity:
     return lambda parameters: list(map(evaluate_epsilon, parameters))
 
 
-def _compute_law_outcomes(space: Space, laws: Sequence[ExponentialLaw], prior: FloatArray) -> list[tuple[FloatArray, float]]:
+def _compute_law_outcomes(
+    space: Space, laws: Sequence[ExponentialLaw], prior: FloatArray
+) -> list[tuple[FloatArray, float]]:
     """Return what `deniable.words.law.compute_exponential_outcomes` does for several laws, whose distances are computed once."""
     return compute_exponential_outcomes(space, laws, [np.log(sums) for sums in compute_normalisers(space, laws)], prior)
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from deniable.errors import InputError
 from deniable.measure.classifiers import CLASSIFIERS, TextClassifier
 from deniable.measure.estimate import Estimate, estimate_paired_difference, estimate_share
-from deniable.measure.folds import HitMask, TrainTestSplit, FoldRunner, check_versions, stratified_folds, run_folds
+from deniable.measure.folds import FoldRunner, HitMask, TrainTestSplit, check_versions, run_folds, stratified_folds
 from deniable.measure.labels import ClassCodes
 
 
@@ -118,7 +118,10 @@ def measure_split_utility(
         InputError: unknown classifier, columns that do not match, or no rows to learn from or to test on.
     """
     private_versions = {"private": train_private}
-    checked_train_codes, checked_test_codes = _check_codes(train_texts, private_versions, train_codes), _check_codes(test_texts, {}, test_codes)
+    checked_train_codes, checked_test_codes = (
+        _check_codes(train_texts, private_versions, train_codes),
+        _check_codes(test_texts, {}, test_codes),
+    )
     if not len(checked_train_codes) or not len(checked_test_codes):
         raise InputError(
             f"There must be rows to learn from and to test on. Got {len(checked_train_codes)} and {len(checked_test_codes)}: give some."
@@ -131,7 +134,12 @@ def measure_split_utility(
     return _compare_versions([*train_texts, *test_texts], columns, class_codes, [split], classifier, seed, 0)["private"]
 
 
-def _build_fold_runner(build_classifier: Callable[[], TextClassifier], train_texts: Sequence[str], test_texts: Sequence[str], codes: ClassCodes) -> FoldRunner:
+def _build_fold_runner(
+    build_classifier: Callable[[], TextClassifier],
+    train_texts: Sequence[str],
+    test_texts: Sequence[str],
+    codes: ClassCodes,
+) -> FoldRunner:
     """Return the trial that learns from one version of the table and is tested on another."""
     classes = int(codes.max()) + 1
 
@@ -155,11 +163,25 @@ def _compare_versions(
     if classifier not in CLASSIFIERS:
         raise InputError(f"Unknown classifier {classifier!r}. Known: {', '.join(CLASSIFIERS)}.")
     build_classifier = functools.partial(CLASSIFIERS[classifier], seed)
-    (original_hits,), *private_hits = run_folds([_build_fold_runner(build_classifier, column, texts, codes) for column in (texts, *private_versions.values())], splits)
+    (original_hits,), *private_hits = run_folds(
+        [_build_fold_runner(build_classifier, column, texts, codes) for column in (texts, *private_versions.values())],
+        splits,
+    )
     tested_codes = codes[np.concatenate([split.test for split in splits])]
-    original_accuracy, majority_share = _estimate_accuracy(original_hits), float(np.bincount(tested_codes).max() / len(tested_codes))
+    original_accuracy, majority_share = (
+        _estimate_accuracy(original_hits),
+        float(np.bincount(tested_codes).max() / len(tested_codes)),
+    )
     return {
-        name: UtilityResult(original_accuracy, _estimate_accuracy(hits), estimate_paired_difference(original_hits, hits), majority_share, classifier, folds, len(original_hits))
+        name: UtilityResult(
+            original_accuracy,
+            _estimate_accuracy(hits),
+            estimate_paired_difference(original_hits, hits),
+            majority_share,
+            classifier,
+            folds,
+            len(original_hits),
+        )
         for name, (hits,) in zip(private_versions, private_hits, strict=True)
     }
 
@@ -168,7 +190,9 @@ def _estimate_accuracy(hits: HitMask) -> Estimate:
     return estimate_share(int(hits.sum()), len(hits))
 
 
-def _check_codes(texts: Sequence[str], private_versions: Mapping[str, Sequence[str]], codes: npt.ArrayLike) -> ClassCodes:
+def _check_codes(
+    texts: Sequence[str], private_versions: Mapping[str, Sequence[str]], codes: npt.ArrayLike
+) -> ClassCodes:
     """Return the classes as an array, or say what does not match."""
     class_codes = np.asarray(codes)
     if class_codes.ndim != 1 or (class_codes.size and (class_codes.dtype.kind not in "iu" or class_codes.min() < 0)):

@@ -73,7 +73,9 @@ def find_farthest_texts(mechanism: VectorMechanism, clipped: _Array) -> Farthest
         one, other = np.unravel_index(int(distances.argmax()), distances.shape)
         return float(distances[one, other]), first + int(one), first + int(other)
 
-    distance, one, other = max(parallel_map(search_block, range(0, len(clipped), _ROWS_PER_BLOCK)), key=lambda pair: pair[0])
+    distance, one, other = max(
+        parallel_map(search_block, range(0, len(clipped), _ROWS_PER_BLOCK)), key=lambda pair: pair[0]
+    )
     n = clipped.shape[1]
     laplace = order == 1 and getattr(mechanism, "sampler", "") != "published"
     loss = distance / mechanism.scale(n) if laplace else None

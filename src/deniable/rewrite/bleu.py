@@ -24,12 +24,17 @@ def compute_bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Seque
         InputError: no texts, or not as many references.
     """
     if not hypotheses or len(hypotheses) != len(references):
-        raise InputError(f"BLEU needs one reference for each text. Got {len(hypotheses)} and {len(references)}: give as many.")
+        raise InputError(
+            f"BLEU needs one reference for each text. Got {len(hypotheses)} and {len(references)}: give as many."
+        )
     log_precisions = []
     for n in range(1, _MAX_ORDER + 1):
         matches, total = 0, 0
         for hypothesis_tokens, reference_tokens in zip(hypotheses, references, strict=True):
-            hypothesis_ngrams, reference_ngrams = _count_ngrams(hypothesis_tokens, n), _count_ngrams(reference_tokens, n)
+            hypothesis_ngrams, reference_ngrams = (
+                _count_ngrams(hypothesis_tokens, n),
+                _count_ngrams(reference_tokens, n),
+            )
             matches += (hypothesis_ngrams & reference_ngrams).total()
             total += hypothesis_ngrams.total()
         if total:
@@ -37,7 +42,9 @@ def compute_bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Seque
     if not log_precisions:  # nothing was found: right where nothing was wanted
         return 0.0 if any(references) else 100.0
     hypothesis_length, reference_length = sum(map(len, hypotheses)), sum(map(len, references))
-    return 100 * math.exp(min(0.0, 1 - reference_length / hypothesis_length) + math.fsum(log_precisions) / len(log_precisions))
+    return 100 * math.exp(
+        min(0.0, 1 - reference_length / hypothesis_length) + math.fsum(log_precisions) / len(log_precisions)
+    )
 
 
 def _count_ngrams(tokens: Sequence[str], n: int) -> "collections.Counter[tuple[str, ...]]":

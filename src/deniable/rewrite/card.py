@@ -12,12 +12,18 @@ _TRAINING_UNPROTECTED = (
     "the training texts: the vocabulary lists their words, and the decoder can repeat whole texts of them; no "
     "guarantee is claimed of them, so train on public texts"
 )
-_MODEL_ALONE_UNPROTECTED = "a text that goes through the model alone: it comes back; only a method of deniable rewrite adds noise to it"
+_MODEL_ALONE_UNPROTECTED = (
+    "a text that goes through the model alone: it comes back; only a method of deniable rewrite adds noise to it"
+)
 _FIGURE_TITLES = {"exact match": "exact match", "token accuracy": "tokens in their places", "bleu": "BLEU-4"}
 
 
 def make_rewriter_card(
-    model: Rewriter, commitment: str, figures: dict[str, Estimate], test_count: int | None, training_noise: dict[str, Any] | None
+    model: Rewriter,
+    commitment: str,
+    figures: dict[str, Estimate],
+    test_count: int | None,
+    training_noise: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """Return the card, as JSON holds it.
 
@@ -64,11 +70,7 @@ def render_rewriter_card(card: dict[str, Any]) -> str:
         f"Vectors of {card['coordinates']} coordinates, clipped to the l2 ball of radius {card['radius']:g}",
         f"  texts of up to {card['limit']:,} tokens; {card['words']:,} tokens are known",
         f"  best of the epochs: {card['best epoch']}",
-        *(
-            f"  {name}: {value}"
-            for name, value in card["options"].items()
-            if name not in {"latent", "radius", "noise"}
-        ),
+        *(f"  {name}: {value}" for name, value in card["options"].items() if name not in {"latent", "radius", "noise"}),
         f"  noise in training: {'none' if noise is None else _describe_noise(noise)}",
         "",
         f"Data: {data['training texts']:,} training texts, {data['texts held out']:,} held out",

@@ -16,7 +16,7 @@ from deniable.guarantees import ApproxDP, PureDP
 from deniable.rewrite.methods import RewritingMethod
 from deniable.rewrite.model import Rewriter
 from deniable.status import is_proved
-from deniable.text.certificate import list_copied, format_odds
+from deniable.text.certificate import format_odds, list_copied
 from deniable.text.tables.layout import CopiedContent
 from deniable.verdict import Verdict, encode_nonfinite_numbers
 
@@ -74,7 +74,11 @@ class RewriteCertificate:
         guarantee, verification = self.guarantee, self.verification
         delta = f" and delta {guarantee['delta']:g}" if "delta" in guarantee else ""
         lower_bound = verification["lower_bound"]  # a text where it is infinite
-        true_epsilon = "" if self.private else f"true epsilon >= {lower_bound if isinstance(lower_bound, str) else f'{lower_bound:.6g}'}; "
+        true_epsilon = (
+            ""
+            if self.private
+            else f"true epsilon >= {lower_bound if isinstance(lower_bound, str) else f'{lower_bound:.6g}'}; "
+        )
         lines = [
             f"{self.records:,} records, {self.texts:,} texts, by {self.method['name']}",
             f"guarantee      epsilon {guarantee['epsilon']:g}{delta} for {guarantee['of']}",
@@ -208,4 +212,8 @@ def _list_unprotected(model: Rewriter, copied: CopiedContent, *, nulls: bool) ->
         f"what the model was trained on ({describe_training_texts(model)}): it can repeat their words and whole sentences; if they "
         "were private, that is a leak that the guarantee does not cover"
     )
-    return [*unprotected, training_leak, "what the choice of epsilon, method and model shows, if made by a look at the private texts"]
+    return [
+        *unprotected,
+        training_leak,
+        "what the choice of epsilon, method and model shows, if made by a look at the private texts",
+    ]

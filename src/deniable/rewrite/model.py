@@ -13,10 +13,10 @@ import torch
 
 from deniable.errors import InputError, make_parameter_error
 from deniable.learning.loop import Checkpoint, run_training
-from deniable.learning.setup import choose_device, build_with_seed
-from deniable.learning.stored import check_finite_weights, reraise_corrupt_file, read_artifact
-from deniable.measure.estimate import Estimate, estimate_clustered_share, as_exact_estimate, estimate_share
-from deniable.randomness import generate_key, derive_key_from_seed
+from deniable.learning.setup import build_with_seed, choose_device
+from deniable.learning.stored import check_finite_weights, read_artifact, reraise_corrupt_file
+from deniable.measure.estimate import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
+from deniable.randomness import derive_key_from_seed, generate_key
 from deniable.rewrite.autoencoder import Autoencoder, get_network_shape
 from deniable.rewrite.bleu import compute_bleu
 from deniable.rewrite.tokens import Vocabulary, look_up_tokens, split_tokens
@@ -242,7 +242,10 @@ def measure_reconstruction(model: Rewriter, texts: Sequence[str]) -> dict[str, E
     originals = [split_tokens(text) for text in texts]
     reconstructed = [split_tokens(text) for text in model.decode(model.encode(texts))] if originals else []
     exact_matches = sum(result == original for result, original in zip(reconstructed, originals, strict=True))
-    hits = [sum(a == b for a, b in zip(result, original, strict=False)) for result, original in zip(reconstructed, originals, strict=True)]
+    hits = [
+        sum(a == b for a, b in zip(result, original, strict=False))
+        for result, original in zip(reconstructed, originals, strict=True)
+    ]
     return {
         "exact match": estimate_share(exact_matches, len(originals)),
         "token accuracy": estimate_clustered_share(hits, [len(result) for result in originals]),

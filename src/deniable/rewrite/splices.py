@@ -40,7 +40,10 @@ class AugmentedBatches:
     def _start_epoch(self, epoch: int) -> None:
         key = make_generator(self._key, "texts", str(epoch)).bytes(32)
         new_texts = splice_texts(self._token_rows, self._count * len(self._token_rows), key, self._max_tokens)
-        self._epoch, self._texts = epoch, [*self._token_rows, *exchange_tokens(new_texts, self._token_rows, self._share, key)]
+        self._epoch, self._texts = (
+            epoch,
+            [*self._token_rows, *exchange_tokens(new_texts, self._token_rows, self._share, key)],
+        )
         self._sampler = LengthBucketSampler(np.array([len(text) for text in self._texts]), self._size, key)
 
 
@@ -93,7 +96,9 @@ def exchange_tokens(token_rows: TokenRows, corpus: TokenRows, share: float, key:
     if not any(map(len, token_rows)) or not any(map(len, corpus)):
         return [[*text] for text in token_rows]
     rng, ends = make_generator(key, "exchanged"), np.cumsum([len(text) for text in token_rows])
-    corpus_tokens, counts = np.unique(np.concatenate([np.asarray(text, np.int64) for text in corpus]), return_counts=True)
+    corpus_tokens, counts = np.unique(
+        np.concatenate([np.asarray(text, np.int64) for text in corpus]), return_counts=True
+    )
     flat_tokens = np.concatenate([np.asarray(text, np.int64) for text in token_rows])
     exchanged_places = np.flatnonzero(rng.random(len(flat_tokens)) < share)
     roots = np.sqrt(counts)

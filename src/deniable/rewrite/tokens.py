@@ -108,7 +108,9 @@ class Vocabulary:
             max_tokens: tokens besides the special ones.
         """
         counts = collections.Counter(token for text in texts for token in split_tokens(text))
-        tokens = sorted((token for token in counts if counts[token] >= min_count), key=lambda word: (-counts[word], word))
+        tokens = sorted(
+            (token for token in counts if counts[token] >= min_count), key=lambda word: (-counts[word], word)
+        )
         return cls((*SPECIAL_TOKENS, *tokens[:max_tokens]))
 
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.errors import make_parameter_error, check_positive
+from deniable.errors import check_positive, make_parameter_error
 from deniable.learning.plain import AdamRun
 from deniable.rewrite.autoencoder import Autoencoder, clip_to_l2_ball, drop_words
-from deniable.rewrite.splices import TokenRows, AugmentedBatches
+from deniable.rewrite.splices import AugmentedBatches, TokenRows
 from deniable.rewrite.tokens import END, PAD
 
 TrainingNoise = tuple[Literal["laplace", "gaussian"], float]
@@ -65,7 +65,9 @@ class RewriterOptions:
                 raise make_parameter_error("training", name, f"an int from {minimum} to {_MAX_COUNT}", value)
         for name, maximum in (("learning_rate", _MAX_VALUE), ("clip", _MAX_VALUE), ("radius", _MAX_RADIUS)):
             if not 1 / maximum <= check_positive("training", name, getattr(self, name)) <= maximum:
-                raise make_parameter_error("training", name, f"a float from {1 / maximum:g} to {maximum:g}", getattr(self, name))
+                raise make_parameter_error(
+                    "training", name, f"a float from {1 / maximum:g} to {maximum:g}", getattr(self, name)
+                )
         for name in ("exchanged", "word_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise make_parameter_error("training", name, "a float in [0, 1)", getattr(self, name))
@@ -103,7 +105,9 @@ def add_training_noise(vectors: Tensor, noise: TrainingNoise | None, rng: torch.
     return vectors + scale * (exponentials[0] - exponentials[1])
 
 
-def compute_reconstruction_loss(network: Autoencoder, token_rows: TokenRows, options: RewriterOptions, rng: torch.Generator) -> tuple[Tensor, int]:
+def compute_reconstruction_loss(
+    network: Autoencoder, token_rows: TokenRows, options: RewriterOptions, rng: torch.Generator
+) -> tuple[Tensor, int]:
     """Return the negative log-likelihood, summed over the tokens of texts and their ends, and how many those are.
 
     Args:
@@ -132,7 +136,9 @@ class RewriterTraining(AdamRun):
         key: 32 bytes; spliced texts, batches, dropout and noise follow from it.
     """
 
-    def __init__(self, network: Autoencoder, token_rows: TokenRows, held_out: TokenRows, options: RewriterOptions, key: bytes) -> None:
+    def __init__(
+        self, network: Autoencoder, token_rows: TokenRows, held_out: TokenRows, options: RewriterOptions, key: bytes
+    ) -> None:
         self.sampler = AugmentedBatches(token_rows, options.spliced, options.exchanged, options.batch_size, key)
         self._autoencoder, self._held_out, self._options = network, held_out, options
         self.best_loss, self.best_epoch, self._best_weights = math.inf, 0, copy.deepcopy(network.state_dict())
@@ -166,18 +172,29 @@ class RewriterTraining(AdamRun):
 
     def state(self) -> dict[str, Any]:
         """Return what the next step depends on."""
-        own_state = {"best": self.best_loss, "epoch": self.best_epoch, "kept": self._best_weights, "stopped": self.stopped}
+        own_state = {
+            "best": self.best_loss,
+            "epoch": self.best_epoch,
+            "kept": self._best_weights,
+            "stopped": self.stopped,
+        }
         return {**super().state(), **own_state}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to where `state` was taken."""
         super().restore(state)
-        self.best_loss, self.best_epoch, self._best_weights, self.stopped = (state[name] for name in ("best", "epoch", "kept", "stopped"))
+        self.best_loss, self.best_epoch, self._best_weights, self.stopped = (
+            state[name] for name in ("best", "epoch", "kept", "stopped")
+        )
 
     def _check_held_out_loss(self, epoch: int) -> None:
         loss = compute_held_out_loss(self._autoencoder, self._held_out, self._options)
         if loss < self.best_loss:
-            self.best_loss, self.best_epoch, self._best_weights = loss, epoch, copy.deepcopy(self._autoencoder.state_dict())
+            self.best_loss, self.best_epoch, self._best_weights = (
+                loss,
+                epoch,
+                copy.deepcopy(self._autoencoder.state_dict()),
+            )
         elif epoch - self.best_epoch >= self._options.patience:
             self.stopped = epoch
 
@@ -190,6 +207,8 @@ def compute_held_out_loss(network: Autoencoder, token_rows: TokenRows, options: 
     total, count = 0.0, 0
     sorted_rows = sorted(token_rows, key=len)
     for start in range(0, len(sorted_rows), _TEXTS_PER_BATCH):
-        batch_loss, batch_count = compute_reconstruction_loss(network, sorted_rows[start : start + _TEXTS_PER_BATCH], options, rng)
+        batch_loss, batch_count = compute_reconstruction_loss(
+            network, sorted_rows[start : start + _TEXTS_PER_BATCH], options, rng
+        )
         total, count = total + float(batch_loss), count + batch_count
     return total / count

@@ -59,7 +59,9 @@ def _make_sampled_audit(name: str) -> Callable[[int], Verdict]:
     def audit_method(seed: int) -> Verdict:
         # The mechanism's coins are none of the audit's: a repeatable run must not share them.
         method = _make_method(name, seed + 1)
-        return audit_pair(method, *_find_pair(), view="likelihood", samples=_SAMPLES, confidence=ZOO_CONFIDENCE, seed=seed)
+        return audit_pair(
+            method, *_find_pair(), view="likelihood", samples=_SAMPLES, confidence=ZOO_CONFIDENCE, seed=seed
+        )
 
     return audit_method
 

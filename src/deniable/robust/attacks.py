@@ -11,8 +11,17 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from deniable.errors import make_parameter_error, check_positive
-from deniable.robust.balls import UNIT_BOUNDS, PixelBounds, check_attack_inputs, normalize_images, compute_norms, parse_attack_sizes, draw_uniform, draw_in_unit_ball
+from deniable.errors import check_positive, make_parameter_error
+from deniable.robust.balls import (
+    UNIT_BOUNDS,
+    PixelBounds,
+    check_attack_inputs,
+    compute_norms,
+    draw_in_unit_ball,
+    draw_uniform,
+    normalize_images,
+    parse_attack_sizes,
+)
 from deniable.robust.gradients import compute_loss_gradient
 from deniable.robust.types import ImageScorer
 
@@ -35,7 +44,13 @@ class ImageAttack(Protocol):
 
 
 def fgsm(
-    scores: ImageScorer, images: Tensor, labels: Tensor, size: float | Tensor, *, bounds: PixelBounds = UNIT_BOUNDS, draws: int = 1
+    scores: ImageScorer,
+    images: Tensor,
+    labels: Tensor,
+    size: float | Tensor,
+    *,
+    bounds: PixelBounds = UNIT_BOUNDS,
+    draws: int = 1,
 ) -> Tensor:
     """Return images after one sign step of the whole size (Goodfellow et al. 2015); arguments as of `pgd`."""
     return i_fgsm(scores, images, labels, size, bounds=bounds, draws=draws, steps=1)
@@ -109,7 +124,9 @@ def pgd(
     check_attack_inputs(images, labels, bounds, draws, steps)
     sizes = parse_attack_sizes(size, images)
     starts = images + sizes * (2 * draw_uniform(images.shape, images, generator) - 1)
-    step_sizes = 2.5 * sizes / steps if step_size is None else torch.full_like(sizes, check_positive("pgd", "step", step_size))
+    step_sizes = (
+        2.5 * sizes / steps if step_size is None else torch.full_like(sizes, check_positive("pgd", "step", step_size))
+    )
     return _take_sign_steps(scores, starts, images, labels, sizes, step_sizes, bounds, draws, steps, decay=0.0)
 
 
@@ -131,11 +148,17 @@ def pgd_l2(
     """
     check_attack_inputs(images, labels, bounds, draws, steps)
     sizes = parse_attack_sizes(size, images)
-    step_sizes = 2.5 * sizes / steps if step_size is None else torch.full_like(sizes, check_positive("pgd_l2", "step", step_size))
+    step_sizes = (
+        2.5 * sizes / steps
+        if step_size is None
+        else torch.full_like(sizes, check_positive("pgd_l2", "step", step_size))
+    )
     perturbations = sizes * draw_in_unit_ball(images, generator)
     points = (images + perturbations).clamp(*bounds)
     for _ in range(steps if sizes.any() else 0):
-        perturbations = points + step_sizes * normalize_images(compute_loss_gradient(scores, points, labels, draws)) - images
+        perturbations = (
+            points + step_sizes * normalize_images(compute_loss_gradient(scores, points, labels, draws)) - images
+        )
         perturbations = perturbations * (sizes / compute_norms(perturbations)).clamp(max=1.0)
         points = (images + perturbations).clamp(*bounds)  # moves no pixel away from its image, so the ball is not left
     return points

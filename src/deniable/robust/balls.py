@@ -57,9 +57,13 @@ def parse_attack_sizes(size: float | Tensor, images: Tensor) -> Tensor:
 def check_attack_inputs(images: Tensor, labels: Tensor, bounds: PixelBounds, draws: int, steps: int) -> None:
     """Raise `InputError` unless images, labels, bounds and counts fit together."""
     if not images.is_floating_point() or images.ndim < 2:  # noqa: PLR2004 - the batch and one axis of pixels
-        raise make_parameter_error("an attack", "images", "floats (b, channels, height, width)", _describe_tensor(images))
+        raise make_parameter_error(
+            "an attack", "images", "floats (b, channels, height, width)", _describe_tensor(images)
+        )
     if labels.dtype != torch.int64 or labels.shape != images.shape[:1]:
-        raise make_parameter_error("an attack", "labels", f"int64 ({len(images)},), one per image", _describe_tensor(labels))
+        raise make_parameter_error(
+            "an attack", "labels", f"int64 ({len(images)},), one per image", _describe_tensor(labels)
+        )
     for name, count in (("draws", draws), ("steps", steps)):
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise make_parameter_error("an attack", name, "an integer of at least 1", count)

@@ -25,7 +25,9 @@ _OTHER_FACTS = {"options", "seed", "classes", "classes declared", "pixel range"}
 """Facts of a model that are no part of the accounting."""
 
 
-def build_image_card(model: ImageModel, data: ImageDataset, commitment: str, accuracy: Estimate, curve: CertifiedAccuracyCurve | None) -> dict[str, Any]:
+def build_image_card(
+    model: ImageModel, data: ImageDataset, commitment: str, accuracy: Estimate, curve: CertifiedAccuracyCurve | None
+) -> dict[str, Any]:
     """Return the card, as JSON holds it.
 
     Args:

@@ -20,7 +20,7 @@ from deniable.robust.certificates import (
 )
 from deniable.robust.certificates.dpal import convert_to_pixel_unit
 from deniable.robust.model import ImageModel
-from deniable.robust.noise import NetworkNoiseLaw, NetworkNoise
+from deniable.robust.noise import NetworkNoise, NetworkNoiseLaw
 
 IMAGE_SELECTION_DRAWS = 100
 """Draws that choose the class, as in Cohen et al. 2019."""
@@ -66,7 +66,9 @@ def smooth_image_model(model: ImageModel, scale: float, law: NetworkNoiseLaw = "
     if not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
         raise make_parameter_error("smoothing", "noise", f"a float from {1 / _MAX_SCALE:g} to {_MAX_SCALE:g}", scale)
     certificate = GaussianSmoothing(scale) if law == "gaussian" else LaplaceSmoothing(scale)
-    return dataclasses.replace(model, noises=(NetworkNoise("input", law, torch.tensor(scale)),), certificate=certificate)
+    return dataclasses.replace(
+        model, noises=(NetworkNoise("input", law, torch.tensor(scale)),), certificate=certificate
+    )
 
 
 def certify_image_model(
@@ -102,14 +104,19 @@ def certify_image_model(
     certified: list[CertifiedImage] = []
     report(0, len(images))
     for batch in torch.split(images, _REPORT_EVERY):
-        tally_pairs = zip(tally_images(scores, batch, IMAGE_SELECTION_DRAWS), tally_images(scores, batch, draws), strict=True)
+        tally_pairs = zip(
+            tally_images(scores, batch, IMAGE_SELECTION_DRAWS), tally_images(scores, batch, draws), strict=True
+        )
         certified += [model.certificate.certify(*tally_pair, alpha) for tally_pair in tally_pairs]
         report(len(certified), len(images))
     if isinstance(model.certificate, DPALCertificate):  # claims in the paper's unit
         certified = [convert_to_pixel_unit(prediction) for prediction in certified]
     sizes = tuple(radii) if radii is not None else _choose_radii([prediction.radius for prediction in certified])
     accuracy = measure_certified_accuracy(
-        labels.tolist(), [prediction.label for prediction in certified], [prediction.radius for prediction in certified], sizes
+        labels.tolist(),
+        [prediction.label for prediction in certified],
+        [prediction.radius for prediction in certified],
+        sizes,
     )
     return CertifiedAccuracyCurve(sizes, tuple(accuracy), tuple(certified), draws, alpha)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from deniable.learning.loop import Checkpoint, run_training
 from deniable.learning.setup import choose_device
-from deniable.randomness import generate_key, derive_key_from_seed
+from deniable.randomness import derive_key_from_seed, generate_key
 from deniable.robust.images import ImageDataset
 from deniable.robust.model import ImageModel, predict_classes
 from deniable.robust.systems import IMAGE_TRAINERS, ImageTrainingOptions, ImageTrainingTask
@@ -40,7 +40,9 @@ class TrainingProgress:
         return float((predict_classes(self.scores, images, draws=1).cpu() == labels).float().mean())
 
 
-def describe_image_run(name: str, data: ImageDataset, options: ImageTrainingOptions, seed: int | None) -> dict[str, Any]:
+def describe_image_run(
+    name: str, data: ImageDataset, options: ImageTrainingOptions, seed: int | None
+) -> dict[str, Any]:
     """Return everything that a run is a function of beside its key, as JSON holds it: see `fit_image_model`."""
     return {
         "model": name,
@@ -81,12 +83,16 @@ def fit_image_model(
         checkpoint = checkpoint.bind(describe_image_run(name, data, options, seed))
         key = checkpoint.load_key(key)
     device = device or choose_device()
-    prepared = IMAGE_TRAINERS[name].prepare(ImageTrainingTask(name, data.train, len(data.classes), options, key, device))
+    prepared = IMAGE_TRAINERS[name].prepare(
+        ImageTrainingTask(name, data.train, len(data.classes), options, key, device)
+    )
     run, source = prepared.run, torch.Generator(device).manual_seed(0)
 
     def report_step(done: int, loss: float) -> None:
         spent = functools.partial(prepared.compute_epsilon_spent, done) if prepared.compute_epsilon_spent else None
-        progress(TrainingProgress(done, run.steps, loss, spent, lambda images: prepared.scores(images.to(device), source)))
+        progress(
+            TrainingProgress(done, run.steps, loss, spent, lambda images: prepared.scores(images.to(device), source))
+        )
 
     run_training(run, key, checkpoint, report_step)
     model = prepared.finish()

@@ -7,7 +7,9 @@ from deniable.errors import InputError
 from deniable.robust.balls import broadcast_per_image
 from deniable.robust.types import ImageScorer
 
-_DETACHED_SCORES = "The scores do not depend on the images in a way that torch can differentiate: return logits, undetached."
+_DETACHED_SCORES = (
+    "The scores do not depend on the images in a way that torch can differentiate: return logits, undetached."
+)
 
 
 def compute_loss_gradient(scores: ImageScorer, images: Tensor, labels: Tensor, draws: int = 1) -> Tensor:
@@ -29,7 +31,9 @@ def compute_loss_gradient(scores: ImageScorer, images: Tensor, labels: Tensor, d
     """
     with torch.inference_mode(mode=False), torch.enable_grad():
         points, targets = images.detach().clone().requires_grad_(), labels.clone()
-        maximum_log_p = images.new_full(labels.shape, -torch.inf)  # the largest log p_s so far, so that no sum underflows
+        maximum_log_p = images.new_full(
+            labels.shape, -torch.inf
+        )  # the largest log p_s so far, so that no sum underflows
         total_weight, gradient = torch.zeros_like(maximum_log_p), torch.zeros_like(images)
         for _ in range(draws):
             logits = _check_scores(scores(points), targets)
@@ -41,7 +45,9 @@ def compute_loss_gradient(scores: ImageScorer, images: Tensor, labels: Tensor, d
             new_maximum = maximum_log_p.maximum(log_p)
             old_weight, weight = (maximum_log_p - new_maximum).exp(), (log_p - new_maximum).exp()
             total_weight = old_weight * total_weight + weight
-            gradient = broadcast_per_image(old_weight, images) * gradient - broadcast_per_image(weight, images) * draw_gradient
+            gradient = (
+                broadcast_per_image(old_weight, images) * gradient - broadcast_per_image(weight, images) * draw_gradient
+            )
             maximum_log_p = new_maximum
     gradient /= broadcast_per_image(total_weight, images)
     if not gradient.isfinite().all():
@@ -61,5 +67,7 @@ def _check_scores(scores: Tensor, labels: Tensor) -> Tensor:
     classes = scores.shape[1]
     unknown_labels = labels[(labels < 0) | (labels >= classes)]
     if len(unknown_labels):
-        raise InputError(f"The label {unknown_labels[0].item()} is no class of the model: labels must be 0 to {classes - 1}.")
+        raise InputError(
+            f"The label {unknown_labels[0].item()} is no class of the model: labels must be 0 to {classes - 1}."
+        )
     return scores

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.learning.stored import reraise_corrupt_file, read_artifact
+from deniable.learning.stored import read_artifact, reraise_corrupt_file
 from deniable.measure.estimate import Estimate, estimate_share
-from deniable.robust.certificates import RobustnessCertificate, DecisionRule, decode_certificate, encode_certificate
+from deniable.robust.certificates import DecisionRule, RobustnessCertificate, decode_certificate, encode_certificate
 from deniable.robust.images.dataset import LabelledImages
 from deniable.robust.images.declared import DataDeclaration
 from deniable.robust.networks import ImageArchitecture, ImageNetwork

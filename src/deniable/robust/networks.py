@@ -82,7 +82,12 @@ def build_small_network(architecture: ImageArchitecture) -> ImageNetwork:
         nn.Flatten(),
     ]
     features = _count_features(architecture, first, body)
-    return ImageNetwork(first, nn.Sequential(*body, nn.Linear(features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, architecture.classes)))
+    return ImageNetwork(
+        first,
+        nn.Sequential(
+            *body, nn.Linear(features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, architecture.classes)
+        ),
+    )
 
 
 def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
@@ -104,7 +109,11 @@ def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
         nn.Flatten(),
     ]
     features = _count_features(architecture, first, body)
-    head = [nn.Linear(features, hidden_units), *_build_normalization(architecture, nn.BatchNorm1d, hidden_units), nn.Tanh()]
+    head = [
+        nn.Linear(features, hidden_units),
+        *_build_normalization(architecture, nn.BatchNorm1d, hidden_units),
+        nn.Tanh(),
+    ]
     return ImageNetwork(first, nn.Sequential(*body, *head, nn.Linear(hidden_units, architecture.classes)))
 
 
@@ -129,7 +138,11 @@ def build_dpal_cifar10_network(architecture: ImageArchitecture) -> ImageNetwork:
         nn.Flatten(),
     ]
     features = _count_features(architecture, first, body)
-    head = [nn.Linear(features, hidden_units), *_build_normalization(architecture, nn.BatchNorm1d, hidden_units), nn.Tanh()]
+    head = [
+        nn.Linear(features, hidden_units),
+        *_build_normalization(architecture, nn.BatchNorm1d, hidden_units),
+        nn.Tanh(),
+    ]
     return ImageNetwork(first, nn.Sequential(*body, *head, nn.Linear(hidden_units, architecture.classes)))
 
 

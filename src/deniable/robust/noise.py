@@ -49,10 +49,18 @@ class NetworkNoise:
     def from_dict(cls, content: dict[str, Any]) -> "NetworkNoise":
         """Return the noise that a file holds."""
         bounds = content["bounds"]
-        return cls(content["place"], content["law"], content["scale"], content["offset"], None if bounds is None else tuple(bounds))
+        return cls(
+            content["place"],
+            content["law"],
+            content["scale"],
+            content["offset"],
+            None if bounds is None else tuple(bounds),
+        )
 
 
-def compute_noisy_scores(network: ImageNetwork, images: Tensor, noises: tuple[NetworkNoise, ...], generator: torch.Generator) -> Tensor:
+def compute_noisy_scores(
+    network: ImageNetwork, images: Tensor, noises: tuple[NetworkNoise, ...], generator: torch.Generator
+) -> Tensor:
     """Return logits (b, K) of images (b, channels, height, width) under fresh noise."""
     first_layer_noise: Tensor | None = None
     for noise in noises:
@@ -68,5 +76,7 @@ def compute_noisy_scores(network: ImageNetwork, images: Tensor, noises: tuple[Ne
 def get_first_layer_shape(network: ImageNetwork, images: Tensor) -> torch.Size:
     """Return the shape (b, maps, height', width') of the first layer's output."""
     with torch.no_grad():
-        output = network.first.forward(torch.zeros_like(images[:1]))  # past the hooks that watch a pass for its gradients
+        output = network.first.forward(
+            torch.zeros_like(images[:1])
+        )  # past the hooks that watch a pass for its gradients
     return torch.Size((len(images), *output.shape[1:]))

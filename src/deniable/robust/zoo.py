@@ -39,7 +39,9 @@ def _load_digits() -> Tensor:
     return torch.from_numpy(load_digits().images / 16)[:, None]
 
 
-def _judge_event(claim: float, output: str, difference: str, run_audit: Callable[[np.random.Generator], EventCounts], seed: int) -> Verdict:
+def _judge_event(
+    claim: float, output: str, difference: str, run_audit: Callable[[np.random.Generator], EventCounts], seed: int
+) -> Verdict:
     """Return the verdict of an event that should tell two neighbouring data sets apart."""
     start = time.perf_counter()
     event = run_audit(np.random.default_rng(seed))
@@ -47,7 +49,13 @@ def _judge_event(claim: float, output: str, difference: str, run_audit: Callable
     witness = Witness("D", "D'", output, 1.0, bound, event.correct_runs, event.total_runs)
     detectable = event.compute_detectable_epsilon(claim, ZOO_CONFIDENCE)
     return _build_audit_verdict(
-        claim, bound, event.total_runs, witness, f"event in runs on data sets that differ in {difference}", start, detectable
+        claim,
+        bound,
+        event.total_runs,
+        witness,
+        f"event in runs on data sets that differ in {difference}",
+        start,
+        detectable,
     )
 
 
@@ -56,7 +64,9 @@ def _build_audit_verdict(
 ) -> Verdict:
     status: Status = "refuted" if bound > claim else "not refuted"
     seconds = time.perf_counter() - start
-    return Verdict(status, claim, float("inf"), bound, ZOO_CONFIDENCE, samples, witness, method, seconds, detectable=detectable)
+    return Verdict(
+        status, claim, float("inf"), bound, ZOO_CONFIDENCE, samples, witness, method, seconds, detectable=detectable
+    )
 
 
 def _judge_differences(seed: int) -> Verdict:
@@ -132,10 +142,18 @@ def _make_label_audit(claim: float, noise: LabelNoiseForm) -> Callable[[int], Ve
         audit = audit_labels(_load_digits(), _SMALL_BUDGET, random, neurons=64, steps=_LABEL_STEPS, noise=noise)
         bound = audit.compute_lower_bound(ZOO_CONFIDENCE)
         witness = Witness(
-            "a label", "another", "the label that solves the equations", 1.0, bound, audit.recovered_labels, audit.total_labels
+            "a label",
+            "another",
+            "the label that solves the equations",
+            1.0,
+            bound,
+            audit.recovered_labels,
+            audit.total_labels,
         )
         detectable = audit.compute_detectable_epsilon(claim, ZOO_CONFIDENCE)
-        return _build_audit_verdict(claim, bound, audit.total_labels, witness, "labels drawn and guessed in one run", start, detectable)
+        return _build_audit_verdict(
+            claim, bound, audit.total_labels, witness, "labels drawn and guessed in one run", start, detectable
+        )
 
     return sampled
 

@@ -167,7 +167,9 @@ def _prepare_scipy(name: str, vectors: FloatArray) -> DistanceFiller:
     return fill
 
 
-def _prepare_user_function(function: Callable[[FloatArray, FloatArray], FloatArray], name: str, vectors: FloatArray) -> DistanceFiller:
+def _prepare_user_function(
+    function: Callable[[FloatArray, FloatArray], FloatArray], name: str, vectors: FloatArray
+) -> DistanceFiller:
     def fill(rows: FloatArray, out: FloatArray) -> None:
         values = np.asarray(function(rows, vectors), dtype=np.float64)
         if values.shape != out.shape:
@@ -212,8 +214,12 @@ def _bound_sum_error(points: FloatArray, diameter: Callable[[], float]) -> float
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         "euclidean": Metric("euclidean", _prepare_euclidean, bound_rounding_error=_bound_euclidean_error),
-        "manhattan": Metric("manhattan", functools.partial(_prepare_scipy, "cityblock"), bound_rounding_error=_bound_sum_error),
-        "chebyshev": Metric("chebyshev", functools.partial(_prepare_scipy, "chebyshev"), bound_rounding_error=_bound_sum_error),
+        "manhattan": Metric(
+            "manhattan", functools.partial(_prepare_scipy, "cityblock"), bound_rounding_error=_bound_sum_error
+        ),
+        "chebyshev": Metric(
+            "chebyshev", functools.partial(_prepare_scipy, "chebyshev"), bound_rounding_error=_bound_sum_error
+        ),
         "angular": Metric("angular", _prepare_angular, _normalize_directions, _bound_angular_error),
     }
 )

@@ -15,7 +15,7 @@ from deniable.errors import InputError, NotTractable
 from deniable.frozen import WriteOnce
 from deniable.parallel import parallel_map
 from deniable.space.grammar import fold_word
-from deniable.space.metrics import BLOCK_ROWS, TILE_SIZE, FloatArray, DistanceFiller, Metric, resolve_metric
+from deniable.space.metrics import BLOCK_ROWS, TILE_SIZE, DistanceFiller, FloatArray, Metric, resolve_metric
 
 PointNumbers = npt.NDArray[np.int32]
 Result = TypeVar("Result")
@@ -78,7 +78,10 @@ class Space(WriteOnce):
 
     @classmethod
     def glove(
-        cls, size: int = 50_000, *, metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean"
+        cls,
+        size: int = 50_000,
+        *,
+        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
     ) -> "Space":
         """Return the ``size`` most frequent words of GloVe 6B 50d (Pennington et al. 2014).
 
@@ -175,7 +178,9 @@ class Space(WriteOnce):
 
         return parallel_map(visit_block, range(0, len(point_numbers), BLOCK_ROWS), workers)
 
-    def map_tiles(self, visit: Callable[[slice, slice, FloatArray], Result], workers: int | None = None) -> list[Result]:
+    def map_tiles(
+        self, visit: Callable[[slice, slice, FloatArray], Result], workers: int | None = None
+    ) -> list[Result]:
         """Call ``visit(rows, columns, distances)`` for tiles that cover every pair of points once.
 
         d(x, y) = d(y, x): tiles left of the diagonal are not visited, so that a computation over
@@ -416,7 +421,9 @@ def _deduplicate_words(words: Sequence[str]) -> tuple[dict[str, int], list[str]]
 def _merge_equal_vectors(vectors: FloatArray) -> tuple[FloatArray, PointNumbers]:
     """Return the distinct rows in order of first appearance, and the row each word lies at."""
     number_by_vector: dict[bytes, int] = {}
-    point_of = np.array([number_by_vector.setdefault(row.tobytes(), len(number_by_vector)) for row in vectors + 0.0], np.int32)
+    point_of = np.array(
+        [number_by_vector.setdefault(row.tobytes(), len(number_by_vector)) for row in vectors + 0.0], np.int32
+    )
     if len(number_by_vector) == len(vectors):
         return vectors, point_of
     _, first = np.unique(point_of, return_index=True)

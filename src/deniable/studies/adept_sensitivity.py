@@ -71,7 +71,9 @@ def _count(vectors: int, name: str, radius: float, n: int, seed: int) -> Data:
     half = vectors // 2
     apart = np.abs(clipped[:half] - clipped[half : 2 * half]).sum(axis=1)
     # The remedy, for comparison: no pair can be farther apart after an l1 clip.
-    remedy = count_sensitivity_violations(L1Ball(radius).clip(drawn[: min(vectors, _REMEDIED)]), 2 * radius * (1 + 1e-12))
+    remedy = count_sensitivity_violations(
+        L1Ball(radius).clip(drawn[: min(vectors, _REMEDIED)]), 2 * radius * (1 + 1e-12)
+    )
     return {
         "distribution": name,
         "C": radius,

@@ -16,7 +16,7 @@ from deniable.auditing import limit_status, verify
 from deniable.errors import InputError
 from deniable.keys import NoiseSource
 from deniable.space import Space
-from deniable.status import Status, is_proved, find_weakest_status
+from deniable.status import Status, find_weakest_status, is_proved
 from deniable.text.release import Release, Tally
 from deniable.text.tables.layout import CopiedContent
 from deniable.verdict import encode_nonfinite_numbers
@@ -124,7 +124,9 @@ class Certificate:
             guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
             chosen=_CHOSEN_FROM_DATA if chosen_from_data else _CHOSEN_BY_OWNER,
             verification=verdict.to_dict(),
-            documents=[] if verdict.status == "refuted" else _compute_record_guarantees(mechanism, tally, guarantee.status),
+            documents=[]
+            if verdict.status == "refuted"
+            else _compute_record_guarantees(mechanism, tally, guarantee.status),
             attacker=describe_attacker(mechanism, prior),
             space={
                 "source": space.source,
@@ -183,7 +185,9 @@ def _format_verification(verification: dict[str, Any]) -> str:
     if verification["status"] != "proved":
         return f"the true epsilon is between {verification['lower_bound']:.6g} and {verification['epsilon']:.6g}"
     unused_percent = 100 * (1 - verification["epsilon"] / verification["claim"])
-    return f"exact epsilon {verification['epsilon']:.6g}" + (f", {unused_percent:.0f} % of it unused" if unused_percent >= 1 else "")
+    return f"exact epsilon {verification['epsilon']:.6g}" + (
+        f", {unused_percent:.0f} % of it unused" if unused_percent >= 1 else ""
+    )
 
 
 def _format_record_guarantee(entry: dict[str, Any]) -> str:
@@ -235,7 +239,7 @@ def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None)
         InputError: a prior that was made from private texts.
     """
     public_prior = _build_public_prior(mechanism, prior)
-    return f"{mechanism.expected_kept(public_prior)} of words, if words follow {public_prior.name}"
+    return f"{mechanism.expected_kept_share(public_prior)} of words, if words follow {public_prior.name}"
 
 
 def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> str:
@@ -252,7 +256,9 @@ def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> s
     if mechanism.is_drawn_from_law:
         success = f"{100 * mechanism.outcomes(public_prior)[1]:.1f} %"
     else:
-        success = f"at least {100 * max(mechanism.expected_kept(public_prior).value, public_prior.blind_success):.1f} %"
+        success = (
+            f"at least {100 * max(mechanism.expected_kept_share(public_prior).value, public_prior.blind_success):.1f} %"
+        )
     return (
         f"an attacker who knows the mechanism names {success} of words, if words follow {public_prior.name} "
         f"(without the output: {100 * public_prior.blind_success:.1f} %; by reading words in context: more)"

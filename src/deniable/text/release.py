@@ -240,7 +240,9 @@ class Release:
         """
         return read_key(self._parsed_key)
 
-    def privatize_cells(self, cells: Sequence[TextCell], *, key: bytes | None = None, workers: int | None = None) -> PrivatizedBatch:
+    def privatize_cells(
+        self, cells: Sequence[TextCell], *, key: bytes | None = None, workers: int | None = None
+    ) -> PrivatizedBatch:
         """Return each text privatized with noise of its own, and what became of its words, for their owner only.
 
         Args:
@@ -257,7 +259,11 @@ class Release:
         lexed_texts = [lexer.lex(cell.text) for cell in cells]
         lengths = [len(lexed_text.words) for lexed_text in lexed_texts]
         offsets = np.cumsum([0, *lengths])
-        words = np.concatenate([lexed_text.words for lexed_text in lexed_texts]) if lexed_texts else np.empty(0, dtype=np.int32)
+        words = (
+            np.concatenate([lexed_text.words for lexed_text in lexed_texts])
+            if lexed_texts
+            else np.empty(0, dtype=np.int32)
+        )
         outputs = words
         if len(words):
             starts = self._name_streams(key, cells, words, offsets)
@@ -268,7 +274,15 @@ class Release:
             unknown_mask[start + lexed_text.unknown_positions] = True
             new_texts.append(lexer.rebuild_text(lexed_text, outputs[start:end].tolist()))
         kept_counts = np.array([lexed_text.kept_count for lexed_text in lexed_texts], dtype=np.int64)
-        return PrivatizedBatch(new_texts, offsets, words, outputs, unknown_mask, sum(lexed_text.unknown_count for lexed_text in lexed_texts), kept_counts)
+        return PrivatizedBatch(
+            new_texts,
+            offsets,
+            words,
+            outputs,
+            unknown_mask,
+            sum(lexed_text.unknown_count for lexed_text in lexed_texts),
+            kept_counts,
+        )
 
     @property
     def lexer(self) -> Lexer:
@@ -329,7 +343,11 @@ class Release:
     def _identity(self) -> tuple[Any, ...]:
         """Everything that two equal releases share, found without computing a law."""
         mechanism = self.mechanism
-        mechanism_name = (type(mechanism), mechanism.fingerprint) if mechanism.is_builtin and mechanism.has_fingerprint else mechanism
+        mechanism_name = (
+            (type(mechanism), mechanism.fingerprint)
+            if mechanism.is_builtin and mechanism.has_fingerprint
+            else mechanism
+        )
         return (mechanism_name, *self._options, self.key)
 
     def __eq__(self, other: object) -> bool:

@@ -8,10 +8,10 @@ from typing import Protocol, TypeVar
 
 from deniable.errors import InputError
 from deniable.text.certificate import Certificate
-from deniable.text.release import TextCell, Release, Tally
+from deniable.text.release import Release, Tally, TextCell
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.files import check_outputs, open_input, open_outputs
-from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow
+from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow
 from deniable.words.prior import Prior
 
 _MAX_SHOWN_CHARACTERS = 50
@@ -25,7 +25,7 @@ class SupportsToJson(Protocol):
         """Return it as JSON text."""
 
 
-CertificateT = TypeVar("Made", bound=SupportsToJson)
+CertificateT = TypeVar("CertificateT", bound=SupportsToJson)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from deniable.errors import InputError
 from deniable.space import Space
-from deniable.space.grammar import has_trailing_word, fold_word, is_clitic, split_words
+from deniable.space.grammar import fold_word, has_trailing_word, is_clitic, split_words
 
 UnknownPolicy = Literal["draw", "mask", "drop"]
 CasePolicy = Literal["lower", "copy"]
@@ -70,7 +70,8 @@ class Lexer:
         known_numbers = list(map(self._number_of_spelling.get, spellings))
         if None in known_numbers:
             known_numbers = [
-                self._look_up(word) if number is None else number for word, number in zip(spellings, known_numbers, strict=True)
+                self._look_up(word) if number is None else number
+                for word, number in zip(spellings, known_numbers, strict=True)
             ]
         numbers = np.array(known_numbers, dtype=np.int32)
         missing_positions = np.flatnonzero(numbers == _UNKNOWN)
@@ -110,7 +111,11 @@ class Lexer:
             literal = spelling if number == _KEEP else MASK_TOKEN if self.unknown == "mask" else ""
             if not literal and merged_gaps[-1].isspace():
                 merged_gaps[-1] = ""
-            follows_word = is_after_dropped and has_trailing_word(merged_gaps[-1]) if merged_gaps[-1] else bool(remaining_spellings)
+            follows_word = (
+                is_after_dropped and has_trailing_word(merged_gaps[-1])
+                if merged_gaps[-1]
+                else bool(remaining_spellings)
+            )
             if literal and follows_word and not is_clitic(fold_word(literal)):
                 literal = " " + literal
             merged_gaps[-1] += literal + gap
@@ -131,7 +136,10 @@ class Lexer:
                 if not is_clitic(output_words[position]):
                     gaps[position] += " "
         if lexed.case_patterns is not None:
-            output_words = [_apply_case_pattern(word, pattern) for word, pattern in zip(output_words, lexed.case_patterns, strict=True)]
+            output_words = [
+                _apply_case_pattern(word, pattern)
+                for word, pattern in zip(output_words, lexed.case_patterns, strict=True)
+            ]
         parts = [""] * (2 * len(output_words) + 1)
         parts[0::2] = gaps
         parts[1::2] = output_words
@@ -141,7 +149,9 @@ class Lexer:
         """Return the words (by number) that stand right behind another word, drawn, kept or masked."""
         if self.keep or self.unknown != "draw":
             return [
-                position for position, gap in enumerate(gaps[:-1]) if (position if not gap else has_trailing_word(gap) or gap.endswith(MASK_TOKEN))
+                position
+                for position, gap in enumerate(gaps[:-1])
+                if (position if not gap else has_trailing_word(gap) or gap.endswith(MASK_TOKEN))
             ]
         inner = gaps[1:-1]
         adjacent_words: list[int] = []

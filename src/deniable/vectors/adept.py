@@ -6,7 +6,7 @@ from randomgen import AESCounter
 
 from deniable.errors import make_parameter_error
 from deniable.guarantees import ApproxDP, PureDP
-from deniable.vectors.domains import FloatArray, Domain, L1Ball, L2Ball
+from deniable.vectors.domains import Domain, FloatArray, L1Ball, L2Ball
 from deniable.vectors.gaussian import Gaussian
 from deniable.vectors.laplace import Laplace
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism

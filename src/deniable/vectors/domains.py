@@ -20,7 +20,11 @@ _MIN_SIZE, _MAX_SIZE = 1e-150, 1e150
 
 def check_dimension(dimension: object) -> int:
     """Return the number of coordinates if it can be served, else raise `InputError`."""
-    if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or not 1 <= dimension <= MAX_DIMENSION:
+    if (
+        isinstance(dimension, bool)
+        or not isinstance(dimension, int | np.integer)
+        or not 1 <= dimension <= MAX_DIMENSION
+    ):
         raise InputError(
             f"A vector must have 1 to {MAX_DIMENSION:,} coordinates. Got {dimension!r}; release longer ones in parts."
         )

@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from randomgen import AESCounter
 
-from deniable.errors import make_parameter_error, check_positive
+from deniable.errors import check_positive, make_parameter_error
 from deniable.guarantees import PureDP
-from deniable.vectors.domains import FloatArray, Box
+from deniable.vectors.domains import Box, FloatArray
 from deniable.vectors.laplace import Laplace
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 

@@ -8,8 +8,8 @@ from randomgen import AESCounter
 from deniable.errors import InputError, check_positive
 from deniable.guarantees import ApproxDP
 from deniable.vectors.analytic import compute_noise_ratio
-from deniable.vectors.domains import FloatArray, Domain, check_number_within
-from deniable.vectors.grid import ROUNDING_FACTOR, NoiseGrid, compute_step_exponent, compute_noise_steps
+from deniable.vectors.domains import Domain, FloatArray, check_number_within
+from deniable.vectors.grid import ROUNDING_FACTOR, NoiseGrid, compute_noise_steps, compute_step_exponent
 from deniable.vectors.mechanism import VectorMechanism, check_domain
 from deniable.vectors.noise import sample_discrete_gaussian
 
@@ -103,7 +103,9 @@ class Gaussian(VectorMechanism):
     def grid(self, n: int) -> NoiseGrid:
         """Return step and noise for vectors (n,); raises as `scale` does."""
         owner, sensitivity = type(self).__name__, self.sensitivity(n)
-        remaining_epsilon = math.nextafter(self.epsilon - 1.001 * compute_discretization_cost(self.epsilon, n), -math.inf)
+        remaining_epsilon = math.nextafter(
+            self.epsilon - 1.001 * compute_discretization_cost(self.epsilon, n), -math.inf
+        )
         if remaining_epsilon <= 0:
             raise InputError(
                 f"{owner} cannot serve {n} coordinates with epsilon {self.epsilon:g}; choose a larger one."
@@ -111,7 +113,9 @@ class Gaussian(VectorMechanism):
         ratio = compute_noise_ratio(remaining_epsilon, self.delta * _DELTA_SHARE)
         exponent = compute_step_exponent(owner, ratio * sensitivity, self.domain.max_coordinate)
         # No charge for the clip: its result lies in the domain exactly (see `Domain.clip`).
-        distance = Fraction(sensitivity) * ROUNDING_FACTOR / Fraction(2) ** exponent + Fraction(math.sqrt(n)) * ROUNDING_FACTOR
+        distance = (
+            Fraction(sensitivity) * ROUNDING_FACTOR / Fraction(2) ** exponent + Fraction(math.sqrt(n)) * ROUNDING_FACTOR
+        )
         return NoiseGrid(exponent, compute_noise_steps(owner, Fraction(ratio) * distance))
 
     def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:

@@ -6,8 +6,15 @@ from randomgen import AESCounter
 
 from deniable.errors import check_positive
 from deniable.guarantees import PureDP
-from deniable.vectors.domains import FloatArray, Domain
-from deniable.vectors.grid import ROUNDING_FACTOR, NoiseGrid, round_down_to_float, compute_step_exponent, compute_noise_steps, round_up_to_float
+from deniable.vectors.domains import Domain, FloatArray
+from deniable.vectors.grid import (
+    ROUNDING_FACTOR,
+    NoiseGrid,
+    compute_noise_steps,
+    compute_step_exponent,
+    round_down_to_float,
+    round_up_to_float,
+)
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism, check_domain
 from deniable.vectors.noise import sample_discrete_laplace
 
@@ -82,7 +89,11 @@ class Laplace(VectorMechanism):
         sensitivity_steps = Fraction(self.domain.sensitivity(1, n)) * ROUNDING_FACTOR / Fraction(2) ** grid.exponent + n
         pair = self.worst_pair(n)
         low, high = (self.domain.clip(x[None, :])[0] for x in pair)
-        return ExactLoss(round_up_to_float(sensitivity_steps / grid.noise_steps), round_down_to_float(Fraction(grid.l1_distance(low, high), grid.noise_steps)), pair)
+        return ExactLoss(
+            round_up_to_float(sensitivity_steps / grid.noise_steps),
+            round_down_to_float(Fraction(grid.l1_distance(low, high), grid.noise_steps)),
+            pair,
+        )
 
     def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
         grid = self.grid(rows.shape[1])

@@ -14,7 +14,7 @@ from deniable.errors import InputError, NotTractable, make_parameter_error
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.origin import is_builtin_class
 from deniable.randomness import derive_key_from_seed
-from deniable.vectors.domains import FloatArray, Domain, check_dimension
+from deniable.vectors.domains import Domain, FloatArray, check_dimension
 from deniable.vectors.noise import make_noise_generator
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from randomgen import AESCounter
 
 from deniable.errors import make_parameter_error
-from deniable.randomness import generate_key, derive_key_from_seed, derive_stream_start
+from deniable.randomness import derive_key_from_seed, derive_stream_start, generate_key
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -94,7 +94,9 @@ def _try_discrete_laplace(generator: AESCounter, scale: int, count: int) -> IntA
     """
     signed = sample_uniform_below(generator, 2 * scale, count)  # one uniform integer holds U and the sign
     remainders = signed >> 1
-    accepted = np.flatnonzero(sample_bernoulli_exp(generator, remainders / scale, lambda i: (int(remainders[i]), scale)))
+    accepted = np.flatnonzero(
+        sample_bernoulli_exp(generator, remainders / scale, lambda i: (int(remainders[i]), scale))
+    )
     rounds = np.zeros(len(accepted), dtype=np.int64)
     continuing = np.arange(len(accepted))
     while len(continuing):
@@ -134,7 +136,9 @@ def sample_uniform_below(generator: AESCounter, bound: int, count: int) -> IntAr
     return result
 
 
-def sample_bernoulli_exp(generator: AESCounter, exponents: npt.NDArray[np.float64], get_exact_exponent: Callable[[int], tuple[int, int]]) -> BoolArray:
+def sample_bernoulli_exp(
+    generator: AESCounter, exponents: npt.NDArray[np.float64], get_exact_exponent: Callable[[int], tuple[int, int]]
+) -> BoolArray:
     """Return (m,) independent flags, the i-th true with probability exactly exp(-a_i / b_i).
 
     Args:

@@ -36,14 +36,17 @@ def choose_word_mechanism(space: Space, epsilon: float) -> WordMechanism:
     if not space.metric.is_builtin:
         return TEM(space, epsilon=epsilon)
     mechanism = CalibratedExponential(space, epsilon=epsilon)
-    if len(space.points) > MAX_DENSE_POINTS or np.exp(-compute_log_normalisers(space, mechanism.exponential_law)).mean() < MIN_KEPT_SHARE:
+    if (
+        len(space.points) > MAX_DENSE_POINTS
+        or np.exp(-compute_log_normalisers(space, mechanism.exponential_law)).mean() < MIN_KEPT_SHARE
+    ):
         return mechanism
     return TightExponential(space, epsilon=epsilon)
 
 
 __all__ = [
-    "WORD_MECHANISMS",
     "TEM",
+    "WORD_MECHANISMS",
     "CalibratedExponential",
     "MultivariateLaplace",
     "Prior",

@@ -10,7 +10,15 @@ from deniable.cache import load_or_compute_facts
 from deniable.errors import InputError
 from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
-from deniable.words.exponential import ExponentialLaw, WorstPair, find_worst_pairs, summarize_worst_pairs, make_finding_name, bound_pair_epsilons, prove_exact_epsilon
+from deniable.words.exponential import (
+    ExponentialLaw,
+    WorstPair,
+    bound_pair_epsilons,
+    find_worst_pairs,
+    make_finding_name,
+    prove_exact_epsilon,
+    summarize_worst_pairs,
+)
 from deniable.words.law import Finding, load_or_compute_finding
 
 CALIBRATION_SOURCE = "exact epsilon over all pairs of words and all outputs, computed for this very space"
@@ -42,10 +50,14 @@ def load_or_calibrate(
         if not epsilon / 2 <= stored["scale"] <= epsilon:
             return False
         law = ExponentialLaw(stored["scale"], weights=weights)
-        proof = load_or_compute_finding(make_finding_name(space, law), len(space.points), lambda: prove_exact_epsilon(space, law))
+        proof = load_or_compute_finding(
+            make_finding_name(space, law), len(space.points), lambda: prove_exact_epsilon(space, law)
+        )
         return proof.epsilon <= epsilon
 
-    scale = load_or_compute_facts(f"scale-{space.fingerprint}-{weights_fingerprint}-{epsilon!r}", ("scale",), compute, is_valid_scale)["scale"]
+    scale = load_or_compute_facts(
+        f"scale-{space.fingerprint}-{weights_fingerprint}-{epsilon!r}", ("scale",), compute, is_valid_scale
+    )["scale"]
     return ExponentialLaw(scale, weights=weights)
 
 
@@ -137,4 +149,6 @@ class _BindingPairs:
             return math.nan
         if self.exact_epsilon(high) <= epsilon:
             return high
-        return float(brentq(lambda scale: self.exact_epsilon(scale) - epsilon, low, high, xtol=1e-13 * high, rtol=1e-13))
+        return float(
+            brentq(lambda scale: self.exact_epsilon(scale) - epsilon, low, high, xtol=1e-13 * high, rtol=1e-13)
+        )

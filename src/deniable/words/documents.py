@@ -28,14 +28,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.cache import load_or_compute_facts
-from deniable.errors import make_parameter_error, check_positive
+from deniable.errors import check_positive, make_parameter_error
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.parallel import parallel_map
 from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.status import Status, find_weakest_status
 from deniable.words import law
-from deniable.words.exponential import ExponentialLaw, compute_log_normalisers, bound_rounding
+from deniable.words.exponential import ExponentialLaw, bound_rounding, compute_log_normalisers
 
 if TYPE_CHECKING:
     from deniable.words.mechanism import WordMechanism
@@ -115,11 +115,19 @@ def _compose_losses(
 
     response_epsilons = [compute_epsilon(alpha, bound_divergence_by_loss(loss, alpha)) for alpha in RENYI_ORDERS]
     start_index = int(np.argmin(response_epsilons))
-    candidates = [(response_epsilons[start_index], "Renyi divergences of randomized response with the largest loss of a word")]
+    candidates = [
+        (response_epsilons[start_index], "Renyi divergences of randomized response with the largest loss of a word")
+    ]
     space, exponential = mechanism.space, mechanism.sampled_exponential_law
     if mechanism.is_tabulated and len(space.points) <= MAX_EXACT_POINTS:
-        exact_epsilon = functools.cache(lambda order_index: compute_epsilon(RENYI_ORDERS[order_index], compute_exact_divergence(mechanism, RENYI_ORDERS[order_index], workers)))
-        candidates.append((exact_epsilon(_descend_orders(exact_epsilon, start_index)), "exact Renyi divergences of all pairs"))
+        exact_epsilon = functools.cache(
+            lambda order_index: compute_epsilon(
+                RENYI_ORDERS[order_index], compute_exact_divergence(mechanism, RENYI_ORDERS[order_index], workers)
+            )
+        )
+        candidates.append(
+            (exact_epsilon(_descend_orders(exact_epsilon, start_index)), "exact Renyi divergences of all pairs")
+        )
     elif exponential is not None and space.metric.is_builtin:
 
         def bound_at(order_index: int) -> float:
@@ -127,8 +135,15 @@ def _compose_losses(
 
         # It grows with the order: where the least order gains nothing, none does.
         if bound_at(0) < _MIN_GAIN_SHARE * loss:
-            bounded_epsilon = functools.cache(lambda order_index: compute_epsilon(RENYI_ORDERS[order_index], bound_at(order_index)))
-            candidates.append((bounded_epsilon(_descend_orders(bounded_epsilon, start_index)), "a bound on the Renyi divergences of all pairs"))
+            bounded_epsilon = functools.cache(
+                lambda order_index: compute_epsilon(RENYI_ORDERS[order_index], bound_at(order_index))
+            )
+            candidates.append(
+                (
+                    bounded_epsilon(_descend_orders(bounded_epsilon, start_index)),
+                    "a bound on the Renyi divergences of all pairs",
+                )
+            )
     return min(candidates)
 
 
@@ -196,7 +211,9 @@ def bound_divergence(space: Space, exponential: ExponentialLaw, alpha: float, wo
     steeper = dataclasses.replace(exponential, scale=min(alpha * exponential.scale, sys.float_info.max))
 
     def compute() -> dict[str, float]:
-        logs = np.log(steeper.normalisers(space, workers)) - alpha * compute_log_normalisers(space, exponential, workers)
+        logs = np.log(steeper.normalisers(space, workers)) - alpha * compute_log_normalisers(
+            space, exponential, workers
+        )
         return {"inputs": float(logs.max())}
 
     name = f"bound-{space.fingerprint}-{exponential.fingerprint}-{alpha!r}"
@@ -222,4 +239,6 @@ def compute_loss_extremes(space: Space, exponential: ExponentialLaw, workers: in
         return {"loss": max(max(losses) + slack, 1 / law.TABLE_FLOOR + slack), "reach": max(reaches) + slack}
 
     name = f"extents-{space.fingerprint}-{exponential.fingerprint}"
-    return load_or_compute_facts(name, ("loss", "reach"), compute, lambda stored: stored["loss"] > 0 and math.isfinite(stored["reach"]))
+    return load_or_compute_facts(
+        name, ("loss", "reach"), compute, lambda stored: stored["loss"] > 0 and math.isfinite(stored["reach"])
+    )

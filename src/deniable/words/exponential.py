@@ -122,7 +122,9 @@ def compute_decay_sums(
     """
     count = len(space.points)
 
-    def visit(rows: slice, columns: slice, distances: FloatArray) -> tuple[slice, list[FloatArray], slice, list[FloatArray]]:
+    def visit(
+        rows: slice, columns: slice, distances: FloatArray
+    ) -> tuple[slice, list[FloatArray], slice, list[FloatArray]]:
         across, down = [], []
         for law, weight in zip(laws, weights, strict=True):
             decay = law.decay(distances if law is laws[-1] else distances.copy())
@@ -138,7 +140,9 @@ def compute_decay_sums(
     return out
 
 
-def compute_log_normalisers(space: Space, law: ExponentialLaw, workers: int | None = None, *, recompute: bool = False) -> FloatArray:
+def compute_log_normalisers(
+    space: Space, law: ExponentialLaw, workers: int | None = None, *, recompute: bool = False
+) -> FloatArray:
     """Return ln Z (number of points,), kept in the cache where the metric has a name.
 
     Args:
@@ -191,7 +195,9 @@ def find_worst_pairs(space: Space, law: ExponentialLaw, workers: int | None = No
 
     def visit(rows: slice, columns: slice, distances: FloatArray) -> WorstPair:
         tile_start = (rows.start, columns.start)
-        bound, i, j = _find_worst_pair(distances, logs, *tile_start, law.scale, law.cutoff, slack, _MIN_LOSS, distance_error)
+        bound, i, j = _find_worst_pair(
+            distances, logs, *tile_start, law.scale, law.cutoff, slack, _MIN_LOSS, distance_error
+        )
         # ln Z(w') - ln Z(w) is positive one way round.
         w, other = sorted((rows.start + i, columns.start + j), key=lambda point: logs[point])
         return WorstPair(bound, w, other, float(distances[i, j]))
@@ -253,7 +259,11 @@ def bound_pair_epsilons(space: Space, law: ExponentialLaw, distances: FloatArray
     """
     with np.errstate(over="ignore"):  # a loss beyond all floats is infinite, as in the compiled loop
         losses = law.scale * np.minimum(distances, law.cutoff) + log_ratios + bound_rounding(space, law)
-        bounds: FloatArray = _ROUNDING_FACTOR * np.maximum(losses, _MIN_LOSS) / np.maximum(distances - space.distance_error, _MIN_DISTANCE)
+        bounds: FloatArray = (
+            _ROUNDING_FACTOR
+            * np.maximum(losses, _MIN_LOSS)
+            / np.maximum(distances - space.distance_error, _MIN_DISTANCE)
+        )
     return bounds
 
 
@@ -278,7 +288,11 @@ def bound_rounding(space: Space, law: ExponentialLaw) -> float:
     The residue of a table, n units for the rounding and n u of relative error, goes to its largest
     entry, which is at least 1 / n. An input of weight 0 may have nothing but scores that underflow: no bound then.
     """
-    if law.weights is not None and not law.weights.all() and law.scale * min(space.diameter, law.cutoff) > _UNDERFLOW_SAFE_NATS:
+    if (
+        law.weights is not None
+        and not law.weights.all()
+        and law.scale * min(space.diameter, law.cutoff) > _UNDERFLOW_SAFE_NATS
+    ):
         return math.inf
     count, unit = len(space.points), 2.0**-53
     sums = (count + 16) * unit

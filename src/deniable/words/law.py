@@ -162,7 +162,9 @@ def compute_table_entries(probabilities: FloatArray) -> IntegerTable:
 
 
 @compile_loop
-def _group_tokens_by_point(points: PointNumbers, count: int) -> tuple[IntegerTable, IntegerTable]:  # pragma: no cover - compiled
+def _group_tokens_by_point(
+    points: PointNumbers, count: int
+) -> tuple[IntegerTable, IntegerTable]:  # pragma: no cover - compiled
     """Return the tokens (N,) sorted by their point, and the end of each point's tokens (count,)."""
     ends = np.zeros(count, dtype=np.int64)
     for token in range(points.size):
@@ -209,7 +211,9 @@ def _look_up_outputs(  # pragma: no cover - compiled
         out[token] = low
 
 
-def sample_from_tables(space: Space, rows: RowFunction, points: PointNumbers, bits: npt.NDArray[np.uint64], workers: int | None = None) -> PointNumbers:
+def sample_from_tables(
+    space: Space, rows: RowFunction, points: PointNumbers, bits: npt.NDArray[np.uint64], workers: int | None = None
+) -> PointNumbers:
     """Return one output point per input point, each row computed once for all its tokens.
 
     Args:
@@ -242,7 +246,9 @@ def compute_zipf_prior(size: int) -> FloatArray:
     return prior
 
 
-def compute_outcomes(space: Space, rows: RowFunction, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
+def compute_outcomes(
+    space: Space, rows: RowFunction, prior: FloatArray, workers: int | None = None
+) -> tuple[FloatArray, float]:
     """Return what words become, in one pass over the law.
 
     Args:
@@ -282,7 +288,9 @@ def compute_point_priors(space: Space, prior: FloatArray) -> FloatArray:
 
 
 @functools.partial(compile_loop, relaxed=True)
-def _update_maxima(maxima: FloatArray, probabilities: FloatArray, weights: FloatArray) -> None:  # pragma: no cover - compiled
+def _update_maxima(
+    maxima: FloatArray, probabilities: FloatArray, weights: FloatArray
+) -> None:  # pragma: no cover - compiled
     """Raise each of tops (n,) to the largest weights[i] * probabilities[i, y]."""
     for i in range(probabilities.shape[0]):
         for y in range(maxima.size):

@@ -16,7 +16,7 @@ from deniable.frozen import WriteOnce
 from deniable.guarantees import MetricDP
 from deniable.origin import is_builtin_class
 from deniable.parallel import parallel_map
-from deniable.randomness import CHUNK_TOKENS, Streams, generate_key, derive_stream_start
+from deniable.randomness import CHUNK_TOKENS, Streams, derive_stream_start, generate_key
 from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words import law
@@ -236,7 +236,9 @@ class WordMechanism(WriteOnce, abc.ABC):
         parallel_map(draw_batch, batches, workers)
         return out
 
-    def draw_words(self, word_numbers: npt.NDArray[np.int32], streams: Streams, workers: int | None = None) -> npt.NDArray[np.int32]:
+    def draw_words(
+        self, word_numbers: npt.NDArray[np.int32], streams: Streams, workers: int | None = None
+    ) -> npt.NDArray[np.int32]:
         """Return one output word number for each input word number (N,).
 
         Args:
@@ -298,7 +300,9 @@ class WordMechanism(WriteOnce, abc.ABC):
         def compute() -> dict[str, float]:
             if self.sampled_exponential_law is not None:
                 logs = compute_log_normalisers(self.space, self.sampled_exponential_law, workers)
-                ((kept_shares, bayes_success),) = compute_exponential_outcomes(self.space, [self.sampled_exponential_law], [logs], weights, workers)
+                ((kept_shares, bayes_success),) = compute_exponential_outcomes(
+                    self.space, [self.sampled_exponential_law], [logs], weights, workers
+                )
             else:
                 kept_shares, bayes_success = law.compute_outcomes(self.space, self.rows, weights, workers)
             return {"kept": float(weights @ kept_shares), "recovered": bayes_success}
@@ -308,7 +312,9 @@ class WordMechanism(WriteOnce, abc.ABC):
         if fingerprint is None or not resolved_prior.is_public:
             facts = compute()
         else:
-            facts = load_or_compute_facts(f"outcomes-{fingerprint}-{_hash_weights(weights)}", ("kept", "recovered"), compute, _has_valid_shares)
+            facts = load_or_compute_facts(
+                f"outcomes-{fingerprint}-{_hash_weights(weights)}", ("kept", "recovered"), compute, _has_valid_shares
+            )
         return facts["kept"], facts["recovered"]
 
     def expected_kept_share(self, prior: PriorLike = None, workers: int | None = None) -> KeptShare:
@@ -330,14 +336,18 @@ class WordMechanism(WriteOnce, abc.ABC):
 
         def compute() -> dict[str, float]:
             streams = Streams(bytes(32), [bytes(16)], [KEPT_SHARE_DRAWS])
-            ranks = np.searchsorted(np.cumsum(resolved_prior.weights), (np.arange(KEPT_SHARE_DRAWS) + 0.5) / KEPT_SHARE_DRAWS)
+            ranks = np.searchsorted(
+                np.cumsum(resolved_prior.weights), (np.arange(KEPT_SHARE_DRAWS) + 0.5) / KEPT_SHARE_DRAWS
+            )
             words = np.minimum(ranks, len(self.space) - 1).astype(np.int32)
             return {"value": float(np.mean(self.draw_words(words, streams, workers) == words))}
 
         if not self.space.metric.is_builtin or not self.is_builtin or not resolved_prior.is_public:
             return KeptShare(compute()["value"], KEPT_SHARE_DRAWS)
         name = derive_stream_start(bytes(32), "kept", self.fingerprint, _hash_weights(resolved_prior.weights)).hex()
-        return KeptShare(load_or_compute_facts(f"kept-{name}", ("value",), compute, _has_valid_shares)["value"], KEPT_SHARE_DRAWS)
+        return KeptShare(
+            load_or_compute_facts(f"kept-{name}", ("value",), compute, _has_valid_shares)["value"], KEPT_SHARE_DRAWS
+        )
 
     def document_guarantee(self, word_count: int, delta: float, workers: int | None = None) -> DocumentGuarantee:
         """Return what is promised for a text of so many words, against any other of the same number.

@@ -57,7 +57,9 @@ class MultivariateLaplace(WordMechanism):
 
     def _resolve_points(self, noisy: FloatArray, workers: int | None) -> PointNumbers:
         starts = range(0, len(noisy), _VECTORS_PER_THREAD)
-        return np.concatenate(parallel_map(lambda at: self._find_nearest(noisy[at : at + _VECTORS_PER_THREAD]), starts, workers))
+        return np.concatenate(
+            parallel_map(lambda at: self._find_nearest(noisy[at : at + _VECTORS_PER_THREAD]), starts, workers)
+        )
 
     @functools.cached_property
     def _centred_points(self) -> tuple[FloatArray, npt.NDArray[np.float32], npt.NDArray[np.float32]]:

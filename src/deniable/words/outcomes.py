@@ -17,7 +17,11 @@ from deniable.words.law import compute_point_priors
 
 
 def compute_exponential_outcomes(
-    space: Space, laws: Sequence[ExponentialLaw], log_normalisers: Sequence[FloatArray], prior: FloatArray, workers: int | None = None
+    space: Space,
+    laws: Sequence[ExponentialLaw],
+    log_normalisers: Sequence[FloatArray],
+    prior: FloatArray,
+    workers: int | None = None,
 ) -> list[tuple[FloatArray, float]]:
     """Return what `deniable.words.law.compute_exponential_outcomes` does for each of k laws, in one pass over all pairs of points.
 
@@ -31,7 +35,9 @@ def compute_exponential_outcomes(
     with np.errstate(divide="ignore"):
         heights = [np.log(compute_point_priors(space, prior)) - log_normaliser for log_normaliser in log_normalisers]
 
-    def visit(rows: slice, columns: slice, distances: FloatArray) -> tuple[slice, slice, list[tuple[FloatArray, FloatArray]]]:
+    def visit(
+        rows: slice, columns: slice, distances: FloatArray
+    ) -> tuple[slice, slice, list[tuple[FloatArray, FloatArray]]]:
         tile_peaks = [
             _find_peaks(distances, height[rows], height[columns], law.scale, law.cutoff)
             for law, height in zip(laws, heights, strict=True)

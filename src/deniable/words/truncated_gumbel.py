@@ -18,7 +18,7 @@ from deniable.parallel import compile_loop, parallel_map
 from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words.mechanism import WordMechanism
-from deniable.words.truncated_gumbel_law import QUADRATURE_TOLERANCE, integrate_row_with_error, integrate_row
+from deniable.words.truncated_gumbel_law import QUADRATURE_TOLERANCE, integrate_row, integrate_row_with_error
 
 MAX_TABULATED_POINTS = 3_000
 """Points up to which the law is computed for every input, which takes minutes, and drawn from as tables."""
@@ -99,7 +99,9 @@ class TruncatedGumbel(WordMechanism):
         return law_rows
 
     def _integrate_rows(self, distances: FloatArray) -> FloatArray:
-        return np.stack([integrate_row(row, self._poisson_masses, self.scale, self.space.diameter) for row in distances])
+        return np.stack(
+            [integrate_row(row, self._poisson_masses, self.scale, self.space.diameter) for row in distances]
+        )
 
     @functools.cached_property
     def _law_matrix(self) -> tuple[npt.NDArray[np.bool_], FloatArray]:
@@ -153,10 +155,14 @@ class TruncatedGumbel(WordMechanism):
         Twice the difference of two grids, plus rounding and underflow; 1 for a word whose
         probabilities do not sum to 1.
         """
-        pairs = [integrate_row_with_error(row, self._poisson_masses, self.scale, self.space.diameter) for row in distances]
+        pairs = [
+            integrate_row_with_error(row, self._poisson_masses, self.scale, self.space.diameter) for row in distances
+        ]
         values, errors = (np.stack(side) for side in zip(*pairs, strict=True))
         is_distribution = (np.abs(values.sum(axis=1) - 1) <= QUADRATURE_TOLERANCE)[:, None]
-        return np.where(is_distribution, values, 0.0), np.where(is_distribution, 2.0 * errors + _ROUNDING * values + _MIN_MASS, 1.0)
+        return np.where(is_distribution, values, 0.0), np.where(
+            is_distribution, 2.0 * errors + _ROUNDING * values + _MIN_MASS, 1.0
+        )
 
     @functools.cached_property
     def _poisson_masses(self) -> FloatArray:
@@ -190,8 +196,12 @@ class TruncatedGumbel(WordMechanism):
         """Algorithm 2 for consecutive tokens of one record."""
         count = len(self.space.points)
         _, neighbours, distances = self._neighbour_lists
-        neighbour_counts = np.searchsorted(np.cumsum(self._poisson_masses), _draw_uniform(generator, len(points)), side="right")
-        neighbour_counts[(neighbour_counts == 0) | (neighbour_counts >= len(self._poisson_masses))] = count  # what lies beyond the listed masses is n or more
+        neighbour_counts = np.searchsorted(
+            np.cumsum(self._poisson_masses), _draw_uniform(generator, len(points)), side="right"
+        )
+        neighbour_counts[(neighbour_counts == 0) | (neighbour_counts >= len(self._poisson_masses))] = (
+            count  # what lies beyond the listed masses is n or more
+        )
         ends = np.cumsum(neighbour_counts)
         uniforms = _draw_uniform(generator, int(ends[-1]))
         out = _choose_noisy_nearest(points, neighbours, distances, ends, uniforms, self.scale, self.space.diameter)
@@ -232,7 +242,9 @@ def _draw_uniform(generator: AESCounter, count: int) -> FloatArray:
 
 
 @compile_loop
-def _find_nearest(row: FloatArray, point: int, neighbours: PointNumbers, distances: FloatArray) -> None:  # pragma: no cover - compiled
+def _find_nearest(
+    row: FloatArray, point: int, neighbours: PointNumbers, distances: FloatArray
+) -> None:  # pragma: no cover - compiled
     """Write the nearest points in order of (distance, number), ``point`` itself first."""
     width = neighbours.size
     neighbours[0], distances[0] = point, 0.0

@@ -58,7 +58,11 @@ def integrate_row(distances: FloatArray, poisson_masses: FloatArray, scale: floa
 
 
 def integrate_row_with_error(
-    unsorted_distances: FloatArray, poisson_masses: FloatArray, scale: float, limit: float, grids: tuple[int, int] = QUICK_NODES
+    unsorted_distances: FloatArray,
+    poisson_masses: FloatArray,
+    scale: float,
+    limit: float,
+    grids: tuple[int, int] = QUICK_NODES,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the law (n,) of one input word, and by how much two grids differ (n,).
 
@@ -81,7 +85,9 @@ def integrate_row_with_error(
     return law, error
 
 
-def _integrate_sorted(distances: FloatArray, masses: FloatArray, full_mass: float, scale: float, limit: float, nodes: int) -> FloatArray:
+def _integrate_sorted(
+    distances: FloatArray, masses: FloatArray, full_mass: float, scale: float, limit: float, nodes: int
+) -> FloatArray:
     steepest = math.exp(limit / scale)
     kinks = distances[:_MAX_KINKS] - limit if steepest * math.exp(-steepest) > _MIN_KINK else distances[:0]
     ends = np.unique(np.concatenate([kinks, np.linspace(-limit, limit, _PANELS + 1)]))

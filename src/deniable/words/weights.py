@@ -31,7 +31,11 @@ def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple
     multiplicative steps start from the positive part of it: 200 with the matrix in memory, else 5.
     """
     count = len(space.points)
-    product = _make_dense_product(space, scale, workers) if count <= MAX_DENSE_POINTS else _make_streamed_product(space, scale, workers)
+    product = (
+        _make_dense_product(space, scale, workers)
+        if count <= MAX_DENSE_POINTS
+        else _make_streamed_product(space, scale, workers)
+    )
     latest = np.ones(count)
     steps = 0
 
@@ -43,7 +47,9 @@ def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple
 
     try:
         operator = LinearOperator((count, count), matvec=product, dtype=np.float64)
-        solution, failed = cg(operator, np.ones(count), rtol=_CG_RESIDUAL, maxiter=_MAX_CG_STEPS, callback=check_iterate)
+        solution, failed = cg(
+            operator, np.ones(count), rtol=_CG_RESIDUAL, maxiter=_MAX_CG_STEPS, callback=check_iterate
+        )
         if not failed and solution.min() > 0:
             return solution, True
     except _NegativeSolution:

@@ -7,7 +7,12 @@ import pytest
 from scipy import stats
 
 from deniable import InputError
-from deniable.measure.attackers.membership import compute_lira_scores, compute_rmia_scores, attack_with_shadow_model, compute_shadow_scores
+from deniable.measure.attackers.membership import (
+    attack_with_shadow_model,
+    compute_lira_scores,
+    compute_rmia_scores,
+    compute_shadow_scores,
+)
 
 
 def case(seed, models=12, records=30):
@@ -167,7 +172,10 @@ def test_bad_arrays_are_refused(attack, place, value, message):
         (lambda: compute_rmia_scores(*GOOD, population=[2]), "population"),
         (lambda: compute_lira_scores(GOOD[0][:2], GOOD[1][:2], GOOD[2]), "2 shadow models"),
         (lambda: attack_with_shadow_model([[0.5, 0.5]], [[1.0]], [[0.5, 0.5]], [[0.5, 0.5]], 0), "same classes"),
-        (lambda: attack_with_shadow_model([[0.5, 0.5]], np.zeros((0, 2)), [[0.5, 0.5]], [[0.5, 0.5]], 0), "same classes"),
+        (
+            lambda: attack_with_shadow_model([[0.5, 0.5]], np.zeros((0, 2)), [[0.5, 0.5]], [[0.5, 0.5]], 0),
+            "same classes",
+        ),
         (lambda: attack_with_shadow_model([[0.5, np.nan]], [[0.5, 0.5]], [[0.5, 0.5]], [[0.5, 0.5]], 0), "finite"),
     ],
 )

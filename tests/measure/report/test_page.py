@@ -11,7 +11,7 @@ from deniable import TEM, MultivariateLaplace
 from deniable.errors import InputError
 from deniable.measure.estimate import as_exact_estimate, estimate_share
 from deniable.measure.report.axes import build_value_axis, compute_ticks
-from deniable.measure.report.chart import LineChart, ChartPoint, ChartSeries, draw_chart
+from deniable.measure.report.chart import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.inputs import SurveyPlan
 from deniable.measure.report.page import answer_questions, build_charts, render_report
 from deniable.measure.report.survey import survey_table
@@ -136,7 +136,9 @@ def test_a_refuted_guarantee_is_named(found):
     """A refuted guarantee is on the page, and in the answer to which epsilon."""
     first = found.readings[0]
     broken = dataclasses.replace(first.promise, status="refuted", proven=None, record=None)
-    page = render_report(dataclasses.replace(found, readings=(dataclasses.replace(first, promise=broken), found.readings[1])))
+    page = render_report(
+        dataclasses.replace(found, readings=(dataclasses.replace(first, promise=broken), found.readings[1]))
+    )
     assert "The guarantee is refuted at epsilon 0.5" in page
     assert "<b>none</b>" in page
 
@@ -179,8 +181,20 @@ def test_ticks_of_measured_places_do_not_touch():
 
 def test_bands_and_levels():
     """A sampled height has a band, an exact one none; levels are dashed lines with names."""
-    sampled = ChartSeries("a & b", (ChartPoint(as_exact_estimate(1.0), estimate_share(3, 10)), ChartPoint(as_exact_estimate(2.0), estimate_share(5, 10))))
-    known = ChartSeries("c", (ChartPoint(as_exact_estimate(1.0), as_exact_estimate(0.2)), ChartPoint(as_exact_estimate(2.0), as_exact_estimate(0.3))))
+    sampled = ChartSeries(
+        "a & b",
+        (
+            ChartPoint(as_exact_estimate(1.0), estimate_share(3, 10)),
+            ChartPoint(as_exact_estimate(2.0), estimate_share(5, 10)),
+        ),
+    )
+    known = ChartSeries(
+        "c",
+        (
+            ChartPoint(as_exact_estimate(1.0), as_exact_estimate(0.2)),
+            ChartPoint(as_exact_estimate(2.0), as_exact_estimate(0.3)),
+        ),
+    )
     text = draw_chart(LineChart("t", "x", "y", (sampled, known), (("blind", 0.1),)))
     assert text.count('class="band s0"') == 1
     assert 'class="band s1"' not in text

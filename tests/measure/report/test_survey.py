@@ -144,7 +144,9 @@ def test_excerpts_of_long_and_touching_words(small_space):
 
 def test_a_part_of_a_batch(small_space):
     """Some rows of a batch keep their words, outputs and texts."""
-    drawn = privatize_texts(TEM(small_space, epsilon=1.0), ["zork", SMALL_WORDS[1], "", " ".join(SMALL_WORDS[:3])], seed=1)
+    drawn = privatize_texts(
+        TEM(small_space, epsilon=1.0), ["zork", SMALL_WORDS[1], "", " ".join(SMALL_WORDS[:3])], seed=1
+    )
     held = select_texts(drawn, np.array([3, 2, 0]))
     assert held.texts == [drawn.texts[3], "", drawn.texts[0]]
     assert held.lengths == [3, 0, 1]

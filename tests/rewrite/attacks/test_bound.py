@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.rewrite.attacks.bound import REFUTATION_CONFIDENCE, evaluate_success, bound_epsilon_by_ranking, compute_max_success
+from deniable.rewrite.attacks.bound import (
+    REFUTATION_CONFIDENCE,
+    bound_epsilon_by_ranking,
+    compute_max_success,
+    evaluate_success,
+)
 
 CASES = [(2, 1), (5, 1), (5, 2), (6, 4), (7, 6)]
 
@@ -54,7 +59,9 @@ def test_it_is_attained_with_delta(candidates, first, epsilon):
     delta = shown * (candidates - first) / (candidates - 1)
     law = selection(candidates, first, epsilon, shown)
     assert delta_of(law, epsilon) == pytest.approx(delta, rel=1e-9)
-    assert best(law, first) == pytest.approx(compute_max_success(candidates, epsilon, delta=delta, first=first), rel=1e-12)
+    assert best(law, first) == pytest.approx(
+        compute_max_success(candidates, epsilon, delta=delta, first=first), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from deniable.errors import InputError
-from deniable.rewrite.attacks.candidates import TrigramModel, drop_indistinguishable_texts, propose_texts, measure_guesses
+from deniable.rewrite.attacks.candidates import (
+    TrigramModel,
+    drop_indistinguishable_texts,
+    measure_guesses,
+    propose_texts,
+)
 from deniable.rewrite.tokens import Vocabulary
 
 CITIES = ("boston", "dallas", "denver", "oakland", "tampa", "miami")

@@ -7,7 +7,12 @@ import pytest
 import torch
 
 from deniable.errors import InputError
-from deniable.rewrite.attacks.gradient import _SearchTarget, _clip_differentiably, _compute_gradients, search_nearest_texts
+from deniable.rewrite.attacks.gradient import (
+    _clip_differentiably,
+    _compute_gradients,
+    _SearchTarget,
+    search_nearest_texts,
+)
 from deniable.rewrite.attacks.ranking import get_norm_order
 from deniable.rewrite.audits import encode_clipped_vectors
 from deniable.rewrite.methods import REWRITING_METHODS
@@ -34,7 +39,9 @@ def made(model, name="adept", epsilon=None):
 
 def distances(method, texts, released):
     """Return the distance (k,) of each text to its release (k, n)."""
-    return np.linalg.norm(encode_clipped_vectors(method, texts) - released, ord=get_norm_order(method.mechanism), axis=1)
+    return np.linalg.norm(
+        encode_clipped_vectors(method, texts) - released, ord=get_norm_order(method.mechanism), axis=1
+    )
 
 
 def swapped(model, texts, coins):
@@ -87,9 +94,9 @@ def test_other_edits_are_undone(model, edit):
         "exchanged": [" ".join([row[1], row[0], *row[2:]]) for row in rows],
     }[edit]
     assert same(starts, texts) <= 1
-    assert same(search_nearest_texts(method, method.release(texts), starts), texts) >= (0.25 if edit == "left out" else 0.6) * len(
-        texts
-    )
+    assert same(search_nearest_texts(method, method.release(texts), starts), texts) >= (
+        0.25 if edit == "left out" else 0.6
+    ) * len(texts)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -149,7 +156,11 @@ def test_slopes_are_derivatives(model, name):
 
     def apart(row, place, step):
         network = model.network
-        own = torch.cat([network.tokens.weight[: len(SPECIAL_TOKENS)], network.tokens.weight[rows[row]]]).detach().double()
+        own = (
+            torch.cat([network.tokens.weight[: len(SPECIAL_TOKENS)], network.tokens.weight[rows[row]]])
+            .detach()
+            .double()
+        )
         own[len(SPECIAL_TOKENS) + place] += step
         places = len(SPECIAL_TOKENS) + torch.arange(len(rows[row]))[None]
         vectors = double.encode(places, torch.tensor([len(rows[row])]), own).detach().numpy()
@@ -195,7 +206,9 @@ def test_one_text_has_nothing_to_do_with_the_others(model):
     method, texts = made(model, epsilon=200.0), corpus()[::6]
     released, starts = method.release(texts), method.decode(method.release(texts))
     found = search_nearest_texts(method, released, starts, rounds=3)
-    assert found == [search_nearest_texts(method, released[[at]], starts[at : at + 1], rounds=3)[0] for at in range(len(texts))]
+    assert found == [
+        search_nearest_texts(method, released[[at]], starts[at : at + 1], rounds=3)[0] for at in range(len(texts))
+    ]
     assert search_nearest_texts(method, released[:0], []) == []
 
 

@@ -5,7 +5,12 @@ import pytest
 
 from deniable.errors import InputError
 from deniable.rewrite.attacks.bound import compute_max_success
-from deniable.rewrite.attacks.ranking import find_nearest_candidates, get_norm_order, rank_true_candidates, measure_ranking_success
+from deniable.rewrite.attacks.ranking import (
+    find_nearest_candidates,
+    get_norm_order,
+    measure_ranking_success,
+    rank_true_candidates,
+)
 from deniable.vectors import ADePT
 
 LINE = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 2.0], [1.0, 0.0]])
@@ -20,10 +25,18 @@ def test_places():
     corner = np.array([[1.1, 1.1], [2.0, 0.2]])
     two = np.array([[0.0, 0.0], [2.0, 2.0]])
     assert rank_true_candidates(corner, np.array([1, 1]), two, 1).tolist() == [1, 1]
-    assert rank_true_candidates(np.array([[0.0, 1.4]]), np.array([0]), np.array([[0.0, 0.0], [0.8, 0.8]]), 1).tolist() == [2]
-    assert rank_true_candidates(np.array([[0.0, 1.4]]), np.array([0]), np.array([[0.0, 0.0], [0.8, 0.8]]), 2).tolist() == [2]
-    assert rank_true_candidates(np.array([[1.3, 0.0]]), np.array([0]), np.array([[0.0, 0.0], [0.7, 0.8]]), 1).tolist() == [1]
-    assert rank_true_candidates(np.array([[1.3, 0.0]]), np.array([0]), np.array([[0.0, 0.0], [0.7, 0.8]]), 2).tolist() == [2]
+    assert rank_true_candidates(
+        np.array([[0.0, 1.4]]), np.array([0]), np.array([[0.0, 0.0], [0.8, 0.8]]), 1
+    ).tolist() == [2]
+    assert rank_true_candidates(
+        np.array([[0.0, 1.4]]), np.array([0]), np.array([[0.0, 0.0], [0.8, 0.8]]), 2
+    ).tolist() == [2]
+    assert rank_true_candidates(
+        np.array([[1.3, 0.0]]), np.array([0]), np.array([[0.0, 0.0], [0.7, 0.8]]), 1
+    ).tolist() == [1]
+    assert rank_true_candidates(
+        np.array([[1.3, 0.0]]), np.array([0]), np.array([[0.0, 0.0], [0.7, 0.8]]), 2
+    ).tolist() == [2]
 
 
 def test_blocks_change_nothing():
@@ -53,7 +66,10 @@ def test_success_against_the_bound(sensitivity):
     truths = random.integers(400, size=6_000)
     places = rank_true_candidates(mechanism.sample(corners[truths]), truths, corners, get_norm_order(mechanism))
     found = [measure_ranking_success(places, 400, epsilon=3.0, first=first) for first in (1, 10)]
-    assert [one.max_success_rate for one in found] == [compute_max_success(400, 3.0), compute_max_success(400, 3.0, first=10)]
+    assert [one.max_success_rate for one in found] == [
+        compute_max_success(400, 3.0),
+        compute_max_success(400, 3.0, first=10),
+    ]
     assert found[0].is_refuted == (sensitivity == "published")
     assert found[0].success_rate.value < found[1].success_rate.value < found[1].max_success_rate
 

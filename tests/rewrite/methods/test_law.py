@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.rewrite.methods.law import DRAW_TOTAL, ExponentialTokenLaw, MixedTokenLaw, count_draw_values, draw_tokens, compute_log_ratio
+from deniable.rewrite.methods.law import (
+    DRAW_TOTAL,
+    ExponentialTokenLaw,
+    MixedTokenLaw,
+    compute_log_ratio,
+    count_draw_values,
+    draw_tokens,
+)
 
 LAWS = (ExponentialTokenLaw, MixedTokenLaw)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -63,7 +70,10 @@ def test_the_bound_needs_nothing_of_floating_point(drawn_, epsilon):
     any_weights = [law.min_weight + int(share * (top - law.min_weight)) for share in shares]
     rows = [
         any_weights,
-        *(np.where(np.eye(count, dtype=bool)[0], *pair).tolist() for pair in ((top, law.min_weight), (law.min_weight, top))),
+        *(
+            np.where(np.eye(count, dtype=bool)[0], *pair).tolist()
+            for pair in ((top, law.min_weight), (law.min_weight, top))
+        ),
     ]
     assert worst(count_draw_values(np.array(rows, dtype=np.int64))) <= law.ratio <= power(epsilon)
 
@@ -108,7 +118,9 @@ def test_the_mixed_law_is_a_mixture():
     law = MixedTokenLaw(3, 2.0)
     assert law.uniform_share == pytest.approx(3 / (math.exp(2) + 2), rel=1e-12)
     found = np.array(count_draw_values(law.compute_weights(np.log([[0.5, 0.3, 0.2]])))[0]) / DRAW_TOTAL
-    np.testing.assert_allclose(found, law.uniform_share / 3 + (1 - law.uniform_share) * np.array([0.5, 0.3, 0.2]), rtol=1e-12)
+    np.testing.assert_allclose(
+        found, law.uniform_share / 3 + (1 - law.uniform_share) * np.array([0.5, 0.3, 0.2]), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0, 10.0])

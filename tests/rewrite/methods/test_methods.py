@@ -10,7 +10,12 @@ import pytest
 import torch
 
 import deniable as dn
-from deniable.rewrite.methods import REWRITING_METHODS, METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, check_method_options
+from deniable.rewrite.methods import (
+    METHODS_WITH_DELTA,
+    METHODS_WITH_DRAW_LIMIT,
+    REWRITING_METHODS,
+    check_method_options,
+)
 from deniable.rewrite.methods.law import DRAW_TOTAL, count_draw_values
 from deniable.rewrite.tokens import END, START, UNKNOWN, split_tokens
 from deniable.vectors import VECTOR_MECHANISMS

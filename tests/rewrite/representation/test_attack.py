@@ -7,13 +7,13 @@ from scipy.special import logsumexp
 
 from deniable.rewrite.attacks.bound import evaluate_success
 from deniable.rewrite.representation.attack import (
-    SAME_WIDTH,
     CLASS_WIDTHS,
+    SAME_WIDTH,
     AttributeAttacker,
     NoiseLaw,
+    compute_log_likelihoods,
     fit_attribute_attacker,
     get_noise_law,
-    compute_log_likelihoods,
     rank_true_texts,
 )
 from deniable.vectors import DPText

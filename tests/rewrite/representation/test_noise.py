@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from deniable.errors import InputError
-from deniable.rewrite.representation.noise import INITIAL_EPSILON_SHARE, BOX_LOWER, BOX_UPPER, TrainableNoise
+from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER, INITIAL_EPSILON_SHARE, TrainableNoise
 from deniable.vectors import DPText
 
 ROWS, N, EPSILON = 20_000, 4, 2.0

@@ -214,7 +214,9 @@ class TestOtherFiles:
         """Another format is refused, whatever else the file holds."""
         assert "is no model of this version" in refusal(path, changed(held, "format", form))
 
-    @pytest.mark.parametrize("content", [b"", b"text,label\n", [1], {"format": 1}, {"format": REPRESENTATION_FORMAT, "x": object}])
+    @pytest.mark.parametrize(
+        "content", [b"", b"text,label\n", [1], {"format": 1}, {"format": REPRESENTATION_FORMAT, "x": object}]
+    )
     def test_no_model(self, path, content):
         """Any other file is refused, and nothing in it is executed."""
         assert "is no model" in refusal(path, content)

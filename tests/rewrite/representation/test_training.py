@@ -9,11 +9,13 @@ from torch.nn import functional
 from deniable.errors import InputError
 from deniable.learning.loop import Checkpoint
 from deniable.learning.plain import AdamRun
-from deniable.rewrite.representation.network import RepresentationArchitecture, DPTextNetwork
-from deniable.rewrite.representation.training import RepresentationOptions, AttributeRecords, pad_vocabulary_texts
+from deniable.rewrite.representation.network import DPTextNetwork, RepresentationArchitecture
+from deniable.rewrite.representation.training import AttributeRecords, RepresentationOptions, pad_vocabulary_texts
 from tests.rewrite.representation.toy import CITY, TASK, TEXTS, VOCABULARY, fitted
 
-ABOUT = RepresentationArchitecture(words=len(VOCABULARY), dimensions=4, embedded=5, hidden=7, classes=3, attributes=(2,))
+ABOUT = RepresentationArchitecture(
+    words=len(VOCABULARY), dimensions=4, embedded=5, hidden=7, classes=3, attributes=(2,)
+)
 
 
 @pytest.fixture

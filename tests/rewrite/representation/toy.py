@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from deniable.rewrite.representation.model import fit_representation
-from deniable.rewrite.representation.training import RepresentationOptions, AttributeRecords
+from deniable.rewrite.representation.training import AttributeRecords, RepresentationOptions
 from deniable.rewrite.tokens import Vocabulary
 
 ASKED, CITIES = ("flights", "fares", "meals"), ("boston", "denver")

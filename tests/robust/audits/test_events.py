@@ -24,7 +24,9 @@ def test_the_intervals_are_clopper_and_pearson(counts):
     low = stats.binomtest(hits, trials).proportion_ci(0.9, method="exact").low
     high = stats.binomtest(false_hits, false_trials).proportion_ci(0.9, method="exact").high
     assert EventCounts(*counts).compute_lower_bound(0.9) == pytest.approx(max(math.log(low / high), 0))
-    assert EventCounts(*counts).compute_lower_bound(0.9, delta=0.1) == pytest.approx(max(math.log(max(low - 0.1, 1e-99) / high), 0))
+    assert EventCounts(*counts).compute_lower_bound(0.9, delta=0.1) == pytest.approx(
+        max(math.log(max(low - 0.1, 1e-99) / high), 0)
+    )
 
 
 def test_what_tells_nothing():

@@ -17,7 +17,9 @@ STEPS = {"neurons": 64, "steps": 12}
 
 def audit(*, drawn=False, seed=0, **more):
     images, given = digits()
-    return audit_labels(images, SMALL, np.random.default_rng(seed), given_labels=None if drawn else given, **STEPS, **more)
+    return audit_labels(
+        images, SMALL, np.random.default_rng(seed), given_labels=None if drawn else given, **STEPS, **more
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,9 @@ def test_the_claim_is_refuted():
 def test_the_bound():
     """The bound is Clopper and Pearson's on the chance of a guess, solved for e^epsilon / (e^epsilon + K - 1)."""
     low = stats.beta.ppf(0.05, 180, 21)
-    assert LabelAudit(0.1, 180, 200, 10, is_uniform=True).compute_lower_bound() == pytest.approx(math.log(9 * low / (1 - low)), rel=1e-6)
+    assert LabelAudit(0.1, 180, 200, 10, is_uniform=True).compute_lower_bound() == pytest.approx(
+        math.log(9 * low / (1 - low)), rel=1e-6
+    )
     assert LabelAudit(0.1, 180, 200, 10, is_uniform=False).compute_lower_bound() == 0
     assert LabelAudit(0.1, 20, 200, 10, is_uniform=True).compute_lower_bound() == 0
 
@@ -57,7 +61,10 @@ def test_the_bound():
 def test_randomized_response_is_not_refuted():
     """Of labels that pass randomized response at epsilon 2, a bound above 2 comes in at most 5 % of audits."""
     random, chance = np.random.default_rng(0), math.exp(2) / (math.exp(2) + 9)
-    bounds = [LabelAudit(2.0, int(right), 300, 10, is_uniform=True).compute_lower_bound() for right in random.binomial(300, chance, 400)]
+    bounds = [
+        LabelAudit(2.0, int(right), 300, 10, is_uniform=True).compute_lower_bound()
+        for right in random.binomial(300, chance, 400)
+    ]
     assert stats.binomtest(sum(bound > 2 for bound in bounds), 400, 0.05, alternative="greater").pvalue > 1e-6
     assert 1.5 < np.mean(bounds) < 2
 

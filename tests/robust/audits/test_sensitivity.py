@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from deniable.errors import InputError
-from deniable.robust.audits.sensitivity import count_likelier_guesses, audit_sensitivity
+from deniable.robust.audits.sensitivity import audit_sensitivity, count_likelier_guesses
 from deniable.robust.dpal.noise import DPALBudget
 
 BUDGET = DPALBudget(0.2)
@@ -43,7 +43,9 @@ def test_samples_refute_the_claim_and_not_the_truth():
     few = torch.zeros(1, 4, 4), torch.ones(1, 4, 4)
     event = count_likelier_guesses(*few, BUDGET, np.random.default_rng(0), trials=4_000)
     assert event.compute_lower_bound(0.999) < audit_sensitivity(BUDGET, pixels=16).epsilon
-    event = count_likelier_guesses(torch.zeros(1, 28, 28), torch.ones(1, 28, 28), BUDGET, np.random.default_rng(0), trials=2_000)
+    event = count_likelier_guesses(
+        torch.zeros(1, 28, 28), torch.ones(1, 28, 28), BUDGET, np.random.default_rng(0), trials=2_000
+    )
     assert audit_sensitivity(BUDGET).claim < 0.5 < event.compute_lower_bound(0.999) < audit_sensitivity(BUDGET).epsilon
 
 

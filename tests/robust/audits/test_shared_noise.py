@@ -6,7 +6,7 @@ import torch
 
 from deniable.errors import InputError
 from deniable.robust.audits.pixels import flatten_to_signed_pixels
-from deniable.robust.audits.shared_noise import audit_differences, recover_images, audit_image_recovery
+from deniable.robust.audits.shared_noise import audit_differences, audit_image_recovery, recover_images
 from deniable.robust.dpal.noise import DPALBudget, draw_laplace_noise
 from tests.robust.audits.digits import SMALL, digits
 

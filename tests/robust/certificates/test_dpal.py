@@ -9,16 +9,22 @@ from scipy import integrate
 
 from deniable import InputError
 from deniable.robust.certificates import DPALCertificate
-from deniable.robust.certificates.counterexample import compute_tail_probability, compare_one_pass, build_unit_certificate, compute_threshold, compare_two_networks
+from deniable.robust.certificates.counterexample import (
+    build_unit_certificate,
+    compare_one_pass,
+    compare_two_networks,
+    compute_tail_probability,
+    compute_threshold,
+)
 from deniable.robust.certificates.dpal import (
     compute_composed_size,
     compute_group_epsilon,
-    compute_sizes_in_one_unit,
-    convert_to_pixel_unit,
     compute_post_processed_size,
     compute_published_sizes,
     compute_robustness_epsilon,
+    compute_sizes_in_one_unit,
     compute_sound_sizes,
+    convert_to_pixel_unit,
 )
 from tests.robust.certificates.toy import counted
 
@@ -54,7 +60,9 @@ def test_certify_as_published():
     found = MNIST.certify(counted(votes, sums), counted(votes, sums), 0.05)
     half = math.sqrt(math.log(6 / 0.05) / 2_000)
     assert found.label == 0
-    assert found.radius == pytest.approx(sum(compute_published_sizes(MNIST, math.log((0.55 - half) / (0.4 + half)) / 2)))
+    assert found.radius == pytest.approx(
+        sum(compute_published_sizes(MNIST, math.log((0.55 - half) / (0.4 + half)) / 2))
+    )
     assert convert_to_pixel_unit(found).radius == found.radius / 2
     assert (MNIST.status, MNIST.norm) == ("refuted", "linf")
 

@@ -6,7 +6,14 @@ from scipy import stats
 
 from deniable import InputError
 from deniable.measure.estimate import estimate_share
-from deniable.robust.certificates.intervals import bound_both_classes, select_class, bound_by_complement, compute_hoeffding_bounds, compute_clopper_pearson_lower, compute_clopper_pearson_upper
+from deniable.robust.certificates.intervals import (
+    bound_both_classes,
+    bound_by_complement,
+    compute_clopper_pearson_lower,
+    compute_clopper_pearson_upper,
+    compute_hoeffding_bounds,
+    select_class,
+)
 from tests.robust.certificates.toy import counted
 
 
@@ -21,7 +28,9 @@ def test_lower_solves_its_equation(successes, draws):
 def test_bounds_are_half_of_the_interval():
     """The two bounds at alpha / 2 each are the two-sided interval of `estimate_share`."""
     found = estimate_share(37, 50, 0.9)
-    assert (compute_clopper_pearson_lower(37, 50, 0.05), compute_clopper_pearson_upper(37, 50, 0.05)) == pytest.approx((found.low, found.high))
+    assert (compute_clopper_pearson_lower(37, 50, 0.05), compute_clopper_pearson_upper(37, 50, 0.05)) == pytest.approx(
+        (found.low, found.high)
+    )
 
 
 def test_bounds_at_the_ends():
@@ -41,8 +50,14 @@ def test_hoeffding_half_width():
 def test_levels_are_split():
     """One bound takes all of alpha; two take half each, and the second is shared by the other classes."""
     found = counted([700, 200, 50, 50])
-    assert bound_by_complement(found, 0, 0.04) == (compute_clopper_pearson_lower(700, 1_000, 0.04), 1 - compute_clopper_pearson_lower(700, 1_000, 0.04))
-    assert bound_both_classes(found, 0, 0.04) == (compute_clopper_pearson_lower(700, 1_000, 0.02), compute_clopper_pearson_upper(200, 1_000, 0.02 / 3))
+    assert bound_by_complement(found, 0, 0.04) == (
+        compute_clopper_pearson_lower(700, 1_000, 0.04),
+        1 - compute_clopper_pearson_lower(700, 1_000, 0.04),
+    )
+    assert bound_both_classes(found, 0, 0.04) == (
+        compute_clopper_pearson_lower(700, 1_000, 0.02),
+        compute_clopper_pearson_upper(200, 1_000, 0.02 / 3),
+    )
 
 
 def test_a_rival_is_never_likelier_than_the_rest():

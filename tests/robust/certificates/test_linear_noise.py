@@ -6,7 +6,11 @@ import torch
 from torch import nn
 
 from deniable import InputError
-from deniable.robust.certificates import PixelFirstLayer, compute_equivalent_gaussian_scale, compute_equivalent_laplace_scale
+from deniable.robust.certificates import (
+    PixelFirstLayer,
+    compute_equivalent_gaussian_scale,
+    compute_equivalent_laplace_scale,
+)
 from deniable.robust.networks import ImageArchitecture
 
 SHAPE = (2, 9, 8)
@@ -36,9 +40,15 @@ def test_norms_against_the_dense_matrix(name):
     """The scales are one over the largest singular value and column sum of the weighted matrix, from below."""
     layer, shape, matrix, scales = built(name)
     weighted = matrix / scales.flatten().numpy()[:, None]
-    assert 1 / compute_equivalent_gaussian_scale(layer, shape, scales) == pytest.approx(np.linalg.svd(weighted)[1][0], rel=1e-5)
-    assert 1 / compute_equivalent_laplace_scale(layer, shape, scales) == pytest.approx(np.abs(weighted).sum(0).max(), rel=1e-5)
-    assert compute_equivalent_gaussian_scale(layer, shape, 0.5) == pytest.approx(0.5 * compute_equivalent_gaussian_scale(layer, shape))
+    assert 1 / compute_equivalent_gaussian_scale(layer, shape, scales) == pytest.approx(
+        np.linalg.svd(weighted)[1][0], rel=1e-5
+    )
+    assert 1 / compute_equivalent_laplace_scale(layer, shape, scales) == pytest.approx(
+        np.abs(weighted).sum(0).max(), rel=1e-5
+    )
+    assert compute_equivalent_gaussian_scale(layer, shape, 0.5) == pytest.approx(
+        0.5 * compute_equivalent_gaussian_scale(layer, shape)
+    )
 
 
 def test_scales_are_not_larger_than_the_truth():

@@ -9,7 +9,12 @@ import torch
 from scipy import optimize, stats
 
 from deniable import InputError
-from deniable.robust.certificates import GaussianSmoothing, PixelDP, compute_equivalent_gaussian_scale, compute_pixeldp_sigma
+from deniable.robust.certificates import (
+    GaussianSmoothing,
+    PixelDP,
+    compute_equivalent_gaussian_scale,
+    compute_pixeldp_sigma,
+)
 from deniable.robust.certificates.gaussian import compute_gaussian_radius
 from deniable.robust.certificates.linear_noise import PixelFirstLayer
 from deniable.robust.certificates.pixeldp import compute_true_delta
@@ -65,7 +70,10 @@ def test_uneven_noise_breaks_the_radius():
     assert claimed.radius(p_a, 1 - p_a) > 1.2 * true
     assert claimed.status == "refuted"
     deviations = 0.25 * torch.tensor([share, 2 - share]).sqrt()
-    sound = PixelDP(compute_equivalent_gaussian_scale(torch.nn.Identity(), (1, 1, 2), deviations.view(1, 1, 2)), mechanism="heterogeneous")
+    sound = PixelDP(
+        compute_equivalent_gaussian_scale(torch.nn.Identity(), (1, 1, 2), deviations.view(1, 1, 2)),
+        mechanism="heterogeneous",
+    )
     assert 0 < sound.radius(p_a, 1 - p_a) < true
     assert sound.status == "proved for ideal arithmetic"
 
@@ -142,9 +150,13 @@ def test_coverage_at_a_half_space(estimated):
 def test_of_a_network():
     """The certificate of a network takes the exact norm of its first layer, and says where the noise is uneven."""
     network = ImageArchitecture("small", (1, 18, 18), 10).build(0)
-    even = PixelDP.from_network(network, (1, 18, 18), NetworkNoise("first layer", "gaussian", torch.tensor(0.5)), "analytic")
+    even = PixelDP.from_network(
+        network, (1, 18, 18), NetworkNoise("first layer", "gaussian", torch.tensor(0.5)), "analytic"
+    )
     assert (even.sigma, even.status, even.norm) == (0.5, "proved for ideal arithmetic", "l2")
-    assert even.sensitivity == pytest.approx(1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), (1, 18, 18)))
+    assert even.sensitivity == pytest.approx(
+        1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), (1, 18, 18))
+    )
     scale = torch.ones(16, 9, 9)
     scale[0] = 0.5
     uneven = PixelDP.from_network(network, (1, 18, 18), NetworkNoise("first layer", "gaussian", scale), "heterogeneous")

@@ -21,7 +21,7 @@ from deniable.robust.certificates import (
 )
 from deniable.robust.certificates.counterexample import compare_one_pass
 from deniable.robust.certificates.dpal import convert_to_pixel_unit
-from deniable.robust.certificates.l1_attack import project_on_l1_balls, pgd_l1
+from deniable.robust.certificates.l1_attack import pgd_l1, project_on_l1_balls
 from tests.robust.certificates.toy import dpal_line, half_space, laplace
 
 refute_module = importlib.import_module("deniable.robust.certificates.refute")  # the package has a function so named
@@ -53,7 +53,9 @@ def _certified(sigma):
 def test_a_sound_certificate_of_a_network_stands():
     """Attacks on a network inside balls that are certified rightly flip nothing that refutes."""
     scores, images, certified = _certified(0.3)
-    found = refute_image_certificate(scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000)
+    found = refute_image_certificate(
+        scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000
+    )
     assert found.tested >= 6
     assert not found.is_refuted
     assert found.flips == 0
@@ -64,7 +66,9 @@ def test_a_sound_certificate_of_a_network_stands():
 def test_a_false_certificate_of_a_network_is_refuted():
     """A certificate that takes the noise for four times as large is refuted, inside its balls and the pixels."""
     scores, images, certified = _certified(1.2)
-    found = refute_image_certificate(scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000)
+    found = refute_image_certificate(
+        scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000
+    )
     witness = found.witness
     assert found.is_refuted
     assert found.flips >= 2
@@ -125,7 +129,9 @@ def test_each_norm_reaches_its_border(norm):
     image = torch.full((1, 1, 2, 2), 0.5)
     for margin, found in ((0.08 * reach, True), (0.12 * reach, False)):
         scores = half_space(weights, 3.0 - margin, lambda x: x + 0.05 * torch.randn(x.shape, generator=source))
-        record = refute_image_certificate(scores, image, [CertifiedImage(0, 0.1)], norm, generator=_generator(1), certified_at=0.0)
+        record = refute_image_certificate(
+            scores, image, [CertifiedImage(0, 0.1)], norm, generator=_generator(1), certified_at=0.0
+        )
         assert record.is_refuted is found
         assert record.witness.distance <= 0.1
 
@@ -150,7 +156,9 @@ def test_laplace_certificate_stands_at_a_half_space():
     assert 0.19 < certified.radius < 0.2
     arguments = {"generator": _generator(1), "certified_at": 1e-3, "samples": 20_000}
     assert not refute_image_certificate(scores, image, [certified], "l1", **arguments).is_refuted
-    assert refute_image_certificate(scores, image, [CertifiedImage(0, 1.3 * certified.radius)], "l1", **arguments).is_refuted
+    assert refute_image_certificate(
+        scores, image, [CertifiedImage(0, 1.3 * certified.radius)], "l1", **arguments
+    ).is_refuted
 
 
 def test_flips_that_alpha_allows_do_not_refute():
@@ -164,7 +172,9 @@ def test_flips_that_alpha_allows_do_not_refute():
     one = refute_image_certificate(scores, images, certified, "l2", generator=_generator(1), **arguments)
     assert (one.flips, one.is_refuted, one.witness.image) == (1, False, 3)
     assert one.p_value == pytest.approx(1 - (1 - 0.05 - 0.01 / 40) ** 20)
-    every = refute_image_certificate(scores, images, [CertifiedImage(0, 0.3)] * 20, "l2", generator=_generator(1), **arguments)
+    every = refute_image_certificate(
+        scores, images, [CertifiedImage(0, 0.3)] * 20, "l2", generator=_generator(1), **arguments
+    )
     assert every.is_refuted
     assert every.flips == 20
 

@@ -39,7 +39,9 @@ def test_coverage_at_a_half_space(law):
     share = normal(true / scale) if law == "gaussian" else 1 - math.exp(-true / scale) / 2
     kind = GaussianSmoothing if law == "gaussian" else LaplaceSmoothing
     # The bound is below the truth at most alpha of the time, and less by what one vote more is worth.
-    least = stats.binom.sf(np.searchsorted([compute_clopper_pearson_lower(k, 1_000, ALPHA) for k in range(1_001)], share) - 1, 1_000, share)
+    least = stats.binom.sf(
+        np.searchsorted([compute_clopper_pearson_lower(k, 1_000, ALPHA) for k in range(1_001)], share) - 1, 1_000, share
+    )
     assert 0.8 * ALPHA < least <= ALPHA
     low, high = limits(least)
     count, mean = too_large(kind(scale), (share, 1 - share), true)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from deniable import InputError
-from deniable.robust.certificates import PredictionTally, tally_images, tally_image
+from deniable.robust.certificates import PredictionTally, tally_image, tally_images
 from tests.robust.certificates.toy import half_space, normal
 
 

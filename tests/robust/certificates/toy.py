@@ -12,7 +12,9 @@ from deniable.robust.certificates.counterexample import compute_threshold
 def counted(votes, sums=None):
     """Return a tally of given votes, whose softmax scores are the votes themselves unless given."""
     votes = np.asarray(votes, dtype=np.int64)
-    return PredictionTally(votes, votes.astype(float) if sums is None else np.asarray(sums, dtype=float), int(votes.sum()))
+    return PredictionTally(
+        votes, votes.astype(float) if sums is None else np.asarray(sums, dtype=float), int(votes.sum())
+    )
 
 
 def drawn(shares, draws, generator):

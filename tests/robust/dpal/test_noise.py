@@ -56,11 +56,16 @@ def test_what_cannot_be(build, told):
 
 def test_shapes():
     """Shared noise is one draw for all examples, independent noise one for each, label noise a vector in both."""
-    one, many = draw_shared_noise(MNIST, np.random.default_rng(0)), draw_independent_noise(MNIST, np.random.default_rng(0), 5)
+    one, many = (
+        draw_shared_noise(MNIST, np.random.default_rng(0)),
+        draw_independent_noise(MNIST, np.random.default_rng(0), 5),
+    )
     assert (one.input.shape, one.hidden.shape, one.label.shape) == ((1, 28, 28), (32, 14, 14), (256,))
     assert (many.input.shape, many.hidden.shape, many.label.shape) == ((5, 1, 28, 28), (5, 32, 14, 14), (256,))
     assert one.input.dtype == torch.float32
-    fine = draw_shared_noise(MNIST, np.random.default_rng(0), image=(3, 4, 4), hidden=(2, 2, 2), neurons=7, dtype=torch.float64)
+    fine = draw_shared_noise(
+        MNIST, np.random.default_rng(0), image=(3, 4, 4), hidden=(2, 2, 2), neurons=7, dtype=torch.float64
+    )
     assert (fine.input.shape, fine.hidden.shape, fine.label.shape) == ((3, 4, 4), (2, 2, 2), (7,))
     assert fine.label.dtype == torch.float64
 

@@ -5,12 +5,12 @@ import torch
 from torch.nn import functional
 
 from deniable.robust.dpal.objectives import (
+    apply_noisy_first_layer,
     compute_adversarial_objective,
     compute_class_objective,
     compute_dense_reconstruction_objective,
-    apply_noisy_first_layer,
-    limit_kernel_norms,
     compute_reconstruction_objective,
+    limit_kernel_norms,
 )
 
 
@@ -70,7 +70,9 @@ def test_the_class_objective_is_equation_10(draw):
 
 def test_the_whole_objective():
     """Adversarial losses count xi times, over m (1 + xi)."""
-    assert compute_adversarial_objective(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 6.0]), 1.5) == pytest.approx(16 / 5)
+    assert compute_adversarial_objective(torch.tensor([1.0, 3.0]), torch.tensor([2.0, 6.0]), 1.5) == pytest.approx(
+        16 / 5
+    )
 
 
 def test_kernels_are_held(draw):
@@ -79,6 +81,6 @@ def test_kernels_are_held(draw):
     sizes = limit_kernel_norms(kernels, 1.0).abs().sum((1, 2, 3))
     assert sizes[:3] == pytest.approx(torch.ones(3, dtype=torch.float64))
     assert torch.equal(limit_kernel_norms(kernels, 1.0)[3:], kernels[3:])
-    assert torch.nn.functional.cosine_similarity(limit_kernel_norms(kernels, 1.0)[0].flatten(), kernels[0].flatten(), dim=0) == (
-        pytest.approx(1.0)
-    )
+    assert torch.nn.functional.cosine_similarity(
+        limit_kernel_norms(kernels, 1.0)[0].flatten(), kernels[0].flatten(), dim=0
+    ) == (pytest.approx(1.0))

@@ -7,7 +7,7 @@ import pytest
 import deniable as dn
 from deniable.measure.estimate import estimate_share
 from deniable.robust.text.card import TEXT_CARD_SCHEMA, make_text_card, render_text_card
-from deniable.robust.text.model import measure_text_accuracy, describe_source, fit_text_model
+from deniable.robust.text.model import describe_source, fit_text_model, measure_text_accuracy
 from deniable.robust.text.training import TextTrainingOptions
 
 
@@ -16,9 +16,15 @@ def made(request, words_space, word_sets, reviews):
     """Return a card, the model and the source of its training."""
     method = request.param
     source = {"normal": None, "ibp": word_sets, "augmented": dn.TEM(words_space, epsilon=2.0)}[method]
-    model = fit_text_model("fasttext", words_space, reviews, TextTrainingOptions(method=method, epochs=1), source=source, seed=4)
+    model = fit_text_model(
+        "fasttext", words_space, reviews, TextTrainingOptions(method=method, epochs=1), source=source, seed=4
+    )
     sure = 120 if method == "ibp" else None
-    return make_text_card(model, reviews, reviews, "c" * 32, measure_text_accuracy(model, reviews), sure, source), model, source
+    return (
+        make_text_card(model, reviews, reviews, "c" * 32, measure_text_accuracy(model, reviews), sure, source),
+        model,
+        source,
+    )
 
 
 def test_what_it_says(made, reviews):

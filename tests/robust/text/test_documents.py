@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.robust.text.documents import Documents, tokenize_texts, concatenate_texts
+from deniable.robust.text.documents import Documents, concatenate_texts, tokenize_texts
 
 
 @given(st.lists(st.lists(st.integers(0, 9))), st.data())
@@ -50,7 +50,9 @@ def test_reading_is_taken_by_rows(words_space):
 def test_documents_are_taken_with_labels_and_premises(words_space):
     """A choice of rows keeps text, label and premise together."""
     held = tokenize_texts(words_space, ["good", "bad film", "a plot"]).texts
-    documents = Documents(held, np.array([0, 1, 1]), ("x", "y"), tokenize_texts(words_space, ["the", "was", "not"]).texts)
+    documents = Documents(
+        held, np.array([0, 1, 1]), ("x", "y"), tokenize_texts(words_space, ["the", "was", "not"]).texts
+    )
     taken = documents.take(np.array([2, 0]))
     assert len(taken) == 2
     assert taken.labels.tolist() == [1, 0]

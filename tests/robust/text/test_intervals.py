@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.robust.text import intervals
-from deniable.robust.text.intervals import TensorBox, average_by_weights, concatenate_features, match_kind, apply_linear, bound_margins, apply_relu, apply_softmax
+from deniable.robust.text.intervals import (
+    TensorBox,
+    apply_linear,
+    apply_relu,
+    apply_softmax,
+    average_by_weights,
+    bound_margins,
+    concatenate_features,
+    match_kind,
+)
 
 SEEDS = st.integers(0, 10_000)
 

@@ -9,7 +9,13 @@ import torch
 
 from deniable.errors import InputError
 from deniable.robust.text.documents import Documents, concatenate_texts
-from deniable.robust.text.model import measure_text_accuracy, certify_by_intervals, fit_text_model, load_text_model, pack_text_model
+from deniable.robust.text.model import (
+    certify_by_intervals,
+    fit_text_model,
+    load_text_model,
+    measure_text_accuracy,
+    pack_text_model,
+)
 from deniable.robust.text.models import TEXT_NETWORKS
 from deniable.robust.text.training import TextTrainingOptions
 from deniable.space import Space
@@ -54,7 +60,9 @@ def test_a_model_comes_back(model, words_space, word_sets, tmp_path):
     scores = [one.network.make_scorer(documents)(documents.texts, rows) for one in (made, found)]
     assert np.array_equal(*scores)
     assert np.array_equal(found.predict(documents), made.predict(documents))
-    assert np.array_equal(certify_by_intervals(found, documents, word_sets), certify_by_intervals(made, documents, word_sets))
+    assert np.array_equal(
+        certify_by_intervals(found, documents, word_sets), certify_by_intervals(made, documents, word_sets)
+    )
     assert pack_text_model(found) == pack_text_model(made)
 
 
@@ -86,7 +94,9 @@ def test_batches_of_certificates(words_space, reviews, word_sets):
     """A certificate does not depend on the documents beside it."""
     found = fit_text_model("cnn", words_space, reviews, TextTrainingOptions(epochs=4, learning_rate=0.01), seed=1)
     whole = certify_by_intervals(found, reviews, word_sets)
-    alone = [bool(certify_by_intervals(found, reviews.take(np.array([row])), word_sets)[0]) for row in range(0, 200, 20)]
+    alone = [
+        bool(certify_by_intervals(found, reviews.take(np.array([row])), word_sets)[0]) for row in range(0, 200, 20)
+    ]
     assert whole[::20].tolist() == alone
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from deniable.errors import InputError
-from deniable.robust.text.substitutions import Substitutions, read_substitutions, build_substitutions
+from deniable.robust.text.substitutions import Substitutions, build_substitutions, read_substitutions
 
 
 def words_of(space, sets, word):

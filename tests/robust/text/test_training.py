@@ -13,8 +13,8 @@ from deniable.learning.loop import Checkpoint
 from deniable.learning.setup import build_with_seed
 from deniable.robust.text import training
 from deniable.robust.text.copies import draw_copies
-from deniable.robust.text.documents import Documents, tokenize_texts, concatenate_texts
-from deniable.robust.text.model import measure_text_accuracy, certify_by_intervals, fit_text_model
+from deniable.robust.text.documents import Documents, concatenate_texts, tokenize_texts
+from deniable.robust.text.model import certify_by_intervals, fit_text_model, measure_text_accuracy
 from deniable.robust.text.models import TEXT_NETWORKS, build_text_network
 from deniable.robust.text.network import make_text_batch
 from deniable.robust.text.training import (
@@ -68,7 +68,10 @@ class TestLoss:
     @pytest.mark.parametrize("name", SINGLE)
     def test_without_weight_it_is_cross_entropy(self, words_space, word_sets, reviews, name):
         """At kappa 0 the worst case does not matter, and with boxes of no size it is the usual case."""
-        made, some = build_with_seed(0, lambda: build_text_network(name, words_space, 2)), make_text_batch(reviews.take(np.arange(9)))
+        made, some = (
+            build_with_seed(0, lambda: build_text_network(name, words_space, 2)),
+            make_text_batch(reviews.take(np.arange(9))),
+        )
         usual = functional.cross_entropy(made(some), some.labels)
         for kappa, scale in ((0.0, 1.0), (1.0, 0.0), (0.5, 0.0)):
             torch.testing.assert_close(

@@ -11,10 +11,10 @@ from deniable import InputError
 from deniable.robust.training import accounting
 from deniable.robust.training.accounting import (
     SamplingSchedule,
-    compute_epsilon_spent,
     build_dp_sgd_guarantee,
-    find_noise_multiplier,
+    compute_epsilon_spent,
     count_steps_within,
+    find_noise_multiplier,
 )
 
 MNIST = SamplingSchedule(2048 / 60_000, 150)

@@ -162,7 +162,9 @@ def test_gradients_that_vanish():
 def test_no_examples():
     """A sum over nobody is zero, in the shape of the parameters."""
     network = ImageArchitecture("small", (1, 28, 28), 10).build(0)
-    found, loss = sum_clipped_gradients(network, network, torch.zeros(0, 1, 1, 28, 28), torch.zeros(0, dtype=torch.long), 0.1)
+    found, loss = sum_clipped_gradients(
+        network, network, torch.zeros(0, 1, 1, 28, 28), torch.zeros(0, dtype=torch.long), 0.1
+    )
     assert {name: held.shape for name, held in found.items()} == {
         name: held.shape for name, held in network.named_parameters()
     }
@@ -204,7 +206,9 @@ def test_a_layer_that_is_used_twice_is_refused():
     """Two uses of one layer would be two gradients, of which hooks see the last."""
     network = nn.Sequential(nn.Flatten(), nn.Linear(4, 4))
     with pytest.raises(InputError, match="'1' is used twice"):
-        sum_clipped_gradients(network, lambda images: network(network(images)), torch.ones(1, 1, 1, 2, 2), torch.ones(1), 1)
+        sum_clipped_gradients(
+            network, lambda images: network(network(images)), torch.ones(1, 1, 1, 2, 2), torch.ones(1), 1
+        )
 
 
 @pytest.mark.parametrize("name", ["small", "paper-mnist"])

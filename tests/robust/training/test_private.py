@@ -174,7 +174,9 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
 
 def test_a_removed_record_is_no_neighbour():
     """Removing a record changes sampling rate and divisor, which stand on the card: nothing is claimed of that."""
-    options = IMAGE_TRAINERS["dp-sgd"].choose_options(epsilon=90.0, delta=1e-5, noise_multiplier=2.0, steps=1, batch_size=6)
+    options = IMAGE_TRAINERS["dp-sgd"].choose_options(
+        epsilon=90.0, delta=1e-5, noise_multiplier=2.0, steps=1, batch_size=6
+    )
     models = [fit_image_model("dp-sgd", data(count), options, seed=3) for count in (60, 59)]
     assert models[0].facts["sampling rate"] != models[1].facts["sampling rate"]
     assert all("add" not in model.guarantee.source for model in models)

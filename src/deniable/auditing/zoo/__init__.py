@@ -14,7 +14,7 @@ from deniable.auditing.zoo import (
     tem_wrong_bottom,
     unknown_unchanged,
 )
-from deniable.auditing.zoo.entry import ZooEntry, EntryVerdicts, examine_entry
+from deniable.auditing.zoo.entry import EntryVerdicts, ZooEntry, examine_entry
 
 ZOO_ENTRIES: tuple[ZooEntry, ...] = (
     adept.ENTRY,
@@ -32,4 +32,4 @@ ZOO_ENTRIES: tuple[ZooEntry, ...] = (
 )
 """A new entry is a file with an `ZooEntry`, listed here."""
 
-__all__ = ["ZOO_ENTRIES", "ZooEntry", "EntryVerdicts", "examine_entry"]
+__all__ = ["ZOO_ENTRIES", "EntryVerdicts", "ZooEntry", "examine_entry"]

@@ -16,7 +16,9 @@ def _verify_law() -> Verdict:
 def _audit_samples(seed: int) -> Verdict:
     mechanism = ADePT(epsilon=1.0, seed=seed)
     corners = mechanism.worst_pair(_DIMENSION)
-    return audit(mechanism.sample, *corners, claim=1.0, samples=12_000, confidence=ZOO_CONFIDENCE, batched=True, seed=seed)
+    return audit(
+        mechanism.sample, *corners, claim=1.0, samples=12_000, confidence=ZOO_CONFIDENCE, batched=True, seed=seed
+    )
 
 
 ENTRY = ZooEntry(

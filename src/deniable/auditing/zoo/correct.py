@@ -66,7 +66,14 @@ def _audit_half_sum(seed: int) -> Verdict:
         return 0.5 * mechanism.sample(x)  # half of (x + noise): post-processing
 
     return audit(
-        release_half, np.zeros(_DIMENSION), np.ones(_DIMENSION), claim=1.0, samples=20_000, confidence=ZOO_CONFIDENCE, batched=True, seed=seed
+        release_half,
+        np.zeros(_DIMENSION),
+        np.ones(_DIMENSION),
+        claim=1.0,
+        samples=20_000,
+        confidence=ZOO_CONFIDENCE,
+        batched=True,
+        seed=seed,
     )
 
 
@@ -83,16 +90,30 @@ CONTROL_ENTRIES = (
         audit_samples=_audit_half_sum,
         sampled_status="not refuted",
     ),
-    _make_control("random", "0-DP, n = 8", _make_vector_evidence(functools.partial(RandomMechanism)), "Habernal 2022, Section 5"),
-    _make_control("laplace", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=_BOX))),
+    _make_control(
+        "random", "0-DP, n = 8", _make_vector_evidence(functools.partial(RandomMechanism)), "Habernal 2022, Section 5"
+    ),
+    _make_control(
+        "laplace", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=_BOX))
+    ),
     _make_control(
         "gaussian",
         "(1, 1e-5)-DP, n = 8",
         _make_vector_evidence(functools.partial(Gaussian, epsilon=1.0, delta=1e-5, domain=_BOX), delta=1e-5),
     ),
     _make_control("adept-l1", "1-DP, n = 8", _make_vector_evidence(functools.partial(ADePT, epsilon=1.0, clip="l1"))),
-    _make_control("adept-true", "1-DP, n = 8", _make_vector_evidence(functools.partial(ADePT, epsilon=1.0, sensitivity="true"))),
-    _make_control("dptext-corrected", "1-DP, n = 8", _make_vector_evidence(functools.partial(DPText, epsilon=1.0, sampler="corrected"))),
+    _make_control(
+        "adept-true", "1-DP, n = 8", _make_vector_evidence(functools.partial(ADePT, epsilon=1.0, sensitivity="true"))
+    ),
+    _make_control(
+        "dptext-corrected",
+        "1-DP, n = 8",
+        _make_vector_evidence(functools.partial(DPText, epsilon=1.0, sampler="corrected")),
+    ),
     _make_control("tem", "4-metric-DP, 1,000 words", _make_word_evidence(functools.partial(TEM, epsilon=4.0))),
-    _make_control("calibrated", "4-metric-DP, 1,000 words", _make_word_evidence(functools.partial(CalibratedExponential, epsilon=4.0))),
+    _make_control(
+        "calibrated",
+        "4-metric-DP, 1,000 words",
+        _make_word_evidence(functools.partial(CalibratedExponential, epsilon=4.0)),
+    ),
 )

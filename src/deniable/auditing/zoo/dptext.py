@@ -18,7 +18,14 @@ def _verify_law() -> Verdict:
 def _audit_samples(seed: int) -> Verdict:
     release = DPText(epsilon=1.0, seed=seed).sample
     return audit(
-        release, np.zeros(_DIMENSION), np.ones(_DIMENSION), claim=1.0, samples=1_000, confidence=ZOO_CONFIDENCE, batched=True, seed=seed
+        release,
+        np.zeros(_DIMENSION),
+        np.ones(_DIMENSION),
+        claim=1.0,
+        samples=1_000,
+        confidence=ZOO_CONFIDENCE,
+        batched=True,
+        seed=seed,
     )
 
 

@@ -64,7 +64,11 @@ class EntryVerdicts:
 
 def examine_entry(entry: ZooEntry, seed: int) -> EntryVerdicts:
     """Return the verdicts on an entry."""
-    return EntryVerdicts(entry, entry.verify_law() if entry.verify_law else None, entry.audit_samples(seed) if entry.audit_samples else None)
+    return EntryVerdicts(
+        entry,
+        entry.verify_law() if entry.verify_law else None,
+        entry.audit_samples(seed) if entry.audit_samples else None,
+    )
 
 
 def make_matrix_sampler(matrix: FloatArray, space: Space, seed: int) -> Callable[[list[str]], list[str]]:
@@ -102,5 +106,8 @@ def find_nearest_pairs(space: Space, count: int) -> tuple[list[tuple[str, str]],
     distances = space.distances(range(len(space.points)))
     rows, columns = np.triu_indices(len(distances), 1)
     order = np.argsort(distances[rows, columns], kind="stable")[:count]
-    pairs = [(space.first_word_at(int(i)), space.first_word_at(int(j))) for i, j in zip(rows[order], columns[order], strict=True)]
+    pairs = [
+        (space.first_word_at(int(i)), space.first_word_at(int(j)))
+        for i, j in zip(rows[order], columns[order], strict=True)
+    ]
     return pairs, distances[rows[order], columns[order]].tolist()

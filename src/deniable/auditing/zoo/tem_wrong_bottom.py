@@ -46,7 +46,12 @@ def _verify_law() -> Verdict:
 
 
 def _audit_samples(seed: int) -> Verdict:
-    return audit_nearest_words(make_matrix_sampler(compute_wrong_bottom_law(), load_frequent_words(), seed), load_frequent_words(), TEM_EPSILON, seed)
+    return audit_nearest_words(
+        make_matrix_sampler(compute_wrong_bottom_law(), load_frequent_words(), seed),
+        load_frequent_words(),
+        TEM_EPSILON,
+        seed,
+    )
 
 
 ENTRY = ZooEntry(

@@ -20,7 +20,14 @@ _NEGLIGIBLE = 1e-6
 
 @compile_loop
 def decode_words(  # pragma: no cover - compiled
-    rows: Positions, words: WordNumbers, chances: FloatArray, tables: NgramTables, unigram_chances: FloatArray, beam: int, unknown: int, out: WordNumbers
+    rows: Positions,
+    words: WordNumbers,
+    chances: FloatArray,
+    tables: NgramTables,
+    unigram_chances: FloatArray,
+    beam: int,
+    unknown: int,
+    out: WordNumbers,
 ) -> None:
     """Write the likeliest word of each place, -1 where no candidate names one.
 
@@ -57,7 +64,9 @@ def decode_words(  # pragma: no cover - compiled
             look_up_after_word(candidates, previous_words[p], tables, unigram_chances, bigram_chances[p], pairs[p])
             mass[p] = 0.0
         for b in range(state_count):
-            look_up_after_pair(candidates, contexts[b], tables, bigram_chances[group_of_state[b]], matches, state_chances[b])
+            look_up_after_pair(
+                candidates, contexts[b], tables, bigram_chances[group_of_state[b]], matches, state_chances[b]
+            )
             for k in range(size):
                 state_chances[b, k] *= chance[k]
                 mass[group_of_state[b], k] += alphas[i, b] * state_chances[b, k]
@@ -100,7 +109,11 @@ def _drop_states(mass: FloatArray, places: Positions, dropped: FloatArray) -> fl
 
 @compile_loop
 def _write_transitions(  # pragma: no cover - compiled
-    state_chances: FloatArray, group_of_state: Positions, places: Positions, total: float, edges: npt.NDArray[np.float32]
+    state_chances: FloatArray,
+    group_of_state: Positions,
+    places: Positions,
+    total: float,
+    edges: npt.NDArray[np.float32],
 ) -> None:
     """Write how likely each state (row) goes on to each kept one, and last to those dropped, with what is released."""
     size = state_chances.shape[1]
@@ -155,7 +168,9 @@ def _select_states(mass: FloatArray, top_masses: FloatArray, places: Positions) 
     for p in range(mass.shape[0]):
         for k in range(width):
             score = mass[p, k]
-            if (state_count == places.size and score <= top_masses[state_count - 1]) or (state_count and score < _NEGLIGIBLE * top_masses[0]):
+            if (state_count == places.size and score <= top_masses[state_count - 1]) or (
+                state_count and score < _NEGLIGIBLE * top_masses[0]
+            ):
                 continue
             place = min(state_count, places.size - 1)
             while place > 0 and top_masses[place - 1] < score:

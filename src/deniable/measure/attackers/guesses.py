@@ -35,7 +35,9 @@ class WordLikelihood:
     is_exact: bool
 
 
-def build_likelihood(mechanism: WordMechanism, prior: FloatArray, *, seed: int = 0, workers: int | None = None) -> WordLikelihood:
+def build_likelihood(
+    mechanism: WordMechanism, prior: FloatArray, *, seed: int = 0, workers: int | None = None
+) -> WordLikelihood:
     """Return what an attacker who knows the mechanism computes with.
 
     The exact law in the exponential family, and in spaces of at most 3,000 points wherever a law is known; else
@@ -49,7 +51,9 @@ def build_likelihood(mechanism: WordMechanism, prior: FloatArray, *, seed: int =
     """
     space, law = mechanism.space, mechanism.sampled_exponential_law
     if law is not None:
-        return WordLikelihood(space, _build_exponential_logs(law, compute_log_normalisers(space, law, workers)), is_exact=True)
+        return WordLikelihood(
+            space, _build_exponential_logs(law, compute_log_normalisers(space, law, workers)), is_exact=True
+        )
     if mechanism.has_law and len(space.points) <= MAX_QUADRATURE_POINTS:
         try:
             return WordLikelihood(space, _build_table_logs(mechanism, workers), is_exact=True)
@@ -70,7 +74,9 @@ def _build_exponential_logs(law: ExponentialLaw, logs: FloatArray) -> Callable[[
     return compute_logs
 
 
-def _build_table_logs(mechanism: WordMechanism, workers: int | None) -> Callable[[PointNumbers, FloatArray], FloatArray]:
+def _build_table_logs(
+    mechanism: WordMechanism, workers: int | None
+) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return the law by output, from the rows of all inputs."""
     blocks = mechanism.space.map_row_blocks(
         lambda _, distances: np.log(np.maximum(mechanism.rows(distances), _LEAST_PROBABILITY)),
@@ -105,7 +111,11 @@ class RankedGuesses:
 
 
 def rank_guesses(
-    word_likelihood: WordLikelihood, prior: FloatArray, outputs: npt.NDArray[np.int32], candidates: int, workers: int | None = None
+    word_likelihood: WordLikelihood,
+    prior: FloatArray,
+    outputs: npt.NDArray[np.int32],
+    candidates: int,
+    workers: int | None = None,
 ) -> RankedGuesses:
     """Return the likeliest words behind outputs.
 

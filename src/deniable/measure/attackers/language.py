@@ -96,7 +96,9 @@ class LanguageModel:
         suffix = np.searchsorted(pairs, triples & ((1 << 2 * _SYMBOL_BITS) - 1))
         continuation_counts = np.where(first == start, pair_counts, np.bincount(suffix, minlength=len(pairs)))
 
-        shares, unigram_backoffs = _discount_counts(np.bincount(second, minlength=start), np.zeros(start, dtype=np.int64), 1)
+        shares, unigram_backoffs = _discount_counts(
+            np.bincount(second, minlength=start), np.zeros(start, dtype=np.int64), 1
+        )
         unigram_probabilities = shares + unigram_backoffs[0] / start
         shares, bigram_backoffs = _discount_counts(continuation_counts, first, start + 1)
         bigram_probabilities = shares + bigram_backoffs[first] * unigram_probabilities[second]
@@ -177,7 +179,9 @@ def _discount_counts(counts: SymbolNumbers, history: SymbolNumbers, histories: i
         histories: how many there are.
     """
     seen_once, seen_twice = (int((counts == number).sum()) for number in (1, 2))
-    discount = float(np.clip(seen_once / (seen_once + 2 * seen_twice), *_DISCOUNT_RANGE)) if seen_once + seen_twice else 0.5
+    discount = (
+        float(np.clip(seen_once / (seen_once + 2 * seen_twice), *_DISCOUNT_RANGE)) if seen_once + seen_twice else 0.5
+    )
     totals = np.maximum(np.bincount(history, counts, histories), 1.0)
     distinct_counts = np.bincount(history[counts > 0], minlength=histories)
     shares: FloatArray = np.maximum(counts - discount, 0.0) / totals[history]

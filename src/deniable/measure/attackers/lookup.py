@@ -12,20 +12,33 @@ Positions = npt.NDArray[np.int64]
 
 def temper_tables(tables: NgramTables, weight: float) -> NgramTables:
     """Return all probabilities to the power of a weight, no longer as logarithms."""
-    probabilities = {name: np.exp(weight * getattr(tables, name)) for name in ("logs1", "logs2", "back2", "logs3", "back3")}
+    probabilities = {
+        name: np.exp(weight * getattr(tables, name)) for name in ("logs1", "logs2", "back2", "logs3", "back3")
+    }
     return tables._replace(**probabilities)
 
 
 @compile_loop
 def look_up_after_word(  # pragma: no cover - compiled
-    candidates: WordNumbers, previous_word: int, tables: NgramTables, unigram_chances: FloatArray, bigram_chances: FloatArray, pairs: Positions
+    candidates: WordNumbers,
+    previous_word: int,
+    tables: NgramTables,
+    unigram_chances: FloatArray,
+    bigram_chances: FloatArray,
+    pairs: Positions,
 ) -> None:
     """Write P(w|before) of every candidate, and which entry of `bigram_words` the pair is, -1 for none."""
     if previous_word < 0:
         for k in range(candidates.size):
             bigram_chances[k], pairs[k] = unigram_chances[candidates[k]], -1
         return
-    _find_words(candidates, tables.bigram_words, tables.bigram_starts[previous_word], tables.bigram_starts[previous_word + 1], pairs)
+    _find_words(
+        candidates,
+        tables.bigram_words,
+        tables.bigram_starts[previous_word],
+        tables.bigram_starts[previous_word + 1],
+        pairs,
+    )
     for k in range(candidates.size):
         if pairs[k] < 0:
             bigram_chances[k] = tables.bigram_backoffs[previous_word] * tables.unigram_logs[candidates[k]]
@@ -35,7 +48,12 @@ def look_up_after_word(  # pragma: no cover - compiled
 
 @compile_loop
 def look_up_after_pair(  # pragma: no cover - compiled
-    candidates: WordNumbers, pair: int, tables: NgramTables, bigram_chances: FloatArray, matches: Positions, trigram_chances: FloatArray
+    candidates: WordNumbers,
+    pair: int,
+    tables: NgramTables,
+    bigram_chances: FloatArray,
+    matches: Positions,
+    trigram_chances: FloatArray,
 ) -> None:
     """Write P(w|pair) of every candidate, from that after the pair's second word."""
     if pair < 0 or tables.trigram_starts[pair] == tables.trigram_starts[pair + 1]:
@@ -44,14 +62,18 @@ def look_up_after_pair(  # pragma: no cover - compiled
     backoff = tables.trigram_backoffs[pair]
     for k in range(candidates.size):
         trigram_chances[k] = backoff * bigram_chances[k]
-    if _find_words(candidates, tables.trigram_words, tables.trigram_starts[pair], tables.trigram_starts[pair + 1], matches):
+    if _find_words(
+        candidates, tables.trigram_words, tables.trigram_starts[pair], tables.trigram_starts[pair + 1], matches
+    ):
         for k in range(candidates.size):
             if matches[k] >= 0:
                 trigram_chances[k] = tables.trigram_logs[matches[k]]
 
 
 @compile_loop
-def _find_words(candidates: WordNumbers, words: WordNumbers, start: int, end: int, matches: Positions) -> int:  # pragma: no cover - compiled
+def _find_words(
+    candidates: WordNumbers, words: WordNumbers, start: int, end: int, matches: Positions
+) -> int:  # pragma: no cover - compiled
     """Write where each of ``candidates`` stands in words[start:end], -1 for nowhere; both ascend. Return how many do."""
     matches[: candidates.size] = -1
     hits = 0

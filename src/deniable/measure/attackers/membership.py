@@ -45,7 +45,9 @@ def attack_with_shadow_model(
     return compute_roc(member_scores, compute_shadow_scores(shadow_in, shadow_out, target_out, seed), attack="shadow")
 
 
-def compute_shadow_scores(shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, records: npt.ArrayLike, seed: int) -> Array:
+def compute_shadow_scores(
+    shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, records: npt.ArrayLike, seed: int
+) -> Array:
     """Return (n,) how likely the network of `attack_with_shadow_model` takes each record for a member.
 
     Args:
@@ -60,7 +62,9 @@ def compute_shadow_scores(shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, r
     return fit_shadow_network(shadow_in, shadow_out, seed)(records)
 
 
-def fit_shadow_network(shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, seed: int) -> Callable[[npt.ArrayLike], Array]:
+def fit_shadow_network(
+    shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, seed: int
+) -> Callable[[npt.ArrayLike], Array]:
     """Return the network of `attack_with_shadow_model`: a function from probabilities (n, classes) to scores (n,).
 
     One network serves many target models.
@@ -159,19 +163,36 @@ def compute_rmia_scores(
     """
     shadow_confidences, is_member, target_confidences = _check_attack_arrays(confidences, members, target)
     threshold = check_positive("RMIA", "gamma", gamma)
-    mean_confidences = (_compute_means(shadow_confidences, is_member) + _compute_means(shadow_confidences, ~is_member)) / 2
+    mean_confidences = (
+        _compute_means(shadow_confidences, is_member) + _compute_means(shadow_confidences, ~is_member)
+    ) / 2
     ratios = target_confidences / np.maximum(mean_confidences, np.finfo(np.float64).tiny)
     population_rows = np.arange(len(ratios)) if population is None else np.asarray(population)
-    if not len(population_rows) or population_rows.dtype.kind not in "iu" or population_rows.min() < 0 or population_rows.max() >= len(ratios):
+    if (
+        not len(population_rows)
+        or population_rows.dtype.kind not in "iu"
+        or population_rows.min() < 0
+        or population_rows.max() >= len(ratios)
+    ):
         raise InputError(f"The population must be indices of the {len(ratios)} records, at least 1: give other ones.")
     return np.searchsorted(np.sort(ratios[population_rows]), ratios / threshold, side="right") / len(population_rows)
 
 
-def _check_attack_arrays(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> tuple[Array, BooleanMask, Array]:
+def _check_attack_arrays(
+    confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike
+) -> tuple[Array, BooleanMask, Array]:
     """Return the arrays of an attack with shadow models, after checks."""
-    shadow_confidences, target_confidences = np.asarray(confidences, dtype=np.float64), np.asarray(target, dtype=np.float64)
+    shadow_confidences, target_confidences = (
+        np.asarray(confidences, dtype=np.float64),
+        np.asarray(target, dtype=np.float64),
+    )
     is_member = np.asarray(members)
-    if shadow_confidences.ndim != 2 or is_member.shape != shadow_confidences.shape or target_confidences.shape != shadow_confidences.shape[1:] or not shadow_confidences.size:  # noqa: PLR2004 - models and records
+    if (
+        shadow_confidences.ndim != 2
+        or is_member.shape != shadow_confidences.shape
+        or target_confidences.shape != shadow_confidences.shape[1:]
+        or not shadow_confidences.size
+    ):  # noqa: PLR2004 - models and records
         raise InputError(
             "The confidences and members must be arrays (models, records) and the target one (records,), not empty. "
             f"Got shapes {shadow_confidences.shape}, {is_member.shape} and {target_confidences.shape}."

@@ -75,7 +75,9 @@ def draw_from_prior(
     return words, mechanism.draw_words(words, Streams(key, [start], [draws]), workers)
 
 
-def fit_surrogate(mechanism: WordMechanism, prior: FloatArray, seed: int = 0, workers: int | None = None) -> SurrogateLikelihood:
+def fit_surrogate(
+    mechanism: WordMechanism, prior: FloatArray, seed: int = 0, workers: int | None = None
+) -> SurrogateLikelihood:
     """Return the surrogate whose guesses are right most often on the attacker's own draws.
 
     Args:
@@ -126,7 +128,9 @@ def _score_distances(row: FloatArray, kappa: float, power: int, cutoff: float) -
 
 
 @compile_loop
-def _find_best_other(row: FloatArray, log_priors: FloatArray, output: int, kappa: float, power: int) -> tuple[int, float]:  # pragma: no cover
+def _find_best_other(
+    row: FloatArray, log_priors: FloatArray, output: int, kappa: float, power: int
+) -> tuple[int, float]:  # pragma: no cover
     """Return the point of the largest heights[w] - kappa d^power but for the output's own, and that score."""
     own_distance = row[output]
     row[output] = np.inf
@@ -139,7 +143,9 @@ def _find_best_other(row: FloatArray, log_priors: FloatArray, output: int, kappa
 
 
 @functools.partial(compile_loop, relaxed=True)
-def _compute_highest_score(row: FloatArray, log_priors: FloatArray, kappa: float, power: int) -> float:  # pragma: no cover - compiled
+def _compute_highest_score(
+    row: FloatArray, log_priors: FloatArray, kappa: float, power: int
+) -> float:  # pragma: no cover - compiled
     """Return the maximum over w of heights[w] - kappa d^power."""
     highest_score = -np.inf
     if power == 1:

@@ -10,9 +10,17 @@ from collections.abc import Sequence
 from html import escape
 
 from deniable.measure.estimate import Estimate
-from deniable.measure.report.axes import LETTER_WIDTH, ChartAxis, build_value_axis, build_share_axis
+from deniable.measure.report.axes import LETTER_WIDTH, ChartAxis, build_share_axis, build_value_axis
 
-_WIDTH, _PLOT_HEIGHT, _LEFT_MARGIN, _RIGHT_MARGIN, _BOTTOM_MARGIN, _LEGEND_ROW_HEIGHT, _TOP_MARGIN = 400.0, 200.0, 62.0, 22.0, 44.0, 17.0, 12.0
+_WIDTH, _PLOT_HEIGHT, _LEFT_MARGIN, _RIGHT_MARGIN, _BOTTOM_MARGIN, _LEGEND_ROW_HEIGHT, _TOP_MARGIN = (
+    400.0,
+    200.0,
+    62.0,
+    22.0,
+    44.0,
+    17.0,
+    12.0,
+)
 """User units: width of the picture, height of the plot, its margins, one line of the legend, space above the plot."""
 _MARKER_RADIUS = 3.6
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
@@ -68,10 +76,15 @@ def draw_chart(chart: LineChart) -> str:
     top = _TOP_MARGIN + _LEGEND_ROW_HEIGHT * (len(chart.series) + len(chart.reference_lines))
     floor = top + _PLOT_HEIGHT
     y = build_share_axis(
-        [end for point in points for end in _list_finite_ends(point.y)] + [height for _, height in chart.reference_lines], floor, top
+        [end for point in points for end in _list_finite_ends(point.y)]
+        + [height for _, height in chart.reference_lines],
+        floor,
+        top,
     )
     if chart.x_is_share:
-        x = build_share_axis([end for point in points for end in _list_finite_ends(point.x)], _LEFT_MARGIN, _WIDTH - _RIGHT_MARGIN)
+        x = build_share_axis(
+            [end for point in points for end in _list_finite_ends(point.x)], _LEFT_MARGIN, _WIDTH - _RIGHT_MARGIN
+        )
     else:
         x = build_value_axis([point.x.value for point in points], _LEFT_MARGIN + 8, _WIDTH - _RIGHT_MARGIN - 8)
     parts = [*_draw_frame(chart, x, y), *_draw_legend(chart)]
@@ -103,7 +116,10 @@ def _draw_frame(chart: LineChart, x: ChartAxis, y: ChartAxis) -> list[str]:
     for value in x.ticks:
         x_place = x.locate(value)
         tick_text = _format_share(value) if chart.x_is_share else f"{value:g}"
-        parts += [_format_path("axis", [(x_place, y.start), (x_place, y.start + 4)]), _format_text(x_place, y.start + 17, tick_text, "middle")]
+        parts += [
+            _format_path("axis", [(x_place, y.start), (x_place, y.start + 4)]),
+            _format_text(x_place, y.start + 17, tick_text, "middle"),
+        ]
     middle, escaped_label = (y.start + y.end) / 2, escape(chart.y_label)
     return [
         *parts,
@@ -119,7 +135,11 @@ def _draw_legend(chart: LineChart) -> list[str]:
     for row, name in enumerate(names):
         height, level = 9 + _LEGEND_ROW_HEIGHT * row, row - len(chart.series)
         css_class = f"line s{row}" if level < 0 else f"level l{level}"
-        parts.append(_format_path(css_class, [(_LEFT_MARGIN, height), (_LEFT_MARGIN + 26, height)], _DASHES[row % 4] if level < 0 else ""))
+        parts.append(
+            _format_path(
+                css_class, [(_LEFT_MARGIN, height), (_LEFT_MARGIN + 26, height)], _DASHES[row % 4] if level < 0 else ""
+            )
+        )
         if level < 0:
             parts.append(_draw_marker(row, _LEFT_MARGIN + 13, height))
         parts.append(_format_text(_LEFT_MARGIN + 33, height + 4, name, "start"))
@@ -133,8 +153,12 @@ def _draw_series(number: int, series: ChartSeries, x: ChartAxis, y: ChartAxis) -
     parts = []
     if any(point.x.count for point in points):
         for point, (x_place, y_place) in zip(points, places, strict=True):
-            parts.append(_format_path(f"bar s{number}", [(x.locate(point.x.low), y_place), (x.locate(point.x.high), y_place)]))
-            parts.append(_format_path(f"bar s{number}", [(x_place, y.locate(point.y.low)), (x_place, y.locate(point.y.high))]))
+            parts.append(
+                _format_path(f"bar s{number}", [(x.locate(point.x.low), y_place), (x.locate(point.x.high), y_place)])
+            )
+            parts.append(
+                _format_path(f"bar s{number}", [(x_place, y.locate(point.y.low)), (x_place, y.locate(point.y.high))])
+            )
     elif any(point.y.count for point in points):
         upper = [(x_place, y.locate(point.y.high)) for point, (x_place, _) in zip(points, places, strict=True)]
         lower = [(x_place, y.locate(point.y.low)) for point, (x_place, _) in zip(points, places, strict=True)]
@@ -158,7 +182,10 @@ def _draw_labels(chart: LineChart, x: ChartAxis, y: ChartAxis) -> list[str]:
             (x_place - 8 - width, y_place + 14),
         ):
             box = (left, baseline - 11, left + width, baseline + 2)
-            is_clear = all(box[2] < taken_box[0] or taken_box[2] < box[0] or box[3] < taken_box[1] or taken_box[3] < box[1] for taken_box in taken_boxes)
+            is_clear = all(
+                box[2] < taken_box[0] or taken_box[2] < box[0] or box[3] < taken_box[1] or taken_box[3] < box[1]
+                for taken_box in taken_boxes
+            )
             if point.label and is_clear and left > _LEFT_MARGIN and left + width < _WIDTH and y.end - 8 < baseline - 11:
                 taken_boxes.append(box)
                 parts.append(_format_text(left, baseline, point.label, "start", "label"))
@@ -200,9 +227,14 @@ def _describe_chart(chart: LineChart) -> str:
         f"{series.name}: "
         + "; ".join(
             f"{chart.x_label} {_format_share(round(point.x.value, 4)) if chart.x_is_share else f'{point.x.value:g}'}"
-            f"{f' ({point.label})' if point.label else ''}: {point.y.percent() if chart.percent else point.y}"
+            f"{f' ({point.label})' if point.label else ''}: {point.y.percent() if chart.y_in_percent else point.y}"
             for point in series.points
         )
         for series in chart.series
     ]
-    return ". ".join([*lines, *(f"{name}: {chart.format_height(round(height, 4))}" for name, height in chart.reference_lines)]) + "."
+    return (
+        ". ".join(
+            [*lines, *(f"{name}: {chart.format_height(round(height, 4))}" for name, height in chart.reference_lines)]
+        )
+        + "."
+    )

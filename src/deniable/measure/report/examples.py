@@ -34,7 +34,9 @@ class RowExample:
     after: MarkedText
 
 
-def build_examples(space: Space, texts: Sequence[str], batch: PrivatizedBatch, rows: RowNumbers, row_numbers: RowNumbers) -> tuple[RowExample, ...]:
+def build_examples(
+    space: Space, texts: Sequence[str], batch: PrivatizedBatch, rows: RowNumbers, row_numbers: RowNumbers
+) -> tuple[RowExample, ...]:
     """Return rows as they were and became, up to `MAX_SHOWN_WORDS` words of each.
 
     Args:

@@ -104,7 +104,10 @@ def build_survey_inputs(
     if not any(text and text.strip() for text in texts):
         reason = f"all of its {count} texts are empty" if count else "it has no rows"
         raise InputError(f"There is nothing to measure in the table, {reason}: give one with texts.")
-    for name, column in (("labels", label_column.codes if isinstance(label_column, ClassLabels) else label_column), ("authors", authors)):
+    for name, column in (
+        ("labels", label_column.codes if isinstance(label_column, ClassLabels) else label_column),
+        ("authors", authors),
+    ):
         if column is not None and len(column) != count:
             raise InputError(f"{count} texts need as many {name}. Got {len(column)}: give one for each text.")
     rows = _sample_rows(np.arange(count), plan.rows, plan.seed)
@@ -112,8 +115,12 @@ def build_survey_inputs(
     sampled_authors = None if authors is None else [authors[row] for row in rows]
     if sampled_authors is not None:
         attackable_rows, author_codes = select_attackable_rows(sampled_authors)
-        stratified_folds(author_codes, plan.folds, plan.seed, [texts[rows[place]] or "" for place in attackable_rows.tolist()])
-    return SurveyInputs(rows, count, [texts[row] or "" for row in rows], learned_rows, codes, sampled_authors, plan.seed)
+        stratified_folds(
+            author_codes, plan.folds, plan.seed, [texts[rows[place]] or "" for place in attackable_rows.tolist()]
+        )
+    return SurveyInputs(
+        rows, count, [texts[row] or "" for row in rows], learned_rows, codes, sampled_authors, plan.seed
+    )
 
 
 def check_survey_plan(plan: SurveyPlan) -> None:
@@ -132,7 +139,12 @@ def check_survey_plan(plan: SurveyPlan) -> None:
     }
     for name, minimum in minimums.items():
         value = getattr(plan, name)
-        if isinstance(value, bool) or not isinstance(value, int) or value < minimum or (name == "shadows" and value % 2):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or value < minimum
+            or (name == "shadows" and value % 2)
+        ):
             raise make_parameter_error(
                 "the measures", name, f"an {'even ' * (name == 'shadows')}int of at least {minimum}", value
             )
@@ -145,11 +157,15 @@ def _select_labelled_rows(
     if label_column is None:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     sampled_codes = (label_column if isinstance(label_column, ClassLabels) else encode_labels(label_column)).codes[rows]
-    learned_rows = np.flatnonzero((sampled_codes >= 0) & (np.bincount(sampled_codes + 1)[sampled_codes + 1] > 1)).astype(np.int64)  # from -1 on
+    learned_rows = np.flatnonzero(
+        (sampled_codes >= 0) & (np.bincount(sampled_codes + 1)[sampled_codes + 1] > 1)
+    ).astype(np.int64)  # from -1 on
     codes = np.unique(sampled_codes[learned_rows], return_inverse=True)[1].astype(np.int64)
     if not len(codes) or codes.max() < 1:
         raise InputError("The labels must have at least 2 classes with 2 rows each: give more rows.")
     stratified_folds(codes, plan.folds, plan.seed, [texts[row] for row in learned_rows.tolist()])
     if len(learned_rows) < _MIN_RECORDS:
-        raise InputError(f"Classifiers need at least {_MIN_RECORDS} labelled rows. Got {len(learned_rows)}: give more rows.")
+        raise InputError(
+            f"Classifiers need at least {_MIN_RECORDS} labelled rows. Got {len(learned_rows)}: give more rows."
+        )
     return learned_rows, codes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deniable.errors import InputError
 from deniable.measure.estimate import Estimate, as_exact_estimate
-from deniable.measure.report.chart import LineChart, ChartPoint, ChartSeries, draw_chart
+from deniable.measure.report.chart import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.findings import EpsilonResult, SurveyResult
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
 
@@ -100,7 +100,9 @@ def _describe_losses(survey: SurveyResult) -> str:
     )
     affordable = list(itertools.takewhile(lambda pair: pair[1].lost.high <= _MAX_ACCURACY_LOSS, reversed(with_utility)))
     if affordable:
-        return text + f"From epsilon {affordable[-1][0].epsilon:g} on, training on private texts costs less than 5 points."
+        return (
+            text + f"From epsilon {affordable[-1][0].epsilon:g} on, training on private texts costs less than 5 points."
+        )
     best_result, best_utility = min(with_utility, key=lambda pair: pair[1].lost.value)
     return text + (
         f"Trained on private texts it loses least at epsilon {best_result.epsilon:g}: {100 * best_utility.lost.value:.1f} points "
@@ -114,9 +116,18 @@ def build_charts(survey: SurveyResult) -> list[LineChart]:
 
     def build_series(name: str, select_estimate: Callable[[EpsilonResult], Estimate | None]) -> ChartSeries:
         values = [(reading.epsilon, select_estimate(reading)) for reading in readings]
-        return ChartSeries(name, tuple(ChartPoint(as_exact_estimate(epsilon_value), value) for epsilon_value, value in values if value is not None))
+        return ChartSeries(
+            name,
+            tuple(
+                ChartPoint(as_exact_estimate(epsilon_value), value)
+                for epsilon_value, value in values
+                if value is not None
+            ),
+        )
 
-    def build_epsilon_chart(title: str, y_label: str, lines: list[ChartSeries], *levels: tuple[str, float], percent: bool = True) -> LineChart:
+    def build_epsilon_chart(
+        title: str, y_label: str, lines: list[ChartSeries], *levels: tuple[str, float], percent: bool = True
+    ) -> LineChart:
         shown_series = tuple(series for series in lines if series.points)
         return LineChart(title, epsilon, y_label, shown_series, levels, y_in_percent=percent)
 
@@ -145,7 +156,11 @@ def build_charts(survey: SurveyResult) -> list[LineChart]:
         levels = (("trained on originals", first_utility.original.value), ("blind guess", first_utility.majority))
         utility_series = ChartSeries(
             "trained on private texts",
-            tuple(ChartPoint(it.strongest_recovery, it.utility.private, f"{it.epsilon:g}") for it in readings if it.utility),
+            tuple(
+                ChartPoint(it.strongest_recovery, it.utility.private, f"{it.epsilon:g}")
+                for it in readings
+                if it.utility
+            ),
         )
         built_charts += [
             build_epsilon_chart(
@@ -185,7 +200,9 @@ def build_charts(survey: SurveyResult) -> list[LineChart]:
                         "attacker learned from private texts",
                         lambda it: it.authorship.adaptive if it.authorship else None,
                     ),
-                    build_series("attacker learned from originals", lambda it: it.authorship.static if it.authorship else None),
+                    build_series(
+                        "attacker learned from originals", lambda it: it.authorship.static if it.authorship else None
+                    ),
                 ],
                 ("original texts", first_authorship.ceiling.value),
                 ("blind guess", first_authorship.majority),

@@ -6,13 +6,17 @@ import numpy as np
 
 from deniable.measure.attackers.language import WordNumbers
 from deniable.measure.authorship import AuthorshipResult, measure_authorships
-from deniable.measure.context import measure_contextual_recovery, measure_crossfitted_recovery, fit_weighted_language_model
+from deniable.measure.context import (
+    fit_weighted_language_model,
+    measure_contextual_recovery,
+    measure_crossfitted_recovery,
+)
 from deniable.measure.estimate import Estimate, as_exact_estimate, estimate_share
 from deniable.measure.membership import measure_membership
 from deniable.measure.recovery import RecoveryResult, measure_recovery, simulate_recovery
 from deniable.measure.report.examples import select_texts
 from deniable.measure.report.findings import GuaranteeSummary
-from deniable.measure.report.inputs import SurveyInputs, SurveyPlan, RowNumbers
+from deniable.measure.report.inputs import RowNumbers, SurveyInputs, SurveyPlan
 from deniable.measure.roc import MembershipResult
 from deniable.measure.utility import UtilityResult, measure_utilities
 from deniable.text.certificate import Certificate
@@ -28,8 +32,17 @@ def summarize_guarantee(
     """Return the certificate that a release would have, and what is known without the texts."""
     certificate = Certificate.of(Release(mechanism), tally, prior=prior, copied=CopiedContent(tuple(columns)))
     kept_words = mechanism.expected_kept_share(prior)
-    expected_kept = estimate_share(round(kept_words.value * kept_words.draws), kept_words.draws) if kept_words.draws else as_exact_estimate(kept_words.value)
-    return certificate, GuaranteeSummary.from_certificate(certificate), expected_kept, simulate_recovery(mechanism, prior=prior, seed=seed)
+    expected_kept = (
+        estimate_share(round(kept_words.value * kept_words.draws), kept_words.draws)
+        if kept_words.draws
+        else as_exact_estimate(kept_words.value)
+    )
+    return (
+        certificate,
+        GuaranteeSummary.from_certificate(certificate),
+        expected_kept,
+        simulate_recovery(mechanism, prior=prior, seed=seed),
+    )
 
 
 def select_unattacked_texts(numbered_texts: Sequence[WordNumbers], rows: RowNumbers) -> list[WordNumbers] | None:
@@ -47,30 +60,47 @@ def select_unattacked_texts(numbered_texts: Sequence[WordNumbers], rows: RowNumb
 
 
 def attack_words(
-    mechanism: WordMechanism, batch: PrivatizedBatch, rows: RowNumbers, attacker_texts: Sequence[WordNumbers] | None, prior: Prior, seed: int
+    mechanism: WordMechanism,
+    batch: PrivatizedBatch,
+    rows: RowNumbers,
+    attacker_texts: Sequence[WordNumbers] | None,
+    prior: Prior,
+    seed: int,
 ) -> tuple[RecoveryResult, RecoveryResult | None]:
     """Return the attack on single words, and that on words in their context where there is something to learn from."""
     attacked_batch = select_texts(batch, rows)
     single_word_result = measure_recovery(mechanism, attacked_batch, prior=prior, seed=seed)
     if attacker_texts is not None:
         model, weight = fit_weighted_language_model(mechanism, attacker_texts, seed=seed)
-        return single_word_result, measure_contextual_recovery(mechanism, attacked_batch, model, weight=weight, seed=seed)
+        return single_word_result, measure_contextual_recovery(
+            mechanism, attacked_batch, model, weight=weight, seed=seed
+        )
     distinct_texts = {words.tobytes() for words in np.split(attacked_batch.words, attacked_batch.offsets[1:-1])}
-    return single_word_result, measure_crossfitted_recovery(mechanism, attacked_batch, seed=seed) if len(distinct_texts) > 1 else None
+    return single_word_result, measure_crossfitted_recovery(mechanism, attacked_batch, seed=seed) if len(
+        distinct_texts
+    ) > 1 else None
 
 
-def measure_version_utilities(inputs: SurveyInputs, batches: Sequence[PrivatizedBatch], plan: SurveyPlan) -> list[UtilityResult | None]:
+def measure_version_utilities(
+    inputs: SurveyInputs, batches: Sequence[PrivatizedBatch], plan: SurveyPlan
+) -> list[UtilityResult | None]:
     """Return what classifiers lose by each version; None for each without labels."""
     if not inputs.class_count:
         return [None] * len(batches)
-    texts, *private_columns = ([column[row] for row in inputs.learned_rows] for column in (inputs.texts, *(batch.texts for batch in batches)))
+    texts, *private_columns = (
+        [column[row] for row in inputs.learned_rows] for column in (inputs.texts, *(batch.texts for batch in batches))
+    )
     private_versions = {str(place): private for place, private in enumerate(private_columns)}
     return [
-        *measure_utilities(texts, private_versions, inputs.codes, classifier=plan.classifier, folds=plan.folds, seed=plan.seed).values()
+        *measure_utilities(
+            texts, private_versions, inputs.codes, classifier=plan.classifier, folds=plan.folds, seed=plan.seed
+        ).values()
     ]
 
 
-def attack_membership(inputs: SurveyInputs, batch: PrivatizedBatch | None, plan: SurveyPlan) -> dict[str, MembershipResult]:
+def attack_membership(
+    inputs: SurveyInputs, batch: PrivatizedBatch | None, plan: SurveyPlan
+) -> dict[str, MembershipResult]:
     """Return attacks on classifiers trained on the original records, or on those drawn; none without labels."""
     if not inputs.class_count:
         return {}
@@ -90,9 +120,13 @@ def attack_membership(inputs: SurveyInputs, batch: PrivatizedBatch | None, plan:
     )
 
 
-def attack_authorship(inputs: SurveyInputs, batches: Sequence[PrivatizedBatch], plan: SurveyPlan) -> list[AuthorshipResult | None]:
+def attack_authorship(
+    inputs: SurveyInputs, batches: Sequence[PrivatizedBatch], plan: SurveyPlan
+) -> list[AuthorshipResult | None]:
     """Return how often the authors of each version are named; None for each without authors."""
     if inputs.authors is None:
         return [None] * len(batches)
     private_versions = {str(place): batch.texts for place, batch in enumerate(batches)}
-    return [*measure_authorships(inputs.texts, private_versions, inputs.authors, folds=plan.folds, seed=plan.seed).values()]
+    return [
+        *measure_authorships(inputs.texts, private_versions, inputs.authors, folds=plan.folds, seed=plan.seed).values()
+    ]

@@ -23,7 +23,14 @@ from deniable.measure.labels import ClassLabels
 from deniable.measure.report.examples import build_examples
 from deniable.measure.report.findings import EpsilonResult, SurveyResult, TableSummary
 from deniable.measure.report.inputs import SurveyInputs, SurveyPlan, build_survey_inputs
-from deniable.measure.report.steps import attack_authorship, attack_membership, summarize_guarantee, measure_version_utilities, select_unattacked_texts, attack_words
+from deniable.measure.report.steps import (
+    attack_authorship,
+    attack_membership,
+    attack_words,
+    measure_version_utilities,
+    select_unattacked_texts,
+    summarize_guarantee,
+)
 from deniable.measure.similarity import measure_similarity
 from deniable.parallel import count_cores
 from deniable.text.release import Tally
@@ -79,14 +86,21 @@ def survey_table(
         original_attacks = attack_membership(inputs, None, plan)
     with timed_stage("proving"):
         tally = Tally(table_summary.rows, table_summary.words, Counter({table_summary.median: table_summary.rows}))
-        guarantee_summaries = [summarize_guarantee(mechanism, tally, columns, frequencies, plan.seed) for mechanism in sorted_mechanisms]
+        guarantee_summaries = [
+            summarize_guarantee(mechanism, tally, columns, frequencies, plan.seed) for mechanism in sorted_mechanisms
+        ]
     with timed_stage("privatizing"):
         batches = [privatize_texts(mechanism, inputs.texts, seed=plan.seed) for mechanism in sorted_mechanisms]
     with timed_stage("attacking words"):
         attacked_rows = inputs.sample(nonempty_rows, plan.attacked)
-        attacker_texts = select_unattacked_texts(numbered_texts, attacked_rows) if public is None else number_texts(space, [text or "" for text in public])
+        attacker_texts = (
+            select_unattacked_texts(numbered_texts, attacked_rows)
+            if public is None
+            else number_texts(space, [text or "" for text in public])
+        )
         attack_results = [
-            attack_words(*pair, attacked_rows, attacker_texts, frequencies, plan.seed) for pair in zip(sorted_mechanisms, batches, strict=True)
+            attack_words(*pair, attacked_rows, attacker_texts, frequencies, plan.seed)
+            for pair in zip(sorted_mechanisms, batches, strict=True)
         ]
     with timed_stage("comparing texts"):
         similarities = [measure_similarity(space, inputs.texts, batch) for batch in batches]
@@ -121,7 +135,10 @@ def survey_table(
         originals=original_attacks.get("original"),
         not_protected=tuple(certificate.not_protected),
         about=_describe_run(
-            inputs, plan, {"attacked": len(attacked_rows), "public": len(public or ()), "read": len(attacker_texts or ())}, seconds
+            inputs,
+            plan,
+            {"attacked": len(attacked_rows), "public": len(public or ()), "read": len(attacker_texts or ())},
+            seconds,
         ),
     )
 
@@ -171,7 +188,9 @@ def _summarize_table(inputs: SurveyInputs, numbered_texts: Sequence[WordNumbers]
     )
 
 
-def _describe_run(inputs: SurveyInputs, plan: SurveyPlan, sizes: dict[str, int], seconds: dict[str, float]) -> dict[str, Any]:
+def _describe_run(
+    inputs: SurveyInputs, plan: SurveyPlan, sizes: dict[str, int], seconds: dict[str, float]
+) -> dict[str, Any]:
     return {
         "deniable": __version__,
         "python": platform.python_version(),

@@ -105,7 +105,9 @@ def bound_epsilon_by_ranking(chance: float, candidates: int, *, delta: float = 0
     return math.log(needed / rest) if rest else math.inf
 
 
-def evaluate_success(hits: int, trials: int, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1) -> RankingSuccess:
+def evaluate_success(
+    hits: int, trials: int, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1
+) -> RankingSuccess:
     """Return what so many finds in independent trials say of a claim.
 
     Args:
@@ -122,13 +124,17 @@ def evaluate_success(hits: int, trials: int, candidates: int, *, epsilon: float,
     max_success_rate = compute_max_success(candidates, epsilon, delta=delta, first=first)
     success_lower_bound = estimate_share(hits, trials, 1 - 2 * (1 - REFUTATION_CONFIDENCE)).low
     epsilon_lower_bound = bound_epsilon_by_ranking(success_lower_bound, candidates, delta=delta, first=first)
-    return RankingSuccess(first, candidates, estimate_share(hits, trials), max_success_rate, epsilon, delta, epsilon_lower_bound)
+    return RankingSuccess(
+        first, candidates, estimate_share(hits, trials), max_success_rate, epsilon, delta, epsilon_lower_bound
+    )
 
 
 def _check_ranking_parameters(candidates: int, first: int, delta: float) -> None:
     if candidates < 2:  # noqa: PLR2004 - a choice
         raise make_parameter_error("bound", "candidates", "an int of at least 2", candidates)
     if not 1 <= first < candidates:
-        raise make_parameter_error("bound", "first", f"an int from 1 to {candidates - 1}, one less than the texts", first)
+        raise make_parameter_error(
+            "bound", "first", f"an int from 1 to {candidates - 1}, one less than the texts", first
+        )
     if not 0 <= delta < 1:
         raise make_parameter_error("bound", "delta", "a float in [0, 1)", delta)

@@ -44,7 +44,9 @@ class TrigramModel:
         Raises:
             InputError: no texts.
         """
-        followers_by_order: tuple[dict[tuple[int, ...], list[int]], ...] = tuple(collections.defaultdict(list) for _ in TRIGRAM_WEIGHTS)
+        followers_by_order: tuple[dict[tuple[int, ...], list[int]], ...] = tuple(
+            collections.defaultdict(list) for _ in TRIGRAM_WEIGHTS
+        )
         for text in texts:
             tokens = (START, START, *text, END)
             for position in range(2, len(tokens)):
@@ -97,7 +99,9 @@ def propose_texts(texts: Sequence[str], vocabulary: Vocabulary, count: int, *, m
             proposed[tokens] = None
         if len(proposed) == count:
             return [vocabulary.to_text(token_ids) for token_ids in proposed]
-    raise InputError(f"The corpus of {len(texts)} texts leads to {len(proposed)} new ones only. Got a count of {count}.")
+    raise InputError(
+        f"The corpus of {len(texts)} texts leads to {len(proposed)} new ones only. Got a count of {count}."
+    )
 
 
 def measure_guesses(truths: Sequence[str], guesses: Sequence[str]) -> dict[str, Estimate]:
@@ -108,6 +112,12 @@ def measure_guesses(truths: Sequence[str], guesses: Sequence[str]) -> dict[str, 
         guesses hold, each as often as both hold it, wherever they stand.
     """
     pairs = [(split_tokens(truth), split_tokens(guess)) for truth, guess in zip(truths, guesses, strict=True)]
-    shared_counts = [(collections.Counter(true_tokens) & collections.Counter(guessed_tokens)).total() for true_tokens, guessed_tokens in pairs]
+    shared_counts = [
+        (collections.Counter(true_tokens) & collections.Counter(guessed_tokens)).total()
+        for true_tokens, guessed_tokens in pairs
+    ]
     exact_matches = sum(true_tokens == guessed_tokens for true_tokens, guessed_tokens in pairs)
-    return {"exact": estimate_share(exact_matches, len(pairs)), "tokens": estimate_clustered_share(shared_counts, [len(true_tokens) for true_tokens, _ in pairs])}
+    return {
+        "exact": estimate_share(exact_matches, len(pairs)),
+        "tokens": estimate_clustered_share(shared_counts, [len(true_tokens) for true_tokens, _ in pairs]),
+    }

@@ -15,7 +15,7 @@ from deniable.rewrite.autoencoder import clip_to_l2_ball
 from deniable.rewrite.methods.base import VectorMethod
 from deniable.rewrite.tokens import SPECIAL_TOKENS, UNKNOWN
 from deniable.rewrite.training import pad_token_rows
-from deniable.vectors.domains import FloatArray, Box, Domain, L1Ball, L2Ball
+from deniable.vectors.domains import Box, Domain, FloatArray, L1Ball, L2Ball
 
 TokenTuple = tuple[int, ...]
 """The numbers of the tokens of a text, none of them special."""
@@ -84,7 +84,9 @@ def search_nearest_texts(
         )
     if not np.isfinite(released_vectors).all():
         row = int(np.flatnonzero(~np.isfinite(released_vectors).all(axis=1))[0])
-        raise InputError(f"Releases must be finite. Got {released_vectors[row].tolist()} in row {row + 1}: leave it out.")
+        raise InputError(
+            f"Releases must be finite. Got {released_vectors[row].tolist()} in row {row + 1}: leave it out."
+        )
     start_vectors = encode_clipped_vectors(method, starts)  # raises
     target = _SearchTarget(method, cast("Any", method.mechanism).domain, get_norm_order(method.mechanism))
     start_distances = _compute_distances(start_vectors, released_vectors, target.order)
@@ -97,7 +99,9 @@ def search_nearest_texts(
     return [text if is_nearer else start for text, start, is_nearer in zip(found_texts, starts, is_better, strict=True)]
 
 
-def _improve_texts(target: _SearchTarget, starts: Sequence[str], released: FloatArray, rounds: int, swaps_per_round: int) -> list[str]:
+def _improve_texts(
+    target: _SearchTarget, starts: Sequence[str], released: FloatArray, rounds: int, swaps_per_round: int
+) -> list[str]:
     vocabulary = target.method.model.vocabulary
     rows = [tuple(number for number in vocabulary.to_ids(text) if number != UNKNOWN) for text in starts]
     # A text of no tokens is where a search may begin, not where it ends.
@@ -106,9 +110,13 @@ def _improve_texts(target: _SearchTarget, starts: Sequence[str], released: Float
     for _ in range(rounds):
         edits = _propose_edits(target, [rows[row_index] for row_index in active], released[active], swaps_per_round)
         edit_counts = [len(row_edits) for row_edits in edits]
-        edit_distances = _measure_distances(target, [row for row_edits in edits for row in row_edits], released[np.repeat(active, edit_counts)])
+        edit_distances = _measure_distances(
+            target, [row for row_edits in edits for row in row_edits], released[np.repeat(active, edit_counts)]
+        )
         moved = []
-        for row_index, row_edits, distances in zip(active, edits, np.split(edit_distances, np.cumsum(edit_counts)[:-1]), strict=True):
+        for row_index, row_edits, distances in zip(
+            active, edits, np.split(edit_distances, np.cumsum(edit_counts)[:-1]), strict=True
+        ):
             for best in np.argsort(distances, kind="stable"):
                 if not distances[best] < best_distances[row_index]:
                     break
@@ -123,7 +131,9 @@ def _improve_texts(target: _SearchTarget, starts: Sequence[str], released: Float
     return [vocabulary.to_text(row) for row in rows]
 
 
-def _propose_edits(target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int) -> list[list[TokenTuple]]:
+def _propose_edits(
+    target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int
+) -> list[list[TokenTuple]]:
     """Return the texts of a round for each of some texts."""
     edits = _propose_swaps(target, rows, released, swaps_per_round)
     for row_edits, row_inserts in zip(edits, _propose_inserts(target, rows, released, swaps_per_round), strict=True):
@@ -131,11 +141,16 @@ def _propose_edits(target: _SearchTarget, rows: Sequence[TokenTuple], released: 
     for row, row_edits in zip(rows, edits, strict=True):
         if len(row) > 1:
             row_edits.extend(row[:position] + row[position + 1 :] for position in range(len(row)))
-        row_edits.extend((*row[:position], row[position + 1], row[position], *row[position + 2 :]) for position in range(len(row) - 1))
+        row_edits.extend(
+            (*row[:position], row[position + 1], row[position], *row[position + 2 :])
+            for position in range(len(row) - 1)
+        )
     return edits
 
 
-def _propose_swaps(target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int) -> list[list[TokenTuple]]:
+def _propose_swaps(
+    target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int
+) -> list[list[TokenTuple]]:
     """Return the texts with another token in one place that are estimated to be the nearest."""
     swaps: list[list[TokenTuple]] = [[] for _ in rows]
     weight = target.method.model.network.tokens.weight.detach()
@@ -149,26 +164,46 @@ def _propose_swaps(target: _SearchTarget, rows: Sequence[TokenTuple], released: 
         flat_changes = distance_changes.flatten(1)
         best = flat_changes.topk(min(swaps_per_round, flat_changes.shape[1]), largest=False)
         for row_index, changes, chosen in zip(part, best.values, best.indices.tolist(), strict=True):
-            pairs = [divmod(choice, len(weight)) for choice, is_allowed in zip(chosen, changes.isfinite(), strict=True) if is_allowed]
-            swaps[row_index] = [(*rows[row_index][:place], word, *rows[row_index][place + 1 :]) for place, word in pairs]
+            pairs = [
+                divmod(choice, len(weight))
+                for choice, is_allowed in zip(chosen, changes.isfinite(), strict=True)
+                if is_allowed
+            ]
+            swaps[row_index] = [
+                (*rows[row_index][:place], word, *rows[row_index][place + 1 :]) for place, word in pairs
+            ]
     return swaps
 
 
-def _propose_inserts(target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int) -> list[list[TokenTuple]]:
+def _propose_inserts(
+    target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int
+) -> list[list[TokenTuple]]:
     """Return texts that may grow with words inserted in every place that are estimated to be the best there.
 
     The estimate is that of a swap of `UNKNOWN`, inserted there first.
     """
     limit, weight = target.method.model.limit, target.method.model.network.tokens.weight.detach()
-    insert_places = [(row_index, place) for row_index, row in enumerate(rows) if len(row) < limit for place in range(len(row) + 1)]
-    extended_rows = [(*rows[row_index][:place], UNKNOWN, *rows[row_index][place:]) for row_index, place in insert_places]
+    insert_places = [
+        (row_index, place) for row_index, row in enumerate(rows) if len(row) < limit for place in range(len(row) + 1)
+    ]
+    extended_rows = [
+        (*rows[row_index][:place], UNKNOWN, *rows[row_index][place:]) for row_index, place in insert_places
+    ]
     inserts: list[list[TokenTuple]] = [[] for _ in rows]
     for part in _batch_by_length(extended_rows, _TEXTS_PER_ENCODING):
         owners, places = np.array(insert_places)[part].T
-        gradients = _compute_gradients(target, *pad_token_rows([extended_rows[choice] for choice in part]), released[owners])
+        gradients = _compute_gradients(
+            target, *pad_token_rows([extended_rows[choice] for choice in part]), released[owners]
+        )
         place_gradients = gradients[torch.arange(len(part)), torch.from_numpy(places)]
-        ranked = (place_gradients @ weight[len(SPECIAL_TOKENS) :].T).topk(min(swaps_per_round, len(weight) - len(SPECIAL_TOKENS)), largest=False).indices
-        for row_index, place, words in zip(owners.tolist(), places.tolist(), (len(SPECIAL_TOKENS) + ranked).tolist(), strict=True):
+        ranked = (
+            (place_gradients @ weight[len(SPECIAL_TOKENS) :].T)
+            .topk(min(swaps_per_round, len(weight) - len(SPECIAL_TOKENS)), largest=False)
+            .indices
+        )
+        for row_index, place, words in zip(
+            owners.tolist(), places.tolist(), (len(SPECIAL_TOKENS) + ranked).tolist(), strict=True
+        ):
             chosen = words[: max(1, swaps_per_round // (len(rows[row_index]) + 1))]
             inserts[row_index].extend((*rows[row_index][:place], word, *rows[row_index][place:]) for word in chosen)
     return inserts
@@ -182,7 +217,9 @@ def _compute_gradients(target: _SearchTarget, tokens: Tensor, lengths: Tensor, r
         # Every place has a vector of its own, which both directions of the encoder read.
         place_embeddings = weight[tokens].flatten(0, 1).requires_grad_()
         place_ids = len(SPECIAL_TOKENS) + torch.arange(len(place_embeddings)).view(tokens.shape)
-        vectors = network.encode(place_ids, lengths, torch.cat([weight[: len(SPECIAL_TOKENS)], place_embeddings])).double()
+        vectors = network.encode(
+            place_ids, lengths, torch.cat([weight[: len(SPECIAL_TOKENS)], place_embeddings])
+        ).double()
         for domain in (target.method.decoder_domain, target.domain):
             vectors = _clip_differentiably(vectors, domain)
         total_distance = (vectors - torch.from_numpy(released)).abs().pow(target.order).sum()
@@ -208,7 +245,9 @@ def _measure_distances(target: _SearchTarget, rows: Sequence[TokenTuple], releas
     vectors = np.empty((len(rows), method.model.latent))
     with torch.inference_mode():
         for part in _batch_by_length(rows, _TEXTS_PER_ENCODING):
-            vectors[part] = method.model.network.encode(*pad_token_rows([rows[index] for index in part])).double().numpy()
+            vectors[part] = (
+                method.model.network.encode(*pad_token_rows([rows[index] for index in part])).double().numpy()
+            )
     inner = vectors if method.decoder_domain is None else method.decoder_domain.clip(vectors)
     return _compute_distances(target.domain.clip(inner), released, target.order)
 

@@ -13,7 +13,7 @@ from deniable.errors import InputError
 from deniable.learning.deal import LengthBucketSampler
 from deniable.learning.loop import run_training
 from deniable.learning.plain import AdamRun
-from deniable.randomness import generate_key, derive_key_from_seed
+from deniable.randomness import derive_key_from_seed, generate_key
 from deniable.rewrite.autoencoder import Autoencoder
 from deniable.rewrite.methods.base import VectorMethod
 from deniable.rewrite.tokens import END, PAD, look_up_tokens
@@ -83,5 +83,7 @@ def fit_inverter(
         scores = network.compute_logits(torch.from_numpy(released.astype(np.float32)), tokens)
         return functional.cross_entropy(scores.flatten(0, 1), targets.flatten(), ignore_index=PAD)
 
-    run_training(AdamRun(network, loss, epochs * sampler.batches_per_epoch, learning_rate, key, clip_norm=_GRADIENT_CLIP), key)
+    run_training(
+        AdamRun(network, loss, epochs * sampler.batches_per_epoch, learning_rate, key, clip_norm=_GRADIENT_CLIP), key
+    )
     return Inverter(method, network.eval())

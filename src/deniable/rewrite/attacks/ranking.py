@@ -67,7 +67,9 @@ def find_nearest_candidates(released: _Array, candidates: _Array, order: NormOrd
     return np.concatenate(blocks) if blocks else np.empty(0, np.int64)
 
 
-def measure_ranking_success(ranks: _Indices, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1) -> RankingSuccess:
+def measure_ranking_success(
+    ranks: _Indices, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1
+) -> RankingSuccess:
     """Return how often the truth was among the first k of a ranking, beside what the claim permits.
 
     Args:
@@ -77,4 +79,6 @@ def measure_ranking_success(ranks: _Indices, candidates: int, *, epsilon: float,
         delta: likewise.
         first: k.
     """
-    return evaluate_success(int((ranks <= first).sum()), len(ranks), candidates, epsilon=epsilon, delta=delta, first=first)
+    return evaluate_success(
+        int((ranks <= first).sum()), len(ranks), candidates, epsilon=epsilon, delta=delta, first=first
+    )

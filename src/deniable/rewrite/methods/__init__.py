@@ -49,4 +49,12 @@ def check_method_options(name: str, *, delta: float | None = None, max_draws: in
     return {key: value for key, value in (("delta", delta), ("most", max_draws)) if value is not None}
 
 
-__all__ = ["REWRITING_METHODS", "METHODS_WITH_DELTA", "METHODS_WITH_DRAW_LIMIT", "RewritingMethod", "TokenMethod", "VectorMethod", "check_method_options"]
+__all__ = [
+    "METHODS_WITH_DELTA",
+    "METHODS_WITH_DRAW_LIMIT",
+    "REWRITING_METHODS",
+    "RewritingMethod",
+    "TokenMethod",
+    "VectorMethod",
+    "check_method_options",
+]

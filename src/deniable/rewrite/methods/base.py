@@ -12,7 +12,7 @@ from deniable.guarantees import ApproxDP, PureDP
 from deniable.rewrite.model import Rewriter
 from deniable.rewrite.training import TrainingNoise
 from deniable.vectors import VectorMechanism
-from deniable.vectors.domains import FloatArray, Domain
+from deniable.vectors.domains import Domain, FloatArray
 from deniable.verdict import Verdict
 
 

@@ -24,7 +24,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.vectors.grid import round_down_to_float, round_up_to_float
 
 Logits = npt.NDArray[np.float64]
@@ -157,7 +157,9 @@ class MixedTokenLaw:
         """Return the weights (k, K), which sum to 2^62."""
         probabilities = np.exp(_subtract_row_maximum(logits))
         probabilities /= probabilities.sum(axis=1, keepdims=True)
-        weights = self.min_weight + np.floor(float(DRAW_TOTAL - self.count * self.min_weight) * probabilities).astype(np.int64)
+        weights = self.min_weight + np.floor(float(DRAW_TOTAL - self.count * self.min_weight) * probabilities).astype(
+            np.int64
+        )
         weights[np.arange(len(weights)), weights.argmax(axis=1)] += DRAW_TOTAL - weights.sum(axis=1)
         return weights
 
@@ -226,7 +228,9 @@ def _bound_exponential(epsilon: float) -> Fraction:
 def _check_token_law(count: int, epsilon: float) -> None:
     check_positive("tokens", "epsilon", epsilon)
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_LAW_TOKENS:
-        raise make_parameter_error("tokens", "count", f"an int from 1 to {MAX_LAW_TOKENS:,}, the words that are drawn from", count)
+        raise make_parameter_error(
+            "tokens", "count", f"an int from 1 to {MAX_LAW_TOKENS:,}, the words that are drawn from", count
+        )
 
 
 def _epsilon_too_small(epsilon: float) -> InputError:

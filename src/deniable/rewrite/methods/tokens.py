@@ -12,9 +12,16 @@ import numpy.typing as npt
 import torch
 from randomgen import AESCounter
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.guarantees import PureDP
-from deniable.rewrite.methods.law import Logits, ExponentialTokenLaw, MixedTokenLaw, TokenLaw, draw_tokens, compute_log_ratio
+from deniable.rewrite.methods.law import (
+    ExponentialTokenLaw,
+    Logits,
+    MixedTokenLaw,
+    TokenLaw,
+    compute_log_ratio,
+    draw_tokens,
+)
 from deniable.rewrite.model import Rewriter
 from deniable.rewrite.tokens import END, START, UNKNOWN
 from deniable.vectors.grid import round_down_to_float, round_up_to_float
@@ -22,7 +29,10 @@ from deniable.vectors.noise import make_noise_generator
 from deniable.verdict import Verdict
 
 TokenLawKind = Literal["exponential", "mixed"]
-_TOKEN_LAWS: dict[TokenLawKind, type[ExponentialTokenLaw | MixedTokenLaw]] = {"exponential": ExponentialTokenLaw, "mixed": MixedTokenLaw}
+_TOKEN_LAWS: dict[TokenLawKind, type[ExponentialTokenLaw | MixedTokenLaw]] = {
+    "exponential": ExponentialTokenLaw,
+    "mixed": MixedTokenLaw,
+}
 _LAW_SOURCES = {
     "exponential": "McSherry and Talwar 2007, Theorem 6, on clipped logits (DP-Prompt, Utpala et al. 2023)",
     "mixed": "the decoder's law mixed with the uniform one (Majmudar et al. 2022)",
@@ -67,7 +77,9 @@ class TokenMethod:
         if self.max_draws is not None and (
             isinstance(self.max_draws, bool) or not isinstance(self.max_draws, int) or not 1 <= self.max_draws <= limit
         ):
-            raise make_parameter_error(self.name, "most", f"an int from 1 to {limit}, the model's limit", self.max_draws)
+            raise make_parameter_error(
+                self.name, "most", f"an int from 1 to {limit}, the model's limit", self.max_draws
+            )
         if self.seed is not None:
             make_noise_generator(self.seed)  # raises
         _ = self.law  # raises
@@ -119,7 +131,9 @@ class TokenMethod:
         """Epsilon for any two texts; refuted where the noise comes from a public seed."""
         if self.seed is not None:
             return PureDP(self.epsilon, "not private: public seed", "refuted")
-        return PureDP(self.epsilon, f"{_LAW_SOURCES[self.kind]}, composed over {self.draw_limit} draws, the end among them")
+        return PureDP(
+            self.epsilon, f"{_LAW_SOURCES[self.kind]}, composed over {self.draw_limit} draws, the end among them"
+        )
 
     def verify(self) -> Verdict:
         """Return the exact loss of a draw over all logits, times the number of draws; none under a public seed.

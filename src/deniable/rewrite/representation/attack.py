@@ -132,7 +132,9 @@ class AttributeAttacker:
         return predictions
 
 
-def fit_attribute_attacker(encodings: FloatArray, codes: ClassCodes, law: NoiseLaw, released: FloatArray, rows: Sequence[int]) -> AttributeAttacker:
+def fit_attribute_attacker(
+    encodings: FloatArray, codes: ClassCodes, law: NoiseLaw, released: FloatArray, rows: Sequence[int]
+) -> AttributeAttacker:
     """Return the attacker with the width that names most classes of vectors that he released himself.
 
     Args:

@@ -10,11 +10,16 @@ import torch
 
 from deniable.guarantees import ApproxDP, PureDP
 from deniable.learning.loop import Checkpoint, run_training
-from deniable.learning.setup import choose_device, build_with_seed
-from deniable.randomness import generate_key, derive_key_from_seed
-from deniable.rewrite.representation.network import RepresentationArchitecture, DPTextNetwork, RepresentationEncoder
+from deniable.learning.setup import build_with_seed, choose_device
+from deniable.randomness import derive_key_from_seed, generate_key
+from deniable.rewrite.representation.network import DPTextNetwork, RepresentationArchitecture, RepresentationEncoder
 from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER
-from deniable.rewrite.representation.training import RepresentationOptions, AttributeRecords, pad_vocabulary_texts, prepare_representation_run
+from deniable.rewrite.representation.training import (
+    AttributeRecords,
+    RepresentationOptions,
+    pad_vocabulary_texts,
+    prepare_representation_run,
+)
 from deniable.rewrite.tokens import Vocabulary
 from deniable.vectors import CopyMechanism, DPText, VectorMechanism
 from deniable.vectors.domains import FloatArray

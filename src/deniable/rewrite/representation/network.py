@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER, InvalidDraws, TrainableNoise, NoiseVariant
+from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER, InvalidDraws, NoiseVariant, TrainableNoise
 
 _WINDOW_WIDTH = 3
 """Words that the encoder sees at once."""
@@ -93,12 +93,17 @@ class DPTextNetwork(nn.Module):
         invalid: see `TrainableNoise`.
     """
 
-    def __init__(self, architecture: RepresentationArchitecture, noise: NoiseVariant, bound: float, invalid: InvalidDraws) -> None:
+    def __init__(
+        self, architecture: RepresentationArchitecture, noise: NoiseVariant, bound: float, invalid: InvalidDraws
+    ) -> None:
         super().__init__()
         self.encoder = RepresentationEncoder(architecture)
         self.noise = TrainableNoise(noise, architecture.dimensions, bound, invalid)
         self.task = NoisyVectorReader(architecture.dimensions, architecture.hidden, architecture.classes)
-        self.attributes = nn.ModuleList(NoisyVectorReader(architecture.dimensions, architecture.hidden, attribute_classes) for attribute_classes in architecture.attributes)
+        self.attributes = nn.ModuleList(
+            NoisyVectorReader(architecture.dimensions, architecture.hidden, attribute_classes)
+            for attribute_classes in architecture.attributes
+        )
         self.decoder = NoisyVectorReader(architecture.dimensions, architecture.hidden, architecture.words)
 
     def forward(
@@ -112,6 +117,8 @@ class DPTextNetwork(nn.Module):
         """
         released = self.noise(self.encoder(tokens, lengths), rng)
         scale = self.noise.scale().detach()
-        reversed_gradient = (1 + adversary) * released.detach() - adversary * released  # the same value, minus the gradient
+        reversed_gradient = (
+            1 + adversary
+        ) * released.detach() - adversary * released  # the same value, minus the gradient
         attribute_logits = [reader(reversed_gradient, scale) for reader in self.attributes]
         return self.task(released, scale), attribute_logits, self.decoder(released, scale)

@@ -9,7 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from deniable.errors import make_parameter_error, check_positive
+from deniable.errors import check_positive, make_parameter_error
 
 NoiseVariant = Literal["published", "fixed", "none"]
 InvalidDraws = Literal["redraw", "zero"]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from deniable.errors import InputError, check_positive
-from deniable.learning.stored import check_finite_weights, reraise_corrupt_file, read_artifact
+from deniable.learning.stored import check_finite_weights, read_artifact, reraise_corrupt_file
 from deniable.rewrite.representation.model import Representation
 from deniable.rewrite.representation.network import RepresentationArchitecture, RepresentationEncoder
 from deniable.rewrite.representation.noise import TrainableNoise
@@ -81,7 +81,9 @@ def _parse_epsilon(given: object, options: RepresentationOptions) -> float:
 def _load_encoder(weights: dict[str, Any], words: int, options: RepresentationOptions) -> RepresentationEncoder:
     """Return the encoder with its weights, in evaluation mode."""
     # The readers stay behind, so it does not matter how many classes they told apart.
-    architecture = RepresentationArchitecture(words, options.dimensions, options.embedded, options.hidden, classes=1, attributes=())
+    architecture = RepresentationArchitecture(
+        words, options.dimensions, options.embedded, options.hidden, classes=1, attributes=()
+    )
     with torch.device("meta"):  # sizes without memory: those of a hostile file may be too large for any
         encoder = RepresentationEncoder(architecture)
     encoder.load_state_dict(weights, assign=True)  # raises where a size is another

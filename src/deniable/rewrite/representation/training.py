@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.learning.plain import AdamRun, select_batch
 from deniable.measure.labels import ClassCodes
 from deniable.rewrite.representation.network import DPTextNetwork
@@ -103,7 +103,9 @@ class AttributeRecords:
         for name in ("task", "private"):
             codes = getattr(self, name)
             if codes.dtype.kind not in "bui" or (codes.size and codes.min() < 0):
-                raise make_parameter_error("training", name, "an array of whole numbers from 0", codes.ravel()[:3].tolist())
+                raise make_parameter_error(
+                    "training", name, "an array of whole numbers from 0", codes.ravel()[:3].tolist()
+                )
             object.__setattr__(self, name, codes.astype(np.int64))  # of booleans and shorter integers too
 
 
@@ -118,7 +120,11 @@ def pad_vocabulary_texts(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[
 
 
 def prepare_representation_run(
-    network: DPTextNetwork, vocabulary: Vocabulary, records: AttributeRecords, options: RepresentationOptions, key: bytes
+    network: DPTextNetwork,
+    vocabulary: Vocabulary,
+    records: AttributeRecords,
+    options: RepresentationOptions,
+    key: bytes,
 ) -> AdamRun:
     """Return a training run that has not begun.
 

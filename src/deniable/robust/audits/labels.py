@@ -111,7 +111,11 @@ def audit_labels(
             "take more steps or a smaller batch."
         )
     is_uniform = given_labels is None
-    true_labels = torch.from_numpy(random.integers(classes, size=budget.m)) if given_labels is None else given_labels[: budget.m].long()
+    true_labels = (
+        torch.from_numpy(random.integers(classes, size=budget.m))
+        if given_labels is None
+        else given_labels[: budget.m].long()
+    )
     pixels = flatten_to_signed_pixels(images[: budget.m])
     perturbed = pixels + draw_laplace_noise(random, budget.input_scale, pixels.shape[1:], pixels.dtype)
     observations = _train_on_labels(perturbed, true_labels, classes, neurons, steps, budget, random, noise)
@@ -163,7 +167,9 @@ def _train_on_labels(
             chi = draw_laplace_noise(random, budget.label_scale, shape, torch.float64)
         theta, weights = theta.requires_grad_(), weights.requires_grad_()
         hidden = torch.tanh(scaled @ theta)
-        loss = compute_adversarial_objective(compute_class_objective(hidden, weights, targets, chi), hidden.new_zeros(1), xi=1.0)
+        loss = compute_adversarial_objective(
+            compute_class_objective(hidden, weights, targets, chi), hidden.new_zeros(1), xi=1.0
+        )
         theta_gradient, weights_gradient = torch.autograd.grad(loss, (theta, weights))
         before, hidden = weights.detach(), hidden.detach()
         theta, weights = theta.detach() - _LEARNING_RATE * theta_gradient, before - _LEARNING_RATE * weights_gradient

@@ -74,8 +74,13 @@ def audit_parameters(
         by_ratio, by_projection = 0, 0
         for _ in range(trials):
             start_weights = _draw_initial_weights(random, pixels.shape[1], neurons, budget.theta_norm).to(dtype)
-            end_weights = _take_descent_step(batches[trained].to(dtype), start_weights, budget, random, independent=independent)
-            gradient, start_weights = (start_weights.double() - end_weights.double()) / _LEARNING_RATE * budget.m, start_weights.double()
+            end_weights = _take_descent_step(
+                batches[trained].to(dtype), start_weights, budget, random, independent=independent
+            )
+            gradient, start_weights = (
+                (start_weights.double() - end_weights.double()) / _LEARNING_RATE * budget.m,
+                start_weights.double(),
+            )
             rank_ratios = [_compute_rank_ratio(gradient + 2 * scatter @ start_weights) for scatter in scatters]
             by_ratio += rank_ratios[0] < rank_ratios[1]
             by_projection += _project_on_difference(gradient, start_weights, scatters) > 0
@@ -98,7 +103,9 @@ def _draw_initial_weights(random: np.random.Generator, size: int, neurons: int, 
     return weights * norm / weights.abs().sum(0)
 
 
-def _take_descent_step(batch: Tensor, start: Tensor, budget: DPALBudget, random: np.random.Generator, *, independent: bool) -> Tensor:
+def _take_descent_step(
+    batch: Tensor, start: Tensor, budget: DPALBudget, random: np.random.Generator, *, independent: bool
+) -> Tensor:
     """Return theta1 (d, beta) after one step down the mean of Eq. 7."""
     leading_shape = (len(batch),) if independent else ()
     perturbed = batch + draw_laplace_noise(random, budget.input_scale, (*leading_shape, *start.shape[:1]), batch.dtype)
@@ -116,7 +123,10 @@ def _compute_rank_ratio(residual: Tensor) -> float:
 
 def _project_on_difference(gradient: Tensor, start_weights: Tensor, scatters: list[Tensor]) -> float:
     """Return what is left beside rank two, half-way between the batches, along their difference: positive for D."""
-    residual, difference = gradient + (scatters[0] + scatters[1]) @ start_weights, (scatters[1] - scatters[0]) @ start_weights
+    residual, difference = (
+        gradient + (scatters[0] + scatters[1]) @ start_weights,
+        (scatters[1] - scatters[0]) @ start_weights,
+    )
     columns, _, rows = torch.linalg.svd(residual, full_matrices=False)
     column_projector, row_projector = columns[:, :2] @ columns[:, :2].T, rows[:2].T @ rows[:2]
     residual, difference = residual - column_projector @ residual, difference - column_projector @ difference

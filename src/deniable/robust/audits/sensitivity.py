@@ -56,7 +56,9 @@ def audit_sensitivity(budget: DPALBudget, *, pixels: int = 784, delta: float = 1
         raise make_parameter_error("sensitivity", "delta", "a float in (0, 1)", delta)
     if pixels < 1:
         raise make_parameter_error("sensitivity", "pixels", "an int of at least 1", pixels)
-    pixel_losses = pld.from_laplace_mechanism(budget.input_scale, sensitivity=_PIXEL_WIDTH, value_discretization_interval=_LOSS_GRID)
+    pixel_losses = pld.from_laplace_mechanism(
+        budget.input_scale, sensitivity=_PIXEL_WIDTH, value_discretization_interval=_LOSS_GRID
+    )
     l1 = _PIXEL_WIDTH * pixels
     return SensitivityAudit(
         claim=budget.input_claim,
@@ -69,7 +71,9 @@ def audit_sensitivity(budget: DPALBudget, *, pixels: int = 784, delta: float = 1
     )
 
 
-def count_likelier_guesses(original: Tensor, replacement: Tensor, budget: DPALBudget, random: np.random.Generator, *, trials: int = 10_000) -> EventCounts:
+def count_likelier_guesses(
+    original: Tensor, replacement: Tensor, budget: DPALBudget, random: np.random.Generator, *, trials: int = 10_000
+) -> EventCounts:
     """Count how often the likelier of two images is the first, with independent noise, on either of them.
 
     Args:
@@ -84,7 +88,14 @@ def count_likelier_guesses(original: Tensor, replacement: Tensor, budget: DPALBu
     for image in (original_pixels, replacement_pixels):
         hits = 0
         for start in range(0, trials, _SENSITIVITY_TRIALS_PER_BLOCK):
-            observed = image + draw_laplace_noise(random, budget.input_scale, (min(_SENSITIVITY_TRIALS_PER_BLOCK, trials - start), len(original_pixels)), original_pixels.dtype)
-            hits += int(((observed - original_pixels).abs().sum(1) < (observed - replacement_pixels).abs().sum(1)).sum())
+            observed = image + draw_laplace_noise(
+                random,
+                budget.input_scale,
+                (min(_SENSITIVITY_TRIALS_PER_BLOCK, trials - start), len(original_pixels)),
+                original_pixels.dtype,
+            )
+            hits += int(
+                ((observed - original_pixels).abs().sum(1) < (observed - replacement_pixels).abs().sum(1)).sum()
+            )
         counts += [hits, trials]
     return EventCounts(*counts)

@@ -10,7 +10,12 @@ import numpy as np
 from torch import Tensor
 
 from deniable.robust.audits.events import EventCounts
-from deniable.robust.audits.pixels import HALF_GREY_LEVEL, check_image_count, flatten_to_signed_pixels, restore_unsigned_images
+from deniable.robust.audits.pixels import (
+    HALF_GREY_LEVEL,
+    check_image_count,
+    flatten_to_signed_pixels,
+    restore_unsigned_images,
+)
 from deniable.robust.dpal.noise import DPALBudget, draw_laplace_noise
 
 _IMAGE_TRIALS_PER_BLOCK = 500
@@ -83,7 +88,11 @@ def audit_differences(
         for start in range(0, trials, _IMAGE_TRIALS_PER_BLOCK):
             count = min(_IMAGE_TRIALS_PER_BLOCK, trials - start)
             first_noise = draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)
-            second_noise = draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype) if independent else first_noise
+            second_noise = (
+                draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)
+                if independent
+                else first_noise
+            )
             observed = (image + first_noise) - (common + second_noise)
             hits += int(((observed - (original - common)).abs() < HALF_GREY_LEVEL).all(1).sum())
         counts += [hits, trials]

@@ -50,9 +50,15 @@ def measure_noise_utility(
         random: source of noise, initial parameters and the order of examples.
         epochs: of Adam.
     """
-    (train_images, train_labels), (test_images, test_labels) = ((flatten_to_signed_pixels(split[0]).float(), split[1].long()) for split in (train, test))
-    shared_noise, fresh_noise = (draw_laplace_noise(random, budget.input_scale, train_images.shape[1:]) for _ in range(2))
-    train_noise, test_noise = (draw_laplace_noise(random, budget.input_scale, tuple(split.shape)) for split in (train_images, test_images))
+    (train_images, train_labels), (test_images, test_labels) = (
+        (flatten_to_signed_pixels(split[0]).float(), split[1].long()) for split in (train, test)
+    )
+    shared_noise, fresh_noise = (
+        draw_laplace_noise(random, budget.input_scale, train_images.shape[1:]) for _ in range(2)
+    )
+    train_noise, test_noise = (
+        draw_laplace_noise(random, budget.input_scale, tuple(split.shape)) for split in (train_images, test_images)
+    )
     classes = int(train_labels.max()) + 1
     plain_network = _DenseClassifier(train_images, train_labels, classes, random, epochs)
     shared_network = _DenseClassifier(train_images + shared_noise, train_labels, classes, random, epochs)

@@ -4,39 +4,49 @@ Radii are in the unit of pixels in [0, 1], but for DPAL's, which is in the paper
 """
 
 from deniable.robust.certificates.accuracy import measure_certified_accuracy, measure_conventional_accuracy
-from deniable.robust.certificates.certificate import RobustnessCertificate, CertifiedImage, DecisionRule, Norm, convert_radius
+from deniable.robust.certificates.certificate import (
+    CertifiedImage,
+    DecisionRule,
+    Norm,
+    RobustnessCertificate,
+    convert_radius,
+)
 from deniable.robust.certificates.dpal import DPALCertificate
 from deniable.robust.certificates.gaussian import GaussianSmoothing
 from deniable.robust.certificates.laplace import LaplaceSmoothing
-from deniable.robust.certificates.linear_noise import PixelFirstLayer, compute_equivalent_gaussian_scale, compute_equivalent_laplace_scale
+from deniable.robust.certificates.linear_noise import (
+    PixelFirstLayer,
+    compute_equivalent_gaussian_scale,
+    compute_equivalent_laplace_scale,
+)
 from deniable.robust.certificates.pixeldp import PixelDP, compute_pixeldp_sigma
 from deniable.robust.certificates.refutation import Refutation
 from deniable.robust.certificates.refute import AttackedImage, refute_image_certificate
 from deniable.robust.certificates.saved import decode_certificate, encode_certificate
-from deniable.robust.certificates.tally import PredictionTally, tally_images, tally_image
+from deniable.robust.certificates.tally import PredictionTally, tally_image, tally_images
 
 __all__ = [
     "AttackedImage",
-    "RobustnessCertificate",
     "CertifiedImage",
     "DPALCertificate",
     "DecisionRule",
-    "PixelFirstLayer",
     "GaussianSmoothing",
     "LaplaceSmoothing",
     "Norm",
     "PixelDP",
-    "Refutation",
+    "PixelFirstLayer",
     "PredictionTally",
+    "Refutation",
+    "RobustnessCertificate",
+    "compute_equivalent_gaussian_scale",
+    "compute_equivalent_laplace_scale",
+    "compute_pixeldp_sigma",
+    "convert_radius",
     "decode_certificate",
     "encode_certificate",
     "measure_certified_accuracy",
     "measure_conventional_accuracy",
-    "convert_radius",
-    "compute_equivalent_gaussian_scale",
-    "compute_equivalent_laplace_scale",
-    "compute_pixeldp_sigma",
     "refute_image_certificate",
-    "tally_images",
     "tally_image",
+    "tally_images",
 ]

@@ -51,7 +51,9 @@ def measure_certified_accuracy(
         if not size >= 0:
             raise make_parameter_error("certified_accuracy", "at", "sizes of at least 0", size)
     is_correct = list(map(_is_correct, labels, certified))
-    is_robust = [[correct and radius > size for correct, radius in zip(is_correct, radii, strict=True)] for size in sizes]
+    is_robust = [
+        [correct and radius > size for correct, radius in zip(is_correct, radii, strict=True)] for size in sizes
+    ]
     return [estimate_share(sum(robust_flags), len(labels), confidence) for robust_flags in is_robust]
 
 

@@ -10,7 +10,7 @@ import math
 
 from scipy import optimize
 
-from deniable.errors import make_parameter_error, check_positive
+from deniable.errors import check_positive, make_parameter_error
 from deniable.robust.certificates import dpal
 
 PAPER_ATTACK_SIZE = 0.2
@@ -43,7 +43,9 @@ def build_unit_certificate(psi: float = 1.0, mu: float = PAPER_ATTACK_SIZE) -> d
     return dpal.DPALCertificate(delta_r=1.0, m=1.0, eps1=1.0, mu=mu, d=1.0, beta=1.0, theta1=1.0, psi=psi)
 
 
-def compare_two_networks(true_distance: float = 0.3, psi: float = 1.0, mu: float = PAPER_ATTACK_SIZE) -> CertificateComparison:
+def compare_two_networks(
+    true_distance: float = 0.3, psi: float = 1.0, mu: float = PAPER_ATTACK_SIZE
+) -> CertificateComparison:
     """Return what is claimed of f = 1[u + n > 0] at the input u = ``true_distance``, as the product of two networks (Eq. 13).
 
     f^x has noise on its input, f^h on its layer. Each gives class 1 with the probability 1 - e^(-u / b) / 2, and the

@@ -28,9 +28,9 @@ import math
 
 import numpy as np
 
-from deniable.errors import make_parameter_error, check_positive
+from deniable.errors import check_positive, make_parameter_error
 from deniable.robust.certificates.certificate import ABSTAINED, CertifiedImage, DecisionRule, Norm
-from deniable.robust.certificates.intervals import select_class, compute_hoeffding_bounds
+from deniable.robust.certificates.intervals import compute_hoeffding_bounds, select_class
 from deniable.robust.certificates.tally import PredictionTally
 from deniable.status import Status
 

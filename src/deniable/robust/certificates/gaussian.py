@@ -6,9 +6,9 @@ from typing import Literal
 
 from scipy.special import ndtri
 
-from deniable.errors import make_parameter_error, check_positive
+from deniable.errors import check_positive, make_parameter_error
 from deniable.robust.certificates.certificate import ABSTAINED, CertifiedImage, DecisionRule, Norm
-from deniable.robust.certificates.intervals import bound_both_classes, select_class, bound_by_complement
+from deniable.robust.certificates.intervals import bound_both_classes, bound_by_complement, select_class
 from deniable.robust.certificates.tally import PredictionTally
 from deniable.status import PROVED_IDEAL, Status
 
@@ -58,7 +58,9 @@ class GaussianSmoothing:
     def __post_init__(self) -> None:
         check_positive("GaussianSmoothing", "sigma", self.sigma)
         if self.runner_up not in RUNNER_UP_BOUNDS:
-            raise make_parameter_error("GaussianSmoothing", "runner_up", f"one of {', '.join(RUNNER_UP_BOUNDS)}", self.runner_up)
+            raise make_parameter_error(
+                "GaussianSmoothing", "runner_up", f"one of {', '.join(RUNNER_UP_BOUNDS)}", self.runner_up
+            )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""

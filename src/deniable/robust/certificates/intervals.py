@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.robust.certificates.tally import PredictionTally
 
 
@@ -30,7 +30,9 @@ def compute_clopper_pearson_upper(successes: int, draws: int, alpha: float) -> f
     return 1.0 - compute_clopper_pearson_lower(draws - successes, draws, alpha)
 
 
-def compute_hoeffding_bounds(sums: npt.ArrayLike, draws: int, alpha: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def compute_hoeffding_bounds(
+    sums: npt.ArrayLike, draws: int, alpha: float
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return Hoeffding's lower and upper bounds on means of numbers in [0, 1], each wrong with probability alpha.
 
     Args:

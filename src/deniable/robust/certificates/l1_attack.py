@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from deniable.robust.balls import UNIT_BOUNDS, PixelBounds, check_attack_inputs, broadcast_per_image, parse_attack_sizes
+from deniable.robust.balls import UNIT_BOUNDS, PixelBounds, broadcast_per_image, check_attack_inputs, parse_attack_sizes
 from deniable.robust.gradients import compute_loss_gradient
 from deniable.robust.types import ImageScorer
 
@@ -47,7 +47,9 @@ def project_on_l1_balls(perturbations: Tensor, radii: Tensor) -> Tensor:
     """Return the nearest points (b, ...) of l1 balls of the given sizes (b,) (Duchi et al. 2008, Figure 1)."""
     magnitudes = perturbations.flatten(1).abs()
     sorted_magnitudes = magnitudes.sort(dim=1, descending=True).values
-    levels = (sorted_magnitudes.cumsum(1) - radii[:, None]) / torch.arange(1, magnitudes.shape[1] + 1, device=perturbations.device)
+    levels = (sorted_magnitudes.cumsum(1) - radii[:, None]) / torch.arange(
+        1, magnitudes.shape[1] + 1, device=perturbations.device
+    )
     support_sizes = (sorted_magnitudes > levels).sum(1, keepdim=True).clamp(min=1)
     thresholds = broadcast_per_image(levels.gather(1, support_sizes - 1).clamp(min=0)[:, 0], perturbations)
     return perturbations.sign() * (perturbations.abs() - thresholds).clamp(min=0)

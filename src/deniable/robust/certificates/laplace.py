@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from deniable.errors import make_parameter_error, check_positive
+from deniable.errors import check_positive, make_parameter_error
 from deniable.robust.certificates.certificate import ABSTAINED, CertifiedImage, DecisionRule, Norm
 from deniable.robust.certificates.gaussian import RUNNER_UP_BOUNDS, RunnerUpBound
 from deniable.robust.certificates.intervals import select_class
@@ -52,7 +52,9 @@ class LaplaceSmoothing:
     def __post_init__(self) -> None:
         check_positive("LaplaceSmoothing", "scale", self.scale)
         if self.runner_up not in RUNNER_UP_BOUNDS:
-            raise make_parameter_error("LaplaceSmoothing", "runner_up", f"one of {', '.join(RUNNER_UP_BOUNDS)}", self.runner_up)
+            raise make_parameter_error(
+                "LaplaceSmoothing", "runner_up", f"one of {', '.join(RUNNER_UP_BOUNDS)}", self.runner_up
+            )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""

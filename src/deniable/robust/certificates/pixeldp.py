@@ -17,10 +17,15 @@ from typing import Literal
 import numpy as np
 from scipy import optimize
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.robust.certificates.certificate import ABSTAINED, CertifiedImage, DecisionRule, Norm
-from deniable.robust.certificates.intervals import select_class, compute_hoeffding_bounds, compute_clopper_pearson_lower, compute_clopper_pearson_upper
-from deniable.robust.certificates.linear_noise import PixelFirstLayer, ImageShape, compute_equivalent_gaussian_scale
+from deniable.robust.certificates.intervals import (
+    compute_clopper_pearson_lower,
+    compute_clopper_pearson_upper,
+    compute_hoeffding_bounds,
+    select_class,
+)
+from deniable.robust.certificates.linear_noise import ImageShape, PixelFirstLayer, compute_equivalent_gaussian_scale
 from deniable.robust.certificates.tally import PredictionTally
 from deniable.robust.networks import ImageNetwork
 from deniable.robust.noise import NetworkNoise
@@ -130,7 +135,9 @@ class PixelDP:
             raise make_parameter_error("PixelDP", "estimated", "one of softmax, votes", self.estimated)
 
     @classmethod
-    def from_network(cls, network: ImageNetwork, shape: ImageShape, noise: NetworkNoise, mechanism: NoiseCalibration) -> "PixelDP":
+    def from_network(
+        cls, network: ImageNetwork, shape: ImageShape, noise: NetworkNoise, mechanism: NoiseCalibration
+    ) -> "PixelDP":
         """Return the certificate, as published, of Gaussian noise after the first layer of a network, for l2 attacks.
 
         The sensitivity is the layer's exact operator norm on pixels in [0, 1].
@@ -145,7 +152,12 @@ class PixelDP:
         mean_variance = float(variances.mean())
         least_share = float(variances.min()) / mean_variance
         sensitivity = 1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), shape)
-        return cls(math.sqrt(mean_variance), sensitivity, mechanism, least_share=1.0 if least_share > 1 - _TOLERANCE else least_share)
+        return cls(
+            math.sqrt(mean_variance),
+            sensitivity,
+            mechanism,
+            least_share=1.0 if least_share > 1 - _TOLERANCE else least_share,
+        )
 
     @property
     def status(self) -> Status:
@@ -205,11 +217,16 @@ class PixelDP:
 
         grid = np.linspace(0, max_epsilon, _GRID_SIZE + 1)[1:]
         best = int(np.argmax([compute_size(epsilon) for epsilon in grid]))
-        bracket = (grid[best] - max_epsilon / _GRID_SIZE * (1 - _TOLERANCE), min(grid[best] + max_epsilon / _GRID_SIZE, max_epsilon))
+        bracket = (
+            grid[best] - max_epsilon / _GRID_SIZE * (1 - _TOLERANCE),
+            min(grid[best] + max_epsilon / _GRID_SIZE, max_epsilon),
+        )
         refinement = optimize.minimize_scalar(lambda epsilon: -compute_size(epsilon), bounds=bracket, method="bounded")
         return max(compute_size(float(grid[best])), -float(refinement.fun))
 
 
 def _check_share(share: float) -> None:
     if not 0 < share <= 1:
-        raise make_parameter_error("PixelDP", "least_share", "a float in (0, 1], the least of shares whose mean is 1", share)
+        raise make_parameter_error(
+            "PixelDP", "least_share", "a float in (0, 1], the least of shares whose mean is 1", share
+        )

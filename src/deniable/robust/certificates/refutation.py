@@ -16,7 +16,7 @@ class Attempt(Protocol):
         ...
 
 
-AttemptT = TypeVar("Found", bound=Attempt)
+AttemptT = TypeVar("AttemptT", bound=Attempt)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,4 +66,6 @@ def conclude_refutation(attempts: Sequence[AttemptT], alpha: float, certified_at
     test_level = alpha / (2 * len(attempts))
     flips = sum(attempt.p_value <= test_level for attempt in attempts)
     p_value = float(stats.binom.sf(flips - 1, len(attempts), min(1.0, certified_at + test_level)))
-    return Refutation(p_value <= alpha, p_value, flips, len(attempts), min(attempts, key=lambda attempt: attempt.p_value))
+    return Refutation(
+        p_value <= alpha, p_value, flips, len(attempts), min(attempts, key=lambda attempt: attempt.p_value)
+    )

@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.robust.attacks import pgd, pgd_l2
 from deniable.robust.balls import UNIT_BOUNDS, PixelBounds, compute_norms
 from deniable.robust.certificates.certificate import CertifiedImage, DecisionRule, Norm
@@ -101,7 +101,11 @@ def refute_image_certificate(
     """
     _check_refutation_inputs(len(images), certified, norm, certified_at, samples)
     check_positive("refute", "alpha", alpha, 1.0)
-    predictions = {batch: (prediction.label, prediction.radius) for batch, prediction in enumerate(certified) if prediction.label is not None and prediction.radius > 0}
+    predictions = {
+        batch: (prediction.label, prediction.radius)
+        for batch, prediction in enumerate(certified)
+        if prediction.label is not None and prediction.radius > 0
+    }
     attempts: list[AttackedImage] = []
     indices = list(predictions)
     max_size = math.prod(images.shape[1:]) * (bounds[1] - bounds[0])  # no attack is larger, in any norm
@@ -118,9 +122,15 @@ def refute_image_certificate(
         for row, image in enumerate(batch):
             label, radius = predictions[image]
             rival = _choose_rival(selection[row], label, decision_rule)
-            p_value = _compute_p_value(estimation[row], label, rival, decision_rule) if distances[row] <= radius else 1.0
+            p_value = (
+                _compute_p_value(estimation[row], label, rival, decision_rule) if distances[row] <= radius else 1.0
+            )
             votes_certified, votes_rival = estimation[row].votes[[label, rival]].tolist()
-            attempts.append(AttackedImage(image, label, rival, radius, distances[row], votes_certified, votes_rival, p_value, adversarial[row]))
+            attempts.append(
+                AttackedImage(
+                    image, label, rival, radius, distances[row], votes_certified, votes_rival, p_value, adversarial[row]
+                )
+            )
     return conclude_refutation(attempts, alpha, certified_at)
 
 
@@ -138,12 +148,18 @@ def _compute_p_value(tally: PredictionTally, label: int, rival: int, decision_ru
     """
     if decision_rule == "votes":
         rival_votes, certified_votes = int(tally.votes[rival]), int(tally.votes[label])
-        return float(stats.binomtest(rival_votes, rival_votes + certified_votes, alternative="greater").pvalue) if rival_votes else 1.0
+        return (
+            float(stats.binomtest(rival_votes, rival_votes + certified_votes, alternative="greater").pvalue)
+            if rival_votes
+            else 1.0
+        )
     lead = max(0.0, float(tally.sums[rival] - tally.sums[label])) / tally.draws
     return math.exp(-tally.draws * lead**2 / 2)
 
 
-def _check_refutation_inputs(images: int, certified: Sequence[CertifiedImage], norm: str, certified_at: float, samples: int) -> None:
+def _check_refutation_inputs(
+    images: int, certified: Sequence[CertifiedImage], norm: str, certified_at: float, samples: int
+) -> None:
     if len(certified) != images:
         raise InputError(f"Give one certificate for each of the {images} images. Got {len(certified)}.")
     if norm not in _NORM_ORDERS:

@@ -25,7 +25,9 @@ def encode_certificate(certificate: RobustnessCertificate) -> dict[str, Any]:
     kind = type(certificate)
     known_kind = CERTIFICATE_KINDS.get(kind.__name__)
     if known_kind is None:
-        raise InputError(f"The certificate {kind.__name__} cannot be saved: give one of {', '.join(CERTIFICATE_KINDS)}.")
+        raise InputError(
+            f"The certificate {kind.__name__} cannot be saved: give one of {', '.join(CERTIFICATE_KINDS)}."
+        )
     names = [field.name for field in dataclasses.fields(known_kind) if field.init]
     return {"kind": kind.__name__, **{name: getattr(certificate, name) for name in names}}
 

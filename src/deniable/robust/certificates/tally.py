@@ -48,7 +48,9 @@ class PredictionTally:
         slack = _SUM_TOLERANCE * self.draws
         if not ((self.sums >= -slack).all() and abs(self.sums.sum() - self.draws) <= slack):
             sum_list = self.sums.tolist()
-            raise InputError(f"The sums of a tally must add up to its {self.draws} draws, none below 0. Got {sum_list}.")
+            raise InputError(
+                f"The sums of a tally must add up to its {self.draws} draws, none below 0. Got {sum_list}."
+            )
 
 
 def tally_image(scores: ImageScorer, image: Tensor, draws: int, batch: int = DRAWS_PER_CALL) -> PredictionTally:

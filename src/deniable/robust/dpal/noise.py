@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 
 TensorShape = tuple[int, ...]
 MNIST_IMAGE: TensorShape = (1, 28, 28)
@@ -153,9 +153,13 @@ def draw_independent_noise(
 
     Label noise belongs to the sum over a batch and is one vector here too; to be fresh in every step, draw it again.
     """
-    return draw_shared_noise(budget, random, image=(count, *image), hidden=(count, *hidden), neurons=neurons, dtype=dtype)
+    return draw_shared_noise(
+        budget, random, image=(count, *image), hidden=(count, *hidden), neurons=neurons, dtype=dtype
+    )
 
 
-def draw_laplace_noise(random: np.random.Generator, scale: float, shape: TensorShape, dtype: torch.dtype = torch.float32) -> Tensor:
+def draw_laplace_noise(
+    random: np.random.Generator, scale: float, shape: TensorShape, dtype: torch.dtype = torch.float32
+) -> Tensor:
     """Return a tensor of independent Laplace draws."""
     return torch.from_numpy(random.laplace(0.0, scale, shape)).to(dtype)

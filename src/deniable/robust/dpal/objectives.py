@@ -5,7 +5,9 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def apply_noisy_first_layer(images: Tensor, kernels: Tensor, noise: Tensor, *, stride: int = 2, padding: int = 2) -> Tensor:
+def apply_noisy_first_layer(
+    images: Tensor, kernels: Tensor, noise: Tensor, *, stride: int = 2, padding: int = 2
+) -> Tensor:
     """Return h-bar = theta1^T x-bar + 2 chi2/m of a convolution.
 
     Args:
@@ -38,8 +40,12 @@ def compute_reconstruction_objective(
     hidden = apply_noisy_first_layer(images, kernels, noise, stride=stride, padding=padding)
     # A stride leaves several sizes of input with one size of output: the images say which it was.
     rebuilt_sizes = [(size - 1) * stride - 2 * padding + kernels.shape[2] for size in hidden.shape[2:]]
-    output_padding = [image_size - rebuilt_size for image_size, rebuilt_size in zip(images.shape[2:], rebuilt_sizes, strict=True)]
-    rebuilt = functional.conv_transpose2d(hidden, kernels, stride=stride, padding=padding, output_padding=output_padding)
+    output_padding = [
+        image_size - rebuilt_size for image_size, rebuilt_size in zip(images.shape[2:], rebuilt_sizes, strict=True)
+    ]
+    rebuilt = functional.conv_transpose2d(
+        hidden, kernels, stride=stride, padding=padding, output_padding=output_padding
+    )
     return ((0.5 - images) * rebuilt).flatten(1).sum(1)
 
 

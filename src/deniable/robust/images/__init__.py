@@ -4,4 +4,4 @@ from deniable.robust.images.dataset import ImageDataset, LabelledImages
 from deniable.robust.images.declared import DataDeclaration
 from deniable.robust.images.read import read_images
 
-__all__ = ["ImageDataset", "DataDeclaration", "LabelledImages", "read_images"]
+__all__ = ["DataDeclaration", "ImageDataset", "LabelledImages", "read_images"]

@@ -88,7 +88,12 @@ class SplitArrays:
 
 
 def assemble_dataset(
-    name: str, train: SplitArrays, test: SplitArrays, note: str, declaration: DataDeclaration, folders: tuple[str, ...] | None = None
+    name: str,
+    train: SplitArrays,
+    test: SplitArrays,
+    note: str,
+    declaration: DataDeclaration,
+    folders: tuple[str, ...] | None = None,
 ) -> ImageDataset:
     """Return the data set, its pixels as float32 in [0, 1] and its labels as 0 to K - 1.
 
@@ -118,10 +123,15 @@ def assemble_dataset(
             "make them of one size."
         )
     if folders is None:
-        y_train, y_test, classes = number_labels((train.labels_name, train.labels), (test.labels_name, test.labels), declaration.classes)
+        y_train, y_test, classes = number_labels(
+            (train.labels_name, train.labels), (test.labels_name, test.labels), declaration.classes
+        )
     else:
         y_train, y_test, classes = train.labels, test.labels, folders
-    splits = (LabelledImages(_scale_to_unit(train.pixels), torch.from_numpy(y_train)), LabelledImages(_scale_to_unit(test.pixels), torch.from_numpy(y_test)))
+    splits = (
+        LabelledImages(_scale_to_unit(train.pixels), torch.from_numpy(y_train)),
+        LabelledImages(_scale_to_unit(test.pixels), torch.from_numpy(y_test)),
+    )
     return ImageDataset(*splits, classes, name, note, declaration)
 
 

@@ -13,7 +13,7 @@ from deniable.robust.images.damage import reraise_decoder_errors
 from deniable.robust.images.dataset import ImageDataset, SplitArrays, assemble_dataset
 from deniable.robust.images.declared import DataDeclaration, PixelRange, check_classes
 from deniable.robust.images.members import SPLITS, ImageFile
-from deniable.robust.images.pixels import scale_pixels, describe_range
+from deniable.robust.images.pixels import describe_range, scale_pixels
 
 PixelArray = npt.NDArray[np.uint8]
 _CHANNELS_OF_MODE = {"L": 1, "RGB": 3}
@@ -47,16 +47,22 @@ def read_image_files(members: Iterable[ImageFile], name: str, declaration: DataD
     classes = _list_classes(pictures, declaration.classes)
     train, test = (_assemble_split(split, pictures.pop(split), classes, declaration.pixel_range) for split in SPLITS)
     range_text = describe_range("uint8", declaration.pixel_range)
-    return assemble_dataset(name, train, test, f"images of the mode {first and first[1]}, {range_text}", declaration, classes)
+    return assemble_dataset(
+        name, train, test, f"images of the mode {first and first[1]}, {range_text}", declaration, classes
+    )
 
 
-def _list_classes(pictures: Mapping[str, list[tuple[str, str, PixelArray]]], declared_classes: tuple[str, ...] | None) -> tuple[str, ...]:
+def _list_classes(
+    pictures: Mapping[str, list[tuple[str, str, PixelArray]]], declared_classes: tuple[str, ...] | None
+) -> tuple[str, ...]:
     """Return the names of the classes."""
     train_labels, test_labels = ({label for label, _, _ in pictures[split]} for split in SPLITS)
     if declared_classes is not None:
         for split, labels in zip(SPLITS, (train_labels, test_labels), strict=True):
             for label in sorted(labels.difference(declared_classes)):
-                raise InputError(f"{split}/ holds the class {label!r}, which is not declared: declare it, or remove it.")
+                raise InputError(
+                    f"{split}/ holds the class {label!r}, which is not declared: declare it, or remove it."
+                )
         return declared_classes
     classes = tuple(sorted(train_labels))
     check_classes("train/", classes)
@@ -78,7 +84,10 @@ def _decode_image(member: ImageFile) -> tuple[PixelArray, str]:
     """Return the pixels (h, w, channels) of an image, and its size and mode in words."""
     pillow = _import_pillow()
     file_text, stream = f"the file {member.path!r}", io.BytesIO(member.data)
-    with reraise_decoder_errors(file_text, "a .png or .jpg image"), pillow.open(stream, formats=("PNG", "JPEG")) as image:
+    with (
+        reraise_decoder_errors(file_text, "a .png or .jpg image"),
+        pillow.open(stream, formats=("PNG", "JPEG")) as image,
+    ):
         mode, (width, height) = image.mode, image.size
         if mode not in _CHANNELS_OF_MODE:
             raise InputError(f"{file_text} is of the mode {mode}: convert it to grey (L) or RGB.")

@@ -12,7 +12,7 @@ from deniable.errors import InputError
 from deniable.robust.images.damage import reraise_decoder_errors
 from deniable.robust.images.dataset import ImageDataset, SplitArrays, assemble_dataset
 from deniable.robust.images.declared import DataDeclaration
-from deniable.robust.images.pixels import scale_pixels, describe_range
+from deniable.robust.images.pixels import describe_range, scale_pixels
 
 ByteArray = npt.NDArray[np.uint8]
 _IDX_SPLITS = ("train", "t10k")
@@ -34,7 +34,9 @@ def read_idx(prefix: str, name: str, declaration: DataDeclaration) -> ImageDatas
             is not as declared.
     """
     train, test = (_read_idx_split(prefix, split, declaration) for split in _IDX_SPLITS)
-    return assemble_dataset(name, train, test, f"the IDX files are {describe_range('uint8', declaration.pixel_range)}", declaration)
+    return assemble_dataset(
+        name, train, test, f"the IDX files are {describe_range('uint8', declaration.pixel_range)}", declaration
+    )
 
 
 def _read_idx_split(prefix: str, split: str, declaration: DataDeclaration) -> SplitArrays:

@@ -32,7 +32,11 @@ def number_labels(
     """
     y_train, y_test = _parse_integer_labels(*train), _parse_integer_labels(*test)
     if declared_classes is not None:
-        return _number_declared_labels(train[0], y_train, declared_classes), _number_declared_labels(test[0], y_test, declared_classes), declared_classes
+        return (
+            _number_declared_labels(train[0], y_train, declared_classes),
+            _number_declared_labels(test[0], y_test, declared_classes),
+            declared_classes,
+        )
     train_classes = np.unique(y_train)
     names = tuple(str(label) for label in train_classes)
     check_classes(train[0], names)

@@ -56,7 +56,10 @@ def iterate_zip(path: Path) -> Iterator[ImageFile]:
 
 def iterate_tar(path: Path) -> Iterator[ImageFile]:
     """Yield the image files of a .tar archive, in the order in which a compressed one must be read."""
-    with reraise_decoder_errors("it", "a whole .tar archive"), tarfile.open(path, "r|*", tarinfo=_StrictTarHeader) as archive:
+    with (
+        reraise_decoder_errors("it", "a whole .tar archive"),
+        tarfile.open(path, "r|*", tarinfo=_StrictTarHeader) as archive,
+    ):
         for header in archive:
             location = None if header.isdir() else _parse_member_path(header.name)
             if location is not None:

@@ -30,11 +30,15 @@ def move_channels_first(name: str, x: PixelValues) -> PixelValues:
     first, last = x.shape[1] in CHANNEL_COUNTS, x.shape[3] in CHANNEL_COUNTS
     if first == last:
         problem = "both the second and the last axis may be" if first else "neither the second nor the last axis is"
-        raise InputError(f"{shape}: {problem} that of 1 or 3 channels. Save the images as (n, channels, height, width).")
+        raise InputError(
+            f"{shape}: {problem} that of 1 or 3 channels. Save the images as (n, channels, height, width)."
+        )
     return x if first else np.moveaxis(x, 3, 1)
 
 
-def scale_both_splits(train: NamedPixels, test: NamedPixels, pixel_range: PixelRange | None) -> tuple[PixelValues, PixelValues, str]:
+def scale_both_splits(
+    train: NamedPixels, test: NamedPixels, pixel_range: PixelRange | None
+) -> tuple[PixelValues, PixelValues, str]:
     """Return both arrays as `scale_pixels` does, and how they were read.
 
     Raises:

@@ -12,7 +12,7 @@ from deniable.robust.systems import (
     plain,
     secure_sgd,
 )
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 
 IMAGE_TRAINERS: dict[str, ImageTrainer] = {
     system.name: system
@@ -32,4 +32,4 @@ IMAGE_TRAINERS: dict[str, ImageTrainer] = {
 }
 """The registry: a new system is one new file and one more entry here."""
 
-__all__ = ["IMAGE_TRAINERS", "ImageTrainingOptions", "PreparedTraining", "ImageTrainer", "ImageTrainingTask"]
+__all__ = ["IMAGE_TRAINERS", "ImageTrainer", "ImageTrainingOptions", "ImageTrainingTask", "PreparedTraining"]

@@ -11,10 +11,10 @@ from deniable.randomness import make_generator
 from deniable.robust.dpal.noise import draw_laplace_noise
 from deniable.robust.model import ImageModel
 from deniable.robust.networks import ImageArchitecture, get_last_layer
-from deniable.robust.noise import NetworkNoise, get_first_layer_shape, compute_noisy_scores
+from deniable.robust.noise import NetworkNoise, compute_noisy_scores, get_first_layer_shape
 from deniable.robust.systems.plain import ADAM_OPTIONS, draw_training_batch
 from deniable.robust.systems.statistics import recompute_batch_statistics
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 from deniable.verdict import Verdict
 
 _BUDGET_SHARES = (0.25, 0.25, 0.5)
@@ -46,7 +46,9 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     first = network.first
     pixels = task.images.pixels[0].numel()
 
-    relevance = _compute_relevance(task) + draw_laplace_noise(random, 2 * pixels / (count * _BUDGET_SHARES[0] * epsilon), task.shape)
+    relevance = _compute_relevance(task) + draw_laplace_noise(
+        random, 2 * pixels / (count * _BUDGET_SHARES[0] * epsilon), task.shape
+    )
     relevance = relevance.clamp(min=_MIN_RELEVANCE)
     shares = (relevance / relevance.mean()).clamp(min=_MIN_RELEVANCE)
     neurons = get_first_layer_shape(network, task.images.pixels[:1].to(task.device))[2:].numel()
@@ -54,14 +56,18 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     scale = sensitivity / (batch_size * _BUDGET_SHARES[1] * epsilon)
     input_noise = draw_laplace_noise(random, scale, task.shape) / shares / 2  # pixels of [-1, 1] there, of [0, 1] here
     loss_sensitivity = task.classes * (_HIDDEN_UNITS + _HIDDEN_UNITS**2 / 4)
-    last_layer_noise = draw_laplace_noise(random, loss_sensitivity / (batch_size * _BUDGET_SHARES[2] * epsilon), (_HIDDEN_UNITS,)).to(task.device)
+    last_layer_noise = draw_laplace_noise(
+        random, loss_sensitivity / (batch_size * _BUDGET_SHARES[2] * epsilon), (_HIDDEN_UNITS,)
+    ).to(task.device)
     noises = (NetworkNoise("input", "laplace", torch.tensor(0.0), input_noise, _PIXEL_BOUNDS),)
     top_layer = get_last_layer(network)
 
     def compute_loss(number: int, source: torch.Generator) -> Tensor:
         images, labels = draw_training_batch(task, number)
         # W (h + noise): noise on the coefficients of the loss is an addition to the last bias.
-        logits = compute_noisy_scores(network, images, noises, source) + functional.linear(last_layer_noise, top_layer.weight)
+        logits = compute_noisy_scores(network, images, noises, source) + functional.linear(
+            last_layer_noise, top_layer.weight
+        )
         one_hot_labels = functional.one_hot(labels, task.classes).to(logits)
         magnitudes = logits.abs()
         terms = logits.clamp(min=0) - logits * one_hot_labels - magnitudes / 2 + magnitudes.square() / 8
@@ -89,7 +95,9 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
 
     def logits(images: Tensor, source: torch.Generator) -> Tensor:
         recompute_batch_statistics(network, forward_with_noise, [task.images.pixels[:batch_size]])
-        return compute_noisy_scores(network, images, noises, source) + functional.linear(last_layer_noise, top_layer.weight)
+        return compute_noisy_scores(network, images, noises, source) + functional.linear(
+            last_layer_noise, top_layer.weight
+        )
 
     return PreparedTraining(run, build_model, logits, lambda done: epsilon if done else 0.0)
 

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from deniable.robust.attacks import i_fgsm
 from deniable.robust.systems.plain import ADAM_OPTIONS, draw_training_batch, prepare_unprotected_training
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 
 _ADVERSARIAL_WEIGHT = 1.0
 """xi of paper 004, Eq. 16."""
@@ -23,7 +23,9 @@ def _prepare_adversarial(task: ImageTrainingTask) -> PreparedTraining:
         adversarial_images = i_fgsm(network, next_images, next_labels, options.attack_size, steps=options.attack_steps)
         benign_loss = functional.cross_entropy(network(images), labels, reduction="sum")
         adversarial_loss = functional.cross_entropy(network(adversarial_images), next_labels, reduction="sum")
-        return (benign_loss + _ADVERSARIAL_WEIGHT * adversarial_loss) / (len(labels) + _ADVERSARIAL_WEIGHT * len(next_labels))
+        return (benign_loss + _ADVERSARIAL_WEIGHT * adversarial_loss) / (
+            len(labels) + _ADVERSARIAL_WEIGHT * len(next_labels)
+        )
 
     return prepare_unprotected_training(task, network, compute_loss)
 

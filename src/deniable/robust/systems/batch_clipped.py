@@ -15,7 +15,7 @@ from deniable.learning.plain import select_batch
 from deniable.randomness import make_generator
 from deniable.robust.model import ImageModel
 from deniable.robust.systems.dp_sgd import DP_SGD_OPTIONS
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 from deniable.robust.training.accounting import SamplingSchedule, find_noise_multiplier
 from deniable.verdict import Verdict, Witness
 
@@ -97,7 +97,9 @@ def _find_largest_gradient(task: ImageTrainingTask, network: nn.Module) -> float
     images, labels = task.images.pixels[:_MAX_WITNESS_RECORDS], task.images.labels[:_MAX_WITNESS_RECORDS]
     squares = [
         sum(gradient.flatten(1).square().sum(1) for gradient in gradients(fixed_parameters, *image_batch).values())
-        for image_batch in zip(torch.split(images.to(task.device), 64), torch.split(labels.to(task.device), 64), strict=True)
+        for image_batch in zip(
+            torch.split(images.to(task.device), 64), torch.split(labels.to(task.device), 64), strict=True
+        )
     ]
     return math.sqrt(max(float(torch.as_tensor(batch_squares).max()) for batch_squares in squares))
 

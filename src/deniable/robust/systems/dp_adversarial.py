@@ -6,7 +6,7 @@ from torch import Tensor
 from deniable.robust.attacks import pgd
 from deniable.robust.noise import compute_noisy_scores
 from deniable.robust.systems.dp_sgd import DP_SGD_OPTIONS, prepare_dp_sgd
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 from deniable.robust.systems.views import shift_images
 
 
@@ -21,7 +21,9 @@ def _prepare_dp_adversarial(task: ImageTrainingTask) -> PreparedTraining:
 
     def make_views(images: Tensor, labels: Tensor, source: torch.Generator) -> Tensor:
         valid_labels = labels.clamp(min=0)  # an empty record's views do not matter
-        adversarial = pgd(network, images, valid_labels, options.attack_size, generator=source, steps=options.attack_steps)
+        adversarial = pgd(
+            network, images, valid_labels, options.attack_size, generator=source, steps=options.attack_steps
+        )
         shifted = shift_images(images, options.views, source)  # (b, v, c, h, w)
         return torch.cat([shifted[:, :-1], adversarial[:, None]], dim=1)
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from deniable.robust.certificates import GaussianSmoothing
 from deniable.robust.noise import NetworkNoise, compute_noisy_scores
 from deniable.robust.systems.dp_sgd import DP_SGD_OPTIONS, prepare_dp_sgd
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 from deniable.robust.systems.views import add_gaussian_noise, shift_images
 
 

@@ -7,16 +7,16 @@ from deniable.robust.certificates import RobustnessCertificate
 from deniable.robust.model import ImageModel
 from deniable.robust.networks import ImageNetwork
 from deniable.robust.noise import NetworkNoise, compute_noisy_scores
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 from deniable.robust.systems.views import shift_images
 from deniable.robust.training.accounting import (
     SamplingSchedule,
-    compute_epsilon_spent,
     build_dp_sgd_guarantee,
-    find_noise_multiplier,
+    compute_epsilon_spent,
     count_steps_within,
+    find_noise_multiplier,
 )
-from deniable.robust.training.private import NoisyForwardFunction, DPSGDRun, DPSGDSettings, ViewFunction
+from deniable.robust.training.private import DPSGDRun, DPSGDSettings, NoisyForwardFunction, ViewFunction
 from deniable.status import PROVED_IDEAL
 from deniable.verdict import Verdict
 
@@ -108,7 +108,9 @@ def prepare_dp_sgd(
         run,
         build_model,
         scores=lambda images, source: compute_noisy_scores(network, images, get_noises(), source),
-        compute_epsilon_spent=lambda done: compute_epsilon_spent(SamplingSchedule(rate, done), multiplier, delta) if done else 0.0,
+        compute_epsilon_spent=lambda done: (
+            compute_epsilon_spent(SamplingSchedule(rate, done), multiplier, delta) if done else 0.0
+        ),
     )
 
 

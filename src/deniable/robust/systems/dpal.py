@@ -14,14 +14,19 @@ from deniable.randomness import make_generator
 from deniable.robust.attacks import i_fgsm, mim, pgd
 from deniable.robust.certificates import DPALCertificate
 from deniable.robust.dpal.noise import DPALBudget, draw_shared_noise
-from deniable.robust.dpal.objectives import compute_adversarial_objective, compute_class_objective, limit_kernel_norms, compute_reconstruction_objective
+from deniable.robust.dpal.objectives import (
+    compute_adversarial_objective,
+    compute_class_objective,
+    compute_reconstruction_objective,
+    limit_kernel_norms,
+)
 from deniable.robust.dpal.verdict import build_refuted_verdict
 from deniable.robust.model import ImageModel
 from deniable.robust.networks import ImageNetwork, get_last_layer
 from deniable.robust.noise import NetworkNoise, get_first_layer_shape
 from deniable.robust.systems.plain import ADAM_OPTIONS
 from deniable.robust.systems.statistics import recompute_batch_statistics
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 from deniable.robust.types import ImageScorer
 
 _UNBOUNDED = (-torch.inf, torch.inf)
@@ -37,7 +42,9 @@ _ATTACK_ENSEMBLE: dict[str, CraftingFunction] = {
     "i-fgsm": lambda scores, images, labels, size, steps, _: i_fgsm(
         scores, images, labels, size, bounds=_UNBOUNDED, steps=steps
     ),
-    "mim": lambda scores, images, labels, size, steps, _: mim(scores, images, labels, size, bounds=_UNBOUNDED, steps=steps),
+    "mim": lambda scores, images, labels, size, steps, _: mim(
+        scores, images, labels, size, bounds=_UNBOUNDED, steps=steps
+    ),
     "pgd": lambda scores, images, labels, size, steps, source: pgd(
         scores, images, labels, size, generator=source, bounds=_UNBOUNDED, steps=steps
     ),
@@ -59,7 +66,9 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
 
     # Line 1: the noise is drawn once.
     neurons = get_last_layer(network).in_features
-    noise = draw_shared_noise(budget, make_generator(task.key, "noise"), image=task.shape, hidden=hidden_shape, neurons=neurons)
+    noise = draw_shared_noise(
+        budget, make_generator(task.key, "noise"), image=task.shape, hidden=hidden_shape, neurons=neurons
+    )
     input_noise = noise.input.to(task.device) / 2  # pixels of [-1, 1] there, of [0, 1] here
     hidden_noise, label_noise = noise.hidden.to(task.device), noise.label.to(task.device)
     # Line 2: disjoint batches of m, fixed.
@@ -86,7 +95,9 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
 
     def compute_loss(number: int, source: torch.Generator) -> Tensor:
         benign, adversarial = get_perturbed_batch(number), get_perturbed_batch(number + 1)
-        adversarial_images = _craft_adversarial_images(network, adversarial[0], hidden_noise, task.options.attack_steps, source)  # lines 6 to 11
+        adversarial_images = _craft_adversarial_images(
+            network, adversarial[0], hidden_noise, task.options.attack_steps, source
+        )  # lines 6 to 11
         (rebuilt_loss, class_loss), (adversarial_rebuilt_loss, adversarial_class_loss) = (
             compute_objectives(*benign),
             compute_objectives(adversarial_images, adversarial[1]),
@@ -108,7 +119,9 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
         return logits
 
     def build_model() -> ImageModel:
-        recompute_batch_statistics(network, forward_with_noise, (get_perturbed_batch(index)[0] for index in range(len(batches))))
+        recompute_batch_statistics(
+            network, forward_with_noise, (get_perturbed_batch(index)[0] for index in range(len(batches)))
+        )
         return _build_dpal_model(task, network, budget, psi, (input_noise, hidden_noise))
 
     def scores(images: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - under the noise of training alone
@@ -118,7 +131,9 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
     return PreparedTraining(run, build_model, scores, lambda done: budget.eps_t if done else 0.0)
 
 
-def _build_dpal_model(task: ImageTrainingTask, network: ImageNetwork, budget: DPALBudget, psi: float, noise_offsets: tuple[Tensor, Tensor]) -> ImageModel:
+def _build_dpal_model(
+    task: ImageTrainingTask, network: ImageNetwork, budget: DPALBudget, psi: float, noise_offsets: tuple[Tensor, Tensor]
+) -> ImageModel:
     """Return the model, its noise at inference and its claims (lines 13 to 18).
 
     Args:
@@ -158,19 +173,25 @@ def _build_dpal_model(task: ImageTrainingTask, network: ImageNetwork, budget: DP
     )
 
 
-def _choose_settings(task: ImageTrainingTask, network: ImageNetwork, hidden: tuple[int, ...]) -> tuple[DPALBudget, float, float]:
+def _choose_settings(
+    task: ImageTrainingTask, network: ImageNetwork, hidden: tuple[int, ...]
+) -> tuple[DPALBudget, float, float]:
     """Return the budget, xi and psi of Appendix M: for MNIST, and, of colour images, for CIFAR-10."""
     epsilon = task.options.epsilon
     if epsilon is None:
         raise InputError("DPAL needs a budget: give --epsilon.")
     channels, is_colour = task.shape[0], task.shape[0] > 1
     if is_colour and epsilon < _MIN_COLOUR_EPSILON:
-        raise InputError(f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {epsilon:g}: give more.")
+        raise InputError(
+            f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {epsilon:g}: give more."
+        )
     if epsilon <= _GREY_EPS2:
         raise InputError(f"DPAL needs a budget above epsilon {_GREY_EPS2:g} (Appendix M). Got {epsilon:g}: give more.")
     batch_size = min(task.options.batch_size, len(task.images.labels))
     if batch_size < 2 * len(_ATTACK_ENSEMBLE):  # each part is normalised by its own statistics
-        raise InputError(f"DPAL shares a batch out among 3 attacks, two images each. Got batches of {batch_size}: give more.")
+        raise InputError(
+            f"DPAL shares a batch out among 3 attacks, two images each. Got batches of {batch_size}: give more."
+        )
     budget = DPALBudget(
         eps_t=epsilon,
         eps2=1 + (epsilon - _MIN_COLOUR_EPSILON) / 3 if is_colour else _GREY_EPS2,
@@ -195,7 +216,9 @@ def _limit_first_layer(network: ImageNetwork, budget: DPALBudget) -> None:
         network.first.weight.copy_(limit_kernel_norms(network.first.weight, budget.theta_norm))
 
 
-def _craft_adversarial_images(network: ImageNetwork, images: Tensor, noise: Tensor, steps: int, source: torch.Generator) -> Tensor:
+def _craft_adversarial_images(
+    network: ImageNetwork, images: Tensor, noise: Tensor, steps: int, source: torch.Generator
+) -> Tensor:
     """Return adversarial examples of perturbed images (m, c, h, w): a third by each attack, of one random size.
 
     Attacks lead away from the predicted classes, so that labels do not leak (Eqs. 8 and 9).

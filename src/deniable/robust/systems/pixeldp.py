@@ -8,7 +8,7 @@ from deniable.robust.certificates import PixelDP, compute_pixeldp_sigma
 from deniable.robust.noise import NetworkNoise, compute_noisy_scores
 from deniable.robust.systems.first_layer import INPUT_SCALE, limit_first_layer_norm
 from deniable.robust.systems.plain import ADAM_OPTIONS, draw_training_batch, prepare_unprotected_training
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 
 CONSTRUCTION_EPSILON, CONSTRUCTION_DELTA = 1.0, 0.05
 """The construction of Lecuyer et al. 2019, section 4: private to this degree against attacks of l2 size L."""
@@ -17,7 +17,9 @@ CONSTRUCTION_EPSILON, CONSTRUCTION_DELTA = 1.0, 0.05
 def _prepare_pixeldp(task: ImageTrainingTask) -> PreparedTraining:
     network = task.architecture().build(0).to(task.device)
     limit_first_layer_norm(network, task)
-    sigma = task.options.attack_size * compute_pixeldp_sigma("gaussian", CONSTRUCTION_EPSILON, CONSTRUCTION_DELTA)  # on the pixels
+    sigma = task.options.attack_size * compute_pixeldp_sigma(
+        "gaussian", CONSTRUCTION_EPSILON, CONSTRUCTION_DELTA
+    )  # on the pixels
     noises = (NetworkNoise("first layer", "gaussian", torch.tensor(INPUT_SCALE * sigma)),)
 
     def compute_loss(number: int, source: torch.Generator) -> Tensor:

@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.learning.plain import StepLoss, AdamRun, select_batch
+from deniable.learning.plain import AdamRun, StepLoss, select_batch
 from deniable.robust.certificates import RobustnessCertificate
 from deniable.robust.model import ImageModel
 from deniable.robust.networks import ImageNetwork
 from deniable.robust.noise import NetworkNoise, compute_noisy_scores
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 
 ADAM_OPTIONS = frozenset({"network", "width", "steps", "batch_size", "learning_rate"})
 """Options of every system that trains by Adam."""
@@ -42,7 +42,9 @@ def prepare_unprotected_training(
             facts={"steps": options.steps},
         )
 
-    return PreparedTraining(run, build_model, lambda images, source: compute_noisy_scores(network, images, get_noises(), source))
+    return PreparedTraining(
+        run, build_model, lambda images, source: compute_noisy_scores(network, images, get_noises(), source)
+    )
 
 
 def draw_training_batch(task: ImageTrainingTask, number: int) -> tuple[Tensor, Tensor]:

@@ -10,24 +10,32 @@ from deniable.robust.certificates import PixelDP, compute_pixeldp_sigma
 from deniable.robust.certificates.pixeldp import NoiseCalibration
 from deniable.robust.noise import NetworkNoise, compute_noisy_scores
 from deniable.robust.systems.dp_sgd import DP_SGD_OPTIONS, prepare_dp_sgd
-from deniable.robust.systems.first_layer import INPUT_SCALE, limit_first_layer_norm, compute_vulnerability
+from deniable.robust.systems.first_layer import INPUT_SCALE, compute_vulnerability, limit_first_layer_norm
 from deniable.robust.systems.pixeldp import CONSTRUCTION_DELTA, CONSTRUCTION_EPSILON
-from deniable.robust.systems.system import ImageTrainingOptions, PreparedTraining, ImageTrainer, ImageTrainingTask
+from deniable.robust.systems.system import ImageTrainer, ImageTrainingOptions, ImageTrainingTask, PreparedTraining
 
 
 def _make_preparation(mechanism: NoiseCalibration, *, uneven: bool) -> Callable[[ImageTrainingTask], PreparedTraining]:
     def prepare(task: ImageTrainingTask) -> PreparedTraining:
         network = task.architecture().build(0).to(task.device)
         limit_first_layer_norm(network, task)
-        sigma = INPUT_SCALE * task.options.attack_size * compute_pixeldp_sigma(mechanism, CONSTRUCTION_EPSILON, CONSTRUCTION_DELTA)
-        network_copy = copy.deepcopy(network)  # whose passes are none of those that are watched for gradients of examples
+        sigma = (
+            INPUT_SCALE
+            * task.options.attack_size
+            * compute_pixeldp_sigma(mechanism, CONSTRUCTION_EPSILON, CONSTRUCTION_DELTA)
+        )
+        network_copy = copy.deepcopy(
+            network
+        )  # whose passes are none of those that are watched for gradients of examples
 
         def get_noises() -> tuple[NetworkNoise, ...]:
             if not uneven:
                 return (NetworkNoise("first layer", "gaussian", torch.tensor(sigma)),)
             network_copy.load_state_dict(network.state_dict())
             # The variance is shared out, so that its mean is that of even noise.
-            return (NetworkNoise("first layer", "gaussian", sigma * compute_vulnerability(network_copy, task).sqrt().cpu()),)
+            return (
+                NetworkNoise("first layer", "gaussian", sigma * compute_vulnerability(network_copy, task).sqrt().cpu()),
+            )
 
         def forward(images: Tensor, source: torch.Generator) -> Tensor:
             return compute_noisy_scores(network, images, get_noises(), source)

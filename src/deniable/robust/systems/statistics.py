@@ -8,7 +8,9 @@ from torch import Tensor, nn
 from deniable.robust.networks import ImageNetwork
 
 
-def recompute_batch_statistics(network: ImageNetwork, forward: Callable[[Tensor], Tensor], batches: Iterable[Tensor]) -> None:
+def recompute_batch_statistics(
+    network: ImageNetwork, forward: Callable[[Tensor], Tensor], batches: Iterable[Tensor]
+) -> None:
     """Replace the running means and variances by averages over batches, and leave the network in evaluation mode.
 
     Under shared noise far larger than what distinguishes two images, a step moves the mean of a unit by more than that;

@@ -7,7 +7,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.learning.loop import TrainingRun
 from deniable.robust.images.dataset import LabelledImages
 from deniable.robust.model import ImageModel

@@ -10,7 +10,9 @@ from deniable.robust.text.documents import Documents
 from deniable.robust.text.model import TextModel, describe_source
 
 TEXT_CARD_SCHEMA = "deniable-text-model-card/1"
-_TRAINING_UNPROTECTED = "the training texts: no guarantee is claimed of them; privatize them first if they are to be protected"
+_TRAINING_UNPROTECTED = (
+    "the training texts: no guarantee is claimed of them; privatize them first if they are to be protected"
+)
 _TEST_UNPROTECTED = "the test texts, and the figures about them"
 
 
@@ -57,7 +59,10 @@ def make_text_card(
         "clean accuracy": dataclasses.asdict(accuracy),
         "certified accuracy": None
         if certified_count is None or source is None
-        else {"substitutions": describe_source(source), **dataclasses.asdict(estimate_share(certified_count, len(test)))},
+        else {
+            "substitutions": describe_source(source),
+            **dataclasses.asdict(estimate_share(certified_count, len(test))),
+        },
         "not protected": [_TRAINING_UNPROTECTED, _TEST_UNPROTECTED],
     }
 

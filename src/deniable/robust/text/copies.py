@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from deniable.randomness import Streams, make_generator, derive_stream_start
-from deniable.robust.text.documents import RowIndices, IndexedTexts, WordIds
+from deniable.randomness import Streams, derive_stream_start, make_generator
+from deniable.robust.text.documents import IndexedTexts, RowIndices, WordIds
 from deniable.robust.text.substitutions import Substitutions
 from deniable.words import WordMechanism
 
@@ -13,7 +13,9 @@ MAX_DRAWN_WORDS = 4_000_000
 """Words drawn together, at most, but for a longer text: a mechanism computes the law of a word type once for them."""
 
 
-def draw_copies(texts: IndexedTexts, rows: RowIndices, source: SubstituteSource, key: bytes, copy_number: int = 0) -> IndexedTexts:
+def draw_copies(
+    texts: IndexedTexts, rows: RowIndices, source: SubstituteSource, key: bytes, copy_number: int = 0
+) -> IndexedTexts:
     """Return a copy of texts in which every word is drawn anew.
 
     Args:
@@ -24,7 +26,9 @@ def draw_copies(texts: IndexedTexts, rows: RowIndices, source: SubstituteSource,
         copy_number: of the copy.
     """
     if isinstance(source, Substitutions):
-        chosen_words = [_choose_words(words, row, source, key, copy_number) for words, row in zip(texts, rows.tolist(), strict=True)]
+        chosen_words = [
+            _choose_words(words, row, source, key, copy_number) for words, row in zip(texts, rows.tolist(), strict=True)
+        ]
         return IndexedTexts(np.concatenate([texts.words[:0], *chosen_words]), texts.offsets)
     starts = [derive_stream_start(key, "copy", str(copy_number), str(row)) for row in rows.tolist()]
     lengths = texts.lengths.tolist()

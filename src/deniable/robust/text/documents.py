@@ -114,7 +114,9 @@ class TokenizedTexts:
     def take(self, rows: RowIndices) -> "TokenizedTexts":
         """Return some of the texts, in their order."""
         indices = rows.tolist()
-        return TokenizedTexts(self.texts.take(rows), [self.pieces[row] for row in indices], [self.word_positions[row] for row in indices])
+        return TokenizedTexts(
+            self.texts.take(rows), [self.pieces[row] for row in indices], [self.word_positions[row] for row in indices]
+        )
 
     def replace_words(self, row: int, words: Sequence[str | None]) -> str:
         """Return one text with other words in the places of the known ones; None leaves a word as it is."""

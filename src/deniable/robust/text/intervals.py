@@ -35,7 +35,7 @@ class TensorBox:
     high: Tensor
 
 
-TensorOrBox = TypeVar("Held", Tensor, TensorBox)
+TensorOrBox = TypeVar("TensorOrBox", Tensor, TensorBox)
 """What a layer takes and gives: numbers, or bounds on them."""
 
 

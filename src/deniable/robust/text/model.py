@@ -12,10 +12,10 @@ import torch
 
 from deniable.errors import InputError
 from deniable.learning.loop import Checkpoint, run_training
-from deniable.learning.setup import choose_device, build_with_seed
-from deniable.learning.stored import check_finite_weights, reraise_corrupt_file, read_artifact
+from deniable.learning.setup import build_with_seed, choose_device
+from deniable.learning.stored import check_finite_weights, read_artifact, reraise_corrupt_file
 from deniable.measure.estimate import Estimate, estimate_share
-from deniable.randomness import generate_key, derive_key_from_seed
+from deniable.randomness import derive_key_from_seed, generate_key
 from deniable.robust.text.copies import SubstituteSource
 from deniable.robust.text.documents import Documents, RowIndices
 from deniable.robust.text.models import build_text_network
@@ -108,7 +108,9 @@ def fit_text_model(
         )
         key = checkpoint.load_key(key)
     pairs = documents.premises is not None
-    network = build_with_seed(0, lambda: build_text_network(name, space, len(documents.classes), pairs=pairs)).to(device or choose_device())
+    network = build_with_seed(0, lambda: build_text_network(name, space, len(documents.classes), pairs=pairs)).to(
+        device or choose_device()
+    )
     run = prepare_text_run(network, documents, options, source, key)
     run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
     facts = {
@@ -150,7 +152,9 @@ def measure_text_accuracy(model: TextModel, documents: Documents) -> Estimate:
     return estimate_share(int((model.predict(documents) == documents.labels).sum()), len(documents))
 
 
-def certify_by_intervals(model: TextModel, documents: Documents, sets: Substitutions) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+def certify_by_intervals(
+    model: TextModel, documents: Documents, sets: Substitutions
+) -> "np.ndarray[Any, np.dtype[np.bool_]]":
     """Return (n,) whether each document is right, whatever choices stand for its words (Jia et al. 2019).
 
     Raises:
@@ -201,8 +205,17 @@ def load_text_model(path: Path, space: Space) -> TextModel:
             f"{content.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
         )
     with reraise_corrupt_file(path):
-        network = build_with_seed(0, lambda: build_text_network(content["name"], space, len(content["classes"]), pairs=content["pairs"]))
+        network = build_with_seed(
+            0, lambda: build_text_network(content["name"], space, len(content["classes"]), pairs=content["pairs"])
+        )
         network.load_state_dict(content["weights"])
         source_and_facts = content["source"], dict(content["facts"])
         check_finite_weights(network)
-    return TextModel(content["name"], network.eval(), tuple(content["classes"]), content["pairs"], content["space"], *source_and_facts)
+    return TextModel(
+        content["name"],
+        network.eval(),
+        tuple(content["classes"]),
+        content["pairs"],
+        content["space"],
+        *source_and_facts,
+    )

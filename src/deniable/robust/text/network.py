@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
+from deniable.robust.text.documents import Documents, IndexedTexts, RowIndices
 from deniable.robust.text.substitutions import Substitutions
 
 Scorer = Callable[[IndexedTexts, RowIndices], npt.NDArray[np.float32]]
@@ -71,7 +71,9 @@ class TextNetwork(nn.Module, abc.ABC):
         """Return logits (b, K)."""
 
     @abc.abstractmethod
-    def compute_logits_and_bounds(self, batch: TextBatch, sets: Substitutions, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    def compute_logits_and_bounds(
+        self, batch: TextBatch, sets: Substitutions, scale: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
         """Return logits, and lower bounds on the label's logit less each class's over all substitutions, (b, K) each.
 
         The bounds hold for every text in which every word is one of its choices, and are 0 for the label itself. By

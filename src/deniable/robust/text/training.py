@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.learning.deal import LengthBucketSampler
 from deniable.learning.plain import AdamRun
 from deniable.robust.text.copies import SubstituteSource, draw_copies
@@ -59,7 +59,9 @@ class TextTrainingOptions:
             raise make_parameter_error("training", "method", f"one of {', '.join(TEXT_TRAINING_METHODS)}", self.method)
         for name in ("learning_rate", "clip"):
             value = getattr(self, name)
-            if (value is not None or name != "clip") and not _MIN_VALUE <= check_positive("training", name, value) <= _MAX_VALUE:
+            if (value is not None or name != "clip") and not _MIN_VALUE <= check_positive(
+                "training", name, value
+            ) <= _MAX_VALUE:
                 raise make_parameter_error("training", name, f"a float from {_MIN_VALUE:g} to {_MAX_VALUE:g}", value)
         for name in ("kappa", "ramp", "weight_decay"):
             if not 0 <= getattr(self, name) <= 1:
@@ -101,7 +103,11 @@ def make_text_training_options(model: str, **given: object) -> TextTrainingOptio
 
 
 def prepare_text_run(
-    network: TextNetwork, documents: Documents, options: TextTrainingOptions, source: SubstituteSource | None, key: bytes
+    network: TextNetwork,
+    documents: Documents,
+    options: TextTrainingOptions,
+    source: SubstituteSource | None,
+    key: bytes,
 ) -> AdamRun:
     """Return a training run that has not begun.
 
@@ -143,7 +149,9 @@ def prepare_text_run(
     )
 
 
-def compute_ibp_loss(network: TextNetwork, batch: TextBatch, sets: Substitutions, *, kappa: float, scale: float) -> Tensor:
+def compute_ibp_loss(
+    network: TextNetwork, batch: TextBatch, sets: Substitutions, *, kappa: float, scale: float
+) -> Tensor:
     """Return (1 - kappa) of the usual loss and kappa of the worst case's (Jia et al. 2019, equation 10).
 
     The worst case's logits are 0 for the label and minus the lower bound on its margin for every other class.
@@ -156,9 +164,13 @@ def compute_ibp_loss(network: TextNetwork, batch: TextBatch, sets: Substitutions
 def augment_documents(documents: Documents, source: SubstituteSource, count: int, key: bytes) -> Documents:
     """Return documents and perturbed copies of each, with its label (paper 000, section 4)."""
     rows = np.arange(len(documents))
-    copied_texts = [words for number in range(count) for words in draw_copies(documents.texts, rows, source, key, number)]
+    copied_texts = [
+        words for number in range(count) for words in draw_copies(documents.texts, rows, source, key, number)
+    ]
     repeated_rows = np.tile(rows, 1 + count)
-    return dataclasses.replace(documents.take(repeated_rows), texts=concatenate_texts([*documents.texts, *copied_texts]))
+    return dataclasses.replace(
+        documents.take(repeated_rows), texts=concatenate_texts([*documents.texts, *copied_texts])
+    )
 
 
 def check_substitute_source(options: TextTrainingOptions, source: SubstituteSource | None) -> None:

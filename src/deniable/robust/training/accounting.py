@@ -7,7 +7,7 @@ from typing import Literal
 
 from scipy import optimize
 
-from deniable.errors import InputError, make_parameter_error, check_positive
+from deniable.errors import InputError, check_positive, make_parameter_error
 from deniable.guarantees import ApproxDP
 from deniable.status import PROVED_IDEAL
 

@@ -54,8 +54,12 @@ def sum_clipped_gradients(
             weight_gradients[name] = derivatives @ inputs.transpose(1, 2)  # (b, out, in)
             squared_norms += weight_gradients[name].flatten(1).square().sum(1)
         else:
-            products = (inputs.transpose(1, 2) @ inputs) * (derivatives.transpose(1, 2) @ derivatives)  # (b, places, places)
-            squared_norms += products.flatten(1).sum(1).clamp(min=0) + _bound_rounding(products, inputs.shape[1] + derivatives.shape[1])
+            products = (inputs.transpose(1, 2) @ inputs) * (
+                derivatives.transpose(1, 2) @ derivatives
+            )  # (b, places, places)
+            squared_norms += products.flatten(1).sum(1).clamp(min=0) + _bound_rounding(
+                products, inputs.shape[1] + derivatives.shape[1]
+            )
         if layers[name].bias is not None:
             biases[name] = derivatives.sum(2)  # (b, out)
             squared_norms += biases[name].square().sum(1)
@@ -125,7 +129,9 @@ def _is_plain_convolution(layer: nn.Conv2d) -> bool:
     return layer.groups == 1 and layer.padding_mode == "zeros"
 
 
-def _build_columns(layer: ClippedLayer, inputs: Tensor, derivatives: Tensor, views: tuple[int, int]) -> tuple[Tensor, Tensor]:
+def _build_columns(
+    layer: ClippedLayer, inputs: Tensor, derivatives: Tensor, views: tuple[int, int]
+) -> tuple[Tensor, Tensor]:
     """Return A (b, in, places) and G (b, out, places) of one layer; the views of an example are further places."""
     if isinstance(layer, nn.Conv2d):
         inputs = functional.unfold(inputs, layer.kernel_size, layer.dilation, _get_padding(layer), layer.stride)

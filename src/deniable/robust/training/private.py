@@ -89,7 +89,9 @@ class DPSGDRun:
     def step(self, number: int) -> float:
         """Take step ``number`` (from 0), and return the batch's mean loss, which is the owner's to see only."""
         settings, count = self._recipe, len(self._images.labels)
-        batch_rows = np.flatnonzero(make_generator(self._key, "batch", str(number)).random(count) < settings.schedule.rate)
+        batch_rows = np.flatnonzero(
+            make_generator(self._key, "batch", str(number)).random(count) < settings.schedule.rate
+        )
         sums, loss = self._sum_gradients(torch.from_numpy(batch_rows), number)
         noise = make_generator(self._key, "noise", str(number))
         # Of public numbers (see `EMPTY_RECORD_ADJACENCY` of the accounting), not the number of records that were drawn.

@@ -40,8 +40,12 @@ def conventional(bench: Bench, model: ImageModel, name: str, curve: Curve, budge
 def by_attack(hits: list[Tensor]) -> list[Data]:
     """Return the share of hits of each attack, and of the four together, from hits (n,) of each."""
     table = torch.stack(hits, 1).cpu().numpy()  # (n, attacks)
-    found = {attack: estimate_share(int(column.sum()), len(column)) for attack, column in zip(ATTACKS, table.T, strict=True)}
-    found[MEAN] = estimate_clustered_share(table.sum(axis=1), np.full(len(table), len(hits)))  # the attacks share their images
+    found = {
+        attack: estimate_share(int(column.sum()), len(column)) for attack, column in zip(ATTACKS, table.T, strict=True)
+    }
+    found[MEAN] = estimate_clustered_share(
+        table.sum(axis=1), np.full(len(table), len(hits))
+    )  # the attacks share their images
     return [{"attack": attack, **shown(estimate)} for attack, estimate in found.items()]
 
 

@@ -5,14 +5,14 @@ import dataclasses
 import torch
 
 from deniable.robust.certificates import (
-    RobustnessCertificate,
     DPALCertificate,
-    PixelFirstLayer,
     GaussianSmoothing,
     LaplaceSmoothing,
-    measure_certified_accuracy,
-    convert_radius,
+    PixelFirstLayer,
+    RobustnessCertificate,
     compute_equivalent_gaussian_scale,
+    convert_radius,
+    measure_certified_accuracy,
     tally_images,
 )
 from deniable.robust.images import LabelledImages
@@ -84,7 +84,9 @@ def sound(model: ImageModel) -> RobustnessCertificate:
     noise = model.noises[0]
     if noise.place == "first layer":
         channels, height, width = model.architecture.shape
-        scale = compute_equivalent_gaussian_scale(PixelFirstLayer(model.network), (channels, height, width), noise.scale)
+        scale = compute_equivalent_gaussian_scale(
+            PixelFirstLayer(model.network), (channels, height, width), noise.scale
+        )
         return GaussianSmoothing(scale)
     return GaussianSmoothing(float(noise.scale)) if noise.law == "gaussian" else LaplaceSmoothing(float(noise.scale))
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from deniable.robust.audits.events import EventCounts
-    from deniable.robust.audits.labels import LabelNoiseForm, DifferenceAxis
+    from deniable.robust.audits.labels import DifferenceAxis, LabelNoiseForm
     from deniable.robust.dpal.noise import DPALBudget
     from deniable.robust.images import ImageDataset
     from deniable.studies.dpal_audit import Sizes
@@ -75,7 +75,9 @@ def recovery(bench: Bench) -> Data:
     found, pictures = {}, {}
     for kind in ("shared", "independent"):
         random, trials = bench.random("recovery", kind), bench.sizes.recoveries
-        record = shared_noise.audit_image_recovery(images, bench.budget, random, trials=trials, independent=kind == "independent")
+        record = shared_noise.audit_image_recovery(
+            images, bench.budget, random, trials=trials, independent=kind == "independent"
+        )
         found[kind] = {
             **_event(record.event, record.claim),
             "same": record.recovered_images,

@@ -5,10 +5,16 @@ import numpy as np
 from deniable.auditing import audit, verify
 from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate, estimate_share
 from deniable.rewrite.attacks.bound import evaluate_success
-from deniable.rewrite.representation.attack import SAME_WIDTH, AttributeAttacker, fit_attribute_attacker, get_noise_law, rank_true_texts
+from deniable.rewrite.representation.attack import (
+    SAME_WIDTH,
+    AttributeAttacker,
+    fit_attribute_attacker,
+    get_noise_law,
+    rank_true_texts,
+)
 from deniable.rewrite.representation.model import fit_representation
 from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER
-from deniable.rewrite.representation.training import RepresentationOptions, AttributeRecords
+from deniable.rewrite.representation.training import AttributeRecords, RepresentationOptions
 from deniable.rewrite.tokens import Vocabulary
 from deniable.studies.representation.bench import Bench
 from deniable.studies.representation.plan import FIXED, NOISY, ZEROED, Cell
@@ -80,7 +86,9 @@ def _by_law(bench: Bench, cell: Cell, held: Released) -> Estimate:
     """Return how often the city is named by the likelihood of other texts' encodings, the law of the noise known."""
     rows = np.random.default_rng(derived(bench.seed, "width", cell.name)).permutation(len(held.clear))
     own = rows[: bench.sizes.chosen]
-    attacker: AttributeAttacker = fit_attribute_attacker(held.clear, bench.known.city, held.law, held.known[own], own.tolist())
+    attacker: AttributeAttacker = fit_attribute_attacker(
+        held.clear, bench.known.city, held.law, held.known[own], own.tolist()
+    )
     return estimate_share(int((attacker.predict(held.test) == bench.test.city).sum()), len(bench.test.city), _BOTH)
 
 

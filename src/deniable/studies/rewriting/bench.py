@@ -18,7 +18,13 @@ from deniable.learning.loop import Checkpoint
 from deniable.measure.labels import ClassCodes
 from deniable.parallel import get_progress_reporter
 from deniable.rewrite.attacks.candidates import drop_indistinguishable_texts
-from deniable.rewrite.methods import REWRITING_METHODS, METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, RewritingMethod, VectorMethod
+from deniable.rewrite.methods import (
+    METHODS_WITH_DELTA,
+    METHODS_WITH_DRAW_LIMIT,
+    REWRITING_METHODS,
+    RewritingMethod,
+    VectorMethod,
+)
 from deniable.rewrite.model import Rewriter, fit_rewriter, load_rewriter, pack_rewriter
 from deniable.rewrite.training import RewriterOptions
 from deniable.studies.rewriting.plan import FILES, INTENT, TEXT, Sizes
@@ -83,7 +89,9 @@ class Bench:
     @functools.cached_property
     def candidates(self) -> list[str]:
         """All K texts of the corpus that the model reads as distinct ones."""
-        return drop_indistinguishable_texts([*self.train.texts, *self.dev.texts, *self.test.texts], self.model.vocabulary)
+        return drop_indistinguishable_texts(
+            [*self.train.texts, *self.dev.texts, *self.test.texts], self.model.vocabulary
+        )
 
     @functools.cached_property
     def points(self) -> Array:

@@ -3,11 +3,17 @@
 import numpy as np
 
 from deniable.measure.estimate import estimate_share
-from deniable.rewrite.attacks.candidates import drop_indistinguishable_texts, propose_texts, measure_guesses
+from deniable.rewrite.attacks.candidates import drop_indistinguishable_texts, measure_guesses, propose_texts
 from deniable.rewrite.attacks.gradient import search_nearest_texts
 from deniable.rewrite.attacks.inversion import fit_inverter
 from deniable.rewrite.attacks.ranking import find_nearest_candidates, get_norm_order
-from deniable.rewrite.audits import AuditView, audit_pair, encode_clipped_vectors, find_farthest_texts, pairs_beyond_sensitivity
+from deniable.rewrite.audits import (
+    AuditView,
+    audit_pair,
+    encode_clipped_vectors,
+    find_farthest_texts,
+    pairs_beyond_sensitivity,
+)
 from deniable.rewrite.methods import VectorMethod
 from deniable.rewrite.model import Rewriter
 from deniable.studies.rewriting.bench import Array, Bench

@@ -8,7 +8,7 @@ from deniable.guarantees import ApproxDP
 from deniable.measure.classifiers import TfIdfClassifier
 from deniable.measure.estimate import Estimate, estimate_share
 from deniable.rewrite.attacks.bound import RankingSuccess
-from deniable.rewrite.attacks.ranking import get_norm_order, rank_true_candidates, measure_ranking_success
+from deniable.rewrite.attacks.ranking import get_norm_order, measure_ranking_success, rank_true_candidates
 from deniable.rewrite.audits import encode_clipped_vectors
 from deniable.rewrite.bleu import compute_bleu
 from deniable.rewrite.methods import RewritingMethod, VectorMethod
@@ -84,8 +84,12 @@ def cell(bench: Bench, name: str, epsilon: float) -> Data:
     if isinstance(method, VectorMethod):
         points = encode_clipped_vectors(method, bench.candidates)
         truths = coins.integers(count, size=bench.sizes.attacked(epsilon, count))
-        places = rank_true_candidates(method.mechanism.sample(points[truths]), truths, points, get_norm_order(method.mechanism))
-        found["vector"] = [_of(measure_ranking_success(places, count, epsilon=epsilon, delta=delta, first=k)) for k in first]
+        places = rank_true_candidates(
+            method.mechanism.sample(points[truths]), truths, points, get_norm_order(method.mechanism)
+        )
+        found["vector"] = [
+            _of(measure_ranking_success(places, count, epsilon=epsilon, delta=delta, first=k)) for k in first
+        ]
     truths = coins.integers(count, size=bench.sizes.rewritten)
     read = encoded(bench.model, _rewritten(bench, method, truths.tolist()))
     places = rank_true_candidates(read, truths, bench.points, 2)

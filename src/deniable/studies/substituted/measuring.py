@@ -62,7 +62,9 @@ def _attacked(bench: Bench, model: TextModel, attack: Measure, source: Substitut
     if attack == "greedy":
         return run_greedy_attack(scorer, bench.test, source, key)
     sizes = bench.sizes
-    return run_genetic_attack(scorer, bench.test, source, key, population=sizes.population, generations=sizes.generations)
+    return run_genetic_attack(
+        scorer, bench.test, source, key, population=sizes.population, generations=sizes.generations
+    )
 
 
 def _effort(found: TextAttackResult) -> Data:

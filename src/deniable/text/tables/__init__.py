@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables import delimited, jsonl, lines, parquet
-from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser
+from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout
 
 TableReleaser = Callable[[BinaryIO, BinaryIO, TableLayout, RowReleaser], CopiedContent]
 

@@ -13,7 +13,7 @@ from deniable.errors import InputError
 from deniable.text.tables import delimited, detect_table_format, lines
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.files import open_input
-from deniable.text.tables.jsonl import read_lines, parse_members
+from deniable.text.tables.jsonl import parse_members, read_lines
 from deniable.text.tables.layout import TableLayout, TextRow
 from deniable.text.tables.parquet import list_values
 

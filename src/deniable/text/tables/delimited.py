@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables.decoding import DecodedSource
-from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow, batch_records
+from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _QUOTED_CELL = re.compile(_QUOTED)
@@ -48,7 +48,9 @@ class _Header:
     id_index: int | None
 
 
-def release_delimited_table(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser) -> CopiedContent:
+def release_delimited_table(
+    stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser
+) -> CopiedContent:
     """Copy a csv or tsv with its texts released anew; return what was copied unchanged.
 
     Raises:
@@ -60,7 +62,8 @@ def release_delimited_table(stream: BinaryIO, sink: BinaryIO, layout: TableLayou
     sink.write(source.encode(header.raw))
     checked_lines = (_check_cell_count(line, len(header.names), layout) for line in parsed_lines)
     sink.writelines(
-        _release_batch(batch, header, source, layout, release_rows) for batch in batch_records(checked_lines, lambda line: len(line.raw))
+        _release_batch(batch, header, source, layout, release_rows)
+        for batch in batch_records(checked_lines, lambda line: len(line.raw))
     )
     return CopiedContent(layout.list_other_columns(header.names))
 
@@ -111,7 +114,9 @@ def _check_cell_count(line: _DelimitedLine, width: int, layout: TableLayout) -> 
     return line
 
 
-def _release_batch(batch: list[_DelimitedLine], header: _Header, source: DecodedSource, layout: TableLayout, release_rows: RowReleaser) -> bytes:
+def _release_batch(
+    batch: list[_DelimitedLine], header: _Header, source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
+) -> bytes:
     """Return the rows of a window with new texts."""
     has_several_columns = len(header.names) > 1
     rows = [_extract_row(line, header) for line in batch if not (has_several_columns and line.is_blank)]
@@ -145,7 +150,9 @@ class _RowParser:
         delimiter = re.escape(layout.delimiter)
         self._source = source
         self._layout = layout
-        self._cell_pattern = re.compile(rf'(?:{_QUOTED}|[^"{delimiter}\r\n][^{delimiter}\r\n]*+|)(?=[{delimiter}\r\n]|\Z)')
+        self._cell_pattern = re.compile(
+            rf'(?:{_QUOTED}|[^"{delimiter}\r\n][^{delimiter}\r\n]*+|)(?=[{delimiter}\r\n]|\Z)'
+        )
         self._line_number = 1
 
     def parse(self) -> Iterator[_DelimitedLine]:
@@ -190,7 +197,9 @@ class _RowParser:
             if match is None:
                 closed = _QUOTED_CELL.match(buffer, start)
                 if closed is not None and closed.end() < len(buffer):
-                    raise self._make_row_error(f"text follows a closing quote: {buffer[closed.end() : closed.end() + 20]!r}")
+                    raise self._make_row_error(
+                        f"text follows a closing quote: {buffer[closed.end() : closed.end() + 20]!r}"
+                    )
                 return None
             end = match.end()
             if end + 1 >= len(buffer) and not final:

@@ -184,7 +184,9 @@ def check_outputs(
         label = "standard input" if path == PIPE else repr(path)
         for identity in identities & label_of_output.keys():
             clarification = "" if label_of_output[identity] == label else f", as {label}"
-            raise InputError(f"The output {label_of_output[identity]} is a file that is read{clarification}: choose another name.")
+            raise InputError(
+                f"The output {label_of_output[identity]} is a file that is read{clarification}: choose another name."
+            )
 
 
 _Identity = Path | tuple[int, int]
@@ -216,7 +218,9 @@ def _identify_folder(folder: str) -> set[_Identity]:
             continue
         visited.add((folder_stat.st_dev, folder_stat.st_ino))
         for name in names:
-            identities |= {identity for identity in _identify_file(str(Path(root, name)), None) if isinstance(identity, tuple)}
+            identities |= {
+                identity for identity in _identify_file(str(Path(root, name)), None) if isinstance(identity, tuple)
+            }
     return identities
 
 

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from deniable.errors import InputError
 from deniable.text.tables.decoding import DecodedSource
-from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow, batch_records
+from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
 
 JsonMember = tuple[str, Any, int, int]
 """Key, value, and where in the line the value begins and ends."""
@@ -29,7 +29,9 @@ class _JsonLine:
     spans: list[tuple[int, int]]
 
 
-def release_jsonl_table(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser) -> CopiedContent:
+def release_jsonl_table(
+    stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser
+) -> CopiedContent:
     """Copy JSON lines with their texts released anew; return what was copied, the other keys met.
 
     Raises:
@@ -39,7 +41,10 @@ def release_jsonl_table(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, r
     sink.write(source.encode(source.byte_order_mark))
     key_names: dict[str, None] = {}
     parsed_lines = (_parse_line(raw, number, layout, key_names) for number, raw in enumerate(read_lines(source), 1))
-    sink.writelines(_release_batch(batch, source, layout, release_rows) for batch in batch_records(parsed_lines, lambda line: len(line.raw)))
+    sink.writelines(
+        _release_batch(batch, source, layout, release_rows)
+        for batch in batch_records(parsed_lines, lambda line: len(line.raw))
+    )
     return CopiedContent(layout.list_other_columns(key_names))
 
 
@@ -143,7 +148,9 @@ def _skip_whitespace(raw: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _release_batch(batch: list[_JsonLine], source: DecodedSource, layout: TableLayout, release_rows: RowReleaser) -> bytes:
+def _release_batch(
+    batch: list[_JsonLine], source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
+) -> bytes:
     new_texts = iter(release_rows([line.row for line in batch if line.row is not None]))
     parts: list[str] = []
     for line in batch:

@@ -12,7 +12,7 @@ RECORD_OVERHEAD = 256
 """What a record counts beside its characters, so that many short ones do not fill the memory."""
 
 
-RecordT = TypeVar("Record")
+RecordT = TypeVar("RecordT")
 
 
 def batch_records(records: Iterable[RecordT], size: Callable[[RecordT], int]) -> Iterator[list[RecordT]]:

@@ -4,12 +4,14 @@ from typing import BinaryIO
 
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.jsonl import read_lines
-from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow, batch_records
+from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
 
 LINE_COLUMN = "text"
 
 
-def release_plain_text(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser) -> CopiedContent:
+def release_plain_text(
+    stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser
+) -> CopiedContent:
     """Copy a text file with every line released anew.
 
     Raises:

@@ -14,14 +14,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.errors import InputError
-from deniable.text.tables.layout import CopiedContent, TableLayout, RowReleaser, TextRow, batch_records
+from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
 
 _PANDAS = b"pandas"
 _SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 _FIELD_ID = b"PARQUET:field_id"
 
 
-def release_parquet_table(stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser) -> CopiedContent:
+def release_parquet_table(
+    stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser
+) -> CopiedContent:
     """Copy a parquet file with its texts released anew; return what was copied unchanged.
 
     Raises:
@@ -62,7 +64,9 @@ def _widen_dictionary_indices(schema: pa.Schema, column: str) -> pa.Schema:
     field = schema.field(field_index)
     if not pa.types.is_dictionary(field.type):
         return schema
-    return schema.set(field_index, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered)))
+    return schema.set(
+        field_index, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered))
+    )
 
 
 def _drop_text_metadata(schema: pa.Schema, layout: TableLayout) -> pa.Schema:
@@ -95,7 +99,9 @@ def _clean_pandas(description: dict[str, Any], layout: TableLayout) -> dict[str,
 
 def _clean_spark(description: dict[str, Any], layout: TableLayout) -> dict[str, Any]:
     """Return Spark's description of a table without what it says of the released columns beside their types."""
-    fields = [{**field, "metadata": {}} if field["name"] in layout.columns else field for field in description["fields"]]
+    fields = [
+        {**field, "metadata": {}} if field["name"] in layout.columns else field for field in description["fields"]
+    ]
     return {**description, "fields": fields}
 
 
@@ -111,7 +117,11 @@ def _list_metadata_names(schema: pa.Schema) -> Iterator[str]:
 def _has_metadata(field: pa.Field) -> bool:
     """Say whether a field, or one nested in it, says anything of itself beside name and type."""
     data_type = field.type
-    nested_fields = [data_type.field(field_index) for field_index in range(data_type.num_fields)] if pa.types.is_nested(data_type) else []
+    nested_fields = (
+        [data_type.field(field_index) for field_index in range(data_type.num_fields)]
+        if pa.types.is_nested(data_type)
+        else []
+    )
     return bool(set(field.metadata or {}) - {_FIELD_ID}) or any(map(_has_metadata, nested_fields))
 
 
@@ -137,7 +147,9 @@ def list_values(table: pa.Table, column: str, layout: TableLayout) -> list[Any]:
 def _is_text_type(data_type: pa.DataType) -> bool:
     if pa.types.is_dictionary(data_type):
         return _is_text_type(data_type.value_type)
-    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type))
+    return bool(
+        pa.types.is_string(data_type) or pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type)
+    )
 
 
 def _get_compression(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, or one per column

@@ -5,9 +5,14 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.randomness import make_generator, derive_key_from_seed
+from deniable.randomness import derive_key_from_seed, make_generator
 from deniable.robust.text.attacks import run_genetic_attack
-from deniable.robust.text.attacks.genetic import _cross_over_parents, _select_parents, _search_genetic, compute_query_budget
+from deniable.robust.text.attacks.genetic import (
+    _cross_over_parents,
+    _search_genetic,
+    _select_parents,
+    compute_query_budget,
+)
 from deniable.robust.text.attacks.moves import SetReplacements, draw_mutations
 from tests.robust.text.attacks.toy import KEY, Asked, aims, documents, everything, linear, rough, sets
 

@@ -74,7 +74,8 @@ def test_mechanism_changes_come_from_its_draws(small_space):
     values = np.arange(60.0)
     text = [50, 55, 59]
     few, many = (
-        run_greedy_attack(linear(values, bias=1), documents([text]), mechanism, KEY, tries=tries).margins[0] for tries in (1, 40)
+        run_greedy_attack(linear(values, bias=1), documents([text]), mechanism, KEY, tries=tries).margins[0]
+        for tries in (1, 40)
     )
     scorer = linear(values, bias=1)
     found = run_greedy_attack(scorer, documents([text]), mechanism, KEY, tries=40)

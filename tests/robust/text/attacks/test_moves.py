@@ -5,7 +5,13 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.robust.text.attacks.moves import MechanismReplacements, SetReplacements, make_replacements, draw_mutations, redraw_texts
+from deniable.robust.text.attacks.moves import (
+    MechanismReplacements,
+    SetReplacements,
+    draw_mutations,
+    make_replacements,
+    redraw_texts,
+)
 from tests.robust.text.attacks.toy import aims, documents, sets
 
 DRAWS = 100_000
@@ -145,7 +151,9 @@ class TestSingles:
 def test_changes_are_applied_one_at_a_time():
     """Each version differs from the text in its own change alone."""
     (found,) = SetReplacements(SETS).list_single_changes(aims(documents([[3, 0, 4]])), 8, 1)
-    np.testing.assert_array_equal(found.apply_each(np.array([3, 0, 4], np.int32), 1, 4), [[8, 0, 4], [9, 0, 4], [3, 0, 1]])
+    np.testing.assert_array_equal(
+        found.apply_each(np.array([3, 0, 4], np.int32), 1, 4), [[8, 0, 4], [9, 0, 4], [3, 0, 1]]
+    )
 
 
 def test_draws_depend_on_key_premise_and_text():

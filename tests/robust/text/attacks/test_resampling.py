@@ -14,7 +14,10 @@ SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 
 def test_queries_are_the_draws_and_the_document():
     """A document that resists costs one query for each draw, as many as the genetic attack's unless said otherwise."""
-    assert run_resampling_attack(linear(np.ones(60)), documents([[0, 1]]), SETS, KEY).queries[0] == 1 + compute_query_budget()
+    assert (
+        run_resampling_attack(linear(np.ones(60)), documents([[0, 1]]), SETS, KEY).queries[0]
+        == 1 + compute_query_budget()
+    )
     assert run_resampling_attack(linear(np.ones(60)), documents([[0, 1]]), SETS, KEY, draws=61).queries[0] == 62
 
 

@@ -39,7 +39,11 @@ def documents(kind, lengths=(4, 1, 3), seed=0):
     """Return documents of such lengths, with a premise each where the network takes pairs."""
     coins = np.random.default_rng(seed)
     held = concatenate_texts([coins.integers(WORDS, size=length) for length in lengths])
-    premises = concatenate_texts([coins.integers(WORDS, size=2 + length % 3) for length in lengths]) if kind.takes_pairs else None
+    premises = (
+        concatenate_texts([coins.integers(WORDS, size=2 + length % 3) for length in lengths])
+        if kind.takes_pairs
+        else None
+    )
     names = tuple(map(str, range(CLASSES)))
     return Documents(held, coins.integers(CLASSES, size=len(lengths)), names, premises)
 

@@ -59,7 +59,9 @@ class TestBounds:
     def test_larger_boxes_have_lower_bounds(self, kind):
         """Bounds fall as boxes grow, and as choices are added; those of the label itself are 0."""
         made, held = network(kind), documents(kind)
-        found = torch.stack([made.margins(make_text_batch(held), sets(), scale) for scale in (0.0, 0.25, 0.5, 0.75, 1.0)])
+        found = torch.stack(
+            [made.margins(make_text_batch(held), sets(), scale) for scale in (0.0, 0.25, 0.5, 0.75, 1.0)]
+        )
         assert (found.diff(dim=0) <= 1e-4).all()
         assert (found[-1] < found[0]).any()
         fewer = dataclasses.replace(sets(), choices=sets().choices[:, :2])
@@ -91,7 +93,9 @@ class TestBounds:
         """Gradients of logits and of margins reach every parameter."""
         for part in (0, 1):
             made = network(kind).train()
-            made.compute_logits_and_bounds(make_text_batch(documents(kind)), sets(), 0.7)[part].square().sum().backward()
+            made.compute_logits_and_bounds(make_text_batch(documents(kind)), sets(), 0.7)[
+                part
+            ].square().sum().backward()
             assert all(parameter.grad is not None and parameter.grad.any() for parameter in made.parameters())
 
     @every

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from deniable.robust.text.smoothing.bounds import (
-    _compute_binary_divergences,
-    _compose_losses,
     _bound_by_neyman_pearson,
-    count_changes_by_renyi,
-    count_changes_by_randomized_response,
-    compute_max_loss,
+    _compose_losses,
+    _compute_binary_divergences,
     bound_by_loss,
     bound_by_renyi,
+    compute_max_loss,
+    count_changes_by_randomized_response,
+    count_changes_by_renyi,
 )
 from deniable.words.documents import RENYI_ORDERS, bound_divergence_by_loss
 
@@ -117,7 +117,8 @@ def test_renyi_bound_holds_for_laws():
         p, q = coins.dirichlet(np.ones(6), size=2)
         p, q = (0.8 * one + 0.2 / 6 for one in (p, q))
         both = [
-            np.log(np.array([(a**alpha * b ** (1 - alpha)).sum() for alpha in RENYI_ORDERS])) for a, b in ((p, q), (q, p))
+            np.log(np.array([(a**alpha * b ** (1 - alpha)).sum() for alpha in RENYI_ORDERS]))
+            for a, b in ((p, q), (q, p))
         ]
         divergences = np.max(both, axis=0) / (np.array(RENYI_ORDERS) - 1)
         for members in itertools.product((0.0, 1.0), repeat=6):

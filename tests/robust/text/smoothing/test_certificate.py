@@ -10,7 +10,12 @@ import deniable as dn
 from deniable.randomness import derive_key_from_seed
 from deniable.robust.certificates.tally import PredictionTally
 from deniable.robust.text.documents import concatenate_texts
-from deniable.robust.text.smoothing.certificate import certify_from_votes, certify_texts, certify_from_probabilities, get_certificate_status
+from deniable.robust.text.smoothing.certificate import (
+    certify_from_probabilities,
+    certify_from_votes,
+    certify_texts,
+    get_certificate_status,
+)
 from deniable.robust.text.smoothing.costs import ANY_WORD, compute_replacement_costs
 from deniable.robust.text.substitutions import Substitutions
 from tests.robust.text.smoothing.toy import Given, all_texts, chances, mean_scorer, sets
@@ -39,7 +44,9 @@ def exact_certificates(subject, table, length, replacements=None, every=1):
     for text, row in zip(written[::every], exact[::every], strict=True):
         label = int(row.argmax())
         rival = float(np.delete(row, label).max())
-        found.append(certify_from_probabilities(text, label, float(row[label]), rival, subject.guarantee.epsilon, prices))
+        found.append(
+            certify_from_probabilities(text, label, float(row[label]), rival, subject.guarantee.epsilon, prices)
+        )
     return written, exact, found
 
 
@@ -182,9 +189,9 @@ def test_words_that_nothing_may_replace_cost_nothing(space):
         prices = compute_replacement_costs(subject, concatenate_texts([words]), fixed)
         assert (prices.losses == 0).sum() == 3
         assert certify_from_probabilities(words, 0, chance, 1 - chance, 0.3, prices).changes == len(text)
-        assert certify_from_probabilities(words, 0, chance, 1 - chance, 0.3, dataclasses.replace(prices, divergences=None)).changes == len(
-            text
-        )
+        assert certify_from_probabilities(
+            words, 0, chance, 1 - chance, 0.3, dataclasses.replace(prices, divergences=None)
+        ).changes == len(text)
     assert certify_from_probabilities(words, 0, 0.4, 0.6, 0.3, prices).changes == 0
 
 
@@ -195,7 +202,9 @@ def test_more_noise_covers_more_at_equal_votes():
     prices = compute_replacement_costs(subject, concatenate_texts([[0]]))
     far, near = (certify_from_probabilities(text, 0, 0.9, 0.05, epsilon, prices).distance for epsilon in (0.5, 2.0))
     assert far == pytest.approx(4 * near)
-    assert certify_from_probabilities(text, 0, 0.9, 0.05, 0.5, prices, rounding=0.1).distance == pytest.approx(far - 0.2)
+    assert certify_from_probabilities(text, 0, 0.9, 0.05, 0.5, prices, rounding=0.1).distance == pytest.approx(
+        far - 0.2
+    )
 
 
 def test_accuracy_curves(space):
@@ -203,7 +212,12 @@ def test_accuracy_curves(space):
     subject, table = dn.CalibratedExponential(space, epsilon=1.0), scores(space, 2)
     written = all_texts(14, 2)[::9]
     found = certify_texts(
-        subject, mean_scorer(table), concatenate_texts(list(written)), key=KEY, replacements=sets(space, 3), estimation=2000
+        subject,
+        mean_scorer(table),
+        concatenate_texts(list(written)),
+        key=KEY,
+        replacements=sets(space, 3),
+        estimation=2000,
     )
     labels = table[written].sum(axis=1).argmax(axis=1).tolist()
     curves = (
@@ -239,7 +253,11 @@ def test_a_guarantee_that_verification_does_not_bear_out_is_no_certificate():
     vectors[1] = vectors[0] + [1.6e-9, 0, 0, 0]
     space = dn.Space([f"w{number}" for number in range(40)], vectors)
     found = certify_texts(
-        dn.TEM(space, epsilon=8.0, gamma=math.inf), mean_scorer(scores(space, 2)), concatenate_texts([[0]]), key=KEY, estimation=100
+        dn.TEM(space, epsilon=8.0, gamma=math.inf),
+        mean_scorer(scores(space, 2)),
+        concatenate_texts([[0]]),
+        key=KEY,
+        estimation=100,
     )
     assert (found.status, found.guarantee.status) == ("undecided", "undecided")
 
@@ -250,7 +268,9 @@ def test_a_guarantee_that_verification_does_not_bear_out_is_no_certificate():
 def test_standing_is_the_guarantee_s(small_space, own, expected):
     """A certificate is no better than the guarantee that it rests on."""
     subject = Given(small_space, 1.0, own)
-    found = certify_texts(subject, mean_scorer(scores(small_space, 2)), concatenate_texts([[0]]), key=KEY, estimation=100)
+    found = certify_texts(
+        subject, mean_scorer(scores(small_space, 2)), concatenate_texts([[0]]), key=KEY, estimation=100
+    )
     assert found.status == expected
 
 
@@ -262,7 +282,9 @@ def test_claims_are_not_proofs(small_space):
     class Foreign(dn.MultivariateLaplace):
         """A mechanism from another package."""
 
-    assert get_certificate_status(Foreign(small_space, epsilon=1.0), dn.MetricDP(1.0, "euclidean", "a paper")) == "claimed"
+    assert (
+        get_certificate_status(Foreign(small_space, epsilon=1.0), dn.MetricDP(1.0, "euclidean", "a paper")) == "claimed"
+    )
 
 
 def test_guarantee_that_was_verified_takes_the_place_of_the_claim(small_space):

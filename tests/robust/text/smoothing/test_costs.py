@@ -7,7 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable.robust.text.documents import concatenate_texts
-from deniable.robust.text.smoothing.costs import ANY_WORD, compute_replacement_costs, compute_integer_tables
+from deniable.robust.text.smoothing.costs import ANY_WORD, compute_integer_tables, compute_replacement_costs
 from deniable.words.documents import RENYI_ORDERS
 from tests.robust.text.smoothing import toy
 

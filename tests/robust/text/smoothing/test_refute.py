@@ -31,14 +31,18 @@ def scorer(small_space):
 def held(small_space):
     """Return eight texts of three words of one sign of the first coordinate each."""
     order = np.argsort(small_space.vectors[:, 0])
-    return concatenate_texts([order[at : at + 3] for at in (0, 3, 6, 9)] + [order[-at - 3 :][:3] for at in (0, 3, 6, 9)])
+    return concatenate_texts(
+        [order[at : at + 3] for at in (0, 3, 6, 9)] + [order[-at - 3 :][:3] for at in (0, 3, 6, 9)]
+    )
 
 
 @pytest.fixture(scope="module")
 def short(small_space):
     """Return eight texts of one word or two of one sign of the first coordinate each."""
     order = np.argsort(small_space.vectors[:, 0])
-    return concatenate_texts([order[:1], order[1:2], order[2:4], order[4:5], order[-1:], order[-2:-1], order[-4:-2], order[-5:-4]])
+    return concatenate_texts(
+        [order[:1], order[1:2], order[2:4], order[4:5], order[-1:], order[-2:-1], order[-4:-2], order[-5:-4]]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +75,9 @@ def test_a_sound_certificate_stands(subject, scorer, short, sound):
 
 def test_distances_five_times_too_large_are_refuted(subject, scorer, short, sound):
     """A certificate of five times the distance is refuted, by a text inside what it claims."""
-    found = refute_text_certificates(subject, scorer, short, stretched(sound, distance=5), key=ATTACKED, within="distance", **QUICK)
+    found = refute_text_certificates(
+        subject, scorer, short, stretched(sound, distance=5), key=ATTACKED, within="distance", **QUICK
+    )
     assert found.is_refuted
     assert found.flips >= 2
     assert found.p_value < 1e-3
@@ -91,7 +97,9 @@ def test_an_epsilon_that_is_understated_is_refuted(subject, scorer, short):
     """A guarantee of a fifth of the true epsilon gives certificates that are refuted."""
     false = dn.MetricDP(subject.epsilon / 5, "euclidean", "a false claim")
     claimed = certify_texts(subject, scorer, short, key=CERTIFIED, guarantee=false, estimation=4000)
-    assert refute_text_certificates(subject, scorer, short, claimed, key=ATTACKED, within="distance", **QUICK).is_refuted
+    assert refute_text_certificates(
+        subject, scorer, short, claimed, key=ATTACKED, within="distance", **QUICK
+    ).is_refuted
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -123,7 +131,9 @@ def test_the_classifier_is_told_which_document_is_attacked(subject, short, sound
     only = dataclasses.replace(
         sound, texts=tuple(dataclasses.replace(one, label=0 if at == 5 else None) for at, one in enumerate(sound.texts))
     )
-    refute_text_certificates(subject, watched, short, only, key=ATTACKED, within="distance", samples=4, draws=2, tries=1)
+    refute_text_certificates(
+        subject, watched, short, only, key=ATTACKED, within="distance", samples=4, draws=2, tries=1
+    )
     assert seen == {(1, 5)}
 
 

@@ -8,7 +8,7 @@ import deniable as dn
 from deniable.randomness import Streams, derive_key_from_seed
 from deniable.robust.text.documents import concatenate_texts
 from deniable.robust.text.smoothing import sampling
-from deniable.robust.text.smoothing.sampling import draw_noisy_versions, count_votes
+from deniable.robust.text.smoothing.sampling import count_votes, draw_noisy_versions
 from tests.robust.text.smoothing.toy import chances, mean_scorer, tables
 
 KEY = derive_key_from_seed(1)
@@ -32,7 +32,9 @@ def test_votes_have_the_law_of_the_tables(small_space, table, kind):
     subject = kind(small_space, epsilon=2.0)
     exact = chances(subject, table, 2)
     held = concatenate_texts([[3, 3], [10, 41], [59, 0], [7, 22]])
-    for text, tally in zip(held, count_votes(subject, mean_scorer(table), held, DRAWS, key=KEY)["estimation"], strict=True):
+    for text, tally in zip(
+        held, count_votes(subject, mean_scorer(table), held, DRAWS, key=KEY)["estimation"], strict=True
+    ):
         assert tally.draws == tally.votes.sum() == 5000
         assert stats.chisquare(tally.votes, 5000 * exact[tuple(text)]).pvalue > 1e-6
 
@@ -40,7 +42,9 @@ def test_votes_have_the_law_of_the_tables(small_space, table, kind):
 def test_simulated_mechanisms_vote_too(small_space, table):
     """A mechanism without tables is sampled by its own draws, with the votes that its draws of words give."""
     subject = dn.MultivariateLaplace(small_space, epsilon=2.0)
-    tally = count_votes(subject, mean_scorer(table), concatenate_texts([[3]]), {"estimation": 20_000}, key=KEY)["estimation"][0]
+    tally = count_votes(subject, mean_scorer(table), concatenate_texts([[3]]), {"estimation": 20_000}, key=KEY)[
+        "estimation"
+    ][0]
     drawn = subject.sample([small_space.words[3]] * 20_000)
     expected = np.bincount(table[[small_space.number(word) for word in drawn]].argmax(axis=1), minlength=3)
     assert stats.chi2_contingency([tally.votes, expected]).pvalue > 1e-6
@@ -132,14 +136,22 @@ def test_no_texts(small_space, table):
 def test_bad_draws_are_refused(small_space, table, draws):
     """A number of draws that is no integer of at least 1 is refused."""
     with pytest.raises(dn.InputError, match="draws of the estimation"):
-        count_votes(dn.TEM(small_space, epsilon=1.0), mean_scorer(table), concatenate_texts([[1]]), {"estimation": draws}, key=KEY)
+        count_votes(
+            dn.TEM(small_space, epsilon=1.0),
+            mean_scorer(table),
+            concatenate_texts([[1]]),
+            {"estimation": draws},
+            key=KEY,
+        )
 
 
 @pytest.mark.parametrize("logits", [np.zeros((3, 1)), np.zeros(3), np.zeros((2, 2)), np.full((3, 2), np.nan)])
 def test_bad_logits_are_refused(small_space, logits):
     """Logits of another shape, of one class, or that are not numbers are refused."""
     with pytest.raises(dn.InputError, match="logits"):
-        count_votes(dn.TEM(small_space, epsilon=1.0), lambda *_: logits, concatenate_texts([[1]]), {"estimation": 3}, key=KEY)
+        count_votes(
+            dn.TEM(small_space, epsilon=1.0), lambda *_: logits, concatenate_texts([[1]]), {"estimation": 3}, key=KEY
+        )
 
 
 def test_text_without_words_is_refused(small_space, table):

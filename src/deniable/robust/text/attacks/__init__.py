@@ -23,7 +23,18 @@ class TextAttack(Protocol):
         """Return what the attack found."""
 
 
-TEXT_ATTACKS: dict[str, TextAttack] = {"genetic": run_genetic_attack, "greedy": run_greedy_attack, "resampling": run_resampling_attack}
+TEXT_ATTACKS: dict[str, TextAttack] = {
+    "genetic": run_genetic_attack,
+    "greedy": run_greedy_attack,
+    "resampling": run_resampling_attack,
+}
 """The registry: a new attack is one new file and one more entry here."""
 
-__all__ = ["TEXT_ATTACKS", "TextAttack", "TextAttackResult", "run_genetic_attack", "run_greedy_attack", "run_resampling_attack"]
+__all__ = [
+    "TEXT_ATTACKS",
+    "TextAttack",
+    "TextAttackResult",
+    "run_genetic_attack",
+    "run_greedy_attack",
+    "run_resampling_attack",
+]

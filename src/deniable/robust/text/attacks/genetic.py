@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from deniable.robust.text.attacks.moves import WordChanges, make_replacements, draw_mutations
-from deniable.robust.text.attacks.outcome import TextAttackResult, Margins
-from deniable.robust.text.attacks.search import AttackSearch, run_attack, check_int_at_least
+from deniable.robust.text.attacks.moves import WordChanges, draw_mutations, make_replacements
+from deniable.robust.text.attacks.outcome import Margins, TextAttackResult
+from deniable.robust.text.attacks.search import AttackSearch, check_int_at_least, run_attack
 from deniable.robust.text.attacks.targets import AttackTargets
 from deniable.robust.text.copies import SubstituteSource
 from deniable.robust.text.documents import Documents, RowIndices, WordIds
@@ -57,10 +57,19 @@ def run_genetic_attack(
     def start_searches(targets: AttackTargets) -> list[AttackSearch]:
         changes = draw_mutations(replacements, targets, budget, workers)
         generators = targets.make_generators("breeding")
-        return [_search_genetic(*arguments, population) for arguments in zip(targets.texts, changes, generators, strict=True)]
+        return [
+            _search_genetic(*arguments, population)
+            for arguments in zip(targets.texts, changes, generators, strict=True)
+        ]
 
     return run_attack(
-        scorer, documents, replacements, key, start_searches, lambda lengths: np.full_like(lengths, budget), texts_per_round=population
+        scorer,
+        documents,
+        replacements,
+        key,
+        start_searches,
+        lambda lengths: np.full_like(lengths, budget),
+        texts_per_round=population,
     )
 
 
@@ -88,6 +97,8 @@ def _cross_over_parents(individuals: WordIds, margins: Margins, rng: np.random.G
 
 def _select_parents(margins: Margins, rng: np.random.Generator, count: int) -> RowIndices:
     """Return the numbers (2, count) of parents, drawn with replacement in proportion to sigmoid(-margin) (P,)."""
-    log_weights = -np.logaddexp(0, margins)  # ln sigmoid(-margin): however large the margins, the fittest keeps its weight
+    log_weights = -np.logaddexp(
+        0, margins
+    )  # ln sigmoid(-margin): however large the margins, the fittest keeps its weight
     weights = np.exp(log_weights - log_weights.max())
     return rng.choice(len(margins), (2, count), p=weights / weights.sum())

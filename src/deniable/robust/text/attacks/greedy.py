@@ -3,8 +3,8 @@
 import numpy as np
 
 from deniable.robust.text.attacks.moves import WordChanges, make_replacements
-from deniable.robust.text.attacks.outcome import TextAttackResult, Margins
-from deniable.robust.text.attacks.search import TEXTS_PER_ROUND, AttackSearch, run_attack, check_int_at_least
+from deniable.robust.text.attacks.outcome import Margins, TextAttackResult
+from deniable.robust.text.attacks.search import TEXTS_PER_ROUND, AttackSearch, check_int_at_least, run_attack
 from deniable.robust.text.attacks.targets import AttackTargets
 from deniable.robust.text.copies import SubstituteSource
 from deniable.robust.text.documents import Documents, RowIndices, WordIds
@@ -12,7 +12,13 @@ from deniable.robust.text.network import Scorer
 
 
 def run_greedy_attack(
-    scorer: Scorer, documents: Documents, source: SubstituteSource, key: bytes, *, tries: int = 8, workers: int | None = None
+    scorer: Scorer,
+    documents: Documents,
+    source: SubstituteSource,
+    key: bytes,
+    *,
+    tries: int = 8,
+    workers: int | None = None,
 ) -> TextAttackResult:
     """Score every change of one word, then take the best of each position while they lower the margin.
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from deniable.randomness import Streams
 from deniable.robust.text.attacks.targets import AttackTargets
 from deniable.robust.text.copies import SubstituteSource
-from deniable.robust.text.documents import RowIndices, IndexedTexts, WordIds
+from deniable.robust.text.documents import IndexedTexts, RowIndices, WordIds
 from deniable.robust.text.substitutions import Substitutions
 from deniable.words import WordMechanism
 
@@ -133,7 +133,10 @@ class MechanismReplacements:
         originals = np.repeat(targets.texts.words, tries)
         streams = targets.make_streams("singles", (tries * targets.texts.lengths).tolist())
         draws = IndexedTexts(self.mechanism.draw_words(originals, streams, workers), tries * targets.texts.offsets)
-        return [_collect_distinct_changes(text, words.reshape(-1, tries)) for text, words in zip(targets.texts, draws, strict=True)]
+        return [
+            _collect_distinct_changes(text, words.reshape(-1, tries))
+            for text, words in zip(targets.texts, draws, strict=True)
+        ]
 
 
 def _collect_distinct_changes(text: WordIds, draws: WordIds) -> WordChanges:
@@ -148,15 +151,22 @@ def make_replacements(source: SubstituteSource) -> Replacements:
     return SetReplacements(source) if isinstance(source, Substitutions) else MechanismReplacements(source)
 
 
-def draw_mutations(replacements: Replacements, targets: AttackTargets, count: int, workers: int | None) -> list[WordChanges]:
+def draw_mutations(
+    replacements: Replacements, targets: AttackTargets, count: int, workers: int | None
+) -> list[WordChanges]:
     """Return so many changes of each text: of a word drawn uniformly among the movable ones, by its stand-in.
 
     All are drawn at once: a mechanism then computes the law of a word once for all texts.
     """
     counts = [count] * len(targets.texts)
     replaceable_positions = [np.flatnonzero(replacements.is_replaceable(text)) for text in targets.texts]
-    choices = targets.make_streams("positions", counts).uniform_below(np.repeat([len(candidates) for candidates in replaceable_positions], count))
-    positions = [candidates[indices] for candidates, indices in zip(replaceable_positions, choices.reshape(-1, count), strict=True)]
+    choices = targets.make_streams("positions", counts).uniform_below(
+        np.repeat([len(candidates) for candidates in replaceable_positions], count)
+    )
+    positions = [
+        candidates[indices]
+        for candidates, indices in zip(replaceable_positions, choices.reshape(-1, count), strict=True)
+    ]
     originals = np.concatenate([text[indices] for text, indices in zip(targets.texts, positions, strict=True)])
     words = replacements.draw_replacements(originals, targets.make_streams("words", counts), workers).reshape(-1, count)
     return [WordChanges(indices, new_words) for indices, new_words in zip(positions, words, strict=True)]

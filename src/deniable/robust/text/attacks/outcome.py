@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.measure.estimate import Estimate, estimate_share
-from deniable.robust.text.documents import RowIndices, IndexedTexts
+from deniable.robust.text.documents import IndexedTexts, RowIndices
 
 Margins = npt.NDArray[np.float64]
 """The label's logit less the largest other one; a text counts as classified rightly where it is above 0."""

@@ -3,7 +3,7 @@
 from deniable.robust.text.attacks.genetic import compute_query_budget
 from deniable.robust.text.attacks.moves import make_replacements, redraw_texts
 from deniable.robust.text.attacks.outcome import TextAttackResult
-from deniable.robust.text.attacks.search import TEXTS_PER_ROUND, AttackSearch, run_attack, check_int_at_least
+from deniable.robust.text.attacks.search import TEXTS_PER_ROUND, AttackSearch, check_int_at_least, run_attack
 from deniable.robust.text.attacks.targets import AttackTargets
 from deniable.robust.text.copies import SubstituteSource
 from deniable.robust.text.documents import Documents, WordIds

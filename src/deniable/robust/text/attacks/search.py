@@ -15,10 +15,10 @@ from deniable.errors import InputError, make_parameter_error
 from deniable.parallel import get_progress_reporter
 from deniable.randomness import check_key
 from deniable.robust.text.attacks.moves import Replacements
-from deniable.robust.text.attacks.outcome import TextAttackResult, Margins
+from deniable.robust.text.attacks.outcome import Margins, TextAttackResult
 from deniable.robust.text.attacks.targets import AttackTargets, select_targets
 from deniable.robust.text.copies import MAX_DRAWN_WORDS
-from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts, WordIds, concatenate_texts
+from deniable.robust.text.documents import Documents, IndexedTexts, RowIndices, WordIds, concatenate_texts
 from deniable.robust.text.network import Scorer
 
 AttackSearch = Generator[WordIds, Margins, None]
@@ -107,14 +107,23 @@ def run_attack(
     report(0, len(attacked_rows))
     done = 0
     for window in _split_into_windows(attacked_rows, count_draws(lengths), MAX_DRAWN_WORDS):
-        searches = dict(zip(window.tolist(), start_searches(select_targets(documents, window, state.margins, key)), strict=True))
+        searches = dict(
+            zip(window.tolist(), start_searches(select_targets(documents, window, state.margins, key)), strict=True)
+        )
         for rows in _split_into_windows(window, texts_per_round * lengths, MAX_SCORED_WORDS):
             _run_searches(state, {row: searches.pop(row) for row in rows.tolist()})
             done += len(rows)
             report(done, len(attacked_rows))
     changed_words = [int((result != text).sum()) for result, text in zip(state.best, documents.texts, strict=True)]
     flipped = correct & (state.margins <= 0)
-    return TextAttackResult(concatenate_texts(state.best), state.margins, correct, flipped, state.queries, np.array(changed_words, dtype=np.int64))
+    return TextAttackResult(
+        concatenate_texts(state.best),
+        state.margins,
+        correct,
+        flipped,
+        state.queries,
+        np.array(changed_words, dtype=np.int64),
+    )
 
 
 def _run_searches(state: _AttackState, searches: dict[int, AttackSearch]) -> None:
@@ -124,11 +133,16 @@ def _run_searches(state: _AttackState, searches: dict[int, AttackSearch]) -> Non
         rows = np.array(list(pending), dtype=np.int64)
         counts = np.array([len(versions) for versions in pending.values()], dtype=np.int64)
         lengths = np.repeat(state.documents.texts.lengths[rows], counts)
-        versions = IndexedTexts(np.concatenate([row_texts.ravel() for row_texts in pending.values()]), np.cumsum(np.append(0, lengths)))
+        versions = IndexedTexts(
+            np.concatenate([row_texts.ravel() for row_texts in pending.values()]), np.cumsum(np.append(0, lengths))
+        )
         margins = np.split(state.score(versions, np.repeat(rows, counts)), np.cumsum(counts)[:-1])
         next_pending = {}
         for (row, row_texts), row_margins in zip(pending.items(), margins, strict=True):
-            if not state.keep_best(row, row_texts, row_margins) and (next_texts := _send_margins(searches[row], row_margins)) is not None:
+            if (
+                not state.keep_best(row, row_texts, row_margins)
+                and (next_texts := _send_margins(searches[row], row_margins)) is not None
+            ):
                 next_pending[row] = next_texts
         pending = next_pending
 
@@ -149,7 +163,9 @@ def _has_replaceable_word(documents: Documents, replacements: Replacements) -> n
             f"The documents hold the word number {words.max()}, the moves know {replacements.vocabulary_size:,} words: "
             "read both with the same space."
         )
-    counts_before = np.concatenate([[0], np.cumsum(replacements.is_replaceable(words))])[offsets]  # (n + 1,) movable words up to each text
+    counts_before = np.concatenate([[0], np.cumsum(replacements.is_replaceable(words))])[
+        offsets
+    ]  # (n + 1,) movable words up to each text
     has_replaceable: npt.NDArray[np.bool_] = np.diff(counts_before) > 0
     if not has_replaceable.any():
         raise InputError("No word of the documents can change: name other substitutions, or other documents.")

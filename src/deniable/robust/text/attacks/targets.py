@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.randomness import Streams, make_generator, derive_stream_start
+from deniable.randomness import Streams, derive_stream_start, make_generator
 from deniable.robust.text.attacks.outcome import Margins
-from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
+from deniable.robust.text.documents import Documents, IndexedTexts, RowIndices
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -29,7 +29,9 @@ class AttackTargets:
 
     def make_streams(self, purpose: str, lengths: Sequence[int]) -> Streams:
         """Return each document's stream for one purpose, with so many draws of each."""
-        return Streams(self.key, [derive_stream_start(self.key, "attack", purpose, name) for name in self.stream_names], lengths)
+        return Streams(
+            self.key, [derive_stream_start(self.key, "attack", purpose, name) for name in self.stream_names], lengths
+        )
 
     def make_generators(self, purpose: str) -> list[np.random.Generator]:
         """Return a generator for each document, for one purpose."""

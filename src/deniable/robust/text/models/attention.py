@@ -5,7 +5,17 @@ from typing import cast
 
 from torch import Tensor, nn
 
-from deniable.robust.text.intervals import TensorOrBox, average_by_weights, concatenate_features, match_kind, apply_linear, apply_monotone, apply_relu, apply_softmax, apply_layer
+from deniable.robust.text.intervals import (
+    TensorOrBox,
+    apply_layer,
+    apply_linear,
+    apply_monotone,
+    apply_relu,
+    apply_softmax,
+    average_by_weights,
+    concatenate_features,
+    match_kind,
+)
 from deniable.robust.text.models.projected import ProjectedNetwork
 from deniable.robust.text.models.words import DistinctWords
 from deniable.robust.text.network import TextBatch
@@ -30,12 +40,22 @@ class DecomposableAttention(ProjectedNetwork):
     takes_pairs = True
 
     def __init__(self, vectors: Tensor, classes: int) -> None:
-        super().__init__(vectors, classes, projection_size=ATTENTION_UNITS, feature_size=ATTENTION_UNITS, dropout=([2 * ATTENTION_UNITS, ATTENTION_UNITS], 0.2))
+        super().__init__(
+            vectors,
+            classes,
+            projection_size=ATTENTION_UNITS,
+            feature_size=ATTENTION_UNITS,
+            dropout=([2 * ATTENTION_UNITS, ATTENTION_UNITS], 0.2),
+        )
         self.attend = nn.Linear(ATTENTION_UNITS, ATTENTION_UNITS)
-        self.compare = nn.ModuleList([nn.Linear(2 * ATTENTION_UNITS, ATTENTION_UNITS), nn.Linear(ATTENTION_UNITS, ATTENTION_UNITS)])
+        self.compare = nn.ModuleList(
+            [nn.Linear(2 * ATTENTION_UNITS, ATTENTION_UNITS), nn.Linear(ATTENTION_UNITS, ATTENTION_UNITS)]
+        )
         self.aggregate = nn.Linear(2 * ATTENTION_UNITS, ATTENTION_UNITS)
 
-    def features(self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]) -> TensorOrBox:
+    def features(
+        self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]
+    ) -> TensorOrBox:
         """See `ProjectedNetwork.features`."""
         premise, premise_distinct, premise_present = self.project_premise(batch)
         attended = apply_relu(apply_layer(words, self.attend))  # (D + 1, 100)
@@ -47,8 +67,13 @@ class DecomposableAttention(ProjectedNetwork):
         to_text = apply_softmax(apply_monotone(scores, _transpose), batch.present.unsqueeze(1))  # (b, P, L)
         alpha = average_by_weights(to_premise, a, premise_present)  # (b, L, 100)
         beta = average_by_weights(to_text, b, batch.present)  # (b, P, 100)
-        both = concatenate_features(self._compare_words(a, beta, premise_present), self._compare_words(b, alpha, batch.present))
-        return apply_monotone(apply_relu(apply_layer(apply_monotone(both, dropout_factors[0].mul), self.aggregate)), dropout_factors[1].mul)
+        both = concatenate_features(
+            self._compare_words(a, beta, premise_present), self._compare_words(b, alpha, batch.present)
+        )
+        return apply_monotone(
+            apply_relu(apply_layer(apply_monotone(both, dropout_factors[0].mul), self.aggregate)),
+            dropout_factors[1].mul,
+        )
 
     def _compare_words(self, own: TensorOrBox, other: TensorOrBox, present: Tensor) -> TensorOrBox:
         """Return the sum (b, 100) over the words that are present of what G makes of them."""

@@ -9,11 +9,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
-from deniable.robust.text.intervals import TensorOrBox, concatenate_features, match_kind, apply_monotone, apply_relu, apply_layer
+from deniable.robust.text.documents import Documents, IndexedTexts, RowIndices
+from deniable.robust.text.intervals import (
+    TensorOrBox,
+    apply_layer,
+    apply_monotone,
+    apply_relu,
+    concatenate_features,
+    match_kind,
+)
 from deniable.robust.text.models.projected import ProjectedNetwork
 from deniable.robust.text.models.words import DistinctWords, sum_rows_at
-from deniable.robust.text.network import TextBatch, Scorer
+from deniable.robust.text.network import Scorer, TextBatch
 
 BAG_UNITS = 300
 """Size of a projected word."""
@@ -32,16 +39,24 @@ class BagOfWords(ProjectedNetwork):
 
     def __init__(self, vectors: Tensor, classes: int) -> None:
         width = BAG_UNITS * (2 if self.takes_pairs else 1)
-        super().__init__(vectors, classes, projection_size=BAG_UNITS, feature_size=width, dropout=([width] * BAG_LAYERS, 0.1))
+        super().__init__(
+            vectors, classes, projection_size=BAG_UNITS, feature_size=width, dropout=([width] * BAG_LAYERS, 0.1)
+        )
         self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(BAG_LAYERS))
 
-    def features(self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]) -> TensorOrBox:
+    def features(
+        self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]
+    ) -> TensorOrBox:
         """See `ProjectedNetwork.features`."""
         lengths = batch.present.sum(dim=1)
-        pooled = apply_monotone(apply_relu(words), lambda rows: self._pool_sums(sum_rows_at(rows, distinct_words.places), lengths))
+        pooled = apply_monotone(
+            apply_relu(words), lambda rows: self._pool_sums(sum_rows_at(rows, distinct_words.places), lengths)
+        )
         if self.takes_pairs:
             premise, premise_distinct, _ = self.project_premise(batch)
-            pooled = concatenate_features(match_kind(pooled, sum_rows_at(premise.relu(), premise_distinct.places)), pooled)  # (b, 600)
+            pooled = concatenate_features(
+                match_kind(pooled, sum_rows_at(premise.relu(), premise_distinct.places)), pooled
+            )  # (b, 600)
         return self._apply_hidden_layers(pooled, dropout_factors)
 
     def _pool_sums(self, sums: Tensor, lengths: Tensor) -> Tensor:
@@ -59,14 +74,20 @@ class BagOfWords(ProjectedNetwork):
         """See `TextNetwork.make_scorer`; all words and all premises are projected once."""
         table = self.projection.linear(self.projection.vectors).relu()  # (V, 300)
         dropout_factors = [torch.ones((), device=table.device)] * BAG_LAYERS
-        premise_sums = table[:0] if documents.premises is None else _sum_word_rows(documents.premises, table)  # (n, 300)
+        premise_sums = (
+            table[:0] if documents.premises is None else _sum_word_rows(documents.premises, table)
+        )  # (n, 300)
 
         @torch.no_grad()
         def score(versions: IndexedTexts, rows: RowIndices) -> npt.NDArray[np.float32]:
-            pooled = self._pool_sums(_sum_word_rows(versions, table), torch.from_numpy(versions.lengths).to(table.device))
+            pooled = self._pool_sums(
+                _sum_word_rows(versions, table), torch.from_numpy(versions.lengths).to(table.device)
+            )
             if self.takes_pairs:
                 pooled = torch.cat([premise_sums[torch.from_numpy(rows)], pooled], dim=1)
-            logits: npt.NDArray[np.float32] = self.output(self._apply_hidden_layers(pooled, dropout_factors)).cpu().numpy()
+            logits: npt.NDArray[np.float32] = (
+                self.output(self._apply_hidden_layers(pooled, dropout_factors)).cpu().numpy()
+            )
             return logits
 
         return score

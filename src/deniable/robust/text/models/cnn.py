@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
-from deniable.robust.text.intervals import TensorOrBox, apply_linear, apply_monotone, apply_relu, apply_layer
+from deniable.robust.text.documents import Documents, IndexedTexts, RowIndices
+from deniable.robust.text.intervals import TensorOrBox, apply_layer, apply_linear, apply_monotone, apply_relu
 from deniable.robust.text.models.convolved import average_convolutions
 from deniable.robust.text.models.projected import ProjectedNetwork
 from deniable.robust.text.models.words import DistinctWords
-from deniable.robust.text.network import TextBatch, Scorer
+from deniable.robust.text.network import Scorer, TextBatch
 
 CONVOLUTION_UNITS = 100
 """Units of every layer."""
@@ -30,12 +30,20 @@ class ConvolutionalNetwork(ProjectedNetwork):
     takes_pairs = False
 
     def __init__(self, vectors: Tensor, classes: int) -> None:
-        super().__init__(vectors, classes, projection_size=CONVOLUTION_UNITS, feature_size=CONVOLUTION_UNITS, dropout=([CONVOLUTION_UNITS], 0.2))
+        super().__init__(
+            vectors,
+            classes,
+            projection_size=CONVOLUTION_UNITS,
+            feature_size=CONVOLUTION_UNITS,
+            dropout=([CONVOLUTION_UNITS], 0.2),
+        )
         self.convolution = nn.Conv1d(CONVOLUTION_UNITS, CONVOLUTION_UNITS, 3, padding=1, bias=False)
         self.bias = nn.Parameter(torch.zeros(CONVOLUTION_UNITS))  # of the convolution, added where its taps are
         self.hidden = nn.Linear(CONVOLUTION_UNITS, CONVOLUTION_UNITS)
 
-    def features(self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]) -> TensorOrBox:
+    def features(
+        self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]
+    ) -> TensorOrBox:
         """See `ProjectedNetwork.features`."""
         present, neighbours = batch.present, _find_neighbours(distinct_words)
 
@@ -57,7 +65,9 @@ class ConvolutionalNetwork(ProjectedNetwork):
     def _apply_taps(self, words: TensorOrBox) -> TensorOrBox:
         """Return what the three taps make of each word, (D, 100) -> (D, 300)."""
         weight = self.convolution.weight.permute(2, 0, 1).reshape(3 * CONVOLUTION_UNITS, CONVOLUTION_UNITS)
-        return apply_linear(apply_relu(words), weight, functional.pad(self.bias, (CONVOLUTION_UNITS, CONVOLUTION_UNITS)))
+        return apply_linear(
+            apply_relu(words), weight, functional.pad(self.bias, (CONVOLUTION_UNITS, CONVOLUTION_UNITS))
+        )
 
     def _apply_hidden_layer(self, pooled: TensorOrBox) -> TensorOrBox:
         """Return the last hidden units (b, 100)."""

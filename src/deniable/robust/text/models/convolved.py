@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.parallel import compile_loop
-from deniable.robust.text.documents import TextOffsets, IndexedTexts, WordIds
+from deniable.robust.text.documents import IndexedTexts, TextOffsets, WordIds
 from deniable.robust.text.models.pieces import process_in_slices
 
 _FloatArray = npt.NDArray[np.float32]
@@ -29,7 +29,9 @@ def average_convolutions(texts: IndexedTexts, taps: _FloatArray) -> _FloatArray:
 
 
 @functools.partial(compile_loop, relaxed=True)
-def _add_convolved_means(words: WordIds, offsets: TextOffsets, taps: _FloatArray, out: _FloatArray) -> None:  # pragma: no cover
+def _add_convolved_means(
+    words: WordIds, offsets: TextOffsets, taps: _FloatArray, out: _FloatArray
+) -> None:  # pragma: no cover
     """Add the mean of each text to its row of out."""
     zeros = np.zeros(out.shape[1], dtype=np.float32)
     for text in range(offsets.size - 1):

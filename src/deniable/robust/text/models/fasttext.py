@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from deniable.measure.fasttext import FastTextNetwork
-from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
+from deniable.robust.text.documents import Documents, IndexedTexts, RowIndices
 from deniable.robust.text.intervals import INTERVAL_SLACK
 from deniable.robust.text.models.pieces import process_in_slices
-from deniable.robust.text.models.words import find_distinct_words, sum_rows_at, append_zero_row
-from deniable.robust.text.network import TextBatch, Scorer, TextNetwork
+from deniable.robust.text.models.words import append_zero_row, find_distinct_words, sum_rows_at
+from deniable.robust.text.network import Scorer, TextBatch, TextNetwork
 from deniable.robust.text.substitutions import Substitutions
 
 FASTTEXT_DIMENSIONS = 16
@@ -31,7 +31,9 @@ class FastText(TextNetwork):
     def __init__(self, vectors: Tensor, classes: int) -> None:
         super().__init__()
         # The start of a linear layer is uniform in -+ 1 / sqrt(inputs), and drawn where all first weights are.
-        first_embeddings = nn.Linear(FASTTEXT_DIMENSIONS, len(vectors), bias=False).weight.detach() / math.sqrt(FASTTEXT_DIMENSIONS)
+        first_embeddings = nn.Linear(FASTTEXT_DIMENSIONS, len(vectors), bias=False).weight.detach() / math.sqrt(
+            FASTTEXT_DIMENSIONS
+        )
         self.net = FastTextNetwork(first_embeddings, classes)
 
     def forward(self, batch: TextBatch) -> Tensor:
@@ -41,19 +43,25 @@ class FastText(TextNetwork):
         logits: Tensor = self.net(batch.words[batch.present], starts)
         return logits
 
-    def compute_logits_and_bounds(self, batch: TextBatch, sets: Substitutions, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    def compute_logits_and_bounds(
+        self, batch: TextBatch, sets: Substitutions, scale: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
         """See `TextNetwork.compute_logits_and_bounds`; the bound is the mean over words of the least z_y - z_k among the choices of each."""
         distinct_words = find_distinct_words(batch.words, batch.present)
         choices = torch.from_numpy(sets.choices)[distinct_words.word_ids.cpu()].to(distinct_words.word_ids)  # (D, k)
         candidates, rows = torch.unique(choices, return_inverse=True)
         scores = self.net.output(self.net.embeddings.weight[candidates])  # (C, K)
         classes = scores.shape[1]
-        differences = (scores.unsqueeze(2) - scores.unsqueeze(1)).view(-1, classes**2)  # (C, K K): z_y - z_k, of y before k
+        differences = (scores.unsqueeze(2) - scores.unsqueeze(1)).view(
+            -1, classes**2
+        )  # (C, K K): z_y - z_k, of y before k
         differences = differences - INTERVAL_SLACK * differences.abs()
         own_differences = differences[rows[:, 0]]
         least_differences = torch.lerp(own_differences, differences[rows].amin(dim=1), scale)  # (D, K K)
         lengths = batch.present.sum(dim=1, keepdim=True)
-        means = (sum_rows_at(append_zero_row(least_differences), distinct_words.places) / lengths).view(-1, classes, classes)  # (b, K, K)
+        means = (sum_rows_at(append_zero_row(least_differences), distinct_words.places) / lengths).view(
+            -1, classes, classes
+        )  # (b, K, K)
         bounds = means[torch.arange(len(means), device=means.device), batch.labels]
         logits = sum_rows_at(append_zero_row(scores[rows[:, 0]]), distinct_words.places) / lengths
         return logits, bounds

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from deniable.robust.text.documents import Documents, RowIndices, IndexedTexts
-from deniable.robust.text.intervals import TensorOrBox, bound_margins, apply_monotone
-from deniable.robust.text.models.words import DistinctWords, Projection, find_distinct_words, append_zero_row
-from deniable.robust.text.network import TextBatch, Scorer, TextNetwork, make_text_batch
+from deniable.robust.text.documents import Documents, IndexedTexts, RowIndices
+from deniable.robust.text.intervals import TensorOrBox, apply_monotone, bound_margins
+from deniable.robust.text.models.words import DistinctWords, Projection, append_zero_row, find_distinct_words
+from deniable.robust.text.network import Scorer, TextBatch, TextNetwork, make_text_batch
 from deniable.robust.text.substitutions import Substitutions
 
 _WORDS_PER_BATCH = 1 << 15
@@ -30,7 +30,13 @@ class ProjectedNetwork(TextNetwork):
     """
 
     def __init__(
-        self, vectors: Tensor, classes: int, *, projection_size: int, feature_size: int, dropout: tuple[Sequence[int], float]
+        self,
+        vectors: Tensor,
+        classes: int,
+        *,
+        projection_size: int,
+        feature_size: int,
+        dropout: tuple[Sequence[int], float],
     ) -> None:
         super().__init__()
         self.projection = Projection(vectors, projection_size)
@@ -38,7 +44,9 @@ class ProjectedNetwork(TextNetwork):
         self._dropout_sizes, self._dropout_rate = dropout
 
     @abc.abstractmethod
-    def features(self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]) -> TensorOrBox:
+    def features(
+        self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]
+    ) -> TensorOrBox:
         """Return what the last layer takes (b, n).
 
         Args:
@@ -59,9 +67,14 @@ class ProjectedNetwork(TextNetwork):
         """Return logits (b, K)."""
         return self._compute_logits(batch, self._draw_dropout_factors(batch))
 
-    def compute_logits_and_bounds(self, batch: TextBatch, sets: Substitutions, scale: float = 1.0) -> tuple[Tensor, Tensor]:
+    def compute_logits_and_bounds(
+        self, batch: TextBatch, sets: Substitutions, scale: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
         """See `TextNetwork.compute_logits_and_bounds`; the same projections and the same dropout serve both."""
-        distinct_words, dropout_factors = find_distinct_words(batch.words, batch.present), self._draw_dropout_factors(batch)
+        distinct_words, dropout_factors = (
+            find_distinct_words(batch.words, batch.present),
+            self._draw_dropout_factors(batch),
+        )
         own, box = self.projection.project_boxes(distinct_words.word_ids, sets, scale)
         word_features = self.features(append_zero_row(own), distinct_words, batch, dropout_factors)
         box_features = self.features(apply_monotone(box, append_zero_row), distinct_words, batch, dropout_factors)
@@ -83,7 +96,13 @@ class ProjectedNetwork(TextNetwork):
             for batch_rows in np.split(order, cuts):
                 batch_documents = documents.take(rows[batch_rows])
                 batch = make_text_batch(
-                    Documents(versions.take(batch_rows), batch_documents.labels, batch_documents.classes, batch_documents.premises), dropout_factors[0].device
+                    Documents(
+                        versions.take(batch_rows),
+                        batch_documents.labels,
+                        batch_documents.classes,
+                        batch_documents.premises,
+                    ),
+                    dropout_factors[0].device,
                 )
                 logits[batch_rows] = self._compute_logits(batch, dropout_factors).cpu().numpy()
             return logits
@@ -103,4 +122,6 @@ class ProjectedNetwork(TextNetwork):
             return [self.output.weight.new_ones(shape) for shape in shapes]
         keep_rate = 1 - self._dropout_rate
         keep_rates = [self.output.weight.new_full(shape, keep_rate) for shape in shapes]
-        return [torch.bernoulli(keep_rates_of_size, generator=self.rng) / keep_rate for keep_rates_of_size in keep_rates]
+        return [
+            torch.bernoulli(keep_rates_of_size, generator=self.rng) / keep_rate for keep_rates_of_size in keep_rates
+        ]

@@ -54,7 +54,10 @@ def compute_max_loss(own: float, rival: float) -> float:
     if own <= rival:
         return 0.0
     ratios = ((own, rival, 0.5), (1.0, 1 - (own - rival), 1.0), (1 - rival, 1 - own, 0.5))
-    return max(power * math.log(numerator / denominator) if denominator > 0 else math.inf for numerator, denominator, power in ratios)
+    return max(
+        power * math.log(numerator / denominator) if denominator > 0 else math.inf
+        for numerator, denominator, power in ratios
+    )
 
 
 def bound_by_renyi(probability: float, divergences: FloatArray) -> float:
@@ -151,7 +154,9 @@ def _compose_losses(losses: FloatArray) -> Iterator[FloatArray]:
         loss_steps = math.ceil(loss / step)
         true_probability = 1 / (1 + math.exp(-loss_steps * step))
         # Ahead by `parts` where the response is true, back by as many where it is false.
-        masses = np.pad(masses * true_probability, (2 * loss_steps, 0)) + np.pad(masses * (1 - true_probability), (0, 2 * loss_steps))
+        masses = np.pad(masses * true_probability, (2 * loss_steps, 0)) + np.pad(
+            masses * (1 - true_probability), (0, 2 * loss_steps)
+        )
         yield masses
 
 

@@ -9,11 +9,15 @@ from deniable.errors import InputError
 from deniable.guarantees import MetricDP
 from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate
 from deniable.robust.certificates.accuracy import measure_certified_accuracy
-from deniable.robust.certificates.intervals import bound_both_classes, select_class, bound_by_complement
+from deniable.robust.certificates.intervals import bound_both_classes, bound_by_complement, select_class
 from deniable.robust.certificates.tally import PredictionTally
 from deniable.robust.text.documents import IndexedTexts, WordIds
 from deniable.robust.text.network import Scorer
-from deniable.robust.text.smoothing.bounds import count_changes_by_renyi, count_changes_by_randomized_response, compute_max_loss
+from deniable.robust.text.smoothing.bounds import (
+    compute_max_loss,
+    count_changes_by_randomized_response,
+    count_changes_by_renyi,
+)
 from deniable.robust.text.smoothing.costs import ReplacementCosts, compute_replacement_costs
 from deniable.robust.text.smoothing.sampling import count_votes
 from deniable.robust.text.substitutions import Substitutions
@@ -89,7 +93,9 @@ class TextCertificates:
         A text with all its words certified is counted at larger numbers too: no more of its words can be replaced.
         """
         refutable_changes = [math.inf if text.changes == text.words else text.changes + 1 for text in self.texts]
-        return measure_certified_accuracy(labels, [text.label for text in self.texts], refutable_changes, change_counts, confidence)
+        return measure_certified_accuracy(
+            labels, [text.label for text in self.texts], refutable_changes, change_counts, confidence
+        )
 
 
 def certify_texts(
@@ -136,9 +142,13 @@ def certify_texts(
     rounding = 2 / law.TABLE_FLOOR if mechanism.is_tabulated else 0.0
     certified_texts = tuple(
         certify_from_votes(text, selection_tally, estimation_tally, alpha, claim.epsilon, costs, rounding)
-        for text, selection_tally, estimation_tally in zip(texts, tallies["selection"], tallies["estimation"], strict=True)
+        for text, selection_tally, estimation_tally in zip(
+            texts, tallies["selection"], tallies["estimation"], strict=True
+        )
     )
-    return TextCertificates(certified_texts, alpha, claim, get_certificate_status(mechanism, claim), costs.replacements, costs.source)
+    return TextCertificates(
+        certified_texts, alpha, claim, get_certificate_status(mechanism, claim), costs.replacements, costs.source
+    )
 
 
 def certify_from_votes(

@@ -12,7 +12,7 @@ from deniable.robust.text.substitutions import Substitutions
 from deniable.space.metrics import BLOCK_ROWS, FloatArray
 from deniable.words import WordMechanism, law
 from deniable.words.documents import RENYI_ORDERS, compute_exact_divergence
-from deniable.words.exponential import compute_log_normalisers, bound_rounding
+from deniable.words.exponential import bound_rounding, compute_log_normalisers
 
 ANY_WORD = "any word of the space"
 """Name of the replacements where there are no sets."""
@@ -75,12 +75,20 @@ def compute_replacement_costs(
     sets = [replacements.choices_of(int(word)) for word in words]
     if not mechanism.is_drawn_from_law:
         max_distances = [max(_measure_distances_from_first(mechanism, item).tolist()) for item in sets]
-        return ReplacementCosts(replacements.name, _describe_claim(claim), words, np.array([claim.loss(item) for item in max_distances]), None)
+        return ReplacementCosts(
+            replacements.name,
+            _describe_claim(claim),
+            words,
+            np.array([claim.loss(item) for item in max_distances]),
+            None,
+        )
     losses, divergences = _compare_tables(mechanism, sets)
     return ReplacementCosts(replacements.name, "the integer tables that are sampled", words, losses, divergences)
 
 
-def _compute_costs_of_any_word(mechanism: WordMechanism, words: WordIds, claim: MetricDP, workers: int | None) -> ReplacementCosts:
+def _compute_costs_of_any_word(
+    mechanism: WordMechanism, words: WordIds, claim: MetricDP, workers: int | None
+) -> ReplacementCosts:
     """Return the costs of replacing words by any word of the space.
 
     A law of the exponential family loses at most s min(d(w, v), gamma) + |ln Z(v) - ln Z(w)|, at y = w or y = v; see
@@ -99,7 +107,11 @@ def _compute_costs_of_any_word(mechanism: WordMechanism, words: WordIds, claim: 
         largest: FloatArray = (family.scale * distances + normaliser_gaps).max(axis=1)
         return largest
 
-    losses = np.concatenate(space.map_row_blocks(find_largest_losses, points, workers)) + bound_rounding(space, family) + 1 / law.TABLE_FLOOR
+    losses = (
+        np.concatenate(space.map_row_blocks(find_largest_losses, points, workers))
+        + bound_rounding(space, family)
+        + 1 / law.TABLE_FLOOR
+    )
     divergences = None
     if len(space.points) <= _MAX_EXACT_POINTS:
         largest = np.array([compute_exact_divergence(mechanism, alpha, workers) for alpha in RENYI_ORDERS])

@@ -16,7 +16,9 @@ _LOSS_GRID = 1e-3
 _EPSILON_LEVELS = 400
 
 
-def bound_pair_probability(mechanism: WordMechanism, text: WordIds, other: WordIds, probability: float, grid: float = _LOSS_GRID) -> float:
+def bound_pair_probability(
+    mechanism: WordMechanism, text: WordIds, other: WordIds, probability: float, grid: float = _LOSS_GRID
+) -> float:
     """Return a lower bound on Q(A) for the law Q of one text and any event of chance >= p under another's.
 
     The privacy losses of the differing words are composed as distributions (Koskela et al. 2020; dp-accounting, rounded

@@ -6,15 +6,20 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from deniable.errors import InputError, make_parameter_error, check_positive
-from deniable.randomness import Streams, make_generator, derive_stream_start
+from deniable.errors import InputError, check_positive, make_parameter_error
+from deniable.randomness import Streams, derive_stream_start, make_generator
 from deniable.robust.certificates.refutation import Refutation, conclude_refutation
 from deniable.robust.certificates.tally import PredictionTally
 from deniable.robust.text.documents import IndexedTexts, WordIds, concatenate_texts
 from deniable.robust.text.network import Scorer
-from deniable.robust.text.smoothing.certificate import TextCertificates, CertifiedText
+from deniable.robust.text.smoothing.certificate import CertifiedText, TextCertificates
 from deniable.robust.text.smoothing.sampling import count_votes
-from deniable.robust.text.smoothing.search import SmoothedSearch, search_hardest_text, list_replacements_among, list_replacements_within
+from deniable.robust.text.smoothing.search import (
+    SmoothedSearch,
+    list_replacements_among,
+    list_replacements_within,
+    search_hardest_text,
+)
 from deniable.robust.text.substitutions import Substitutions
 from deniable.words import WordMechanism
 
@@ -102,7 +107,9 @@ def refute_text_certificates(
         InputError: a level or a count outside its domain, certificates of other texts, or what `count_votes` refuses.
     """
     _check_refutation(texts, certificates, within, alpha, samples)
-    rows = np.array([row for row, certified in enumerate(certificates.texts) if certified.label is not None], dtype=np.int64)
+    rows = np.array(
+        [row for row, certified in enumerate(certificates.texts) if certified.label is not None], dtype=np.int64
+    )
     if not len(rows):
         return conclude_refutation([], alpha, certificates.alpha)
     hardest_texts: list[tuple[WordIds, float]] = []
@@ -110,11 +117,22 @@ def refute_text_certificates(
         certified = certificates.texts[row]
         rng = make_generator(key, "refute", within, str(row))
         if within == "distance":
-            candidates = list_replacements_within(mechanism.space, texts[row], certified.distance, choices_per_position, rng)
+            candidates = list_replacements_within(
+                mechanism.space, texts[row], certified.distance, choices_per_position, rng
+            )
         else:
-            candidates = list_replacements_among(mechanism.space, texts[row], replacements, certified.changes, choices_per_position, rng)
+            candidates = list_replacements_among(
+                mechanism.space, texts[row], replacements, certified.changes, choices_per_position, rng
+            )
         stream_name = derive_stream_start(key, "refute", "search", str(row))
-        search = SmoothedSearch(mechanism, _score_versions_of(scorer, row), int(certified.label or 0), Streams(key, [stream_name], []), draws, workers)
+        search = SmoothedSearch(
+            mechanism,
+            _score_versions_of(scorer, row),
+            int(certified.label or 0),
+            Streams(key, [stream_name], []),
+            draws,
+            workers,
+        )
         hardest_texts.append(search_hardest_text(search, candidates, tries, rng))
     attacked_texts = concatenate_texts([words for words, _ in hardest_texts])
     tallies = count_votes(
@@ -126,22 +144,36 @@ def refute_text_certificates(
         workers=workers,
     )
     tested = [
-        _test_attacked_text(int(row), certificates.texts[row], texts[row], *hardest_texts[at], tallies["rival"][at], tallies["flip"][at])
+        _test_attacked_text(
+            int(row), certificates.texts[row], texts[row], *hardest_texts[at], tallies["rival"][at], tallies["flip"][at]
+        )
         for at, row in enumerate(rows)
     ]
     return conclude_refutation(tested, alpha, certificates.alpha)
 
 
 def _test_attacked_text(
-    row: int, certified: CertifiedText, text: WordIds, words: WordIds, distance: float, selection: PredictionTally, test_votes: PredictionTally
+    row: int,
+    certified: CertifiedText,
+    text: WordIds,
+    words: WordIds,
+    distance: float,
+    selection: PredictionTally,
+    test_votes: PredictionTally,
 ) -> AttackedText:
     """Return the attacked text with an exact binomial test: of the votes for both, the rival has at most one half."""
     rival_votes = selection.votes.astype(float)
     rival_votes[certified.label] = -1
     rival = int(rival_votes.argmax())
     certified_count, rival_count = int(test_votes.votes[certified.label or 0]), int(test_votes.votes[rival])
-    p_value = float(stats.binomtest(rival_count, certified_count + rival_count, alternative="greater").pvalue) if rival_count else 1.0
-    return AttackedText(row, certified, words, distance, int((words != text).sum()), rival, certified_count, rival_count, p_value)
+    p_value = (
+        float(stats.binomtest(rival_count, certified_count + rival_count, alternative="greater").pvalue)
+        if rival_count
+        else 1.0
+    )
+    return AttackedText(
+        row, certified, words, distance, int((words != text).sum()), rival, certified_count, rival_count, p_value
+    )
 
 
 def _score_versions_of(scorer: Scorer, row: int) -> Scorer:
@@ -149,7 +181,9 @@ def _score_versions_of(scorer: Scorer, row: int) -> Scorer:
     return lambda versions, rows: scorer(versions, np.full(len(rows), row))
 
 
-def _check_refutation(texts: IndexedTexts, certificates: TextCertificates, within: str, alpha: float, samples: int) -> None:
+def _check_refutation(
+    texts: IndexedTexts, certificates: TextCertificates, within: str, alpha: float, samples: int
+) -> None:
     check_positive("refute", "alpha", alpha, 1.0)
     if len(certificates.texts) != len(texts):
         raise InputError(f"Give one certificate for each of the {len(texts)} texts. Got {len(certificates.texts)}.")

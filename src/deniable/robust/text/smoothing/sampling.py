@@ -74,7 +74,9 @@ def count_votes(
             Streams(key, [one.start for one in window], []),
             workers,
         )
-        record_of_version = np.repeat(np.arange(len(window)), [one.versions for one in window])  # (R,), the record of each version
+        record_of_version = np.repeat(
+            np.arange(len(window)), [one.versions for one in window]
+        )  # (R,), the record of each version
         text_of_version = np.array([one.text for one in window])[record_of_version]  # (R,)
         purpose_of_version = np.array([one.purpose for one in window])[record_of_version]  # (R,)
         for part, logits in score_in_parts(scorer, noisy_texts, text_of_version):
@@ -102,12 +104,16 @@ def draw_noisy_versions(
         workers: threads.
     """
     lengths = np.repeat(texts.lengths, counts)  # (R,)
-    words = np.concatenate([np.empty(0, np.int32), *(np.tile(text, repeats) for text, repeats in zip(texts, counts, strict=True))])
+    words = np.concatenate(
+        [np.empty(0, np.int32), *(np.tile(text, repeats) for text, repeats in zip(texts, counts, strict=True))]
+    )
     streams = dataclasses.replace(streams, lengths=(texts.lengths * np.asarray(counts)).tolist())
     return IndexedTexts(mechanism.draw_words(words, streams, workers), np.concatenate([[0], np.cumsum(lengths)]))
 
 
-def score_in_parts(scorer: Scorer, texts: IndexedTexts, rows: npt.NDArray[np.int64]) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
+def score_in_parts(
+    scorer: Scorer, texts: IndexedTexts, rows: npt.NDArray[np.int64]
+) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
     """Yield slices of R texts with their logits, some thousand texts at a time.
 
     Args:
@@ -131,7 +137,9 @@ def score_in_parts(scorer: Scorer, texts: IndexedTexts, rows: npt.NDArray[np.int
         yield part, logits
 
 
-def _list_stream_records(mechanism: WordMechanism, texts: IndexedTexts, draws: Mapping[str, int], key: bytes) -> Iterator[_StreamRecord]:
+def _list_stream_records(
+    mechanism: WordMechanism, texts: IndexedTexts, draws: Mapping[str, int], key: bytes
+) -> Iterator[_StreamRecord]:
     """Yield the records of every text in turn, those of all purposes together: they share rows of the law."""
     for text, words in enumerate(texts):
         content = words.astype("<i4").tobytes().hex()
@@ -141,7 +149,9 @@ def _list_stream_records(mechanism: WordMechanism, texts: IndexedTexts, draws: M
                 yield _StreamRecord(text, purpose, min(_VERSIONS_PER_STREAM, count - first), start)
 
 
-def _batch_stream_records(records: list[_StreamRecord], lengths: npt.NDArray[np.int64]) -> Iterator[list[_StreamRecord]]:
+def _batch_stream_records(
+    records: list[_StreamRecord], lengths: npt.NDArray[np.int64]
+) -> Iterator[list[_StreamRecord]]:
     """Yield runs of records that hold about `_WORDS_PER_WINDOW` words each."""
     sizes = [int(lengths[record.text]) * record.versions for record in records]
     for first, last in Streams(b"", [], sizes).batches(_WORDS_PER_WINDOW):

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from deniable.randomness import Streams
 from deniable.robust.text.documents import IndexedTexts, WordIds, concatenate_texts
 from deniable.robust.text.network import Scorer
-from deniable.robust.text.smoothing.sampling import score_in_parts, draw_noisy_versions
+from deniable.robust.text.smoothing.sampling import draw_noisy_versions, score_in_parts
 from deniable.robust.text.substitutions import Substitutions
 from deniable.space import Space
 from deniable.space.metrics import FloatArray
@@ -77,19 +77,25 @@ class SmoothedSearch:
             # The same stream for each: what differs between two of them is the replacement, not the noise.
             streams = dataclasses.replace(self.streams, starts=[self.streams.starts[0]] * len(batch))
             noisy_texts = draw_noisy_versions(self.mechanism, batch, [self.draws] * len(batch), streams, self.workers)
-            logits = np.concatenate([part for _, part in score_in_parts(self.scorer, noisy_texts, np.zeros(len(noisy_texts), np.int64))])
+            logits = np.concatenate(
+                [part for _, part in score_in_parts(self.scorer, noisy_texts, np.zeros(len(noisy_texts), np.int64))]
+            )
             rival_logits = np.delete(logits, self.label, axis=1).max(axis=1)
             margins = np.tanh((logits[:, self.label] - rival_logits) / 2)
             leads[first : first + len(batch)] = margins.reshape(len(batch), self.draws).mean(axis=1)
         return leads
 
 
-def search_hardest_text(search: SmoothedSearch, replacements: BudgetedReplacements, tries: int, rng: np.random.Generator) -> tuple[WordIds, float]:
+def search_hardest_text(
+    search: SmoothedSearch, replacements: BudgetedReplacements, tries: int, rng: np.random.Generator
+) -> tuple[WordIds, float]:
     """Return the text with the least lead that was found, and its distance."""
     if not len(replacements.positions):
         return replacements.text, 0.0
     singles = [replacements.apply([replacement]) for replacement in range(len(replacements.positions))]
-    gains = search.compute_leads(concatenate_texts([replacements.text]))[0] - search.compute_leads(concatenate_texts(singles))  # (m,)
+    gains = search.compute_leads(concatenate_texts([replacements.text]))[0] - search.compute_leads(
+        concatenate_texts(singles)
+    )  # (m,)
     rates = gains / np.maximum(replacements.costs, _TINY)
     # The best first, then the best for their price, then these with the odds changed at random.
     orders = [np.argsort(-gains), *(np.argsort(-rates * odds) for odds in (1, *rng.random((tries, len(rates)))))]
@@ -100,7 +106,9 @@ def search_hardest_text(search: SmoothedSearch, replacements: BudgetedReplacemen
     return replacements.apply(best), float(replacements.distances[best].sum())
 
 
-def list_replacements_within(space: Space, text: WordIds, distance: float, choices_per_position: int, rng: np.random.Generator) -> BudgetedReplacements:
+def list_replacements_within(
+    space: Space, text: WordIds, distance: float, choices_per_position: int, rng: np.random.Generator
+) -> BudgetedReplacements:
     """Return replacements by any word, of a total distance below one: the nearest, and others at random.
 
     Args:
@@ -115,7 +123,9 @@ def list_replacements_within(space: Space, text: WordIds, distance: float, choic
         order = np.argsort(row, kind="stable")[: int((row < distance).sum())]
         order = order[(row[order] > 0) & (order != word)]
         far_words = rng.permutation(order[choices_per_position // 2 :])
-        return np.concatenate([order[: choices_per_position // 2], far_words[: choices_per_position - choices_per_position // 2]])
+        return np.concatenate(
+            [order[: choices_per_position // 2], far_words[: choices_per_position - choices_per_position // 2]]
+        )
 
     positions, words, distances = _list_replacements(space, text, choose_near)
     return BudgetedReplacements(text, positions, words, distances, distances, distance * (1 - _TINY))
