@@ -34,7 +34,9 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 import deniable as dn
-from deniable.vectors import ADePT, Box, DPText, Laplace
+from deniable.published.adept.mechanism import ADePT
+from deniable.published.dptext.mechanism import DPText
+from deniable.vectors import Box, Laplace
 
 Array = npt.NDArray[np.float64]
 Sampler = Callable[[Any], Any]

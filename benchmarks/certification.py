@@ -12,10 +12,8 @@ import time
 
 import torch
 
-from deniable.robust.certificates import tally_images
-from deniable.robust.certificates.tally import DRAWS_PER_CALL
-from deniable.robust.networks import ImageArchitecture
-from deniable.robust.noise import NetworkNoise, compute_noisy_scores
+from deniable.models.images.networks import ImageArchitecture, NetworkNoise, compute_noisy_scores
+from deniable.models.shared.tally import DRAWS_PER_CALL, tally_images
 
 
 def compare(name: str, images: int, draws: int, rounds: int) -> None:

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from deniable.randomness import derive_key_from_seed
-from deniable.robust.images.dataset import LabelledImages
-from deniable.robust.networks import ImageArchitecture
-from deniable.robust.training import private
-from deniable.robust.training.accounting import SamplingSchedule
+from deniable.core.randomness import derive_key_from_seed
+from deniable.learning import dp_sgd
+from deniable.learning.accounting import SamplingSchedule
+from deniable.models.images.dataset import LabelledImages
+from deniable.models.images.networks import ImageArchitecture
 
 BATCH, CLIP, MULTIPLIER, RATE = 2_048, 0.1, 2.0, 1e-3
 CHUNKS = (256, 512, 2_048)
@@ -30,8 +30,8 @@ Step = Callable[[], object]
 def ours(architecture: ImageArchitecture, images: LabelledImages, chunk: int) -> Step:
     """Return a step of deniable, with everybody in the batch."""
     network = architecture.build(0)
-    recipe = private.DPSGDSettings(SamplingSchedule(1.0, 1_000), MULTIPLIER, CLIP, RATE)
-    run = private.DPSGDRun(
+    recipe = dp_sgd.DPSGDSettings(SamplingSchedule(1.0, 1_000), MULTIPLIER, CLIP, RATE)
+    run = dp_sgd.DPSGDRun(
         network,
         images,
         recipe,
@@ -41,7 +41,7 @@ def ours(architecture: ImageArchitecture, images: LabelledImages, chunk: int) ->
     )
 
     def step() -> float:
-        private._CHUNK_VIEWS = chunk  # noqa: SLF001 - the size is what is varied
+        dp_sgd._CHUNK_VIEWS = chunk  # noqa: SLF001 - the size is what is varied
         return run.step(0)
 
     return step

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 import deniable as dn
-from deniable.words import law
-from deniable.words.exponential import find_worst_pairs
+from deniable.words.laws import tabulated
+from deniable.words.laws.exponential import find_worst_pairs
 
 MECHANISMS: tuple[type[dn.WordMechanism], ...] = (dn.TEM, dn.CalibratedExponential, dn.TightExponential)
 HEADINGS = ("mechanism", "epsilon", "exact", "law", "kept", "kept, Zipf", "moved", "attacker", "found in s")
@@ -52,7 +52,7 @@ def moved(mechanism: dn.WordMechanism) -> float:
 
 def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
     """Yield a line of the table for every epsilon and mechanism."""
-    prior = law.compute_zipf_prior(len(domain))
+    prior = tabulated.compute_zipf_prior(len(domain))
     for epsilon in epsilons:
         for kind in MECHANISMS:
             start = time.perf_counter()
@@ -62,7 +62,7 @@ def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
                 raise SystemExit(f"{kind.__name__} has no closed form.")
             seconds = time.perf_counter() - start
             exact = find_worst_pairs(domain, family)[0].epsilon
-            kept, success = law.compute_outcomes(domain, mechanism.rows, prior)
+            kept, success = tabulated.compute_outcomes(domain, mechanism.rows, prior)
             how = ", ".join(f"{v:.4f}" if isinstance(v, float) else v for v in mechanism.derived_parameters.values())
             yield (
                 mechanism.name,
@@ -89,7 +89,7 @@ def main() -> None:
         for name in options.spaces.split(","):
             domain = space(name, options.data)
             print(
-                f"\n{domain!r}; without seeing the output the attacker is right {100 * law.compute_zipf_prior(len(domain))[0]:.2f} %"
+                f"\n{domain!r}; without seeing the output the attacker is right {100 * tabulated.compute_zipf_prior(len(domain))[0]:.2f} %"
             )
             print("\n| " + " | ".join(HEADINGS) + " |")
             print("|---|" + "---:|" * (len(HEADINGS) - 1))

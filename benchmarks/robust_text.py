@@ -21,21 +21,20 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import torch
+from deniable.registry.words import WORD_MECHANISMS
 from torch import Tensor
 
-from deniable.learning.setup import build_with_seed
-from deniable.parallel import count_cores
-from deniable.randomness import derive_key_from_seed
-from deniable.robust.text.attacks import run_genetic_attack
-from deniable.robust.text.copies import SubstituteSource
-from deniable.robust.text.documents import Documents, concatenate_texts, tokenize_texts
-from deniable.robust.text.models import build_text_network
-from deniable.robust.text.network import TextNetwork
-from deniable.robust.text.smoothing import count_votes
-from deniable.robust.text.substitutions import Substitutions, read_substitutions
-from deniable.robust.text.training import TextTrainingOptions, prepare_text_run
+from deniable.core.parallel import count_cores
+from deniable.core.randomness import derive_key_from_seed
+from deniable.learning.loop import build_with_seed
+from deniable.models.text.attacks import run_genetic_attack
+from deniable.models.text.documents import Documents, concatenate_texts, tokenize_texts
+from deniable.models.text.networks import build_text_network
+from deniable.models.text.networks.base import TextNetwork
+from deniable.models.text.smoothing import count_votes
+from deniable.models.text.substitutions import SubstituteSource, Substitutions, read_substitutions
+from deniable.models.text.training import TextTrainingOptions, prepare_text_run
 from deniable.space import Space
-from deniable.words import WORD_MECHANISMS
 
 KEY = derive_key_from_seed(0)
 TRAINED, ATTACKED = 20_000, 1_000

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import deniable as dn
-from deniable.parallel import count_cores, parallel_map
+from deniable.core.parallel import count_cores, parallel_map
 from deniable.space.metrics import BLOCK_ROWS
 from deniable.text.tables.layout import MAX_BATCH_CHARACTERS, RECORD_OVERHEAD
 from deniable.text.tokens import Lexer

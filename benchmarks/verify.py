@@ -30,9 +30,9 @@ from pathlib import Path
 import numpy as np
 
 import deniable as dn
-from deniable.parallel import parallel_map
+from deniable.core.parallel import parallel_map
 from deniable.space.metrics import BLOCK_ROWS
-from deniable.words.calibration import calibrate_scale
+from deniable.words.calibrated_exponential import calibrate_scale
 
 ROOT = Path(__file__).resolve().parents[1]
 EPSILON = 3.0

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from deniable.cache import SECRET_FILE
+from deniable.core.cache import SECRET_FILE
 
 CODE = 32
 """Bytes of the code before a cached content."""

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from deniable.auditing import audit, verify
-    from deniable.errors import DeniableError, InputError, NotTractable
-    from deniable.guarantees import ApproxDP, MetricDP, PureDP
+    from deniable.core.errors import DeniableError, InputError, NotTractable
+    from deniable.core.evidence import Verdict, Witness
+    from deniable.core.guarantees import ApproxDP, MetricDP, PureDP
+    from deniable.published.adept.mechanism import ADePT
+    from deniable.published.dptext.mechanism import DPText
+    from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel
     from deniable.space import Metric, Space
     from deniable.text import Certificate, Release, Released, Tally, TextPrivatizer
-    from deniable.vectors import ADePT, Box, DPText, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
-    from deniable.verdict import Verdict, Witness
+    from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
     from deniable.words import (
         TEM,
         CalibratedExponential,
         MultivariateLaplace,
         Prior,
         TightExponential,
-        TruncatedGumbel,
         WordMechanism,
         read_prior,
         recovery,
@@ -29,25 +31,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "ADePT": "deniable.vectors",
-    "ApproxDP": "deniable.guarantees",
+    "ADePT": "deniable.published.adept.mechanism",
+    "ApproxDP": "deniable.core.guarantees",
     "audit": "deniable.auditing",
     "Box": "deniable.vectors",
     "CalibratedExponential": "deniable.words",
     "Certificate": "deniable.text",
-    "DeniableError": "deniable.errors",
-    "DPText": "deniable.vectors",
+    "DeniableError": "deniable.core.errors",
+    "DPText": "deniable.published.dptext.mechanism",
     "Gaussian": "deniable.vectors",
-    "InputError": "deniable.errors",
+    "InputError": "deniable.core.errors",
     "L1Ball": "deniable.vectors",
     "L2Ball": "deniable.vectors",
     "Laplace": "deniable.vectors",
     "Metric": "deniable.space",
-    "MetricDP": "deniable.guarantees",
+    "MetricDP": "deniable.core.guarantees",
     "MultivariateLaplace": "deniable.words",
-    "NotTractable": "deniable.errors",
+    "NotTractable": "deniable.core.errors",
     "Prior": "deniable.words",
-    "PureDP": "deniable.guarantees",
+    "PureDP": "deniable.core.guarantees",
     "read_prior": "deniable.words",
     "recovery": "deniable.words",
     "Release": "deniable.text",
@@ -57,11 +59,11 @@ _HOMES = {
     "TEM": "deniable.words",
     "TextPrivatizer": "deniable.text",
     "TightExponential": "deniable.words",
-    "TruncatedGumbel": "deniable.words",
+    "TruncatedGumbel": "deniable.published.truncated_gumbel.mechanism",
     "VectorMechanism": "deniable.vectors",
-    "Verdict": "deniable.verdict",
+    "Verdict": "deniable.core.evidence",
     "verify": "deniable.auditing",
-    "Witness": "deniable.verdict",
+    "Witness": "deniable.core.evidence",
     "WordMechanism": "deniable.words",
 }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.auditing import players
+from deniable.auditing import attacker_selection
 from deniable.auditing.samplers import count_usable_samples, make_command_sampler, make_replay_sampler
 
 UPPER = "import sys; sys.stdout.write(sys.stdin.read().upper())"
@@ -28,7 +28,7 @@ def test_recorded_outputs_come_once_in_order():
 @pytest.mark.parametrize("method", ["auto", "anytime"])
 def test_an_audit_of_recorded_outputs_does_not_run_out(count, method, monkeypatch):
     """As many samples as `count_usable_samples` allows are there under any seed, and most are used."""
-    monkeypatch.setattr(players, "list_suitable_attackers", lambda *_: ("frequency",))
+    monkeypatch.setattr(attacker_selection, "list_suitable_attackers", lambda *_: ("frequency",))
     random = np.random.default_rng(0)
     samples = count_usable_samples(count)
     assert count / 2 < samples < 2 * count

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.robust.text.documents import Documents, concatenate_texts
-from deniable.robust.text.substitutions import Substitutions
+from deniable.models.text.documents import Documents, concatenate_texts
+from deniable.models.text.substitutions import Substitutions
 
 ROOT = Path(__file__).parents[2] / "benchmarks"
 

@@ -1,4 +1,4 @@
-"""``deniable run_explain``, ``deniable key``, help and version, and the program as a process."""
+"""``deniable explain``, ``deniable key``, help and version, and the program as a process."""
 
 import errno
 import os
@@ -119,7 +119,7 @@ def test_a_key_that_cannot_be_written(call, refused, monkeypatch):
     def full():
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("deniable.randomness.generate_key", full)
+    monkeypatch.setattr("deniable.core.randomness.generate_key", full)
     refused.given()
     assert refused(call("key", "new.key")) == "No space left on device: nothing was written."
 

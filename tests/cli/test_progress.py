@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from deniable.cli import progress
-from deniable.parallel import parallel_map
+from deniable.core.parallel import parallel_map
 
 
 class Terminal(io.StringIO):

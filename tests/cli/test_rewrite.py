@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.rewrite.methods import METHODS_WITH_DELTA, REWRITING_METHODS
-from deniable.rewrite.model import pack_rewriter
+from deniable.registry.methods import METHODS_WITH_DELTA, REWRITING_METHODS
+from deniable.rewriting.model import pack_rewriter
 from tests.rewrite.untrained import untrained
 
 TABLE = 'id,text,note\r\n1,"Show me, all",007\r\n2,,"x ""y"""\r\n3,from zork to 🙂,\r\n'

@@ -1,4 +1,4 @@
-"""``deniable run_study``: the list, a study from end to end, and errors."""
+"""``deniable study``: the list, a study from end to end, and errors."""
 
 import dataclasses
 import json

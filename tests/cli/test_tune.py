@@ -1,4 +1,4 @@
-"""``deniable run_tune``: what it prints runs as printed, and what it cannot do is one line."""
+"""``deniable tune``: what it prints runs as printed, and what it cannot do is one line."""
 
 import csv
 import json
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Space, recovery
-from deniable.words import WORD_MECHANISMS
+from deniable.registry.words import WORD_MECHANISMS
 
 GOOD, BAD = ("good", "great", "food"), ("bad", "was", "red")
 

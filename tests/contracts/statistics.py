@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import stats
 
-from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start
+from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 
 DRAWS = 100_000
 THRESHOLD = 1e-6

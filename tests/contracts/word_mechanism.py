@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.auditing import limit_status
-from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start
+from deniable.core.evidence import limit_status
+from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.text.release import TextCell
 from tests.contracts.statistics import DRAWS, THRESHOLD, agreement, fit, sample, streams
 
@@ -375,7 +375,7 @@ class WordMechanismContract:
 
     def test_name_is_in_the_registry_and_the_repr(self, subject):
         """The command line finds the mechanism by its name, and its repr shows class and epsilon."""
-        from deniable.words import WORD_MECHANISMS
+        from deniable.registry.words import WORD_MECHANISMS
 
         assert WORD_MECHANISMS[self.mechanism.name] is self.mechanism
         assert repr(subject).startswith(f"{self.mechanism.__name__}(Space(60 words x 4, euclidean")

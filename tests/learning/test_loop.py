@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from deniable import DeniableError, InputError
+from deniable.core.randomness import derive_key_from_seed
 from deniable.learning.loop import Checkpoint, run_training
-from deniable.randomness import derive_key_from_seed
-from deniable.robust.fit import describe_image_run, fit_image_model
-from deniable.robust.systems import IMAGE_TRAINERS, ImageTrainingTask
+from deniable.models.images.training.fitting import describe_image_run, fit_image_model
+from deniable.models.images.training.trainer import ImageTrainingTask
+from deniable.registry.trainers import IMAGE_TRAINERS
 from tests.robust.toy import data
 
 KEY = derive_key_from_seed(1)

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.measure import deniability as module
 from deniable.measure.deniability import measure_deniability
 from tests.contracts.statistics import THRESHOLD
@@ -105,7 +105,7 @@ def test_a_mechanism_without_a_law(small_space):
 def test_an_integral_out_of_reach(small_space, monkeypatch):
     """A law by quadrature is left out where it takes too long or is not accurate enough, a closed one never."""
     words = small_space.words[:2]
-    monkeypatch.setattr("deniable.words.truncated_gumbel.MAX_TABULATED_POINTS", 0)
+    monkeypatch.setattr("deniable.published.truncated_gumbel.mechanism.MAX_TABULATED_POINTS", 0)
     gumbel, tem = (SUBJECTS[name](small_space) for name in ("truncated-gumbel", "tem"))
     assert measure_deniability(gumbel, words, runs=3).expected_distinct is not None
 

@@ -5,9 +5,14 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.measure.attackers.guesses import WordLikelihood, build_likelihood, rank_guesses
-from deniable.measure.attackers.surrogate import draw_from_prior, fit_surrogate
-from deniable.measure.draws import privatize_texts
+from deniable.measure.attackers.guesses import (
+    WordLikelihood,
+    build_likelihood,
+    draw_from_prior,
+    fit_surrogate,
+    rank_guesses,
+)
+from deniable.measure.batches import privatize_texts
 from deniable.measure.recovery import measure_recovery, simulate_recovery
 from deniable.words.prior import build_prior
 

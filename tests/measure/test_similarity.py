@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dn
 from deniable import InputError
-from deniable.measure.draws import privatize_texts
+from deniable.measure.batches import privatize_texts
 from deniable.measure.similarity import measure_similarity
 from deniable.space.metrics import METRICS
 from deniable.text.release import PrivatizedBatch

@@ -2,8 +2,8 @@
 
 import itertools
 
-from deniable.rewrite.model import fit_rewriter
-from deniable.rewrite.training import RewriterOptions
+from deniable.rewriting.model import fit_rewriter
+from deniable.rewriting.training import RewriterOptions
 
 CITIES = ("boston", "denver", "dallas", "atlanta", "st. louis")
 SMALL = {"latent": 8, "hidden": 24, "embedding": 12, "batch_size": 8, "spliced": 1}

@@ -2,10 +2,10 @@
 
 import torch
 
-from deniable.learning.setup import build_with_seed
-from deniable.rewrite.autoencoder import Autoencoder
-from deniable.rewrite.model import Rewriter, normalize_rewriter
-from deniable.rewrite.tokens import Vocabulary
+from deniable.learning.loop import build_with_seed
+from deniable.rewriting.autoencoder import Autoencoder
+from deniable.rewriting.model import Rewriter, normalize_rewriter
+from deniable.rewriting.tokens import Vocabulary
 
 WORDS = ["show", "me", "all", "the", "flights", "from", "boston", "to", "denver", "please", ",", "?"]
 FACTS = {"records": 4478, "held out": 500, "seed": None, "options": {"noise": None}, "first stage": None}

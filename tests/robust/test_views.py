@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from deniable.robust.systems.views import add_gaussian_noise, shift_images
+from deniable.models.images.training.private import add_gaussian_noise, shift_images
 
 
 @pytest.fixture

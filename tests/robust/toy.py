@@ -2,8 +2,7 @@
 
 import torch
 
-from deniable.robust.images import ImageDataset
-from deniable.robust.images.dataset import LabelledImages
+from deniable.models.images.dataset import ImageDataset, LabelledImages
 
 
 def images(count, shape=(1, 28, 28), classes=10, seed=0):

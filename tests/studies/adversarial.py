@@ -2,7 +2,7 @@
 
 import json
 
-from deniable.status import PROVED_IDEAL
+from deniable.core.guarantees import PROVED_IDEAL
 from deniable.studies.adversarial.plan import ATTACKS, CLEAN, CURVES, MEAN
 
 

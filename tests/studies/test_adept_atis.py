@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.errors import InputError
-from deniable.parallel import report_progress_to
-from deniable.rewrite.attacks.bound import compute_max_success
+from deniable.core.errors import InputError
+from deniable.core.parallel import report_progress_to
+from deniable.rewriting.attacks.ranking import compute_max_success
 from deniable.studies import Setting, adept_atis, conduct
 from deniable.studies.adept_atis import FULL, QUICK, STUDY
 from deniable.studies.rewriting import bench, measuring

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies import Setting
 from deniable.studies.corpora import Corpus, privatized, reviews, rows
 from deniable.studies.ledger import Ledger

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies import Setting, conduct, dpal_audit
 from deniable.studies.dpal.parts import LABEL_RUNS, unpacked
 from deniable.studies.dpal.words import chance, evidence, true_labels
@@ -102,5 +102,5 @@ def test_without_torch(study_data, monkeypatch):
 
 def test_studies_do_not_import_torch():
     """The registry of studies, and DPAL's among them, imports no torch."""
-    code = "import sys, deniable.studies, deniable.cli.zoo; sys.exit('torch' in sys.modules)"
+    code = "import sys, deniable.studies, deniable.cli.audit.zoo; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deniable.robust.certificates import pixeldp
+from deniable.models.images import pixeldp
 from deniable.studies import Setting, conduct, dpal_cifar10
 from deniable.studies.adversarial import certified
 from deniable.studies.adversarial.bench import prepared

@@ -6,11 +6,12 @@ import math
 import pytest
 import torch
 
-from deniable.errors import InputError
-from deniable.parallel import report_progress_to
-from deniable.robust.certificates import GaussianSmoothing, LaplaceSmoothing, PixelDP
-from deniable.robust.fit import fit_image_model
-from deniable.robust.systems import IMAGE_TRAINERS
+from deniable.core.errors import InputError
+from deniable.core.parallel import report_progress_to
+from deniable.models.images.pixeldp import PixelDP
+from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
+from deniable.models.images.training.fitting import fit_image_model
+from deniable.registry.trainers import IMAGE_TRAINERS
 from deniable.studies import Setting, conduct, dpal_mnist
 from deniable.studies.adversarial import study, training
 from deniable.studies.adversarial.attacking import attacked, conventional

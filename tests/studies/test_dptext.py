@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.errors import InputError
-from deniable.measure.estimate import estimate_share
+from deniable.core.errors import InputError
+from deniable.core.intervals import estimate_share
 from deniable.studies import Setting, conduct, dptext
 from deniable.studies.dptext import FULL, QUICK, STUDY, drawn
 from deniable.studies.ledger import Ledger

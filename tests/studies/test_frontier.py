@@ -2,7 +2,7 @@
 
 import pytest
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies import Setting, conduct, frontier
 from deniable.studies.frontiers import figure, words
 from deniable.studies.utility.bench import BASELINE, LAPLACE

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies import Setting, conduct
 from deniable.studies.gumbel import bound
 from deniable.studies.gumbel.curves import at_half, points

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import deniable as dn
-from deniable.randomness import Streams, derive_key_from_seed
+from deniable.core.randomness import Streams, derive_key_from_seed
 from deniable.studies import laplace
 from deniable.studies.laplace import QuickLaplace
 from deniable.words import MultivariateLaplace

@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from deniable.errors import InputError
-from deniable.parallel import parallel_map
+from deniable.core.errors import InputError
+from deniable.core.parallel import parallel_map
 from deniable.studies.ledger import Ledger
 
 PARAMETERS = {"seed": 0, "size epsilons": (0.5, 2.0)}

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies import Comparison, Result, Setting, Study, conduct, report, unfinished
 from deniable.studies.style import blank
 

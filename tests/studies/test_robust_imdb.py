@@ -8,8 +8,8 @@ import sys
 import pytest
 import torch
 
-from deniable.errors import InputError
-from deniable.parallel import report_progress_to
+from deniable.core.errors import InputError
+from deniable.core.parallel import report_progress_to
 from deniable.studies import Setting, conduct, robust_imdb
 from deniable.studies.robust_imdb import FULL, PAPER, PLAN, QUICK, STUDY
 from deniable.studies.substituted import study, training

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable.parallel import report_progress_to
+from deniable.core.parallel import report_progress_to
 from deniable.studies import STUDIES, Setting, adept_sensitivity, sanity_check
 from deniable.vectors import L2Ball
 from tests.studies.sizes import TINY

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.errors import InputError
-from deniable.measure.estimate import estimate_mean
+from deniable.core.errors import InputError
+from deniable.core.intervals import estimate_mean
 from deniable.studies import Setting, conduct, tem_utility
 from deniable.studies.corpora import Corpus
 from deniable.studies.laplace import QuickLaplace

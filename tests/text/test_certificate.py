@@ -24,10 +24,10 @@ from deniable import (
     recovery,
     verify,
 )
-from deniable.auditing import limit_status
+from deniable.core.evidence import limit_status
 from deniable.text.certificate import choose_example_words, describe_attacker, describe_expected_kept, format_odds
 from deniable.text.tables.layout import CopiedContent
-from deniable.words.exponential import ExponentialLaw
+from deniable.words.laws.exponential import ExponentialLaw
 from deniable.words.prior import build_prior
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 

@@ -10,8 +10,8 @@ import pytest
 import zstandard
 
 from deniable import InputError
+from deniable.core.files import check_outputs, open_input, open_outputs
 from deniable.text.tables import TABLE_FORMATS, detect_table_format
-from deniable.text.tables.files import check_outputs, open_input, open_outputs
 from deniable.text.tables.layout import TableLayout
 from tests.text.helpers import constant
 
@@ -219,7 +219,7 @@ def test_what_is_kept_may_exist_and_is_not_read():
 def test_standard_streams_are_files_too(files, redirected, output):
     """A file behind standard input is read; one behind standard output is an output."""
     call = f"check_outputs([{output!r}, '-'], ['-', 'read'], force=True)"
-    code = f"from deniable.text.tables.files import check_outputs\n{call}"
+    code = f"from deniable.core.files import check_outputs\n{call}"
     done = subprocess.run(
         f'{sys.executable} -c "{code}" {redirected} {output}', shell=True, cwd=files, capture_output=True, check=False
     )

@@ -14,7 +14,7 @@ from deniable import (
     TightExponential,
     TruncatedGumbel,
 )
-from deniable.randomness import CHUNK_TOKENS
+from deniable.core.randomness import CHUNK_TOKENS
 from tests.text.helpers import SPACE, WORDS, buffers
 from tests.text.test_table import by_id, release, table_of
 

@@ -29,7 +29,7 @@ from deniable import (
 )
 from deniable.space.metrics import METRICS
 from deniable.text.release import TextCell
-from deniable.words.exponential import ExponentialLaw
+from deniable.words.laws.exponential import ExponentialLaw
 from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
 
 KEY = bytes(range(32))
@@ -298,7 +298,7 @@ def test_no_variable_shows_a_key(form, tmp_path, monkeypatch):
     (tmp_path / "key").write_bytes(KEY)
     monkeypatch.setenv("DENIABLE_TEST_KEY", KEY.hex())
     key = {"bytes": KEY, "env": "env:DENIABLE_TEST_KEY", "file": f"file:{tmp_path / 'key'}"}[form]
-    monkeypatch.setattr("deniable.randomness._Cipher.seek", lambda *_: 1 / 0)
+    monkeypatch.setattr("deniable.core.randomness._Cipher.seek", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError) as failed:
         Release(MECHANISM, key=key).batch([LONG], ["a"])
     with pytest.raises(InputError) as refused:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from deniable.registry.vectors import VECTOR_MECHANISMS
 
 import deniable as dn
-from deniable.vectors import VECTOR_MECHANISMS, VectorMechanism
+from deniable.vectors import VectorMechanism
 
 SEED = 20_240_607
 BAD_INPUTS = {

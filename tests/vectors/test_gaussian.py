@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from deniable.vectors import Box, Gaussian, L1Ball, L2Ball
-from deniable.vectors.analytic import compute_noise_ratio
-from deniable.vectors.gaussian import compute_discretization_cost
+from deniable.vectors.gaussian import compute_discretization_cost, compute_noise_ratio
 from tests.contracts.statistics import DRAWS, THRESHOLD
 from tests.vectors.contract import SEED, VectorMechanismContract, refused
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.words import law
+from deniable.words.laws import tabulated
 from deniable.words.tem import compute_truncation_threshold
 from tests.contracts import reference
 from tests.contracts.statistics import DRAWS, THRESHOLD, fit
@@ -126,9 +126,11 @@ def test_theorem_2_holds_for_the_tables_that_are_sampled(small_space, small_vect
     """The integer tables keep the guarantee up to the rounding of their least entry."""
     space = dn.Space(small_space.words, small_vectors, metric=metric)
     subject = dn.TEM(space, epsilon=12.0)
-    sums = law.build_integer_tables(laws(subject))
+    sums = tabulated.build_integer_tables(laws(subject))
     log_law = np.log(np.diff(sums, axis=1, prepend=0).astype(float))
-    assert reference.exceeds(log_law, 12.0, reference.distances(small_vectors, metric)) <= 2 / law.TABLE_FLOOR + 1e-9
+    assert (
+        reference.exceeds(log_law, 12.0, reference.distances(small_vectors, metric)) <= 2 / tabulated.TABLE_FLOOR + 1e-9
+    )
 
 
 @given(

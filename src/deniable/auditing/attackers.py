@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from deniable.auditing.float_precision import count_fractional_bits
 from deniable.auditing.outputs import Outputs
-from deniable.auditing.precision import count_fractional_bits
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -132,8 +132,13 @@ def fit_precision(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> 
 
 
 ATTACKERS: dict[str, Attacker] = {
-    attacker.__name__: attacker
-    for attacker in (fit_nearest, fit_support, fit_linear, fit_tree, fit_frequency, fit_precision, fit_forest)
+    "nearest": fit_nearest,
+    "support": fit_support,
+    "linear": fit_linear,
+    "tree": fit_tree,
+    "frequency": fit_frequency,
+    "precision": fit_precision,
+    "forest": fit_forest,
 }
 """In the order of preference among equals."""
 ATTACKER_DESCRIPTIONS = {

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 
 OutputKind = Literal["real", "integer", "word", "text"]
 FloatArray = npt.NDArray[np.float64]

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.auditing.outputs import Outputs, abbreviate, parse_outputs
-from deniable.errors import InputError
-from deniable.parallel import get_progress_reporter
+from deniable.core.errors import InputError
+from deniable.core.parallel import get_progress_reporter
 
 Sampler = Callable[[Any], Any]
 IntArray = npt.NDArray[np.int64]

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, make_parameter_error
-from deniable.parallel import compile_loop, count_cores, parallel_map
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.parallel import compile_loop, count_cores, parallel_map
 
 FloatArray = npt.NDArray[np.float64]
 VectorFunction = Callable[[FloatArray], FloatArray]
@@ -100,7 +100,7 @@ def find_farthest_pair(
 def count_sensitivity_violations(
     points: FloatArray, claimed_sensitivity: float, *, order: int = 1, workers: int | None = None
 ) -> SensitivityViolations:
-    """Return how many pairs of points (N, m) are farther apart than ``claimed_sensitivity``, over all N (N - 1) / 2 pairs.
+    """Return how many pairs of points (N, m) are farther apart than ``claimed``, over all N (N - 1) / 2 pairs.
 
     For the outputs of an encoder after its clip, every pair beyond the claimed sensitivity is a pair of
     neighbouring inputs that noise of that scale does not protect (Habernal 2021, Section 6).

@@ -1,4 +1,4 @@
-"""``deniable run_explain``: what becomes of a word."""
+"""``deniable explain``: what becomes of a word."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
@@ -38,7 +38,8 @@ def run_explain(
     prior: PriorOption = None,
 ) -> None:
     """Show what becomes of a word: its likeliest outputs, and how many words share the rest."""
-    from deniable.auditing import limit_status, verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
+    from deniable.core.evidence import limit_status  # noqa: PLC0415 - keeps --help fast
     from deniable.text.certificate import describe_attacker  # noqa: PLC0415
 
     check_mechanism_options(mechanism, epsilon)
@@ -75,7 +76,7 @@ def _compute_output_law(word_mechanism: "WordMechanism", word: str) -> "tuple[np
     """Return the law (n,) of a word's output and how it was found."""
     import numpy as np  # noqa: PLC0415 - keeps --help fast
 
-    from deniable.errors import NotTractable  # noqa: PLC0415
+    from deniable.core.errors import NotTractable  # noqa: PLC0415
 
     try:
         return word_mechanism.probabilities(word), "exact law"

@@ -1,4 +1,4 @@
-"""``deniable run_key``: make a secret key."""
+"""``deniable key``: make a secret key."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 
 
 def run_key(
@@ -16,7 +16,7 @@ def run_key(
 
     With --key-file the output is a function of key, record id and text: a run can be repeated.
     """
-    from deniable.randomness import generate_key  # noqa: PLC0415 - keeps --help fast
+    from deniable.core.randomness import generate_key  # noqa: PLC0415 - keeps --help fast
 
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

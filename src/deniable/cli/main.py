@@ -13,18 +13,18 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from deniable import __version__
-from deniable.cli.attack import run_attack_text
-from deniable.cli.audit import EXIT_REFUTED, run_audit
-from deniable.cli.certify import run_certify
+from deniable.cli.attack.text import run_attack_text
+from deniable.cli.audit.mechanism import EXIT_REFUTED, run_audit
+from deniable.cli.certify.options import run_certify
 from deniable.cli.explain import run_explain
 from deniable.cli.key import run_key
 from deniable.cli.measure import run_measure
 from deniable.cli.privatize import run_privatize
 from deniable.cli.rewrite import run_rewrite
 from deniable.cli.study import run_study
-from deniable.cli.train import run_train
+from deniable.cli.train.options import run_train
 from deniable.cli.tune import run_tune
-from deniable.errors import DeniableError
+from deniable.core.errors import DeniableError
 
 EXIT_COULD_NOT_RUN = 2
 EXIT_INTERRUPTED = 130

@@ -1,4 +1,4 @@
-"""``deniable run_measure``: what each epsilon gives and takes on a table, as one page."""
+"""``deniable measure``: what each epsilon gives and takes on a table, as one page."""
 
 import json
 import math
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.left_out import describe_rows
 from deniable.cli.options import (
     DelimiterOption,
     FormatOption,
@@ -26,7 +25,8 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import TableFormat, read_public_texts, read_table_columns
-from deniable.errors import InputError
+from deniable.cli.usable_rows import describe_rows
+from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.measure.labels import ClassLabels
@@ -84,10 +84,10 @@ def run_measure(
     Writes one page that holds original private text, for the owner of the texts, and its figures as
     JSON. Needs jinja2: deniable[plot].
     """
+    from deniable.core.files import check_outputs, open_outputs  # noqa: PLC0415
     from deniable.measure.report.inputs import SurveyPlan, build_survey_inputs, check_survey_plan  # noqa: PLC0415 - keeps --help fast
     from deniable.measure.report.page import load_template, render_report  # noqa: PLC0415
     from deniable.measure.report.survey import survey_table  # noqa: PLC0415
-    from deniable.text.tables.files import check_outputs, open_outputs  # noqa: PLC0415
 
     epsilons = parse_epsilons(epsilon)
     survey_plan = SurveyPlan(classifier, folds, shadows, examples, rows=limit, seed=seed)

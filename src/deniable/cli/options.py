@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.space import Space
@@ -105,7 +105,7 @@ def build_space(source: str, metric: str) -> "Space":
     Raises:
         InputError: a file that cannot be read, or an unknown metric.
     """
-    from deniable.cache import find_cache_fault  # noqa: PLC0415
+    from deniable.core.cache import find_cache_fault  # noqa: PLC0415
     from deniable.space import Space  # noqa: PLC0415
 
     fault = find_cache_fault()
@@ -130,7 +130,7 @@ def build_word_mechanism(space: "Space", name: str, epsilon: float) -> "WordMech
     Raises:
         InputError: unknown name, or a parameter out of range.
     """
-    from deniable.words import WORD_MECHANISMS, choose_word_mechanism  # noqa: PLC0415
+    from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism  # noqa: PLC0415
 
     check_mechanism_options(name, epsilon)
     return choose_word_mechanism(space, epsilon) if name == "auto" else WORD_MECHANISMS[name](space, epsilon=epsilon)
@@ -138,8 +138,8 @@ def build_word_mechanism(space: "Space", name: str, epsilon: float) -> "WordMech
 
 def check_mechanism_options(name: str, epsilon: float) -> None:
     """Raise `InputError` for an unknown mechanism or an epsilon out of range, before a space is read."""
-    from deniable.errors import check_positive  # noqa: PLC0415
-    from deniable.words import WORD_MECHANISMS  # noqa: PLC0415
+    from deniable.core.errors import check_positive  # noqa: PLC0415
+    from deniable.registry.words import WORD_MECHANISMS  # noqa: PLC0415
 
     known_names = ["auto", *WORD_MECHANISMS]
     if name not in known_names:

@@ -1,4 +1,4 @@
-"""``deniable run_privatize``: a table in, a private table and its certificate out."""
+"""``deniable privatize``: a table in, a private table and its certificate out."""
 
 import enum
 from pathlib import Path
@@ -21,7 +21,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_bytes_read, show_passes
 from deniable.cli.tables import PIPE, parse_delimiter, resolve_certificate_path, resolve_format, resolve_text_columns
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.text.release import Tally
@@ -99,9 +99,9 @@ def run_privatize(
     what is not. Every other column is copied as it is.
     """
     from deniable.auditing import verify  # noqa: PLC0415 - keeps --help fast
-    from deniable.status import is_proved  # noqa: PLC0415
+    from deniable.core.guarantees import is_proved  # noqa: PLC0415
     from deniable.text.release import Release  # noqa: PLC0415
-    from deniable.text.table import ReleaseFiles, check_release_paths, privatize_table  # noqa: PLC0415
+    from deniable.text.table_release import ReleaseFiles, check_release_paths, privatize_table  # noqa: PLC0415
     from deniable.text.tables.layout import TableLayout  # noqa: PLC0415
 
     table_format = resolve_format(source, output, format_)
@@ -159,7 +159,7 @@ def _read_key(key_file: Path | None, seed: int | None, record_id: str | None) ->
     Raises:
         InputError: a key and a seed, a key without ids, or a file that holds none.
     """
-    from deniable.keys import read_key_file  # noqa: PLC0415
+    from deniable.core.keys import read_key_file  # noqa: PLC0415
 
     if key_file is not None and seed is not None:
         raise InputError("Give --key-file or --seed, not both.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from deniable.parallel import report_progress_to
+from deniable.core.parallel import report_progress_to
 
 if TYPE_CHECKING:
     from rich.progress import Progress

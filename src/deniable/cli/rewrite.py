@@ -1,19 +1,19 @@
-"""``deniable run_rewrite``: a table in, the same table with rewritten texts and a certificate out."""
+"""``deniable rewrite``: a table in, the same table with rewritten texts and a certificate out."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.left_out import format_row_count, format_row_numbers
+from deniable.cli.model_runs import check_torch, translate_memory_errors
 from deniable.cli.options import DelimiterOption, FormatOption, unknown_name_error
 from deniable.cli.progress import show_passes
-from deniable.cli.runs import check_torch, translate_memory_errors
 from deniable.cli.tables import PIPE, parse_delimiter, resolve_certificate_path, resolve_format, resolve_text_columns
-from deniable.errors import InputError, check_positive
+from deniable.cli.usable_rows import format_row_count, format_row_numbers
+from deniable.core.errors import InputError, check_positive
 
 if TYPE_CHECKING:
-    from deniable.text.table import ReleaseFiles
+    from deniable.text.table_release import ReleaseFiles
 
 
 def run_rewrite(
@@ -68,9 +68,9 @@ def run_rewrite(
     deniable[train].
     """
     check_torch()
-    from deniable.rewrite.methods import REWRITING_METHODS, check_method_options  # noqa: PLC0415 - keeps --help fast
-    from deniable.rewrite.model import load_rewriter  # noqa: PLC0415
-    from deniable.rewrite.table import rewrite_table  # noqa: PLC0415
+    from deniable.registry.methods import REWRITING_METHODS, check_method_options  # noqa: PLC0415 - keeps --help fast
+    from deniable.rewriting.model import load_rewriter  # noqa: PLC0415
+    from deniable.rewriting.table import rewrite_table  # noqa: PLC0415
 
     if method not in REWRITING_METHODS:
         raise unknown_name_error("method", method, list(REWRITING_METHODS))
@@ -101,7 +101,7 @@ def _build_table_files(
     force: bool,
 ) -> "ReleaseFiles":
     """Return what is read and written, checked before the model is read."""
-    from deniable.text.table import ReleaseFiles, check_release_paths  # noqa: PLC0415
+    from deniable.text.table_release import ReleaseFiles, check_release_paths  # noqa: PLC0415
     from deniable.text.tables.layout import TableLayout  # noqa: PLC0415
 
     table_format = resolve_format(source, output, format_options[0])

@@ -1,4 +1,4 @@
-"""``deniable run_study``: a published figure, run again."""
+"""``deniable study``: a published figure, run again."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 from deniable.cli.options import unknown_name_error
 from deniable.cli.progress import show_passes
-from deniable.errors import DeniableError, InputError
+from deniable.core.errors import DeniableError, InputError
 
 
 def run_study(

@@ -1,11 +1,10 @@
-"""``deniable run_tune``: the epsilon at which an attacker's success, the words kept or the utility is what you ask for."""
+"""``deniable tune``: the epsilon at which an attacker's success, the words kept or the utility is what you ask for."""
 
 import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.left_out import describe_rows
 from deniable.cli.options import (
     DelimiterOption,
     FormatOption,
@@ -17,7 +16,8 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import TableFormat, read_table_columns
-from deniable.errors import InputError
+from deniable.cli.usable_rows import describe_rows
+from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +68,7 @@ def run_tune(
 
     from deniable.measure.labels import encode_labels  # noqa: PLC0415
     from deniable.measure.tuning import tune_kept, tune_recovery, tune_utility  # noqa: PLC0415
-    from deniable.words.documents import compute_worst_loss  # noqa: PLC0415
+    from deniable.words.composition import compute_worst_loss  # noqa: PLC0415
     from deniable.words.prior import build_prior  # noqa: PLC0415
 
     goals = {"recovery": recovery, "kept": kept, "utility": utility}

@@ -1,4 +1,4 @@
-"""The loop around the steps: checkpoints, progress, and an end when something is wrong."""
+"""Before the first step: weights drawn from a public seed, and the device."""
 
 import dataclasses
 import hashlib
@@ -8,15 +8,15 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
 
 from deniable import __version__
-from deniable.errors import DeniableError, InputError
-from deniable.learning.stored import read_tensor_file
-from deniable.randomness import SecretBytes
+from deniable.core.errors import DeniableError, InputError
+from deniable.core.randomness import SecretBytes
+from deniable.learning.artifact import read_tensor_file
 
 _CHECKPOINT_FORMAT = 2
 
@@ -196,3 +196,18 @@ def run_training(
             checkpoint.write(run, key, number + 1)
     if not all(tensor.isfinite().all() for tensor in run.result.values()):
         raise DeniableError(f"The parameters are not finite after {run.steps} steps: take a smaller learning rate.")
+
+
+Built = TypeVar("Built")
+
+
+def build_with_seed(seed: int, build: Callable[[], Built]) -> Built:
+    """Return a network whose first weights are drawn from a public seed; torch's own generator stays as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build()
+
+
+def choose_device() -> torch.device:
+    """Return a GPU where there is one, else the processor."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")

@@ -9,19 +9,20 @@ from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.svm import LinearSVC
 
-from deniable.errors import InputError
-from deniable.measure.estimate import Estimate, estimate_share
-from deniable.measure.folds import (
+from deniable.core.errors import InputError
+from deniable.core.intervals import Estimate, estimate_share
+from deniable.core.parallel import parallel_map
+from deniable.measure.labels import (
+    ClassCodes,
     FoldRunner,
     HitMask,
     RowNumbers,
     TrainTestSplit,
     check_versions,
+    encode_labels,
     run_folds,
     stratified_folds,
 )
-from deniable.measure.labels import ClassCodes, encode_labels
-from deniable.parallel import parallel_map
 
 _HASHING_OPTIONS = {"n_features": 1 << 18, "norm": None, "alternate_sign": False, "dtype": np.float32}
 _STYLE_VIEWS = (

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, NotTractable, make_parameter_error
-from deniable.measure.estimate import Estimate, as_exact_estimate, estimate_mean
-from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start, generate_key
+from deniable.core.errors import InputError, NotTractable, make_parameter_error
+from deniable.core.intervals import Estimate, as_exact_estimate, estimate_mean
+from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start, generate_key
 from deniable.space import Space
 from deniable.space.metrics import FloatArray
-from deniable.words import WordMechanism, law
+from deniable.words import WordMechanism
+from deniable.words.laws import tabulated
 from deniable.words.recovery import MAX_QUADRATURE_POINTS
 
 WordCounts = npt.NDArray[np.int64]
@@ -190,7 +191,7 @@ def _compute_block_expectations(
     for i, point in enumerate(points[first : first + len(distances)]):
         row = mechanism.rows(distances[i : i + 1])
         # Draws come from integer tables, whose least entries are what far words are drawn by.
-        chances = law.compute_table_entries(row)[0] / law.TABLE_TOTAL if mechanism.is_tabulated else row[0]
+        chances = tabulated.compute_table_entries(row)[0] / tabulated.TABLE_TOTAL if mechanism.is_tabulated else row[0]
         shares = np.clip(chances / words_per_point, 0.0, 1.0)
         with np.errstate(divide="ignore"):
             seen_probabilities = -np.expm1(runs * np.log1p(-shares))

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.measure.labels import ClassCodes
 from deniable.space.grammar import fold_word, split_words
 

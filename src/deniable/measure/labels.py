@@ -1,12 +1,14 @@
-"""A column of labels as classes, checked before anything is trained on it."""
+"""Rows dealt into folds, and which of them a classifier names rightly that has not seen them."""
 
 import dataclasses
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.parallel import parallel_map
 
 ClassCodes = npt.NDArray[np.int64]
 
@@ -65,3 +67,90 @@ def encode_labels(column: Sequence[str | None], name: str = "label") -> ClassLab
 def is_blank(cell: str | None) -> bool:
     """Say whether a cell of a table holds nothing: null, nothing or white space."""
     return cell is None or not str(cell).strip()
+
+
+RowNumbers = npt.NDArray[np.int64]
+HitMask = npt.NDArray[np.bool_]
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainTestSplit:
+    """Row numbers to learn from, and row numbers to test on."""
+
+    train: RowNumbers
+    test: RowNumbers
+
+
+FoldRunner = Callable[[TrainTestSplit], list[HitMask]]
+"""Learns from the rows of a split once and names the tested ones, as they stand in one or more versions of the
+table: for each version (tested rows,) whether it was right."""
+
+
+def stratified_folds(
+    codes: ClassCodes, folds: int, seed: int, texts: Sequence[str] | None = None
+) -> list[TrainTestSplit]:
+    """Return one split a fold, each class dealt out evenly over the folds, and equal texts into one.
+
+    Unlike scikit-learn's stratified folds it takes classes with fewer rows than folds: those are spread over as
+    many folds as they have rows.
+
+    Args:
+        codes: (n,) classes.
+        folds: how many, from 2 to n.
+        seed: public; the order of the rows within a class follows from it.
+        texts: (n,) what is learned; rows with equal texts are dealt out together, so that none is tested by who
+            has learned it. None where all differ.
+
+    Raises:
+        InputError: fewer than 2 folds, or fewer different rows than folds.
+    """
+    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:  # noqa: PLR2004 - one fold trains on nothing
+        raise make_parameter_error("the measure", "folds", "an integer from 2 on", folds)
+    # Empty texts teach nothing, and are not held together.
+    group_numbers: dict[object, int] = {}
+    keys = range(len(codes)) if texts is None else [text or row for row, text in enumerate(texts)]
+    group_of_row = np.array([group_numbers.setdefault(key, len(group_numbers)) for key in keys], dtype=np.int64)
+    first_rows = np.unique(group_of_row, return_index=True)[1]
+    if len(first_rows) < folds:
+        noun = "rows that differ" if len(first_rows) < len(codes) else "rows"
+        raise InputError(
+            f"{folds} folds need at least {folds} {noun}. Got {len(first_rows)}: give more rows or fewer folds."
+        )
+    order = np.random.default_rng(seed).permutation(len(first_rows))
+    order = order[np.argsort(codes[first_rows][order], kind="stable")]
+    fold_of_group = np.empty(len(first_rows), dtype=np.int64)
+    fold_of_group[order] = np.arange(len(first_rows)) % folds
+    fold_of_row = fold_of_group[group_of_row]
+    return [
+        TrainTestSplit(np.flatnonzero(fold_of_row != fold_number), np.flatnonzero(fold_of_row == fold_number))
+        for fold_number in range(folds)
+    ]
+
+
+def run_folds(runners: Sequence[FoldRunner], splits: Sequence[TrainTestSplit]) -> list[list[HitMask]]:
+    """Return, for each trial and each version that it reads, the outcomes of all splits one after the other."""
+    outcomes = parallel_map(lambda job: job[0](job[1]), list(itertools.product(runners, splits)))
+    runs = [outcomes[start : start + len(splits)] for start in range(0, len(outcomes), len(splits))]
+    return [[np.concatenate(parts) for parts in zip(*run, strict=True)] for run in runs]
+
+
+def check_versions(texts: Sequence[str], private_versions: Mapping[str, Sequence[str]], label_count: int) -> None:
+    """Raise `InputError` unless all versions of a table have a text in every row, and there is a label for each.
+
+    Args:
+        texts: n texts.
+        private_versions: name -> n private texts, in the order of the rows.
+        label_count: how many labels were given.
+    """
+    if label_count != len(texts):
+        raise InputError(
+            f"{len(texts)} texts need as many labels. Got {label_count}: give one for each text, in order."
+        )
+    for name, column in {"original": texts, **private_versions}.items():
+        if len(column) != len(texts):
+            raise InputError(
+                f"{len(texts)} texts need as many private ones. Got {len(column)} of {name!r}: give one for each text."
+            )
+        for row, text in enumerate(column):
+            if not isinstance(text, str):
+                raise InputError(f"The {name!r} texts have none in row {row + 1}: leave that row out everywhere.")

@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, make_parameter_error
-from deniable.measure.attackers.membership import compute_lira_scores, compute_rmia_scores, compute_shadow_scores
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.parallel import parallel_map
+from deniable.measure.attackers.membership_scores import compute_lira_scores, compute_rmia_scores, compute_shadow_scores
 from deniable.measure.classifiers import CLASSIFIERS
 from deniable.measure.labels import ClassCodes
 from deniable.measure.roc import MembershipResult, compute_roc
-from deniable.parallel import parallel_map
 
 Array = npt.NDArray[np.float64]
 BooleanMask = npt.NDArray[np.bool_]

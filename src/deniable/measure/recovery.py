@@ -2,19 +2,18 @@
 
 They know the mechanism with all its parameters, read the released words and guess the private ones. The one
 here knows how frequent words are and looks at one word at a time; one who knows how people write as well, and
-guesses whole texts, is in `deniable.measure.context`.
+guesses whole texts, is in `deniable.measure.contextual_recovery`.
 """
 
 import dataclasses
 
 import numpy as np
 
-from deniable.errors import InputError, NotTractable, make_parameter_error
-from deniable.measure import estimate
-from deniable.measure.attackers.guesses import build_likelihood, rank_guesses
-from deniable.measure.attackers.language import WordNumbers
-from deniable.measure.attackers.surrogate import draw_from_prior
-from deniable.measure.estimate import Estimate
+from deniable.core import intervals
+from deniable.core.errors import InputError, NotTractable, make_parameter_error
+from deniable.core.intervals import Estimate
+from deniable.measure.attackers.guesses import build_likelihood, draw_from_prior, rank_guesses
+from deniable.measure.attackers.language_model import WordNumbers
 from deniable.text.release import PrivatizedBatch
 from deniable.words import WordMechanism, recovery
 from deniable.words.prior import PriorLike, build_prior
@@ -92,7 +91,7 @@ def simulate_recovery(
         raise make_parameter_error("simulated_recovery", "draws", "an int of at least 1", draws)
     if mechanism.has_law and not always_simulate:
         try:
-            return RecoveryResult(estimate.as_exact_estimate(recovery(mechanism, prior, workers)), 0, optimal=True)
+            return RecoveryResult(intervals.as_exact_estimate(recovery(mechanism, prior, workers)), 0, optimal=True)
         except NotTractable:
             pass  # too many words for an exact sum
     weights = build_prior(mechanism.space, prior).weights
@@ -101,7 +100,7 @@ def simulate_recovery(
     best_guesses = rank_guesses(word_likelihood, weights, outputs, 1, workers)
     named_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[outputs]], 0]
     return RecoveryResult(
-        estimate.estimate_share(int((named_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact
+        intervals.estimate_share(int((named_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact
     )
 
 
@@ -127,5 +126,5 @@ def count_recovered_words(batch: PrivatizedBatch, named_words: WordNumbers, *, o
         np.diff(np.append(0, np.cumsum(mask))[batch.offsets])
         for mask in (is_known & (named_words == batch.words), is_known)
     )
-    share = estimate.estimate_clustered_share(hits, counts)
+    share = intervals.estimate_clustered_share(hits, counts)
     return RecoveryResult(share, int(batch.unknown_mask.sum()), optimal)

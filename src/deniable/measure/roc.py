@@ -7,8 +7,8 @@ import numpy.typing as npt
 from scipy import special, stats
 from sklearn.metrics import roc_curve
 
-from deniable.errors import InputError, make_parameter_error
-from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate, estimate_clustered_share, estimate_share
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_clustered_share, estimate_share
 
 Array = npt.NDArray[np.float64]
 RecordNumbers = npt.NDArray[np.int64]

@@ -6,24 +6,25 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deniable.auditing import verify
-from deniable.errors import InputError, check_positive
-from deniable.measure.attackers.surrogate import draw_from_prior
-from deniable.measure.draws import privatize_texts
-from deniable.measure.estimate import Estimate, as_exact_estimate, estimate_share
+from deniable.core.errors import InputError, check_positive
+from deniable.core.evidence import Verdict
+from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
+from deniable.measure.attackers.guesses import draw_from_prior
+from deniable.measure.batches import privatize_texts
 from deniable.measure.labels import ClassCodes
 from deniable.measure.recovery import simulate_recovery
-from deniable.measure.search import Quantity, find_crossing, round_significant
+from deniable.measure.root_finding import Quantity, find_crossing, round_significant
 from deniable.measure.utility import measure_utilities
+from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
 from deniable.space import Space
 from deniable.space.metrics import FloatArray
-from deniable.verdict import Verdict
-from deniable.words import TEM, WORD_MECHANISMS, WordMechanism, choose_word_mechanism
-from deniable.words.calibration import load_or_calibrate
-from deniable.words.exponential import ExponentialLaw, compute_normalisers, prove_exact_epsilon
-from deniable.words.law import compute_zipf_prior
-from deniable.words.outcomes import compute_exponential_outcomes
+from deniable.words import TEM, WordMechanism
+from deniable.words.calibrated_exponential import load_or_calibrate
+from deniable.words.laws.exponential import ExponentialLaw, compute_normalisers, prove_exact_epsilon
+from deniable.words.laws.outcomes import compute_exponential_outcomes
+from deniable.words.laws.tabulated import compute_zipf_prior
 from deniable.words.prior import Prior, PriorLike, build_prior
-from deniable.words.weights import MAX_DENSE_POINTS
+from deniable.words.tight_exponential import MAX_DENSE_POINTS
 
 LawFamily = Callable[[Space, float], ExponentialLaw]
 _SUBSPACE_WORDS = 2_000
@@ -99,7 +100,7 @@ def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior
     Args:
         space: the domain.
         target: share of words, at most; above the success of who sees nothing, below 1.
-        mechanism: a name from `deniable.words.WORD_MECHANISMS`, ``choose_word_mechanism``, or ``best``: the one of calibrated, TEM and
+        mechanism: a name from `deniable.registry.words.WORD_MECHANISMS`, ``auto``, or ``best``: the one of calibrated, TEM and
             (in spaces of at most 14,000 points) tight that proves the least epsilon.
         prior: how frequent words are, see `deniable.recovery`; None for the public Zipf law.
 
@@ -321,7 +322,7 @@ def _build_mechanism_quantity(space: Space, name: str, goal: _Goal) -> Quantity:
 def _compute_law_outcomes(
     space: Space, laws: Sequence[ExponentialLaw], prior: FloatArray
 ) -> list[tuple[FloatArray, float]]:
-    """Return what `deniable.words.law.compute_exponential_outcomes` does for several laws, whose distances are computed once."""
+    """Return what `deniable.words.laws.tabulated.compute_exponential_outcomes` does for several laws, whose distances are computed once."""
     return compute_exponential_outcomes(space, laws, [np.log(sums) for sums in compute_normalisers(space, laws)], prior)
 
 

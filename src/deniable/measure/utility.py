@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
+from deniable.core.intervals import Estimate, estimate_paired_difference, estimate_share
 from deniable.measure.classifiers import CLASSIFIERS, TextClassifier
-from deniable.measure.estimate import Estimate, estimate_paired_difference, estimate_share
-from deniable.measure.folds import FoldRunner, HitMask, TrainTestSplit, check_versions, run_folds, stratified_folds
-from deniable.measure.labels import ClassCodes
+from deniable.measure.labels import (
+    ClassCodes,
+    FoldRunner,
+    HitMask,
+    TrainTestSplit,
+    check_versions,
+    run_folds,
+    stratified_folds,
+)
 
 
 @dataclasses.dataclass(frozen=True)

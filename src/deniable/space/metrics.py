@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
-from deniable.parallel import compile_loop
+from deniable.core.errors import InputError
+from deniable.core.parallel import compile_loop
 
 FloatArray = npt.NDArray[np.float64]
 DistanceFiller = Callable[[FloatArray, FloatArray], None]

@@ -10,7 +10,7 @@ from typing import IO, cast
 
 import numpy as np
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.space.grammar import fold_word, is_one_word
 from deniable.space.metrics import FloatArray
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from deniable.cache import load_or_compute_facts
-from deniable.errors import InputError, NotTractable
-from deniable.frozen import WriteOnce
-from deniable.parallel import parallel_map
+from deniable.core.cache import load_or_compute_facts
+from deniable.core.classes import WriteOnce
+from deniable.core.errors import InputError, NotTractable
+from deniable.core.parallel import parallel_map
 from deniable.space.grammar import fold_word
 from deniable.space.metrics import BLOCK_ROWS, TILE_SIZE, DistanceFiller, FloatArray, Metric, resolve_metric
 

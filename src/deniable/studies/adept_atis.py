@@ -5,8 +5,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from deniable.errors import InputError
-from deniable.parallel import get_progress_reporter, report_progress_to
+from deniable.core.errors import InputError
+from deniable.core.parallel import get_progress_reporter, report_progress_to
 from deniable.studies.rewriting.figure import draw
 from deniable.studies.rewriting.findings import details, findings
 from deniable.studies.rewriting.plan import FILES, GAUSSIAN, PUBLISHED, TOKENS, Sizes
@@ -14,7 +14,7 @@ from deniable.studies.rewriting.words import table
 from deniable.studies.study import Data, Result, Setting, Study
 
 if TYPE_CHECKING:
-    from deniable.rewrite.audits import AuditView
+    from deniable.rewriting.audits import AuditView
     from deniable.studies.rewriting.bench import Bench
 
 FULL = Sizes()

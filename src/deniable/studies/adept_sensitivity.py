@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.auditing.sensitivity import FloatArray, count_sensitivity_violations, find_farthest_pair
-from deniable.parallel import parallel_map
+from deniable.core.parallel import parallel_map
 from deniable.studies.sensitivity.figure import draw
 from deniable.studies.sensitivity.words import NORMAL, UNIFORM, WIDE, findings, table
 from deniable.studies.study import Data, Result, Setting, Study, derived

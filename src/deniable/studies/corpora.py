@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
+from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure.labels import ClassCodes
-from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.space import Space
 from deniable.studies.ledger import Ledger
 from deniable.studies.study import derived

@@ -4,8 +4,8 @@ import dataclasses
 from collections.abc import Callable
 from importlib.util import find_spec
 
-from deniable.errors import InputError
-from deniable.parallel import parallel_map
+from deniable.core.errors import InputError
+from deniable.core.parallel import parallel_map
 from deniable.studies.dpal import parts
 from deniable.studies.dpal.figure import draw
 from deniable.studies.dpal.words import findings, table
@@ -53,8 +53,8 @@ def run(sizes: Sizes, setting: Setting) -> Result:
     path = setting.file("mnist.npz")
     if find_spec("torch") is None or find_spec("dp_accounting") is None:
         raise InputError("This study trains networks with torch, which is missing: install deniable[train].")
-    from deniable.robust.dpal.noise import DPALBudget  # noqa: PLC0415 - needs torch, an extra
-    from deniable.robust.images import read_images  # noqa: PLC0415 - the same
+    from deniable.models.images.reading import read_images  # noqa: PLC0415 - the same
+    from deniable.published.dpal.mechanism import DPALBudget  # noqa: PLC0415 - needs torch, an extra
 
     budget = DPALBudget(sizes.eps_t, m=sizes.batch, delta_l2=2 * sizes.neurons)
     bench = parts.Bench(read_images(path), budget, sizes, setting.seed)

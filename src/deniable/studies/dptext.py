@@ -6,9 +6,9 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from deniable.errors import InputError
-from deniable.measure.estimate import estimate_share
-from deniable.parallel import get_progress_reporter
+from deniable.core.errors import InputError
+from deniable.core.intervals import estimate_share
+from deniable.core.parallel import get_progress_reporter
 from deniable.studies.representation.bench import FILES, prepared
 from deniable.studies.representation.figure import draw
 from deniable.studies.representation.findings import details, findings
@@ -36,7 +36,7 @@ def run(sizes: Sizes, setting: Setting) -> Result:
         setting.file(name)
     if find_spec("torch") is None:
         raise InputError("This study trains networks with torch, which is missing: install deniable[train].")
-    from deniable.rewrite.representation.noise import INITIAL_EPSILON_SHARE  # noqa: PLC0415 - needs torch, slow to import
+    from deniable.published.dptext.network import INITIAL_EPSILON_SHARE  # noqa: PLC0415 - needs torch, slow to import
     from deniable.studies.representation.measuring import measured  # noqa: PLC0415 - the same
 
     bench = prepared(sizes, setting)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from deniable.parallel import parallel_map
+from deniable.core.parallel import parallel_map
 from deniable.space import Space
 from deniable.studies.corpora import Corpus, privatized
 from deniable.studies.frontiers.figure import draw

@@ -4,16 +4,17 @@ import dataclasses
 import math
 
 from deniable.auditing import verify
+from deniable.core.intervals import Estimate
+from deniable.core.parallel import parallel_map
 from deniable.measure.deniability import measure_deniability
-from deniable.measure.estimate import Estimate
-from deniable.parallel import parallel_map
+from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel
 from deniable.studies.gumbel.bound import far_output_bound
 from deniable.studies.gumbel.figure import draw
 from deniable.studies.gumbel.vocabularies import Vocabulary, vocabularies
 from deniable.studies.gumbel.words import findings, table
 from deniable.studies.study import Data, Result, Setting, Study, derived
 from deniable.studies.utility.bench import build
-from deniable.words import TruncatedGumbel, WordMechanism
+from deniable.words import WordMechanism
 
 _ABOVE = 1.01
 """The first epsilon of truncated Gumbel is so many times the least one that gives it a scale."""

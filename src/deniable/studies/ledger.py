@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 
 Numbers = npt.NDArray[Any]
 

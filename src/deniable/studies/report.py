@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from deniable import __version__
-from deniable.errors import InputError
-from deniable.parallel import count_cores
+from deniable.core.errors import InputError
+from deniable.core.evidence import encode_nonfinite_numbers
+from deniable.core.files import check_outputs, open_outputs
+from deniable.core.parallel import count_cores
 from deniable.studies.ledger import Ledger
 from deniable.studies.study import Comparison, Result, Setting, Sizes, Study
-from deniable.text.tables.files import check_outputs, open_outputs
-from deniable.verdict import encode_nonfinite_numbers
 
 ENDINGS = (".json", ".png", ".md")
 _DPI = 110

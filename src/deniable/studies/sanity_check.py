@@ -6,7 +6,7 @@ import math
 import sys
 
 from deniable.auditing import audit
-from deniable.parallel import parallel_map
+from deniable.core.parallel import parallel_map
 from deniable.studies.sanity import alarms
 from deniable.studies.sanity.check import estimate, limit, votes
 from deniable.studies.sanity.figure import draw

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies.ledger import Ledger
 
 Sizes = TypeVar("Sizes")
@@ -85,7 +85,7 @@ class Study(Generic[Sizes]):
         paper: author, year, title and figure.
         full: sizes of the whole study.
         quick: sizes of the same study in a few minutes.
-        run: from sizes and setting to the result; its long steps go through `deniable.parallel.parallel_map`.
+        run: from sizes and setting to the result; its long steps go through `deniable.core.parallel.parallel_map`.
         draw: from the result's data to a matplotlib figure.
     """
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 
-from deniable.measure.attackers.membership import fit_shadow_network
+from deniable.core.parallel import parallel_map
+from deniable.measure.attackers.membership_scores import fit_shadow_network
 from deniable.measure.roc import compute_roc
-from deniable.parallel import parallel_map
 from deniable.space import Space
 from deniable.studies.corpora import Corpus, Offsets, Words, privatized
 from deniable.studies.study import Data, Result, Setting, Study, derived

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from deniable import __version__
-from deniable.auditing import limit_status, verify
-from deniable.errors import InputError
-from deniable.keys import NoiseSource
+from deniable.auditing import verify
+from deniable.core.errors import InputError
+from deniable.core.evidence import encode_nonfinite_numbers, limit_status
+from deniable.core.guarantees import Status, find_weakest_status, is_proved
+from deniable.core.keys import NoiseSource
 from deniable.space import Space
-from deniable.status import Status, find_weakest_status, is_proved
 from deniable.text.release import Release, Tally
 from deniable.text.tables.layout import CopiedContent
-from deniable.verdict import encode_nonfinite_numbers
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior
 

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from deniable.errors import InputError, make_parameter_error
-from deniable.keys import Key, SecretKey, parse_key
-from deniable.randomness import derive_key_from_seed
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.keys import Key, SecretKey, parse_key
+from deniable.core.randomness import derive_key_from_seed
 from deniable.text.release import DEFAULT_COLUMN, Release
 from deniable.text.tokens import CasePolicy, UnknownPolicy
 from deniable.words import WordMechanism

@@ -16,10 +16,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, make_parameter_error
-from deniable.frozen import get_picklable_state
-from deniable.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
-from deniable.randomness import Streams, derive_stream_start, derive_stream_starts
+from deniable.core.classes import get_picklable_state
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
+from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
 from deniable.text.tokens import CasePolicy, Lexer, UnknownPolicy, check_kept_words
 from deniable.words import WordMechanism
 
@@ -85,7 +85,7 @@ class PrivatizedBatch:
 
 @dataclasses.dataclass(frozen=True)
 class Tally:
-    """Counts over what was released. Tallies add up: ``sum(tally_images, Tally())`` counts several batches.
+    """Counts over what was released. Tallies add up: ``sum(tallies, Tally())`` counts several batches.
 
     `records`, `words` and `lengths` show in the released text itself; `changed` and `unknown` are
     statistics of the private text, for its owner only.
@@ -165,7 +165,7 @@ class Release:
         keep: public words that pass through unchanged.
         key: where the secret key is kept, ``"env:NAME"`` or ``"file:PATH"``; or 32 bytes, which no pickle takes.
             The same key, record id and text then give the same output, so every text needs a record id of its own.
-            None draws fresh noise for each batch. ``"seed:_DIMENSION"`` is public, for tests: the output is **not private**.
+            None draws fresh noise for each batch. ``"seed:N"`` is public, for tests: the output is **not private**.
 
     Raises:
         InputError: a parameter outside its domain, or a key with a mechanism or metric that has no fingerprint.

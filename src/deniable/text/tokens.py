@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.space import Space
 from deniable.space.grammar import fold_word, has_trailing_word, is_clitic, split_words
 

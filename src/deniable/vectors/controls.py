@@ -5,8 +5,8 @@ import math
 import numpy as np
 from randomgen import AESCounter
 
-from deniable.errors import check_positive
-from deniable.guarantees import ApproxDP, PureDP
+from deniable.core.errors import check_positive
+from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.vectors.domains import FloatArray, check_dimension
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 

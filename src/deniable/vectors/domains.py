@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, make_parameter_error
 
 FloatArray = npt.NDArray[np.float64]
 

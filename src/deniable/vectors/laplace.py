@@ -4,8 +4,9 @@ from fractions import Fraction
 
 from randomgen import AESCounter
 
-from deniable.errors import check_positive
-from deniable.guarantees import PureDP
+from deniable.core.errors import check_positive
+from deniable.core.guarantees import PureDP
+from deniable.vectors.discrete_noise import sample_discrete_laplace
 from deniable.vectors.domains import Domain, FloatArray
 from deniable.vectors.grid import (
     ROUNDING_FACTOR,
@@ -16,7 +17,6 @@ from deniable.vectors.grid import (
     round_up_to_float,
 )
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism, check_domain
-from deniable.vectors.noise import sample_discrete_laplace
 
 
 class Laplace(VectorMechanism):

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
-from deniable.errors import InputError, NotTractable, make_parameter_error
-from deniable.guarantees import ApproxDP, PureDP
-from deniable.origin import is_builtin_class
-from deniable.randomness import derive_key_from_seed
+from deniable.core.classes import is_builtin_class
+from deniable.core.errors import InputError, NotTractable, make_parameter_error
+from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.randomness import derive_key_from_seed
+from deniable.vectors.discrete_noise import make_noise_generator
 from deniable.vectors.domains import Domain, FloatArray, check_dimension
-from deniable.vectors.noise import make_noise_generator
 
 
 class ExactLoss(NamedTuple):
@@ -37,7 +37,7 @@ class VectorMechanism(abc.ABC):
     """A mechanism M: R^n -> R^n for any n; every row of an input is one record and protected by itself.
 
     A mechanism is one file: a subclass that gives `claim`, `sensitivity`, `scale`, `worst_pair` and
-    `_sample_rows`, `_exact_loss` where its loss is known, and one entry in `deniable.vectors.VECTOR_MECHANISMS`.
+    `_sample_rows`, `_exact_loss` where its loss is known, and one entry in `deniable.registry.vectors.VECTOR_MECHANISMS`.
 
     Args:
         seed: for tests only: makes the draws of an instance repeatable, and its guarantee void.
@@ -72,7 +72,7 @@ class VectorMechanism(abc.ABC):
 
         A subclass from elsewhere may change the claim or the scale, which the loss follows from, and not the draws.
         """
-        steps = ("release", "__call__", "_release", "_generator", "exact", "_exact", "grid")
+        steps = ("sample", "__call__", "_sample_rows", "_get_generator", "exact_loss", "_exact_loss", "grid")
         homes = [home for step in steps for home in type(self).__mro__ if step in vars(home)]
         homes += [type(domain) for domain in (getattr(self, "domain", None),) if domain is not None]
         is_unmodified = type(self).__getattribute__ is object.__getattribute__ and not {*steps} & {*vars(self)}

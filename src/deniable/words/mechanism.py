@@ -10,19 +10,18 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
-from deniable.cache import load_or_compute_facts
-from deniable.errors import InputError, NotTractable, check_positive
-from deniable.frozen import WriteOnce
-from deniable.guarantees import MetricDP
-from deniable.origin import is_builtin_class
-from deniable.parallel import parallel_map
-from deniable.randomness import CHUNK_TOKENS, Streams, derive_stream_start, generate_key
+from deniable.core.cache import load_or_compute_facts
+from deniable.core.classes import WriteOnce, is_builtin_class
+from deniable.core.errors import InputError, NotTractable, check_positive
+from deniable.core.guarantees import MetricDP
+from deniable.core.parallel import parallel_map
+from deniable.core.randomness import CHUNK_TOKENS, Streams, derive_stream_start, generate_key
 from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
-from deniable.words import law
-from deniable.words.documents import DocumentGuarantee, compute_document_guarantee
-from deniable.words.exponential import ExponentialLaw, compute_log_normalisers
-from deniable.words.outcomes import compute_exponential_outcomes
+from deniable.words.composition import DocumentGuarantee, compute_document_guarantee
+from deniable.words.laws import tabulated
+from deniable.words.laws.exponential import ExponentialLaw, compute_log_normalisers
+from deniable.words.laws.outcomes import compute_exponential_outcomes
 from deniable.words.prior import PriorLike, build_prior
 
 KEPT_SHARE_DRAWS = 20_000
@@ -64,7 +63,7 @@ class WordMechanism(WriteOnce, abc.ABC):
 
     A mechanism is one file: a subclass that gives `guarantee`, the law in `exponential_law` or `rows` if one
     is known, and `_draw_chunk` unless draws come from tables of that law; and one row in the
-    registry `deniable.words.WORD_MECHANISMS`. Its attributes are set once, by its constructor, so that
+    registry `deniable.registry.words.WORD_MECHANISMS`. Its attributes are set once, by its constructor, so that
     what is proved of it stays true.
 
     Args:
@@ -130,7 +129,7 @@ class WordMechanism(WriteOnce, abc.ABC):
     @property
     def is_drawn_from_law(self) -> bool:
         """Whether draws come from the integer tables of `rows`, by no code of the subclass's own."""
-        steps = ("_draw_points", "draw", "privatize", "__call__", "__getattribute__")
+        steps = ("_draw_points", "draw_words", "sample", "__call__", "__getattribute__")
         return self.is_tabulated and all(getattr(type(self), step) is getattr(WordMechanism, step) for step in steps)
 
     @property
@@ -200,7 +199,7 @@ class WordMechanism(WriteOnce, abc.ABC):
         """Return (k, ...) what is drawn for each input point; needed where not `is_tabulated`.
 
         Args:
-            points: (k,) consecutive tokens of one record, at most `deniable.randomness.CHUNK_TOKENS`.
+            points: (k,) consecutive tokens of one record, at most `deniable.core.randomness.CHUNK_TOKENS`.
             generator: the record's stream, read on in order.
         """
         del points, generator
@@ -214,7 +213,7 @@ class WordMechanism(WriteOnce, abc.ABC):
     def _draw_points(self, points: PointNumbers, streams: Streams, workers: int | None) -> PointNumbers:
         """Return one output point for each input point (N,)."""
         if self.is_tabulated:
-            return law.sample_from_tables(self.space, self.rows, points, streams.bits(), workers)
+            return tabulated.sample_from_tables(self.space, self.rows, points, streams.bits(), workers)
         self._prepare_points(points, workers)
         out = np.empty(len(points), dtype=np.int32)
         offsets = np.concatenate([[0], np.cumsum(streams.lengths)])
@@ -304,7 +303,7 @@ class WordMechanism(WriteOnce, abc.ABC):
                     self.space, [self.sampled_exponential_law], [logs], weights, workers
                 )
             else:
-                kept_shares, bayes_success = law.compute_outcomes(self.space, self.rows, weights, workers)
+                kept_shares, bayes_success = tabulated.compute_outcomes(self.space, self.rows, weights, workers)
             return {"kept": float(weights @ kept_shares), "recovered": bayes_success}
 
         fingerprint = self.law_fingerprint

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.space.grammar import fold_word
 from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
-from deniable.words import law
+from deniable.words.laws import tabulated
 
 ZIPF_NAME = "Zipf's law by the space's ranks"
 _MAX_NAMED = 5
@@ -67,7 +67,7 @@ def build_prior(
         InputError: counts that are negative, not finite, all zero, or not one for each word.
     """
     if frequencies is None:
-        return Prior(law.compute_zipf_prior(len(space)), ZIPF_NAME)
+        return Prior(tabulated.compute_zipf_prior(len(space)), ZIPF_NAME)
     if isinstance(frequencies, Prior):
         _check_counts(space, frequencies.weights)
         return frequencies

@@ -1,6 +1,6 @@
 """What an attacker recovers who knows the mechanism and how frequent words are in public text."""
 
-from deniable.errors import NotTractable
+from deniable.core.errors import NotTractable
 from deniable.words.mechanism import WordMechanism
 from deniable.words.prior import PriorLike
 

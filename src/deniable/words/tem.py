@@ -2,10 +2,10 @@
 
 import math
 
-from deniable.errors import InputError, check_positive
-from deniable.guarantees import MetricDP
+from deniable.core.errors import InputError, check_positive
+from deniable.core.guarantees import MetricDP
 from deniable.space.space import Space
-from deniable.words.exponential import ExponentialLaw
+from deniable.words.laws.exponential import ExponentialLaw
 from deniable.words.mechanism import WordMechanism
 
 
@@ -27,7 +27,7 @@ class TEM(WordMechanism):
 
         P(y|w)  is proportional to  exp(-(epsilon / 2) * min(d(w, y), gamma))
 
-    Draws come from integer tables of that law; see `deniable.words.law`.
+    Draws come from integer tables of that law; see `deniable.words.laws.tabulated`.
 
     Args:
         space: any metric. Distances must be exact: an approximate neighbour search voids the proof.

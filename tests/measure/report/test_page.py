@@ -8,10 +8,16 @@ import re
 import pytest
 
 from deniable import TEM, MultivariateLaplace
-from deniable.errors import InputError
-from deniable.measure.estimate import as_exact_estimate, estimate_share
-from deniable.measure.report.axes import build_value_axis, compute_ticks
-from deniable.measure.report.chart import ChartPoint, ChartSeries, LineChart, draw_chart
+from deniable.core.errors import InputError
+from deniable.core.intervals import as_exact_estimate, estimate_share
+from deniable.measure.report.charts import (
+    ChartPoint,
+    ChartSeries,
+    LineChart,
+    build_value_axis,
+    compute_ticks,
+    draw_chart,
+)
 from deniable.measure.report.inputs import SurveyPlan
 from deniable.measure.report.page import answer_questions, build_charts, render_report
 from deniable.measure.report.survey import survey_table

@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from deniable import TEM
-from deniable.errors import InputError
-from deniable.measure.draws import privatize_texts
-from deniable.measure.report.examples import MAX_SHOWN_WORDS, build_examples, select_texts
+from deniable.core.errors import InputError
+from deniable.measure.batches import MAX_SHOWN_WORDS, build_examples, privatize_texts, select_texts
 from deniable.measure.report.inputs import SurveyPlan
-from deniable.measure.report.steps import select_unattacked_texts
-from deniable.measure.report.survey import survey_table
+from deniable.measure.report.survey import select_unattacked_texts, survey_table
 from tests.conftest import SMALL_WORDS
 
 PLAN = SurveyPlan(shadows=6, folds=2, examples=4)

@@ -8,17 +8,17 @@ import math
 import numpy as np
 import pytest
 import torch
+from deniable.registry.vectors import VECTOR_MECHANISMS
 
 import deniable as dn
-from deniable.rewrite.methods import (
+from deniable.registry.methods import (
     METHODS_WITH_DELTA,
     METHODS_WITH_DRAW_LIMIT,
     REWRITING_METHODS,
     check_method_options,
 )
-from deniable.rewrite.methods.law import DRAW_TOTAL, count_draw_values
-from deniable.rewrite.tokens import END, START, UNKNOWN, split_tokens
-from deniable.vectors import VECTOR_MECHANISMS
+from deniable.rewriting.methods.token_law import DRAW_TOTAL, count_draw_values
+from deniable.rewriting.tokens import END, START, UNKNOWN, split_tokens
 from tests.rewrite.untrained import TEXTS, WORDS, untrained
 
 MODEL = untrained()

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
-from deniable.rewrite.representation.model import fit_representation
-from deniable.rewrite.representation.training import AttributeRecords, RepresentationOptions
-from deniable.rewrite.tokens import Vocabulary
+from deniable.published.dptext.representation import fit_representation
+from deniable.published.dptext.training import AttributeRecords, RepresentationOptions
+from deniable.rewriting.tokens import Vocabulary
 
 ASKED, CITIES = ("flights", "fares", "meals"), ("boston", "denver")
 FILLED = ("please", "now", "today", "soon", "again", "too", "then", "maybe")

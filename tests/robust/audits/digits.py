@@ -5,7 +5,7 @@ import functools
 import torch
 from sklearn.datasets import load_digits
 
-from deniable.robust.dpal.noise import DPALBudget
+from deniable.published.dpal.mechanism import DPALBudget
 
 SMALL = DPALBudget(0.2, m=200)
 

@@ -7,10 +7,14 @@ import pytest
 from scipy import integrate, stats
 
 from deniable import InputError
-from deniable.robust.certificates import CertifiedImage, GaussianSmoothing, LaplaceSmoothing, convert_radius
-from deniable.robust.certificates.gaussian import compute_gaussian_radius
-from deniable.robust.certificates.intervals import compute_clopper_pearson_lower, compute_clopper_pearson_upper
-from deniable.robust.certificates.laplace import compute_laplace_radius
+from deniable.models.images.robustness import CertifiedImage, convert_radius
+from deniable.models.images.smoothing import (
+    GaussianSmoothing,
+    LaplaceSmoothing,
+    compute_gaussian_radius,
+    compute_laplace_radius,
+)
+from deniable.models.shared.intervals import compute_clopper_pearson_lower, compute_clopper_pearson_upper
 from tests.robust.certificates.toy import counted, drawn, normal
 
 ALPHA = 0.05

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import torch
 
-from deniable.robust.certificates import PredictionTally
-from deniable.robust.certificates.counterexample import compute_threshold
+from deniable.models.shared.tally import PredictionTally
+from deniable.published.dpal.counterexample import compute_threshold
 
 
 def counted(votes, sums=None):

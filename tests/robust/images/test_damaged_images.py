@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable.errors import InputError
-from deniable.robust.images import read_images
+from deniable.core.errors import InputError
+from deniable.models.images.reading import read_images
 from tests.robust.images import making
 
 NAMES = ("a.npz", "a.zip", "a.tar", "a.tar.xz", "a.tgz", "a.tbz2", "idx", "idx.gz")

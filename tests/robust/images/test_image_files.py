@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from deniable.errors import InputError
-from deniable.robust.images import read_images
+from deniable.core.errors import InputError
+from deniable.models.images.reading import read_images
 from tests.robust.images import making
 from tests.robust.images.making import arrays, encoded, files, idx, idx_bytes
 

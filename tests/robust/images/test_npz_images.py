@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from deniable.errors import InputError
-from deniable.robust.images import read_images
+from deniable.core.errors import InputError
+from deniable.models.images.reading import read_images
 from tests.robust.images import making
 from tests.robust.images.making import TEST, TRAIN, arrays, npz
 

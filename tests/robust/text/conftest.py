@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from deniable.robust.text.documents import Documents, tokenize_texts
-from deniable.robust.text.substitutions import build_substitutions
+from deniable.models.text.documents import Documents, tokenize_texts
+from deniable.models.text.substitutions import build_substitutions
 from deniable.space import Space
 
 WORDS = ["good", "great", "fine", "bad", "awful", "poor", "film", "movie", "plot", "the", "a", "was", "not", "very"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deniable.measure.estimate import estimate_share
+from deniable.core.intervals import estimate_share
 from deniable.studies.substituted.plan import IBP, NORMAL, Point, augmented
 
 TEXTS = 200

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.errors import InputError
-from deniable.randomness import Streams, derive_key_from_seed
+from deniable.core.errors import InputError
+from deniable.core.randomness import Streams, derive_key_from_seed
 from deniable.studies.ledger import Ledger
 from deniable.studies.substituted.pooled import Pooled, pooled
 from deniable.words import CalibratedExponential, MultivariateLaplace

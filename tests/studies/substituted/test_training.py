@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.errors import InputError
-from deniable.learning.plain import AdamRun
+from deniable.core.errors import InputError
+from deniable.learning.adam import AdamRun
 from deniable.studies import Setting, robust_imdb, robust_nli
 from deniable.studies.ledger import Ledger
 from deniable.studies.substituted import training

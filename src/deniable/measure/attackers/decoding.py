@@ -8,9 +8,8 @@ text as a whole does. A state is a pair of words, and at each place the likelies
 import numpy as np
 import numpy.typing as npt
 
-from deniable.measure.attackers.language import NgramTables, WordNumbers
-from deniable.measure.attackers.lookup import look_up_after_pair, look_up_after_word
-from deniable.parallel import compile_loop
+from deniable.core.parallel import compile_loop
+from deniable.measure.attackers.language_model import NgramTables, WordNumbers, look_up_after_pair, look_up_after_word
 from deniable.space.metrics import FloatArray
 
 Positions = npt.NDArray[np.int64]
@@ -37,7 +36,7 @@ def decode_words(  # pragma: no cover - compiled
         rows: (L,) which row of candidates each place has.
         words: (m, K) candidates, ascending within a row; those of chance 0 come last.
         chances: (m, K) P(y|w) of each, times any number of the row's own.
-        tables: the language model, see `deniable.measure.attackers.lookup.temper_tables`.
+        tables: the language model, see `deniable.measure.attackers.language_model.temper_tables`.
         unigram_chances: (V + 1,) P(w) after a dropped state, to the same power.
         beam: states kept.
         unknown: the symbol of unknown words, which is never named.

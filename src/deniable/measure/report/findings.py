@@ -5,16 +5,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from deniable.core.evidence import encode_nonfinite_numbers
+from deniable.core.guarantees import Status
+from deniable.core.intervals import Estimate
 from deniable.measure.authorship import AuthorshipResult
-from deniable.measure.estimate import Estimate
+from deniable.measure.batches import RowExample
 from deniable.measure.recovery import RecoveryResult
-from deniable.measure.report.examples import RowExample
 from deniable.measure.roc import MembershipResult
 from deniable.measure.similarity import TextSimilarity
 from deniable.measure.utility import UtilityResult
-from deniable.status import Status
 from deniable.text.certificate import Certificate
-from deniable.verdict import encode_nonfinite_numbers
 
 _OMITTED_FIELDS = {"examples", "false_positive_rates", "true_positive_rates"}
 """Fields that `SurveyResult.to_dict` leaves out: private text, and curves of hundreds of points."""

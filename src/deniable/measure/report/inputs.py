@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, make_parameter_error
 from deniable.measure.authorship import select_attackable_rows
 from deniable.measure.classifiers import CLASSIFIERS
-from deniable.measure.folds import stratified_folds
-from deniable.measure.labels import ClassCodes, ClassLabels, encode_labels
+from deniable.measure.labels import ClassCodes, ClassLabels, encode_labels, stratified_folds
 
 RowNumbers = npt.NDArray[np.int64]
 

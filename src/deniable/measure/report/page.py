@@ -5,9 +5,9 @@ from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from deniable.errors import InputError
-from deniable.measure.estimate import Estimate, as_exact_estimate
-from deniable.measure.report.chart import ChartPoint, ChartSeries, LineChart, draw_chart
+from deniable.core.errors import InputError
+from deniable.core.intervals import Estimate, as_exact_estimate
+from deniable.measure.report.charts import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.findings import EpsilonResult, SurveyResult
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
 

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.measure.estimate import Estimate, estimate_clustered_share, estimate_share
-from deniable.robust.attacks import IMAGE_ATTACKS as LIBRARY
-from deniable.robust.attacks import pgd
-from deniable.robust.images import LabelledImages
-from deniable.robust.model import ImageModel
+from deniable.core.intervals import Estimate, estimate_clustered_share, estimate_share
+from deniable.models.images.attacks import IMAGE_ATTACKS as LIBRARY
+from deniable.models.images.attacks import pgd
+from deniable.models.images.dataset import LabelledImages
+from deniable.models.images.model import ImageModel
 from deniable.studies.adversarial.bench import Bench
 from deniable.studies.adversarial.plan import ATTACKS, CLEAN, MEAN, PAPER_UNIT, Curve
 from deniable.studies.study import Data

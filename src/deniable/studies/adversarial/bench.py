@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from deniable.learning.setup import choose_device
-from deniable.robust.images import ImageDataset, LabelledImages, read_images
+from deniable.learning.loop import choose_device
+from deniable.models.images.dataset import ImageDataset, LabelledImages
+from deniable.models.images.reading import read_images
 from deniable.studies.adversarial.plan import Plan, Sizes
 from deniable.studies.study import Setting, derived
 

@@ -4,19 +4,14 @@ import dataclasses
 
 import torch
 
-from deniable.robust.certificates import (
-    DPALCertificate,
-    GaussianSmoothing,
-    LaplaceSmoothing,
-    PixelFirstLayer,
-    RobustnessCertificate,
-    compute_equivalent_gaussian_scale,
-    convert_radius,
-    measure_certified_accuracy,
-    tally_images,
-)
-from deniable.robust.images import LabelledImages
-from deniable.robust.model import ImageModel
+from deniable.models.images.dataset import LabelledImages
+from deniable.models.images.layer_noise import PixelFirstLayer, compute_equivalent_gaussian_scale
+from deniable.models.images.model import ImageModel
+from deniable.models.images.robustness import RobustnessCertificate, convert_radius
+from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
+from deniable.models.shared.accuracy import measure_certified_accuracy
+from deniable.models.shared.tally import tally_images
+from deniable.published.dpal.certificate import DPALCertificate
 from deniable.studies.adversarial.attacking import attacked, by_attack, shown
 from deniable.studies.adversarial.bench import Bench
 from deniable.studies.adversarial.plan import ATTACKS, CLEAN, PAPER_UNIT

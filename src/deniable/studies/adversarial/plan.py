@@ -7,7 +7,7 @@ Place = Literal["budget", "size", "certified"]
 """The three figures for a data set: accuracy against budget, accuracy and certified accuracy against attack size."""
 
 ATTACKS = {"i-fgsm": "I-FGSM", "fgsm": "FGSM", "mim": "MIM", "pgd": "MadryEtAl"}
-"""The attacks in the order of the paper's panels, by their names in `deniable.robust.attacks` and in the paper."""
+"""The attacks in the order of the paper's panels, by their names in `deniable.models.images.attacks` and in the paper."""
 MEAN = "mean of four"
 """In place of an attack: each image's share of the four, averaged over the images."""
 CLEAN = "none"
@@ -22,7 +22,7 @@ class Curve:
     """One line of the figures.
 
     Attributes:
-        system: one of `deniable.robust.systems.IMAGE_TRAINERS`.
+        system: one of `deniable.registry.trainers.IMAGE_TRAINERS`.
         title: in words.
         figures: where it is drawn.
         silent: the noise of inference is taken away; the fixed offsets of training stay.
@@ -167,7 +167,7 @@ class Plan:
     Attributes:
         name: of the data set, in titles.
         file: in the data folder.
-        network: the paper's, in `deniable.robust.networks.IMAGE_NETWORKS`.
+        network: the paper's, in `deniable.models.images.networks.IMAGE_NETWORKS`.
         attacked_at: mu_a of the figure against budget.
         tight: budget of the figure against attack size.
         certified_at: budget of the figure of certified accuracy.

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies.adversarial.plan import CLEAN, CURVES, Place, Plan
 from deniable.studies.study import Data
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from importlib.util import find_spec
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies.adversarial.figure import draw
 from deniable.studies.adversarial.findings import details, findings
 from deniable.studies.adversarial.plan import Plan, Sizes

@@ -4,10 +4,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from deniable.parallel import get_progress_reporter
-from deniable.robust.fit import fit_image_model
-from deniable.robust.model import ImageModel
-from deniable.robust.systems import IMAGE_TRAINERS
+from deniable.core.parallel import get_progress_reporter
+from deniable.models.images.model import ImageModel
+from deniable.models.images.training.fitting import fit_image_model
+from deniable.registry.trainers import IMAGE_TRAINERS
 from deniable.studies.adversarial.attacking import conventional
 from deniable.studies.adversarial.bench import Bench, prepared
 from deniable.studies.adversarial.certified import certified

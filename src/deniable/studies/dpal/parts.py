@@ -11,10 +11,10 @@ from deniable.studies.study import Data, derived
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from deniable.robust.audits.events import EventCounts
-    from deniable.robust.audits.labels import DifferenceAxis, LabelNoiseForm
-    from deniable.robust.dpal.noise import DPALBudget
-    from deniable.robust.images import ImageDataset
+    from deniable.models.images.dataset import ImageDataset
+    from deniable.published.dpal.image_audit import EventCounts
+    from deniable.published.dpal.label_audit import DifferenceAxis, LabelNoiseForm
+    from deniable.published.dpal.mechanism import DPALBudget
     from deniable.studies.dpal_audit import Sizes
 
 CONFIDENCE = 0.95
@@ -55,11 +55,11 @@ class Bench:
 
 def differences(bench: Bench) -> Data:
     """Return A1: differences of perturbed images, with shared noise and with independent noise."""
-    from deniable.robust.audits import shared_noise  # noqa: PLC0415 - needs torch, an extra
+    from deniable.published.dpal import image_audit  # noqa: PLC0415 - needs torch, an extra
 
     images, trials = bench.dataset.train.pixels[:3], bench.sizes.differences
     found = {
-        kind: shared_noise.audit_differences(
+        kind: image_audit.audit_differences(
             images, bench.budget, bench.random("differences", kind), trials=trials, independent=kind == "independent"
         )
         for kind in ("shared", "independent")
@@ -69,13 +69,13 @@ def differences(bench: Bench) -> Data:
 
 def recovery(bench: Bench) -> Data:
     """Return A8: a batch recovered without side knowledge, with shared and with independent noise, and pictures."""
-    from deniable.robust.audits import shared_noise  # noqa: PLC0415 - needs torch, an extra
+    from deniable.published.dpal import image_audit  # noqa: PLC0415 - needs torch, an extra
 
     images = bench.dataset.train.pixels
     found, pictures = {}, {}
     for kind in ("shared", "independent"):
         random, trials = bench.random("recovery", kind), bench.sizes.recoveries
-        record = shared_noise.audit_image_recovery(
+        record = image_audit.audit_image_recovery(
             images, bench.budget, random, trials=trials, independent=kind == "independent"
         )
         found[kind] = {
@@ -101,7 +101,7 @@ def parameters(bench: Bench) -> Data:
     """Return A2: neighbouring batches told apart by the parameters after one step."""
     import torch  # noqa: PLC0415 - an extra
 
-    from deniable.robust.audits import parameters as audit  # noqa: PLC0415 - needs torch
+    from deniable.published.dpal import parameter_audit as audit  # noqa: PLC0415 - needs torch
 
     kinds = {"float64": torch.float64, "float32": torch.float32, "independent": torch.float64}
     found = {}
@@ -126,7 +126,7 @@ def parameters(bench: Bench) -> Data:
 
 def labels(bench: Bench) -> Data:
     """Return A3: the true labels recovered, and labels drawn at random, under three forms of noise."""
-    from deniable.robust.audits import labels as audit  # noqa: PLC0415 - needs torch, an extra
+    from deniable.published.dpal import label_audit as audit  # noqa: PLC0415 - needs torch, an extra
 
     images, given = bench.dataset.train.pixels, bench.dataset.train.labels
     runs: list[Data] = []
@@ -151,7 +151,7 @@ def sensitivity(bench: Bench) -> Data:
     """Return A4: what independent noise gives by its law, and what a black image and a white one show of it."""
     import torch  # noqa: PLC0415 - an extra
 
-    from deniable.robust.audits import sensitivity as audit  # noqa: PLC0415 - needs torch
+    from deniable.published.dpal import sensitivity_audit as audit  # noqa: PLC0415 - needs torch
 
     shape = bench.dataset.train.pixels.shape[1:]
     exact = audit.audit_sensitivity(bench.budget, pixels=int(np.prod(shape)))
@@ -167,7 +167,7 @@ def sensitivity(bench: Bench) -> Data:
 
 def utility(bench: Bench) -> Data:
     """Return accuracies with noise shared, independent and drawn anew."""
-    from deniable.robust.audits import utility as audit  # noqa: PLC0415 - needs torch, an extra
+    from deniable.published.dpal import sensitivity_audit as audit  # noqa: PLC0415 - needs torch, an extra
 
     train, test, sizes = bench.dataset.train, bench.dataset.test, bench.sizes
     found = audit.measure_noise_utility(

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
+from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.space import Space
 from deniable.space.grammar import fold_word, split_words
 from deniable.space.metrics import FloatArray
 from deniable.studies.study import Data, derived
 from deniable.text.tables.columns import read_columns
 from deniable.text.tables.layout import TableLayout
-from deniable.words.truncated_gumbel import compute_min_epsilon
 
 VECTORS = "glove.840B.300d.33860.npz"
 _PAIRS = ("premise", "hypothesis")

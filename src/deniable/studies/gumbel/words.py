@@ -3,10 +3,10 @@
 import math
 from collections.abc import Callable
 
+from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.studies.gumbel.curves import HALF, TITLES, at_half, points
 from deniable.studies.gumbel.vocabularies import published_bound
 from deniable.studies.study import Comparison, Data
-from deniable.words.truncated_gumbel import compute_min_epsilon
 
 PAPER = {"IMDB": (48_210, 0.2208, 4.67, 20.0), "NLI": (11_673, 0.2263, 4.52, 17.5)}
 """The paper's |W|, Delta0, first ln epsilon of Table 2 and largest S_w; its NLI is SNLI."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.measure.labels import ClassCodes
 from deniable.studies.representation.plan import OTHER, Sizes
 from deniable.studies.study import Data, Setting, derived

@@ -3,19 +3,19 @@
 import numpy as np
 
 from deniable.auditing import audit, verify
-from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate, estimate_share
-from deniable.rewrite.attacks.bound import evaluate_success
-from deniable.rewrite.representation.attack import (
+from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
+from deniable.published.dptext.attack import (
     SAME_WIDTH,
     AttributeAttacker,
     fit_attribute_attacker,
     get_noise_law,
     rank_true_texts,
 )
-from deniable.rewrite.representation.model import fit_representation
-from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER
-from deniable.rewrite.representation.training import AttributeRecords, RepresentationOptions
-from deniable.rewrite.tokens import Vocabulary
+from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER
+from deniable.published.dptext.representation import fit_representation
+from deniable.published.dptext.training import AttributeRecords, RepresentationOptions
+from deniable.rewriting.attacks.ranking import evaluate_success
+from deniable.rewriting.tokens import Vocabulary
 from deniable.studies.representation.bench import Bench
 from deniable.studies.representation.plan import FIXED, NOISY, ZEROED, Cell
 from deniable.studies.representation.readers import Released, learned

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from deniable.measure.estimate import DEFAULT_CONFIDENCE, Estimate, estimate_share
+from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
 from deniable.measure.labels import ClassCodes
-from deniable.rewrite.representation.attack import NoiseLaw
-from deniable.rewrite.representation.model import Representation
-from deniable.rewrite.representation.noise import BOX_LOWER, BOX_UPPER
+from deniable.published.dptext.attack import NoiseLaw
+from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER
+from deniable.published.dptext.representation import Representation
 from deniable.vectors.domains import FloatArray
 
 _HELD = 3

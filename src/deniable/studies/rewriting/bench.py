@@ -13,20 +13,15 @@ import pyarrow.parquet as pq
 import torch
 
 from deniable import __version__
-from deniable.errors import InputError
+from deniable.core.errors import InputError
+from deniable.core.parallel import get_progress_reporter
 from deniable.learning.loop import Checkpoint
 from deniable.measure.labels import ClassCodes
-from deniable.parallel import get_progress_reporter
-from deniable.rewrite.attacks.candidates import drop_indistinguishable_texts
-from deniable.rewrite.methods import (
-    METHODS_WITH_DELTA,
-    METHODS_WITH_DRAW_LIMIT,
-    REWRITING_METHODS,
-    RewritingMethod,
-    VectorMethod,
-)
-from deniable.rewrite.model import Rewriter, fit_rewriter, load_rewriter, pack_rewriter
-from deniable.rewrite.training import RewriterOptions
+from deniable.registry.methods import METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, REWRITING_METHODS
+from deniable.rewriting.attacks.candidates import drop_indistinguishable_texts
+from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
+from deniable.rewriting.model import Rewriter, fit_rewriter, load_rewriter, pack_rewriter
+from deniable.rewriting.training import RewriterOptions
 from deniable.studies.rewriting.plan import FILES, INTENT, TEXT, Sizes
 from deniable.studies.study import Setting, derived
 from deniable.vectors import L2Ball

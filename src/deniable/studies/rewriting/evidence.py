@@ -2,26 +2,26 @@
 
 import numpy as np
 
-from deniable.measure.estimate import estimate_share
-from deniable.rewrite.attacks.candidates import drop_indistinguishable_texts, measure_guesses, propose_texts
-from deniable.rewrite.attacks.gradient import search_nearest_texts
-from deniable.rewrite.attacks.inversion import fit_inverter
-from deniable.rewrite.attacks.ranking import find_nearest_candidates, get_norm_order
-from deniable.rewrite.audits import (
+from deniable.core.evidence import Verdict
+from deniable.core.intervals import estimate_share
+from deniable.published.adept.mechanism import ADePT
+from deniable.rewriting.attacks.candidates import drop_indistinguishable_texts, measure_guesses, propose_texts
+from deniable.rewriting.attacks.gradient import search_nearest_texts
+from deniable.rewriting.attacks.inversion import fit_inverter
+from deniable.rewriting.attacks.ranking import find_nearest_candidates, get_norm_order
+from deniable.rewriting.audits import (
     AuditView,
     audit_pair,
     encode_clipped_vectors,
     find_farthest_texts,
     pairs_beyond_sensitivity,
 )
-from deniable.rewrite.methods import VectorMethod
-from deniable.rewrite.model import Rewriter
+from deniable.rewriting.methods.base import VectorMethod
+from deniable.rewriting.model import Rewriter
 from deniable.studies.rewriting.bench import Array, Bench
 from deniable.studies.rewriting.measuring import told
 from deniable.studies.rewriting.plan import PUBLISHED
 from deniable.studies.study import Data
-from deniable.vectors import ADePT
-from deniable.verdict import Verdict
 
 CONFIDENCE = 0.999
 """Of audits, as in the zoo."""

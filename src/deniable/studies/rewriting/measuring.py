@@ -4,16 +4,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.guarantees import ApproxDP
+from deniable.core.guarantees import ApproxDP
+from deniable.core.intervals import Estimate, estimate_share
 from deniable.measure.classifiers import TfIdfClassifier
-from deniable.measure.estimate import Estimate, estimate_share
-from deniable.rewrite.attacks.bound import RankingSuccess
-from deniable.rewrite.attacks.ranking import get_norm_order, measure_ranking_success, rank_true_candidates
-from deniable.rewrite.audits import encode_clipped_vectors
-from deniable.rewrite.bleu import compute_bleu
-from deniable.rewrite.methods import RewritingMethod, VectorMethod
-from deniable.rewrite.model import Rewriter
-from deniable.rewrite.tokens import join_tokens, split_tokens
+from deniable.rewriting.attacks.ranking import (
+    RankingSuccess,
+    get_norm_order,
+    measure_ranking_success,
+    rank_true_candidates,
+)
+from deniable.rewriting.audits import encode_clipped_vectors
+from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
+from deniable.rewriting.model import Rewriter
+from deniable.rewriting.reconstruction import compute_bleu
+from deniable.rewriting.tokens import join_tokens, split_tokens
 from deniable.studies.rewriting.bench import Array, Bench
 from deniable.studies.rewriting.plan import FIRST
 from deniable.studies.study import Data

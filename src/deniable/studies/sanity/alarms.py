@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.auditing import audit
-from deniable.parallel import parallel_map
+from deniable.core.parallel import parallel_map
 from deniable.studies.sanity.check import limit
 from deniable.studies.study import Data, derived
 from deniable.vectors import Box, Laplace

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from deniable.errors import InputError
-from deniable.robust.text.documents import Documents, concatenate_texts
-from deniable.robust.text.substitutions import Substitutions, build_substitutions, read_substitute_lists
+from deniable.core.errors import InputError
+from deniable.models.text.documents import Documents, concatenate_texts
+from deniable.models.text.substitutions import Substitutions, build_substitutions, read_substitute_lists
 from deniable.space import Space
 from deniable.space.grammar import fold_word, split_words
 from deniable.studies.study import Data, Setting, derived

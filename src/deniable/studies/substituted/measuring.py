@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.measure.estimate import Estimate, estimate_share
-from deniable.randomness import derive_key_from_seed
-from deniable.robust.text.attacks import run_genetic_attack, run_greedy_attack
-from deniable.robust.text.attacks.outcome import TextAttackResult
-from deniable.robust.text.copies import SubstituteSource
-from deniable.robust.text.model import TextModel, certify_by_intervals
-from deniable.robust.text.smoothing import certify_texts
+from deniable.core.intervals import Estimate, estimate_share
+from deniable.core.randomness import derive_key_from_seed
+from deniable.models.text.attacks import run_genetic_attack, run_greedy_attack
+from deniable.models.text.attacks.search import TextAttackResult
+from deniable.models.text.model import TextModel, certify_by_intervals
+from deniable.models.text.smoothing import certify_texts
+from deniable.models.text.substitutions import SubstituteSource
 from deniable.studies.study import Data
 from deniable.studies.substituted.bench import Bench
 from deniable.studies.substituted.mechanisms import Mechanisms

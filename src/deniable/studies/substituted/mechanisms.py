@@ -5,9 +5,10 @@ import time
 import numpy as np
 
 from deniable.auditing import verify
-from deniable.errors import InputError
-from deniable.robust.text.attacks.genetic import compute_query_budget
-from deniable.robust.text.documents import Documents, IndexedTexts
+from deniable.core.errors import InputError
+from deniable.models.text.attacks.algorithms import compute_query_budget
+from deniable.models.text.documents import Documents, IndexedTexts
+from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel, compute_min_epsilon
 from deniable.studies.corpora import Corpus, privatized
 from deniable.studies.gumbel.bound import far_output_bound
 from deniable.studies.study import Data
@@ -15,8 +16,7 @@ from deniable.studies.substituted.bench import Bench
 from deniable.studies.substituted.plan import GUMBEL, LAPLACE, Point
 from deniable.studies.substituted.pooled import pooled
 from deniable.studies.utility.bench import build
-from deniable.words import TruncatedGumbel, WordMechanism
-from deniable.words.truncated_gumbel import compute_min_epsilon
+from deniable.words import WordMechanism
 
 _CLOSE = 1.05
 """Bounds on epsilon within this factor of each other count as its value."""

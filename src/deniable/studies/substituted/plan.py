@@ -176,7 +176,7 @@ class Plan:
 
     Attributes:
         name: of the data set, in titles and in every finding.
-        network: in `deniable.robust.text.models.TEXT_NETWORKS`.
+        network: in `deniable.models.text.networks.TEXT_NETWORKS`.
         train: file to learn from.
         test: file to test on.
         text: column that is attacked.

@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-from deniable.errors import InputError
-from deniable.guarantees import MetricDP
-from deniable.randomness import Streams, derive_key_from_seed, derive_stream_start
+from deniable.core.errors import InputError
+from deniable.core.guarantees import MetricDP
+from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.studies.ledger import Ledger
 from deniable.studies.study import derived
 from deniable.words import WordMechanism

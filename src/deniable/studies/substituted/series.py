@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from deniable.measure.estimate import estimate_share
+from deniable.core.intervals import estimate_share
 from deniable.studies.study import Data
 from deniable.studies.substituted.plan import Measure, Point, augmented
 

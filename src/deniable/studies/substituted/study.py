@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from importlib.util import find_spec
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.studies.study import Data, Result, Setting, Study
 from deniable.studies.substituted.figure import draw
 from deniable.studies.substituted.findings import details, findings

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 import torch
 
 from deniable import __version__
-from deniable.errors import InputError
+from deniable.core.errors import InputError
+from deniable.core.parallel import get_progress_reporter, report_progress_to
 from deniable.learning.loop import Checkpoint
-from deniable.parallel import get_progress_reporter, report_progress_to
-from deniable.robust.text.copies import SubstituteSource
-from deniable.robust.text.model import TextModel, fit_text_model
-from deniable.robust.text.training import TextTrainingOptions
+from deniable.models.text.model import TextModel, fit_text_model
+from deniable.models.text.substitutions import SubstituteSource
+from deniable.models.text.training import TextTrainingOptions
 from deniable.studies.study import Data, Setting
 from deniable.studies.substituted.bench import Bench, prepared
 from deniable.studies.substituted.measuring import by_mechanism, by_sets, plain, smoothed, thinned

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterable
 
-from deniable.status import is_proved
+from deniable.core.guarantees import is_proved
+from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.studies.study import Comparison, Data, Outcome
 from deniable.studies.substituted.plan import (
     GUMBEL,
@@ -18,7 +19,6 @@ from deniable.studies.substituted.plan import (
     axis,
 )
 from deniable.studies.substituted.series import Found, against, compared, found, known, near, own, points
-from deniable.words.truncated_gumbel import compute_min_epsilon
 
 ATTACKED: dict[Measure, str] = {"clean": "without attack", "genetic": "under the genetic attack by its draws"}
 

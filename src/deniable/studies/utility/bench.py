@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deniable.auditing import verify
-from deniable.errors import InputError
+from deniable.core.errors import InputError
+from deniable.core.intervals import estimate_mean
 from deniable.measure import recovery
-from deniable.measure.estimate import estimate_mean
+from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
 from deniable.space import Space
 from deniable.studies.corpora import Corpus, Offsets, Words, reviews, rows
 from deniable.studies.study import Data, Setting, derived
-from deniable.words import WORD_MECHANISMS, MultivariateLaplace, WordMechanism, choose_word_mechanism
+from deniable.words import MultivariateLaplace, WordMechanism
 
 if TYPE_CHECKING:
     from deniable.measure.fasttext import FastTextClassifier
@@ -39,7 +40,7 @@ def halves(setting: Setting, space: Space, size: int) -> dict[str, Corpus]:
 
 
 def build(name: str, space: Space, epsilon: float) -> WordMechanism:
-    """Return a mechanism by name, ``choose_word_mechanism`` among them; multivariate Laplace in its quick form."""
+    """Return a mechanism by name, ``auto`` among them; multivariate Laplace in its quick form."""
     if name == "auto":
         return choose_word_mechanism(space, epsilon)
     if name == LAPLACE:

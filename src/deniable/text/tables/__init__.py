@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import BinaryIO
 
-from deniable.errors import InputError
-from deniable.text.tables import delimited, jsonl, lines, parquet
+from deniable.core.errors import InputError
+from deniable.text.tables import delimited, jsonl, parquet, plain_text
 from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout
 
 TableReleaser = Callable[[BinaryIO, BinaryIO, TableLayout, RowReleaser], CopiedContent]
@@ -15,7 +15,7 @@ TABLE_FORMATS: dict[str, TableReleaser] = {
     "tsv": delimited.release_delimited_table,
     "jsonl": jsonl.release_jsonl_table,
     "parquet": parquet.release_parquet_table,
-    "txt": lines.release_plain_text,
+    "txt": plain_text.release_plain_text,
 }
 """Format name -> function that copies a table from source to sink with its texts released anew.
 

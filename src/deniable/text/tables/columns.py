@@ -9,10 +9,10 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from deniable.errors import InputError
-from deniable.text.tables import delimited, detect_table_format, lines
+from deniable.core.errors import InputError
+from deniable.core.files import open_input
+from deniable.text.tables import delimited, detect_table_format, plain_text
 from deniable.text.tables.decoding import DecodedSource
-from deniable.text.tables.files import open_input
 from deniable.text.tables.jsonl import parse_members, read_lines
 from deniable.text.tables.layout import TableLayout, TextRow
 from deniable.text.tables.parquet import list_values
@@ -47,7 +47,7 @@ def read_columns(path: str, layout: TableLayout, table_format: str | None = None
 
 def _read_plain_text(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     """Read lines, by rewriting them to nowhere."""
-    layout.check_columns([lines.LINE_COLUMN])
+    layout.check_columns([plain_text.LINE_COLUMN])
     texts: list[str | None] = []
 
     def collect(rows: list[TextRow]) -> list[list[str | None]]:
@@ -55,8 +55,8 @@ def _read_plain_text(stream: BinaryIO, layout: TableLayout) -> TextColumns:
         return [[text for _, text in row.cells] for row in rows]
 
     with Path(os.devnull).open("wb") as null_sink:
-        lines.release_plain_text(stream, null_sink, layout, collect)
-    return {lines.LINE_COLUMN: texts}
+        plain_text.release_plain_text(stream, null_sink, layout, collect)
+    return {plain_text.LINE_COLUMN: texts}
 
 
 def _read_delimited(stream: BinaryIO, layout: TableLayout) -> TextColumns:

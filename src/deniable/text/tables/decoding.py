@@ -4,7 +4,7 @@ import codecs
 import hashlib
 from typing import BinaryIO
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.text.tables.layout import TableLayout
 
 CHUNK_BYTES = 1 << 22

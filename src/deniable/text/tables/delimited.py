@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
 

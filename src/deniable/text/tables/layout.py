@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from deniable.errors import InputError
+from deniable.core.errors import InputError
 
 MAX_BATCH_CHARACTERS = 50_000_000
 """Characters released together: about 8 million words of prose, so that rows are shared widely."""

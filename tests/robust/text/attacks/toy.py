@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 
-from deniable.randomness import derive_key_from_seed
-from deniable.robust.text.attacks.targets import select_targets
-from deniable.robust.text.documents import Documents, concatenate_texts
-from deniable.robust.text.substitutions import Substitutions
+from deniable.core.randomness import derive_key_from_seed
+from deniable.models.text.attacks.replacements import select_targets
+from deniable.models.text.documents import Documents, concatenate_texts
+from deniable.models.text.substitutions import Substitutions
 
 KEY = derive_key_from_seed(1)
 

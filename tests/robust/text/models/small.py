@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import torch
 
-from deniable.robust.text.documents import Documents, concatenate_texts
-from deniable.robust.text.models import TEXT_NETWORKS
-from deniable.robust.text.network import make_text_batch
-from deniable.robust.text.substitutions import Substitutions
+from deniable.models.text.documents import Documents, concatenate_texts
+from deniable.models.text.networks import TEXT_NETWORKS
+from deniable.models.text.networks.base import make_text_batch
+from deniable.models.text.substitutions import Substitutions
 
 WORDS, CLASSES = 12, 3
 KINDS = [kind for kinds in TEXT_NETWORKS.values() for kind in kinds]

@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.errors import InputError
-from deniable.robust.text import intervals
-from deniable.robust.text.documents import Documents, concatenate_texts
-from deniable.robust.text.models import TEXT_NETWORKS, build_text_network, fasttext, projected, words
-from deniable.robust.text.network import make_text_batch
+from deniable.core.errors import InputError
+from deniable.models.text import interval_bounds
+from deniable.models.text.documents import Documents, concatenate_texts
+from deniable.models.text.networks import TEXT_NETWORKS, build_text_network, fasttext, projected
+from deniable.models.text.networks.base import make_text_batch
 from tests.robust.text.models.small import (
     CLASSES,
     KINDS,
@@ -31,7 +31,7 @@ every = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.fixture
 def no_slack(monkeypatch):
     """Leave bounds where they are, not outward of there."""
-    monkeypatch.setattr(intervals, "INTERVAL_SLACK", 0.0)
+    monkeypatch.setattr(interval_bounds, "INTERVAL_SLACK", 0.0)
     monkeypatch.setattr(fasttext, "INTERVAL_SLACK", 0.0)
 
 
@@ -75,7 +75,7 @@ class TestBounds:
         if wrong == "radius":  # as if the last layer met the middle of the box
             monkeypatch.setattr(projected, "bound_margins", _margins_of_the_middle)
         else:  # as if each word had one substitute at most
-            monkeypatch.setattr(words.Projection, "project_boxes", _box_of_two)
+            monkeypatch.setattr(projected.Projection, "project_boxes", _box_of_two)
         if kind in TEXT_NETWORKS["fasttext"]:
             monkeypatch.setattr(kind, "compute_logits_and_bounds", _half)
         assert max(violation(network(kind, seed), documents(kind, (1, 1), seed), sets(seed)) for seed in range(20)) > 0
@@ -111,7 +111,7 @@ class TestBounds:
 
 def _margins_of_the_middle(box, weight, bias, labels):
     middle = (box.high + box.low) / 2
-    return intervals.bound_margins(intervals.TensorBox(middle, middle), weight, bias, labels)
+    return interval_bounds.bound_margins(interval_bounds.TensorBox(middle, middle), weight, bias, labels)
 
 
 def _half(self, given, choices, scale=1.0):
@@ -122,7 +122,7 @@ def _box_of_two(self, numbers, choices, scale):
     return _BOX(self, numbers, dataclasses.replace(choices, choices=choices.choices[:, :2]), scale)
 
 
-_BOX = words.Projection.project_boxes
+_BOX = projected.Projection.project_boxes
 _BOTH = TEXT_NETWORKS["fasttext"][0].compute_logits_and_bounds
 
 

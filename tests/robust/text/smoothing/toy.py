@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 
 import deniable as dn
-from deniable.robust.text.substitutions import Substitutions
-from deniable.words import law
-from deniable.words.exponential import ExponentialLaw
+from deniable.models.text.substitutions import Substitutions
+from deniable.words.laws import tabulated
+from deniable.words.laws.exponential import ExponentialLaw
 from deniable.words.mechanism import WordMechanism
 
 
@@ -44,7 +44,7 @@ def mean_scorer(table):
 def tables(mechanism):
     """Return the law of every word as it is sampled (n, n), in a space without twins."""
     space = mechanism.space
-    return law.compute_table_entries(mechanism.rows(space.distances(np.arange(len(space))))) / 2.0**62
+    return tabulated.compute_table_entries(mechanism.rows(space.distances(np.arange(len(space))))) / 2.0**62
 
 
 def chances(mechanism, table, length):

@@ -1,0 +1,117 @@
+"""The table of ``deniable audit --zoo``."""
+
+import importlib.util
+import math
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from deniable.core.evidence import Verdict
+    from deniable.published.entry import EntryVerdicts, ZooEntry
+
+_COLUMN_TITLES = (
+    "mechanism",
+    "claim",
+    "by its law",
+    "exact",
+    "by samples",
+    "at least",
+    "would see",
+    "samples",
+    "seconds",
+    "as expected",
+)
+TORCH_ENTRY_COUNT = 10
+"""Entries of `deniable.published.dpal.zoo` and `deniable.published.adept.text_zoo`, which cannot be counted without torch."""
+
+
+def load_zoo_entries() -> "tuple[ZooEntry, ...]":
+    """Return all entries that can be audited here; say on stderr how many cannot."""
+    from deniable.registry.zoo import ZOO_ENTRIES  # noqa: PLC0415 - keeps --help fast
+
+    if importlib.util.find_spec("torch") is None:
+        typer.echo(f"{TORCH_ENTRY_COUNT} entries need torch, and are left out: install deniable[train].", err=True)
+        return ZOO_ENTRIES
+    from deniable.published.adept import text_zoo as texts  # noqa: PLC0415 - torch is an extra, and slow to import
+    from deniable.published.dpal import zoo as images  # noqa: PLC0415 - the same
+
+    return (*ZOO_ENTRIES, *images.DPAL_ENTRIES, *texts.ENTRIES)
+
+
+def examine_zoo(seed: int) -> "list[EntryVerdicts]":
+    """Return the verdicts on every entry."""
+    from deniable.core.parallel import get_progress_reporter, report_progress_to  # noqa: PLC0415
+    from deniable.published.entry import examine_entry  # noqa: PLC0415 - keeps --help fast
+
+    report, entries = get_progress_reporter(), load_zoo_entries()
+    findings: list[EntryVerdicts] = []
+    report(0, len(entries))
+    for entry in entries:
+        with report_progress_to(lambda done, total: None):  # noqa: ARG005 - one bar for the zoo, not one for each step
+            findings.append(examine_entry(entry, seed))
+        report(len(findings), len(entries))
+    return findings
+
+
+def format_zoo_table(findings: "list[EntryVerdicts]") -> str:
+    """Return the verdicts as a table in plain text, with the flaws below."""
+    rows = [_COLUMN_TITLES, *map(_format_row, findings)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMN_TITLES))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    flaws = [
+        f"{finding.entry.name}: {finding.entry.flaw} ({finding.entry.source})"
+        for finding in findings
+        if finding.entry.flaw
+    ]
+    unexpected_names = [finding.entry.name for finding in findings if not finding.is_as_expected]
+    last_line = (
+        f"not as expected: {', '.join(unexpected_names)}" if unexpected_names else "every verdict is as expected"
+    )
+    return "\n".join([*lines, "", *flaws, "", last_line])
+
+
+def build_zoo_records(findings: "list[EntryVerdicts]") -> list[dict[str, Any]]:
+    """Return the verdicts for JSON."""
+    return [
+        {
+            "mechanism": finding.entry.name,
+            "source": finding.entry.source,
+            "claim": finding.entry.claim,
+            "flaw": finding.entry.flaw,
+            "exact": finding.exact_verdict.to_dict() if finding.exact_verdict else None,
+            "sampled": finding.sampled_verdict.to_dict() if finding.sampled_verdict else None,
+            "expected": finding.is_as_expected,
+        }
+        for finding in findings
+    ]
+
+
+def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
+    exact_verdict, sampled_verdict = finding.exact_verdict, finding.sampled_verdict
+    seconds = sum(verdict.seconds for verdict in (exact_verdict, sampled_verdict) if verdict)
+    return (
+        finding.entry.name,
+        finding.entry.claim,
+        exact_verdict.status if exact_verdict else "-",
+        _format_bound(exact_verdict) if exact_verdict else "-",
+        sampled_verdict.status if sampled_verdict else "-",
+        _format_bound(sampled_verdict) if sampled_verdict else "-",
+        _format_epsilon(sampled_verdict.detectable)
+        if sampled_verdict and sampled_verdict.detectable is not None
+        else "-",
+        f"{sampled_verdict.samples:,}" if sampled_verdict else "-",
+        f"{seconds:.1f}",
+        "yes" if finding.is_as_expected else "NO",
+    )
+
+
+def _format_bound(verdict: "Verdict") -> str:
+    """Return the exact epsilon, or the lower bound where there is none, or the theorem's."""
+    value = verdict.lower_bound if verdict.samples or verdict.status == "refuted" else verdict.epsilon
+    return _format_epsilon(value)
+
+
+def _format_epsilon(value: float) -> str:
+    return "infinite" if math.isinf(value) else f"{value:.4g}"

@@ -1,0 +1,1 @@
+"""What everything else stands on: guarantees, evidence, randomness, errors, parallel work, the cache."""

@@ -1,0 +1,190 @@
+"""What DP-SGD spends: privacy loss distributions of the Poisson-sampled Gaussian mechanism, by dp-accounting."""
+
+import dataclasses
+import functools
+import math
+from typing import Literal
+
+from scipy import optimize
+
+from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.guarantees import PROVED_IDEAL, ApproxDP
+
+RecordAdjacency = Literal["make one empty", "replace one"]
+EMPTY_RECORD_ADJACENCY = "one record made empty: the number of records and the sampling rate are public"
+"""Which data sets the guarantee of DP-SGD compares, the zero-out relation of Ponomareva et al. 2023.
+
+An empty record keeps its place and has the gradient 0. Rate and divisor follow from the number of records, which stands
+on the card: a record that is added or removed would change both.
+"""
+_MIN_MULTIPLIER = 0.3
+_MAX_MULTIPLIER = 1e4
+_MIN_EPSILON, _MAX_EPSILON = 1e-6, 100.0
+_PRECISION = 1e-4
+"""Relative, of a noise multiplier."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SamplingSchedule:
+    """What the privacy of a run depends on, besides its noise.
+
+    Attributes:
+        rate: chance of each record to be in a batch, q in (0, 1].
+        steps: T >= 1.
+    """
+
+    rate: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rate <= 1:
+            raise make_parameter_error("Schedule", "rate", "a float in (0, 1]", self.rate)
+        if self.steps < 1:
+            raise make_parameter_error("Schedule", "steps", "an int of at least 1", self.steps)
+
+
+@functools.lru_cache(maxsize=256)
+def compute_epsilon_spent(
+    schedule: SamplingSchedule, multiplier: float, delta: float, adjacency: RecordAdjacency = "make one empty"
+) -> float:
+    """Return an upper bound on epsilon at this delta after all steps of a schedule.
+
+    Each step releases a sum of gradients of norm at most C over a Poisson sample, with Gaussian noise of standard
+    deviation C times the multiplier (Abadi et al. 2016). The losses of the steps are composed as distributions
+    (Koskela et al. 2020), rounded towards more loss.
+
+    Args:
+        schedule: sampling rate and steps.
+        multiplier: noise per unit of the clipping norm, > 0.
+        delta: in (0, 1).
+        adjacency: of two data sets with as many records, see `EMPTY_RECORD_ADJACENCY`. One term of a batch's sum is missing, as
+            where a record is removed while rate and divisor stay; or it is another one, which costs more.
+    """
+    import dp_accounting  # noqa: PLC0415 - a second to import
+    from dp_accounting.pld import PLDAccountant  # noqa: PLC0415
+
+    relations = {
+        "make one empty": dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+        "replace one": dp_accounting.NeighboringRelation.REPLACE_ONE,
+    }
+    accountant = PLDAccountant(relations[adjacency])
+    step = dp_accounting.PoissonSampledDpEvent(schedule.rate, dp_accounting.GaussianDpEvent(multiplier))
+    accountant.compose(step, schedule.steps)
+    return float(accountant.get_epsilon(delta))
+
+
+def find_noise_multiplier(schedule: SamplingSchedule, epsilon: float, delta: float) -> float:
+    """Return about the least noise per unit of the clipping norm that spends at most epsilon (one record made empty).
+
+    Raises:
+        InputError: no noise within reach spends as little, or no noise is as small; the nearest epsilon is named.
+    """
+    check_positive("training", "epsilon", epsilon)
+    check_positive("training", "delta", delta, 1.0)
+    nearest = _compute_finite_epsilon(schedule, _MAX_MULTIPLIER, delta)
+    if nearest > epsilon:
+        raise InputError(
+            f"An epsilon of {epsilon:g} at delta {delta:g} cannot be met in {schedule.steps} steps. "
+            f"The nearest that can is {_format_rounded_up(nearest)}: ask for that, take fewer steps or a larger delta."
+        )
+    bracket = _bracket_multiplier(schedule, min(epsilon, _MAX_EPSILON), delta)
+    if bracket is None:
+        nearest = compute_epsilon_spent(schedule, _MIN_MULTIPLIER, delta)
+        if nearest < _MIN_EPSILON:  # at so large a delta nothing less can be asked for
+            return _MIN_MULTIPLIER
+        raise InputError(
+            f"An epsilon of {epsilon:g} needs less noise than {_MIN_MULTIPLIER:g} times the clipping norm, the "
+            f"least there is. The nearest that can be met in {schedule.steps} steps is {_format_rounded_down(nearest)}: "
+            "ask for that or less."
+        )
+
+    if epsilon > _MAX_EPSILON:
+        raise InputError(
+            f"An epsilon of {epsilon:g} promises nothing. The nearest that can be met is {_MAX_EPSILON:g}: "
+            "ask for that or less."
+        )
+
+    def compute_log_excess(multiplier: float) -> float:
+        spent = compute_epsilon_spent(schedule, multiplier, delta)
+        return math.log(min(max(spent, min(_MIN_EPSILON, epsilon / 2)), 1 / _MIN_EPSILON) / epsilon)
+
+    multiplier = float(optimize.brentq(compute_log_excess, *bracket, xtol=_PRECISION * bracket[0]))
+    while compute_epsilon_spent(schedule, multiplier, delta) > epsilon:
+        multiplier = min((1 + _PRECISION) * multiplier, bracket[1])
+    return multiplier
+
+
+def _bracket_multiplier(schedule: SamplingSchedule, epsilon: float, delta: float) -> tuple[float, float] | None:
+    """Return two multipliers of which the first spends more than epsilon and the second does not.
+
+    From the most on, since losses far above the budget take long, and much memory, to compose. None where even the
+    least noise spends less.
+    """
+    high = low = _MAX_MULTIPLIER
+    while compute_epsilon_spent(schedule, low, delta) <= epsilon:
+        if low == _MIN_MULTIPLIER:
+            return None
+        low, high = max(low / 2, _MIN_MULTIPLIER), low
+    return low, high
+
+
+def count_steps_within(rate: float, multiplier: float, epsilon: float, delta: float, max_steps: int) -> int:
+    """Return how many steps a budget allows with this noise, at most ``max_steps``.
+
+    Raises:
+        InputError: not even one.
+    """
+    nearest = _compute_finite_epsilon(SamplingSchedule(rate, 1), multiplier, delta)
+    if nearest > epsilon:
+        raise InputError(
+            f"With a noise multiplier of {multiplier:g} one step spends more than epsilon {epsilon:g}. "
+            f"The nearest that can be met is {_format_rounded_up(nearest)}: ask for that, or take more noise."
+        )
+    low, high = 1, 2  # doubled first: losses far above the budget take long to compose
+    while high <= max_steps and compute_epsilon_spent(SamplingSchedule(rate, high), multiplier, delta) <= epsilon:
+        low, high = high, 2 * high
+    high = min(high, max_steps + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if compute_epsilon_spent(SamplingSchedule(rate, middle), multiplier, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def build_dp_sgd_guarantee(schedule: SamplingSchedule, multiplier: float, delta: float) -> ApproxDP:
+    """Return what a run with this schedule and noise guarantees its training records.
+
+    For ideal arithmetic: the noise and the sum that it hides are floating-point numbers.
+    """
+    spent = compute_epsilon_spent(schedule, multiplier, delta)
+    return ApproxDP(
+        spent,
+        delta,
+        f"DP-SGD (Abadi et al. 2016), {EMPTY_RECORD_ADJACENCY}; composed by privacy loss distributions (dp-accounting)",
+        PROVED_IDEAL,
+    )
+
+
+def _compute_finite_epsilon(schedule: SamplingSchedule, multiplier: float, delta: float) -> float:
+    """Return the epsilon spent, if there is one."""
+    spent = compute_epsilon_spent(schedule, multiplier, delta)
+    if math.isinf(spent):
+        raise InputError(
+            f"With a noise multiplier of {multiplier:g} no epsilon is met at delta {delta:g} in {schedule.steps} "
+            "steps: take a larger delta."
+        )
+    return spent
+
+
+def _format_rounded_up(epsilon: float) -> str:
+    """Return an epsilon with four digits, rounded up, so that asking for it succeeds."""
+    digits = 3 - math.floor(math.log10(epsilon)) if epsilon > 0 else 3
+    return f"{math.ceil(epsilon * 10**digits * (1 + 1e-9)) / 10**digits:.{max(digits, 0)}f}"
+
+
+def _format_rounded_down(epsilon: float) -> str:
+    """Return an epsilon with four digits, rounded down, so that it takes more noise than the least."""
+    digits = 3 - math.floor(math.log10(epsilon))
+    return f"{math.floor(epsilon * 10**digits * (1 - 1e-9)) / 10**digits:.{max(digits, 0)}f}"

@@ -1,0 +1,173 @@
+"""The clipped sum of per-example gradients, without holding the gradients: ghost clipping (Li et al. 2022).
+
+The gradient of one example for the weight of a linear layer is G A^T, where A holds what enters the layer and G
+the derivatives of the loss by what leaves it, a column for each place at which the weight is used: one for a linear
+layer, one a pixel for a convolution, and so many more for further views of the example. Its norm needs two small
+products, and the sum over examples with weights is one large one.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from deniable.core.errors import InputError
+from deniable.models.images.dataset import EMPTY_LABEL
+
+_CLIP_SLACK = 1e-3
+"""Norms are float32: clipping to so much less than the norm that the noise is made for covers their rounding."""
+_BATCH_NORMALIZATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+"""Layers that make of one example what depends on the others, with parameters or without."""
+
+ForwardFunction = Callable[[Tensor], Tensor]
+ClippedLayer = nn.Linear | nn.Conv2d
+
+
+def sum_clipped_gradients(
+    network: nn.Module, forward: ForwardFunction, views: Tensor, labels: Tensor, clip: float
+) -> tuple[dict[str, Tensor], float]:
+    """Return the sum over examples of their gradients, each clipped to an l2 norm of at most ``clip``.
+
+    An example's loss is the mean cross-entropy of its views, which are made of that example alone.
+
+    Args:
+        network: of linear layers and convolutions; nothing else in it has parameters.
+        forward: from images to logits through the network, with whatever noise it draws.
+        views: (b, v, channels, height, width), pixels in [0, 1].
+        labels: (b,), of which an empty record's is `EMPTY_LABEL`: it adds nothing to the sum.
+        clip: C > 0.
+
+    Returns:
+        The sum by parameter name, and the sum of the losses, which is not private.
+
+    Raises:
+        InputError: a parameter belongs to a layer of another kind.
+    """
+    layers = _find_layers(network)
+    columns, losses = _record_passes(layers, forward, views, labels)
+    squared_norms = torch.zeros_like(losses)
+    weight_gradients: dict[str, Tensor] = {}
+    biases: dict[str, Tensor] = {}
+    for name, (inputs, derivatives) in columns.items():
+        if _is_gradient_smaller(inputs, derivatives):
+            weight_gradients[name] = derivatives @ inputs.transpose(1, 2)  # (b, out, in)
+            squared_norms += weight_gradients[name].flatten(1).square().sum(1)
+        else:
+            products = (inputs.transpose(1, 2) @ inputs) * (
+                derivatives.transpose(1, 2) @ derivatives
+            )  # (b, places, places)
+            squared_norms += products.flatten(1).sum(1).clamp(min=0) + _bound_rounding(
+                products, inputs.shape[1] + derivatives.shape[1]
+            )
+        if layers[name].bias is not None:
+            biases[name] = derivatives.sum(2)  # (b, out)
+            squared_norms += biases[name].square().sum(1)
+    # A norm of zero needs no clipping.
+    factors = ((1 - _CLIP_SLACK) * clip / squared_norms.clamp(min=1e-30).sqrt()).clamp(max=1)  # (b,)
+
+    sums: dict[str, Tensor] = {}
+    for name, (inputs, derivatives) in columns.items():
+        if name in weight_gradients:
+            weight = torch.einsum("b,boi->oi", factors, weight_gradients[name])
+        else:
+            weight = torch.einsum("bop,bip->oi", derivatives * factors[:, None, None], inputs)
+        sums[f"{name}.weight"] = weight.view_as(layers[name].weight)
+        if name in biases:
+            sums[f"{name}.bias"] = factors @ biases[name]
+    return sums, float(losses.sum())
+
+
+def _record_passes(
+    layers: dict[str, ClippedLayer], forward: ForwardFunction, views: Tensor, labels: Tensor
+) -> tuple[dict[str, tuple[Tensor, Tensor]], Tensor]:
+    """Go forward and back once, and return A and G of each layer, and the loss of each example (b,)."""
+    batch, copies = views.shape[:2]
+    layer_inputs: dict[str, Tensor] = {}
+    layer_outputs: dict[str, Tensor] = {}
+
+    def make_hook(name: str) -> Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]:
+        def hook(_: nn.Module, inputs: tuple[Tensor, ...], outputs: Tensor) -> None:
+            if name in layer_inputs:
+                raise InputError(f"Layer {name!r} is used twice in one pass: use each layer once.")
+            layer_inputs[name], layer_outputs[name] = inputs[0].detach(), outputs
+
+        return hook
+
+    hooks = [layer.register_forward_hook(make_hook(name)) for name, layer in layers.items()]
+    try:
+        logits = forward(views.flatten(0, 1))  # (b v, K)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    repeated = labels.repeat_interleave(copies)
+    losses = functional.cross_entropy(logits, repeated, reduction="none", ignore_index=EMPTY_LABEL) / copies
+    derivatives = torch.autograd.grad(losses.sum(), [layer_outputs[name] for name in layers])
+    columns = {
+        name: _build_columns(layer, layer_inputs[name], derivative, (batch, copies))
+        for (name, layer), derivative in zip(layers.items(), derivatives, strict=True)
+    }
+    return columns, losses.detach().view(batch, copies).sum(1)
+
+
+def _find_layers(network: nn.Module) -> dict[str, ClippedLayer]:
+    """Return the layers with parameters, by name."""
+    layers: dict[str, ClippedLayer] = {}
+    for name, module in network.named_modules():
+        if isinstance(module, nn.Linear) or (isinstance(module, nn.Conv2d) and _is_plain_convolution(module)):
+            layers[name] = module
+        elif isinstance(module, _BATCH_NORMALIZATIONS) or next(module.parameters(recurse=False), None) is not None:
+            raise InputError(
+                f"Layer {name!r} is a {type(module).__name__}, whose gradient for one example is not known: "
+                "use linear layers and convolutions (no groups, zeros as padding), and no batch statistics."
+            )
+    return layers
+
+
+def _is_plain_convolution(layer: nn.Conv2d) -> bool:
+    """Say whether a convolution is one that `_build_columns` knows."""
+    return layer.groups == 1 and layer.padding_mode == "zeros"
+
+
+def _build_columns(
+    layer: ClippedLayer, inputs: Tensor, derivatives: Tensor, views: tuple[int, int]
+) -> tuple[Tensor, Tensor]:
+    """Return A (b, in, places) and G (b, out, places) of one layer; the views of an example are further places."""
+    if isinstance(layer, nn.Conv2d):
+        inputs = functional.unfold(inputs, layer.kernel_size, layer.dilation, _get_padding(layer), layer.stride)
+        derivatives = derivatives.flatten(2)
+    else:
+        inputs, derivatives = inputs[:, :, None], derivatives[:, :, None]
+
+    def join_views(values: Tensor) -> Tensor:  # (b v, size, p) -> (b, size, v p)
+        by_view = values.reshape(*views, *values.shape[1:])
+        return by_view[:, 0] if by_view.shape[1] == 1 else by_view.transpose(1, 2).flatten(2)
+
+    return join_views(inputs), join_views(derivatives)
+
+
+def _get_padding(layer: nn.Conv2d) -> tuple[int, ...]:
+    if isinstance(layer.padding, str):
+        raise InputError(f"A convolution's padding must be in pixels. Got {layer.padding!r}.")
+    return layer.padding
+
+
+def _bound_rounding(products: Tensor, length: int) -> Tensor:
+    """Return (b,) a bound on the rounding of squared norms that are sums of products of columns.
+
+    Where the columns of an example cancel, rounding is all that is left of its norm, while the noise is made for the
+    whole of it. Each product is off by at most eps times its length and the norms of its columns (Higham 2002, 3.5),
+    whose squares are on the diagonal.
+
+    Args:
+        products: the products, (b, places, places).
+        length: of the columns, both together.
+    """
+    sizes: Tensor = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)  # (b,)
+    return sizes.square() * (torch.finfo(products.dtype).eps * (length + products.shape[1]))
+
+
+def _is_gradient_smaller(inputs: Tensor, derivatives: Tensor) -> bool:
+    """Say whether the gradients of all examples cost less than the products of their columns."""
+    size, places = inputs.shape[1] * derivatives.shape[1], inputs.shape[2]
+    return size <= places * (inputs.shape[1] + derivatives.shape[1])

@@ -1,0 +1,145 @@
+"""DP-SGD (Abadi et al. 2016, Algorithm 1), with the views of an example averaged inside its own gradient."""
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from deniable.core.randomness import make_generator
+from deniable.learning.accounting import SamplingSchedule
+from deniable.learning.clipping import sum_clipped_gradients
+from deniable.models.images.dataset import LabelledImages
+from deniable.models.images.networks import ImageNetwork
+
+ViewFunction = Callable[[Tensor, Tensor, torch.Generator], Tensor]
+"""From images (b, c, h, w) and labels (b,) to views (b, v, c, h, w) of each, made of that image alone."""
+NoisyForwardFunction = Callable[[Tensor, torch.Generator], Tensor]
+"""From images (b, c, h, w) to logits (b, K), with the model's robustness noise from the generator."""
+
+_CHUNK_VIEWS = 512
+"""Views that are worked on at a time: the sums fit in cache."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DPSGDSettings:
+    """How DP-SGD descends.
+
+    Attributes:
+        schedule: sampling rate and steps.
+        noise_multiplier: standard deviation of the noise per unit of the clipping norm.
+        clip: C, the norm to which the gradient of each example is clipped.
+        learning_rate: step along the noisy sum, divided by the clipping norm and the expected size of a batch, so
+            that it means the same at any of them.
+        averaging_decay: decay of the running mean of the parameters that the model is given; 0 for the last ones.
+        views: of each example, averaged inside its gradient.
+    """
+
+    schedule: SamplingSchedule
+    noise_multiplier: float
+    clip: float
+    learning_rate: float
+    averaging_decay: float = 0.0
+    views: int = 1
+
+
+class DPSGDRun:
+    """One private training run.
+
+    The number of records is public. An empty record in the place of one changes nothing but one term of the clipped
+    sums: coins, noise and divisor are those of its place.
+
+    Step number t draws its batch, its noise and its views from streams of the key that are named by t. So a step
+    that is taken again after an interruption gives the same parameters, and nothing is spent twice.
+
+    Args:
+        network: whose parameters are trained, in place.
+        images: the training records.
+        settings: how.
+        key: 32 bytes, secret; whoever has it can take the noise away.
+        forward: of the network, with its robustness noise.
+        views: of an example.
+        project_parameters: called after every step, to bring parameters back to where a theorem needs them; it may read
+            nothing but parameters.
+    """
+
+    def __init__(
+        self,
+        network: ImageNetwork,
+        images: LabelledImages,
+        settings: DPSGDSettings,
+        key: bytes,
+        forward: NoisyForwardFunction,
+        views: ViewFunction,
+        project_parameters: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._network, self._images, self._recipe, self._key = network, images, settings, key
+        self._forward, self._views, self._settle = forward, views, project_parameters
+        self._device = next(network.parameters()).device
+        self._mean = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        return self._recipe.schedule.steps
+
+    def step(self, number: int) -> float:
+        """Take step ``number`` (from 0), and return the batch's mean loss, which is the owner's to see only."""
+        settings, count = self._recipe, len(self._images.labels)
+        batch_rows = np.flatnonzero(
+            make_generator(self._key, "batch", str(number)).random(count) < settings.schedule.rate
+        )
+        sums, loss = self._sum_gradients(torch.from_numpy(batch_rows), number)
+        noise = make_generator(self._key, "noise", str(number))
+        # Of public numbers (see `EMPTY_RECORD_ADJACENCY` of the accounting), not the number of records that were drawn.
+        expected = settings.schedule.rate * count
+        with torch.no_grad():
+            for name, parameter in self._network.named_parameters():
+                normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(parameter)
+                noisy_sum = sums.get(name, 0) + settings.noise_multiplier * settings.clip * normal
+                parameter.sub_(settings.learning_rate * noisy_sum / (settings.clip * expected))
+            self._settle()
+            for name, parameter in self._network.named_parameters():
+                self._mean[name].lerp_(parameter, 1 - self._compute_decay(number))
+        return loss / max(len(batch_rows), 1)
+
+    @property
+    def result(self) -> dict[str, Tensor]:
+        """The parameters to release: the running mean, which is made of what the steps released anyway."""
+        if self._recipe.averaging_decay:
+            return self._mean
+        return {name: parameter.detach() for name, parameter in self._network.named_parameters()}
+
+    def state(self) -> dict[str, Any]:
+        """Return what the next step depends on."""
+        return copy.deepcopy({"network": self._network.state_dict(), "mean": self._mean})
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to where `state` was taken."""
+        self._network.load_state_dict(state["network"])
+        self._mean = {name: parameter.to(self._device, copy=True) for name, parameter in state["mean"].items()}
+
+    def _compute_decay(self, number: int) -> float:
+        """Return the decay after so many steps: at first the mean forgets the start sooner."""
+        return min(self._recipe.averaging_decay, (1 + number) / (10 + number))
+
+    def _sum_gradients(self, batch_rows: Tensor, number: int) -> tuple[dict[str, Tensor], float]:
+        """Return the clipped sum over the drawn records, chunk by chunk, and the sum of their losses."""
+        sums: dict[str, Tensor] = {}
+        loss = 0.0
+        source = torch.Generator(self._device)
+        source.manual_seed(int(make_generator(self._key, "views", str(number)).integers(2**62)))
+        for chunk in torch.split(batch_rows, max(1, _CHUNK_VIEWS // self._recipe.views)):
+            images = self._images.pixels[chunk].to(self._device)
+            labels = self._images.labels[chunk].to(self._device)
+            views = self._views(images, labels, source)
+            chunk_sums, chunk_loss = sum_clipped_gradients(
+                self._network, lambda inputs: self._forward(inputs, source), views, labels, self._recipe.clip
+            )
+            loss += chunk_loss
+            for name, value in chunk_sums.items():
+                sums[name] = sums[name] + value if name in sums else value
+        return sums, loss

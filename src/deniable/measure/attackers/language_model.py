@@ -1,0 +1,284 @@
+"""Probabilities of many candidates by one history, looked up in a language model's tables by compiled loops."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.core.errors import InputError
+from deniable.core.parallel import compile_loop
+from deniable.space import Space
+from deniable.space.metrics import FloatArray
+from deniable.text.tokens import Lexer
+
+SymbolNumbers = npt.NDArray[np.int64]
+WordNumbers = npt.NDArray[np.int32]
+_SYMBOL_BITS = 21
+"""Bits of a symbol in a key: three fill 63."""
+_LARGEST_SYMBOL = (1 << _SYMBOL_BITS) - 2
+_DISCOUNT_RANGE = 0.1, 0.9
+"""A discount is kept within these, so that words never seen keep a share in small samples."""
+
+
+class NgramTables(NamedTuple):
+    """What the model knows, as arrays that compiled loops read; all probabilities as natural logarithms.
+
+    There are V + 1 symbols, the last for unknown words, and V + 1 also numbers the start of a text. A history is a
+    run of entries, in which symbols ascend: what was seen after v are entries starts2[v] ... starts2[v + 1] - 1, and
+    after the pair that is entry b of `bigram_words` entries starts3[b] ... starts3[b + 1] - 1. What was not seen has the
+    probability by the shorter history, times what is left for it.
+
+    Attributes:
+        unigram_logs: (V + 1,) ln P(w).
+        bigram_starts: (V + 3,) where the run of each symbol, and of the start, begins.
+        bigram_words: (B,) symbols seen after another.
+        bigram_logs: (B,) ln P(w|v) of each.
+        bigram_backoffs: (V + 2,) what is left; 0 where nothing was seen.
+        trigram_starts: (B + 1,) where the run of each pair begins.
+        trigram_words: (T,) symbols seen after a pair.
+        trigram_logs: (T,) ln P(w|u, v) of each.
+        trigram_backoffs: (B,) what is left.
+    """
+
+    unigram_logs: FloatArray
+    bigram_starts: SymbolNumbers
+    bigram_words: WordNumbers
+    bigram_logs: FloatArray
+    bigram_backoffs: FloatArray
+    trigram_starts: SymbolNumbers
+    trigram_words: WordNumbers
+    trigram_logs: FloatArray
+    trigram_backoffs: FloatArray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A trigram model of the V words of a space, and of words unknown to it.
+
+    Attributes:
+        tables: probabilities by history.
+        frequencies: (V + 1,) how frequent each symbol is, by counts plus a half; sums to 1.
+    """
+
+    tables: NgramTables
+    frequencies: FloatArray
+
+    @classmethod
+    def fit(cls, sequences: Sequence[npt.ArrayLike], size: int) -> Self:
+        """Learn from texts.
+
+        Args:
+            sequences: texts as word numbers, each (L,); see `number_texts`.
+            size: V, the number of words of the space; as a number it stands for an unknown word.
+
+        Raises:
+            InputError: no words, a number outside 0 ... size, or too many words for the keys.
+        """
+        symbols = _join_texts(sequences, size)
+        start, previous_symbols, next_symbols = size + 1, symbols[:-1], symbols[1:]
+        is_inside = next_symbols < start
+        pairs, pair_counts = np.unique((previous_symbols << _SYMBOL_BITS | next_symbols)[is_inside], return_counts=True)
+        keys = symbols[:-2] << 2 * _SYMBOL_BITS | symbols[1:-1] << _SYMBOL_BITS | symbols[2:]
+        triples, triple_counts = np.unique(keys[is_inside[1:] & is_inside[:-1]], return_counts=True)
+        first, second = pairs >> _SYMBOL_BITS, pairs & ((1 << _SYMBOL_BITS) - 1)
+        history = np.searchsorted(pairs, triples >> _SYMBOL_BITS)
+        suffix = np.searchsorted(pairs, triples & ((1 << 2 * _SYMBOL_BITS) - 1))
+        continuation_counts = np.where(first == start, pair_counts, np.bincount(suffix, minlength=len(pairs)))
+
+        shares, unigram_backoffs = _discount_counts(
+            np.bincount(second, minlength=start), np.zeros(start, dtype=np.int64), 1
+        )
+        unigram_probabilities = shares + unigram_backoffs[0] / start
+        shares, bigram_backoffs = _discount_counts(continuation_counts, first, start + 1)
+        bigram_probabilities = shares + bigram_backoffs[first] * unigram_probabilities[second]
+        shares, trigram_backoffs = _discount_counts(triple_counts, history, len(pairs))
+        trigram_probabilities = shares + trigram_backoffs[history] * bigram_probabilities[suffix]
+        tables = NgramTables(
+            np.log(unigram_probabilities),
+            _compute_starts(first, start + 1),
+            second.astype(np.int32),
+            np.log(bigram_probabilities),
+            np.log(bigram_backoffs),
+            _compute_starts(history, len(pairs)),
+            (triples & ((1 << _SYMBOL_BITS) - 1)).astype(np.int32),
+            np.log(trigram_probabilities),
+            np.log(trigram_backoffs),
+        )
+        counts = np.bincount(next_symbols[is_inside], minlength=start) + 0.5
+        return cls(tables, counts / counts.sum())
+
+    @property
+    def prior(self) -> FloatArray:
+        """(V,) how frequent each word of the space is among those that it holds; sums to 1."""
+        word_frequencies: FloatArray = self.frequencies[:-1] / self.frequencies[:-1].sum()
+        return word_frequencies
+
+    def probabilities(self, history: Sequence[int]) -> FloatArray:
+        """Return P(w|history) (V + 1,); only the last two of a history matter, and none is the start of a text."""
+        tables = self.tables
+        start = len(tables.unigram_logs)
+        first, last = [start, start, *history][-2:]
+        run = slice(tables.bigram_starts[last], tables.bigram_starts[last + 1])
+        logs = tables.bigram_backoffs[last] + tables.unigram_logs
+        logs[tables.bigram_words[run]] = tables.bigram_logs[run]
+        pairs = slice(tables.bigram_starts[first], tables.bigram_starts[first + 1])
+        pair = pairs.start + np.searchsorted(tables.bigram_words[pairs], last)
+        if pair < pairs.stop and tables.bigram_words[pair] == last:
+            run = slice(tables.trigram_starts[pair], tables.trigram_starts[pair + 1])
+            logs += tables.trigram_backoffs[pair]
+            logs[tables.trigram_words[run]] = tables.trigram_logs[run]
+        probabilities: FloatArray = np.exp(logs)
+        return probabilities
+
+
+def number_texts(space: Space, texts: Sequence[str]) -> list[WordNumbers]:
+    """Return texts as word numbers, cut as for the mechanisms; ``len(space)`` stands for unknown words."""
+    lexer = Lexer(space, "draw", "lower", ())
+    numbered_texts = []
+    for text in texts:
+        lexed = lexer.lex(text)
+        words = lexed.words.copy()
+        words[lexed.unknown_positions] = len(space)
+        numbered_texts.append(words)
+    return numbered_texts
+
+
+def _join_texts(sequences: Sequence[npt.ArrayLike], size: int) -> SymbolNumbers:
+    """Return all texts end to end, each behind the number ``size`` + 1 that marks its start."""
+    if not 1 <= size < _LARGEST_SYMBOL:
+        raise InputError(f"A language model takes 1 to {_LARGEST_SYMBOL - 1:,} words. Got {size}: use a smaller space.")
+    texts = [np.asarray(text).ravel() for text in sequences]
+    words = np.concatenate([np.empty(0, dtype=np.int64), *texts]).astype(np.int64)
+    if not len(words):
+        raise InputError("A language model needs words to learn from. Got none: give texts with words.")
+    if words.min() < 0 or words.max() > size:
+        raise InputError(
+            f"A language model of {size} words takes word numbers from 0 to {size}. Got {words.min()} to "
+            f"{words.max()}: read the texts with the mechanism's own space."
+        )
+    return np.insert(words, np.cumsum([0, *map(len, texts)])[:-1], size + 1)
+
+
+def _discount_counts(counts: SymbolNumbers, history: SymbolNumbers, histories: int) -> tuple[FloatArray, FloatArray]:
+    """Return the discounted share of each entry, and what each history leaves to shorter ones.
+
+    Args:
+        counts: (k,) of the entries; those of 0 were not seen.
+        history: (k,) the history that each entry follows.
+        histories: how many there are.
+    """
+    seen_once, seen_twice = (int((counts == number).sum()) for number in (1, 2))
+    discount = (
+        float(np.clip(seen_once / (seen_once + 2 * seen_twice), *_DISCOUNT_RANGE)) if seen_once + seen_twice else 0.5
+    )
+    totals = np.maximum(np.bincount(history, counts, histories), 1.0)
+    distinct_counts = np.bincount(history[counts > 0], minlength=histories)
+    shares: FloatArray = np.maximum(counts - discount, 0.0) / totals[history]
+    return shares, np.where(distinct_counts > 0, discount * distinct_counts / totals, 1.0)
+
+
+def _compute_starts(history: SymbolNumbers, histories: int) -> SymbolNumbers:
+    """Return (histories + 1,) where the run of each history begins, among entries sorted by history."""
+    return np.concatenate([[0], np.cumsum(np.bincount(history, minlength=histories))])
+
+
+Positions = npt.NDArray[np.int64]
+
+
+def temper_tables(tables: NgramTables, weight: float) -> NgramTables:
+    """Return all probabilities to the power of a weight, no longer as logarithms."""
+    probabilities = {
+        name: np.exp(weight * getattr(tables, name))
+        for name in ("unigram_logs", "bigram_logs", "bigram_backoffs", "trigram_logs", "trigram_backoffs")
+    }
+    return tables._replace(**probabilities)
+
+
+@compile_loop
+def look_up_after_word(  # pragma: no cover - compiled
+    candidates: WordNumbers,
+    previous_word: int,
+    tables: NgramTables,
+    unigram_chances: FloatArray,
+    bigram_chances: FloatArray,
+    pairs: Positions,
+) -> None:
+    """Write P(w|before) of every candidate, and which entry of `bigram_words` the pair is, -1 for none."""
+    if previous_word < 0:
+        for k in range(candidates.size):
+            bigram_chances[k], pairs[k] = unigram_chances[candidates[k]], -1
+        return
+    _find_words(
+        candidates,
+        tables.bigram_words,
+        tables.bigram_starts[previous_word],
+        tables.bigram_starts[previous_word + 1],
+        pairs,
+    )
+    for k in range(candidates.size):
+        if pairs[k] < 0:
+            bigram_chances[k] = tables.bigram_backoffs[previous_word] * tables.unigram_logs[candidates[k]]
+        else:
+            bigram_chances[k] = tables.bigram_logs[pairs[k]]
+
+
+@compile_loop
+def look_up_after_pair(  # pragma: no cover - compiled
+    candidates: WordNumbers,
+    pair: int,
+    tables: NgramTables,
+    bigram_chances: FloatArray,
+    matches: Positions,
+    trigram_chances: FloatArray,
+) -> None:
+    """Write P(w|pair) of every candidate, from that after the pair's second word."""
+    if pair < 0 or tables.trigram_starts[pair] == tables.trigram_starts[pair + 1]:
+        trigram_chances[: candidates.size] = bigram_chances[: candidates.size]
+        return
+    backoff = tables.trigram_backoffs[pair]
+    for k in range(candidates.size):
+        trigram_chances[k] = backoff * bigram_chances[k]
+    if _find_words(
+        candidates, tables.trigram_words, tables.trigram_starts[pair], tables.trigram_starts[pair + 1], matches
+    ):
+        for k in range(candidates.size):
+            if matches[k] >= 0:
+                trigram_chances[k] = tables.trigram_logs[matches[k]]
+
+
+@compile_loop
+def _find_words(
+    candidates: WordNumbers, words: WordNumbers, start: int, end: int, matches: Positions
+) -> int:  # pragma: no cover - compiled
+    """Write where each of ``candidates`` stands in words[start:end], -1 for nowhere; both ascend. Return how many do."""
+    matches[: candidates.size] = -1
+    hits = 0
+    if end - start < candidates.size:
+        for place in range(start, end):
+            k = _find_lower_bound(candidates, words[place], 0, candidates.size)
+            if k < candidates.size and candidates[k] == words[place]:
+                matches[k] = place
+                hits += 1
+    else:
+        for k in range(candidates.size):
+            start = _find_lower_bound(words, candidates[k], start, end)
+            if start == end:
+                break
+            if words[start] == candidates[k]:
+                matches[k] = start
+                hits += 1
+    return hits
+
+
+@compile_loop
+def _find_lower_bound(words: WordNumbers, word: int, low: int, high: int) -> int:  # pragma: no cover - compiled
+    """Return the first place in words[low:high], which ascend, of a number that is not below ``word``."""
+    while low < high:
+        middle = (low + high) // 2
+        if words[middle] < word:
+            low = middle + 1
+        else:
+            high = middle
+    return low

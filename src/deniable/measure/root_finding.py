@@ -1,0 +1,132 @@
+"""Where a quantity that grows with a parameter crosses a target, with few evaluations of several points each."""
+
+import math
+from collections.abc import Callable, Sequence
+
+from scipy.interpolate import BarycentricInterpolator
+
+from deniable.core.errors import InputError
+
+Quantity = Callable[[Sequence[float]], Sequence[float]]
+"""From parameters to the quantity at each."""
+
+_MAX_ROUNDS = 40
+_INITIAL_RATIO = 1.2
+"""Ratio of the points that the search begins with."""
+_STALLED_SHARE = 0.6
+"""Share of the interval, on the scale of the logarithm, that a round may leave."""
+
+
+def find_crossing(
+    quantity: Quantity, target: float, *, start: float, initial_points: int, max_ratio: float, name: str
+) -> tuple[float, float]:
+    """Return two parameters, ``max_ratio`` to each other, of which the second alone exceeds the target.
+
+    Points are evaluated together, since that is cheap for laws of one space. First they fan out around the start
+    until the target lies between two; then they close in on where a parabola, of the log of the parameter against
+    log-odds, crosses it. Where that hardly helps, as at a jump, the interval is halved instead.
+
+    Args:
+        quantity: a share in [0, 1] that grows with a positive parameter.
+        target: in (0, 1).
+        start: a parameter to begin with.
+        initial_points: evaluated in the first round, an odd number; 1 where several at once save nothing.
+        max_ratio: largest ratio of the two parameters, > 1.
+        name: is searched, for messages.
+
+    Raises:
+        InputError: the target is not crossed within 40 doublings.
+    """
+    evaluated: dict[float, float] = {}
+
+    def evaluate(parameters: Sequence[float]) -> None:
+        evaluated.update(zip(parameters, quantity(parameters), strict=True))
+
+    evaluate([start * _INITIAL_RATIO ** (number - initial_points // 2) for number in range(initial_points)])
+    width = math.inf
+    for _ in range(_MAX_ROUNDS):
+        low, high = _find_bracket(evaluated, target)
+        if low is None or high is None:
+            evaluate([_extrapolate_crossing(evaluated, target, upward=high is None)])
+        elif high / low <= max_ratio:
+            return low, high
+        else:
+            previous_width, width = width, math.log(high / low)
+            is_stalled = width > _STALLED_SHARE * previous_width
+            candidates = _interpolate_crossing(evaluated, low, high, target, max_ratio)
+            evaluate([math.sqrt(low * high)] if is_stalled else candidates if initial_points > 1 else candidates[1:3])
+    summary = ", ".join(
+        f"{value:.3g} at {parameter:.3g}"
+        for parameter, value in sorted(evaluated.items())[:: max(len(evaluated) - 1, 1)]
+    )
+    raise InputError(f"No epsilon of {name} gives {target:g}. Found {summary}: choose another target or mechanism.")
+
+
+def _find_bracket(evaluated: dict[float, float], target: float) -> tuple[float | None, float | None]:
+    """Return the largest parameter below which nothing exceeds the target, and the least that exceeds it."""
+    above = min((parameter for parameter, value in evaluated.items() if value > target), default=None)
+    below = max((p for p, value in evaluated.items() if value <= target and (above is None or p < above)), default=None)
+    return below, above
+
+
+def _extrapolate_crossing(evaluated: dict[float, float], target: float, *, upward: bool) -> float:
+    """Return a parameter a little beyond where a straight line through the outermost two expects the crossing."""
+    edge = max(evaluated) if upward else min(evaluated)
+    outermost = sorted(evaluated, reverse=upward)[:2]
+    reach = (
+        abs(_interpolate_inverse(evaluated, outermost, _compute_log_odds(target)) - math.log(edge))
+        if len(outermost) > 1
+        else math.nan
+    )
+    # Where the line is no help: twice as far; else never less than 5 % nor more than four times.
+    step = min(max(1.15 * reach, math.log(1.05)), math.log(4)) if math.isfinite(reach) else math.log(2)
+    return edge * math.exp(step if upward else -step)
+
+
+def _interpolate_crossing(
+    evaluated: dict[float, float], low: float, high: float, target: float, max_ratio: float
+) -> list[float]:
+    """Return four parameters strictly between, two on each side of where the crossing is expected, near and far.
+
+    It is expected where the parabola through the three nearest points, of log-parameter against log-odds, says;
+    how far off that may be is judged by what the straight line through two of them says.
+    """
+    target_log_odds = _compute_log_odds(target)
+    nearest = sorted(evaluated, key=lambda parameter: abs(_compute_log_odds(evaluated[parameter]) - target_log_odds))[
+        :3
+    ]
+    ends = [low, high]
+    linear_estimate, parabolic_estimate = (
+        _interpolate_inverse(evaluated, points, target_log_odds) for points in (ends, nearest)
+    )
+    left, right = math.log(low), math.log(high)
+    width = right - left
+    if not left < parabolic_estimate < right:
+        parabolic_estimate = linear_estimate if left < linear_estimate < right else (left + right) / 2
+    margin = min(max(0.1 * abs(parabolic_estimate - linear_estimate), 0.45 * math.log(max_ratio)), 0.25 * width)
+    center = min(max(parabolic_estimate, left + 1.01 * margin), right - 1.01 * margin)
+    outer_points = [
+        max(center - 5 * margin, (left + center - margin) / 2),
+        min(center + 5 * margin, (right + center + margin) / 2),
+    ]
+    return [math.exp(log) for log in (outer_points[0], center - margin, center + margin, outer_points[1])]
+
+
+def _interpolate_inverse(evaluated: dict[float, float], points: Sequence[float], log_odds: float) -> float:
+    """Return the log-parameter at which the polynomial through some points reaches log-odds; nan where two agree."""
+    odds = [_compute_log_odds(evaluated[point]) for point in points]
+    if len(set(odds)) < len(odds):
+        return math.nan
+    return float(BarycentricInterpolator(odds, [math.log(point) for point in points])(log_odds))
+
+
+def _compute_log_odds(share: float) -> float:
+    clipped_share = min(max(share, 1e-12), 1 - 1e-12)
+    return math.log(clipped_share / (1 - clipped_share))
+
+
+def round_significant(number: float, digits: int, *, upward: bool) -> float:
+    """Return a positive number rounded to so many significant digits, up or down."""
+    step = 10.0 ** (math.floor(math.log10(number)) + 1 - digits)
+    whole = math.ceil(number / step - 1e-9) if upward else math.floor(number / step + 1e-9)
+    return float(f"{whole * step:.{digits}g}")

@@ -1,0 +1,1 @@
+"""Models that are private, robust, or both: images and text."""

@@ -1,0 +1,1 @@
+"""Image classifiers: training, attacks, certificates of robustness."""

@@ -1,0 +1,128 @@
+"""Certifying the predictions of a model: classes, radii, and the curve of certified accuracy."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.intervals import Estimate
+from deniable.core.parallel import get_progress_reporter
+from deniable.models.images.model import ImageModel
+from deniable.models.images.networks import NetworkNoise, NetworkNoiseLaw
+from deniable.models.images.robustness import CertifiedImage
+from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
+from deniable.models.shared.accuracy import measure_certified_accuracy
+from deniable.models.shared.tally import tally_images
+from deniable.published.dpal.certificate import DPALCertificate, convert_to_pixel_unit
+
+IMAGE_SELECTION_DRAWS = 100
+"""Draws that choose the class, as in Cohen et al. 2019."""
+_REPORT_EVERY = 16
+"""Images between two reports of progress."""
+_CURVE_POINTS = 5
+_MAX_SCALE = 1e30
+"""Noise is drawn in float32, whose reach this is: noise that is rounded to nothing certifies nothing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CertifiedAccuracyCurve:
+    """Certified accuracy over the size of an attack.
+
+    Attributes:
+        radii: sizes, in the norm of the certificate and pixels of [0, 1].
+        accuracy: share of images that are right and certified beyond each size.
+        certified: class and radius of each image.
+        draws: of the noise for each image.
+        alpha: chance, at most, that the certificate of an image is wrong.
+    """
+
+    radii: tuple[float, ...]
+    accuracy: tuple[Estimate, ...]
+    certified: tuple[CertifiedImage, ...]
+    draws: int
+    alpha: float
+
+
+def smooth_image_model(model: ImageModel, scale: float, law: NetworkNoiseLaw = "gaussian") -> ImageModel:
+    """Return a deterministic model with noise on its input, and the certificate that follows.
+
+    Args:
+        model: without noise of its own.
+        scale: standard deviation, or scale of a Laplace law, in pixels of [0, 1].
+        law: gaussian certifies in l2, laplace in l1.
+
+    Raises:
+        InputError: the model has noise of its own, or the scale is out of reach.
+    """
+    if model.noises:
+        raise InputError(f"The model {model.trainer} has noise of its own: certify it as it is, without --noise.")
+    if not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
+        raise make_parameter_error("smoothing", "noise", f"a float from {1 / _MAX_SCALE:g} to {_MAX_SCALE:g}", scale)
+    certificate = GaussianSmoothing(scale) if law == "gaussian" else LaplaceSmoothing(scale)
+    return dataclasses.replace(
+        model, noises=(NetworkNoise("input", law, torch.tensor(scale)),), certificate=certificate
+    )
+
+
+def certify_image_model(
+    model: ImageModel,
+    images: Tensor,
+    labels: Tensor,
+    *,
+    generator: torch.Generator,
+    radii: Sequence[float] | None = None,
+    draws: int = 1_000,
+    alpha: float = 0.001,
+) -> CertifiedAccuracyCurve:
+    """Certify the predictions of a randomized model.
+
+    Args:
+        model: with a certificate.
+        images: (n, channels, height, width), pixels in [0, 1].
+        labels: (n,).
+        generator: generator of the noise.
+        radii: sizes at which accuracy is given; None for steps up to the largest radius that is certified.
+        draws: of the noise for each image, besides those that choose the class.
+        alpha: chance, at most, that the certificate of an image is wrong.
+
+    Raises:
+        InputError: a model without noise, or a parameter outside its domain.
+    """
+    if model.certificate is None:
+        raise InputError(
+            f"The model {model.trainer} is deterministic, and nothing is certified of it: give --noise, for example "
+            "0.25, to smooth it."
+        )
+    scores, report = model.scores(generator), get_progress_reporter()
+    certified: list[CertifiedImage] = []
+    report(0, len(images))
+    for batch in torch.split(images, _REPORT_EVERY):
+        tally_pairs = zip(
+            tally_images(scores, batch, IMAGE_SELECTION_DRAWS), tally_images(scores, batch, draws), strict=True
+        )
+        certified += [model.certificate.certify(*tally_pair, alpha) for tally_pair in tally_pairs]
+        report(len(certified), len(images))
+    if isinstance(model.certificate, DPALCertificate):  # claims in the paper's unit
+        certified = [convert_to_pixel_unit(prediction) for prediction in certified]
+    sizes = tuple(radii) if radii is not None else _choose_radii([prediction.radius for prediction in certified])
+    accuracy = measure_certified_accuracy(
+        labels.tolist(),
+        [prediction.label for prediction in certified],
+        [prediction.radius for prediction in certified],
+        sizes,
+    )
+    return CertifiedAccuracyCurve(sizes, tuple(accuracy), tuple(certified), draws, alpha)
+
+
+def _choose_radii(radii: list[float]) -> tuple[float, ...]:
+    """Return a few round sizes from 0 to about the largest radius."""
+    largest = max((radius for radius in radii if math.isfinite(radius)), default=0.0)
+    if largest <= 0:
+        return (0.0,)
+    step = largest / _CURVE_POINTS
+    magnitude = 10.0 ** math.floor(math.log10(step))
+    step = next(size * magnitude for size in (1, 2, 2.5, 5, 10) if size * magnitude >= step)
+    return tuple(float(f"{index * step:.12g}") for index in range(_CURVE_POINTS + 1) if index * step <= largest)

@@ -1,0 +1,172 @@
+"""A trained model: its network, its noise, and what is claimed of it and proved."""
+
+import dataclasses
+import io
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from deniable.core.evidence import Verdict, Witness
+from deniable.core.files import open_outputs
+from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.intervals import Estimate, estimate_share
+from deniable.learning.artifact import read_artifact, reraise_corrupt_file
+from deniable.models.images.certificates import decode_certificate, encode_certificate
+from deniable.models.images.dataset import DataDeclaration, LabelledImages
+from deniable.models.images.networks import ImageArchitecture, ImageNetwork, NetworkNoise, compute_noisy_scores
+from deniable.models.images.robustness import DecisionRule, RobustnessCertificate
+from deniable.models.shared.tally import ImageScorer
+
+IMAGE_MODEL_FORMAT = "deniable-model/1"
+_PREDICTION_BATCH = 1_000
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageModel:
+    """A classifier of images.
+
+    Attributes:
+        trainer: how it was trained, one of `deniable.registry.trainers.IMAGE_TRAINERS`.
+        architecture: of the network.
+        network: with its weights, in evaluation mode.
+        noises: what it adds at every call; none for a deterministic model.
+        guarantee: of the training records; None where nothing is claimed.
+        verdict: on that claim.
+        certificate: of its predictions; None where nothing is claimed.
+        facts: about the run, as JSON holds them; they go into the model card.
+    """
+
+    trainer: str
+    architecture: ImageArchitecture
+    network: ImageNetwork
+    noises: tuple[NetworkNoise, ...]
+    guarantee: PureDP | ApproxDP | None
+    verdict: Verdict | None
+    certificate: RobustnessCertificate | None
+    facts: dict[str, Any]
+
+    @property
+    def declaration(self) -> DataDeclaration:
+        """What was declared of its training images, which holds for all images that it is given."""
+        pixel_range, classes = self.facts.get("pixel range"), self.facts.get("classes")
+        return DataDeclaration(
+            None if pixel_range is None else (float(pixel_range[0]), float(pixel_range[1])),
+            tuple(classes) if classes is not None and self.facts.get("classes declared") else None,
+        )
+
+    def scores(self, generator: torch.Generator) -> ImageScorer:
+        """Return the model as attacks and certificates see it, with noise from a generator."""
+        return lambda images: compute_noisy_scores(self.network, images, self.noises, generator)
+
+    def predict(self, images: Tensor, generator: torch.Generator, draws: int = 32) -> Tensor:
+        """Return the classes (n,) that win over draws of the noise: by votes or by mean score, as is certified.
+
+        Args:
+            images: (n, channels, height, width), pixels in [0, 1].
+            generator: generator of the noise.
+            draws: of the noise for each image; one is enough for a deterministic model.
+        """
+        decision_rule = "softmax" if self.certificate is None else self.certificate.decision_rule
+        return predict_classes(self.scores(generator), images, draws if self.noises else 1, decision_rule)
+
+
+def predict_classes(scores: ImageScorer, images: Tensor, draws: int, decision_rule: DecisionRule = "softmax") -> Tensor:
+    """Return the classes (n,) with the largest mean softmax score, or with most votes, over calls of a model."""
+    predictions = []
+    with torch.inference_mode():
+        for batch in torch.split(images, _PREDICTION_BATCH):
+            totals: Tensor | float = 0.0
+            for _ in range(draws):
+                logits = scores(batch)
+                totals = totals + (logits.softmax(1) if decision_rule == "softmax" else _count_votes(logits))
+            predictions.append(torch.as_tensor(totals).argmax(1))
+    return torch.cat(predictions)
+
+
+def _count_votes(logits: Tensor) -> Tensor:
+    """Return (b, K), 1 for the highest score of each image and 0 for the others."""
+    return torch.zeros_like(logits).scatter_(1, logits.argmax(1, keepdim=True), 1.0)
+
+
+def measure_image_accuracy(model: ImageModel, images: LabelledImages, draws: int = 32) -> Estimate:
+    """Return the share of images that get their label, by `ImageModel.predict_classes`."""
+    predicted = model.predict(images.pixels, torch.Generator().manual_seed(0), draws)
+    return estimate_share(int((predicted == images.labels).sum()), len(images))
+
+
+def serialize_image_model(model: ImageModel) -> bytes:
+    """Return a model as a file holds it: tensors, numbers and texts only."""
+    content = {
+        "format": IMAGE_MODEL_FORMAT,
+        "system": model.trainer,
+        "architecture": dataclasses.asdict(model.architecture),
+        "weights": {name: held.cpu() for name, held in model.network.state_dict().items()},
+        "noises": [noise.to_dict() for noise in model.noises],
+        "guarantee": _encode_guarantee(model.guarantee),
+        "verdict": None if model.verdict is None else dataclasses.asdict(model.verdict),
+        "certificate": None if model.certificate is None else encode_certificate(model.certificate),
+        "facts": model.facts,
+    }
+    held = io.BytesIO()
+    torch.save(content, held)
+    return held.getvalue()
+
+
+def save_image_model(model: ImageModel, path: Path, *, force: bool = False) -> None:
+    """Write a model, whole or not at all.
+
+    Raises:
+        InputError: the file exists, or cannot be written.
+    """
+    with open_outputs(str(path), force=force) as (stream,):
+        stream.write(serialize_image_model(model))
+
+
+def load_image_model(path: Path) -> ImageModel:
+    """Read a model that `save_image_model` wrote.
+
+    Raises:
+        InputError: no such file, or it is no model.
+    """
+    content = read_artifact(path, IMAGE_MODEL_FORMAT)
+    with reraise_corrupt_file(path):
+        model = _decode_image_model(content)
+        _ = model.declaration  # readable, or the model is damaged
+    return model
+
+
+def _decode_image_model(content: dict[str, Any]) -> ImageModel:
+    architecture_fields = content["architecture"]
+    architecture = ImageArchitecture(**{**architecture_fields, "shape": tuple(architecture_fields["shape"])})
+    network = architecture.build(0)
+    network.load_state_dict(content["weights"])
+    verdict = content["verdict"]
+    if verdict is not None:
+        witness = verdict["witness"]
+        verdict = Verdict(**{**verdict, "witness": None if witness is None else Witness(**witness)})
+    return ImageModel(
+        trainer=content["system"],
+        architecture=architecture,
+        network=network.eval(),
+        noises=tuple(NetworkNoise.from_dict(noise) for noise in content["noises"]),
+        guarantee=_decode_guarantee(content["guarantee"]),
+        verdict=verdict,
+        certificate=None if content["certificate"] is None else decode_certificate(content["certificate"]),
+        facts=dict(content["facts"]),
+    )
+
+
+def _encode_guarantee(guarantee: PureDP | ApproxDP | None) -> dict[str, Any] | None:
+    if guarantee is None:
+        return None
+    return {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
+
+
+def _decode_guarantee(content: dict[str, Any] | None) -> PureDP | ApproxDP | None:
+    if content is None:
+        return None
+    kinds: dict[str, type[PureDP | ApproxDP]] = {"PureDP": PureDP, "ApproxDP": ApproxDP}
+    fields = {name: value for name, value in content.items() if name != "kind"}
+    return kinds[content["kind"]](**fields)

@@ -1,0 +1,287 @@
+"""The running statistics of batch normalisation, taken anew for the parameters that a run ends with."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.learning.loop import build_with_seed
+
+
+class ImageNetwork(nn.Module):
+    """A classifier with a place for noise after its first linear layer; noise on the image is the caller's to add.
+
+    Args:
+        first: the first linear layer, from (b, channels, height, width) to (b, maps, height', width').
+        rest: from there to logits (b, K).
+    """
+
+    def __init__(self, first: nn.Conv2d, rest: nn.Sequential) -> None:
+        super().__init__()
+        self.first, self.rest = first, rest
+
+    def forward(self, images: Tensor, first_layer_noise: Tensor | None = None) -> Tensor:
+        """Return logits (b, K).
+
+        Args:
+            images: (b, channels, height, width), pixels in [0, 1], or beyond it where they carry noise.
+            first_layer_noise: noise added to the output of the first layer.
+        """
+        hidden: Tensor = self.first(2 * images - 1)  # pixels in [-1, 1] -> (b, maps, height', width')
+        if first_layer_noise is not None:
+            hidden = hidden + first_layer_noise
+        logits: Tensor = self.rest(hidden)
+        return logits
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageArchitecture:
+    """What is needed to build a network again.
+
+    Attributes:
+        name: one of `IMAGE_NETWORKS`.
+        shape: of an image, (channels, height, width).
+        classes: K.
+        width: factor on the number of maps and hidden units.
+        normalised: batch normalisation, with running statistics at inference, as DPAL and AdLM need it.
+        hidden: units of the last hidden layer, in place of what the network says.
+    """
+
+    name: str
+    shape: tuple[int, int, int]
+    classes: int
+    width: float = 1.0
+    normalised: bool = False
+    hidden: int | None = None
+
+    def build(self, seed: int) -> ImageNetwork:
+        """Return the network with weights drawn from a public seed, whatever the state of torch's generator."""
+        if self.name not in IMAGE_NETWORKS:
+            raise make_parameter_error("a network", "name", f"one of {', '.join(IMAGE_NETWORKS)}", self.name)
+        return build_with_seed(seed, lambda: IMAGE_NETWORKS[self.name](self).train())
+
+
+def build_small_network(architecture: ImageArchitecture) -> ImageNetwork:
+    """Return a tanh CNN of 26,000 parameters for 28 x 28 grey images (Papernot et al. 2021, Table 1).
+
+    Few parameters need little noise, and tanh keeps the gradients that are clipped alike.
+    """
+    channels, *_ = architecture.shape
+    maps, second_maps = _scale_sizes(architecture, 16, 32)
+    hidden_units = _get_hidden_size(architecture, 32)
+    first = nn.Conv2d(channels, maps, 8, stride=2, padding=3)  # 28 x 28 -> 14 x 14
+    body = [
+        nn.Tanh(),
+        nn.MaxPool2d(2, 1),  # -> 13 x 13
+        nn.Conv2d(maps, second_maps, 4, stride=2),  # -> 5 x 5
+        nn.Tanh(),
+        nn.MaxPool2d(2, 1),  # -> 4 x 4
+        nn.Flatten(),
+    ]
+    features = _count_features(architecture, first, body)
+    return ImageNetwork(
+        first,
+        nn.Sequential(
+            *body, nn.Linear(features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, architecture.classes)
+        ),
+    )
+
+
+def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
+    """Return the network of paper 004 for MNIST, Appendix M: two 5 x 5 convolutions of 32 and 64 maps, 256 units.
+
+    The strides of 2 follow from the paper's sensitivity, in which a feature map has 14^2 neurons. The last hidden
+    layer is bounded in [-1, 1], as Lemma 4 needs.
+    """
+    channels, *_ = architecture.shape
+    maps, second_maps = _scale_sizes(architecture, 32, 64)
+    hidden_units = _get_hidden_size(architecture, 256)
+    first = nn.Conv2d(channels, maps, 5, stride=2, padding=2)  # 28 x 28 -> 14 x 14
+    body = [
+        nn.ReLU(),
+        *_build_normalization(architecture, nn.BatchNorm2d, maps),
+        nn.AvgPool2d(2),  # -> 7 x 7
+        nn.Conv2d(maps, second_maps, 5, stride=2, padding=2),  # -> 4 x 4
+        nn.ReLU(),
+        nn.Flatten(),
+    ]
+    features = _count_features(architecture, first, body)
+    head = [
+        nn.Linear(features, hidden_units),
+        *_build_normalization(architecture, nn.BatchNorm1d, hidden_units),
+        nn.Tanh(),
+    ]
+    return ImageNetwork(first, nn.Sequential(*body, *head, nn.Linear(hidden_units, architecture.classes)))
+
+
+def build_dpal_cifar10_network(architecture: ImageArchitecture) -> ImageNetwork:
+    """Return the network of paper 004 for CIFAR-10, Appendix M: convolutions of 128, 128 and 256 maps, 256 units.
+
+    The first layer's patches are 4 x 4, the others' 5 x 5; images are cropped to 28 x 28, for which the paper's
+    sensitivity 3 (14^2 + 2) 16 is made.
+    """
+    channels, *_ = architecture.shape
+    maps, second_maps, third_maps = _scale_sizes(architecture, 128, 128, 256)
+    hidden_units = _get_hidden_size(architecture, 256)
+    first = nn.Conv2d(channels, maps, 4, stride=2, padding=1)  # 28 x 28 -> 14 x 14
+    body = [
+        nn.ReLU(),
+        *_build_normalization(architecture, nn.BatchNorm2d, maps),
+        nn.AvgPool2d(2),  # -> 7 x 7
+        nn.Conv2d(maps, second_maps, 5, padding=2),
+        nn.ReLU(),
+        nn.Conv2d(second_maps, third_maps, 5, stride=2, padding=2),  # -> 4 x 4
+        nn.ReLU(),
+        nn.Flatten(),
+    ]
+    features = _count_features(architecture, first, body)
+    head = [
+        nn.Linear(features, hidden_units),
+        *_build_normalization(architecture, nn.BatchNorm1d, hidden_units),
+        nn.Tanh(),
+    ]
+    return ImageNetwork(first, nn.Sequential(*body, *head, nn.Linear(hidden_units, architecture.classes)))
+
+
+IMAGE_NETWORKS: dict[str, Callable[[ImageArchitecture], ImageNetwork]] = {
+    "small": build_small_network,
+    "paper-mnist": build_dpal_mnist_network,
+    "paper-cifar10": build_dpal_cifar10_network,
+}
+"""A new network is one more function and one more entry."""
+
+
+def get_last_layer(network: ImageNetwork) -> nn.Linear:
+    """Return the layer that gives the logits."""
+    layer = network.rest[-1]
+    if not isinstance(layer, nn.Linear):
+        raise TypeError(type(layer).__name__)
+    return layer
+
+
+def _scale_sizes(architecture: ImageArchitecture, *full: int) -> list[int]:
+    return [max(1, round(architecture.width * size)) for size in full]
+
+
+def _get_hidden_size(architecture: ImageArchitecture, full: int) -> int:
+    """Return the units of the last hidden layer."""
+    return architecture.hidden or _scale_sizes(architecture, full)[0]
+
+
+def _build_normalization(architecture: ImageArchitecture, layer: type[nn.Module], size: int) -> list[nn.Module]:
+    return [layer(size)] if architecture.normalised else []
+
+
+def _count_features(architecture: ImageArchitecture, first: nn.Module, body: list[nn.Module]) -> int:
+    """Return how many numbers come out of the convolutions for one image."""
+    with torch.no_grad():
+        try:
+            shape = nn.Sequential(first, *body).eval()(torch.zeros(1, *architecture.shape)).shape
+        except RuntimeError:
+            _, height, width = architecture.shape
+            raise InputError(
+                f"The network {architecture.name} takes larger images. Got {height} x {width} pixels: enlarge or pad them."
+            ) from None
+    return math.prod(shape[1:])
+
+
+NoisePlace = Literal["input", "first layer"]
+NetworkNoiseLaw = Literal["gaussian", "laplace"]
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkNoise:
+    """Independent noise on every coordinate of one place.
+
+    Attributes:
+        place: the image, in the unit of its pixels, or the output of the first layer.
+        law: of the noise.
+        scale: standard deviation, or scale of a Laplace law; of any shape that fits the place for one image.
+        offset: added besides, the same at every call; the fixed noise of DPAL and AdLM.
+        bounds: to which an input with its noise is clamped; None for none.
+    """
+
+    place: NoisePlace
+    law: NetworkNoiseLaw
+    scale: Tensor
+    offset: Tensor | None = None
+    bounds: tuple[float, float] | None = None
+
+    def draw(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
+        """Return noise of a shape (b, ...), drawn anew for every image."""
+        device = generator.device
+        if self.law == "gaussian":
+            noise = torch.randn(shape, generator=generator, device=device)
+        else:  # the difference of two exponential numbers
+            first, second = torch.empty(2, *shape, device=device).exponential_(generator=generator)
+            noise = first - second
+        noise = noise * self.scale.to(device)
+        return noise if self.offset is None else noise + self.offset.to(device)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `from_dict` takes."""
+        return {"place": self.place, "law": self.law, "scale": self.scale, "offset": self.offset, "bounds": self.bounds}
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "NetworkNoise":
+        """Return the noise that a file holds."""
+        bounds = content["bounds"]
+        return cls(
+            content["place"],
+            content["law"],
+            content["scale"],
+            content["offset"],
+            None if bounds is None else tuple(bounds),
+        )
+
+
+def compute_noisy_scores(
+    network: ImageNetwork, images: Tensor, noises: tuple[NetworkNoise, ...], generator: torch.Generator
+) -> Tensor:
+    """Return logits (b, K) of images (b, channels, height, width) under fresh noise."""
+    first_layer_noise: Tensor | None = None
+    for noise in noises:
+        if noise.place == "first layer":
+            first_layer_noise = noise.draw(get_first_layer_shape(network, images), generator)
+        else:
+            images = images + noise.draw(images.shape, generator)
+            images = images if noise.bounds is None else images.clamp(*noise.bounds)
+    logits: Tensor = network(images, first_layer_noise)
+    return logits
+
+
+def get_first_layer_shape(network: ImageNetwork, images: Tensor) -> torch.Size:
+    """Return the shape (b, maps, height', width') of the first layer's output."""
+    with torch.no_grad():
+        output = network.first.forward(
+            torch.zeros_like(images[:1])
+        )  # past the hooks that watch a pass for its gradients
+    return torch.Size((len(images), *output.shape[1:]))
+
+
+def recompute_batch_statistics(
+    network: ImageNetwork, forward: Callable[[Tensor], Tensor], batches: Iterable[Tensor]
+) -> None:
+    """Replace the running means and variances by averages over batches, and leave the network in evaluation mode.
+
+    Under shared noise far larger than what distinguishes two images, a step moves the mean of a unit by more than that;
+    a running mean over past steps then does not fit the last parameters.
+
+    Args:
+        network: whose normalisation is settled.
+        forward: of the network under the noise of training.
+        batches: of training images (m, channels, height, width), as the run sees them.
+    """
+    layers = [layer for layer in network.modules() if isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d)]
+    for layer in layers:
+        layer.reset_running_stats()
+        layer.momentum = None  # the plain average
+    network.train()
+    with torch.no_grad():
+        for images in batches:
+            forward(images)
+    network.eval()

@@ -1,0 +1,1 @@
+"""Ways to train an image classifier."""

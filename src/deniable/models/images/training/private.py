@@ -1,0 +1,258 @@
+"""Private and robust in practice: DP-SGD on adversarial copies of each example, averaged inside its gradient."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from deniable.core.errors import InputError
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import PROVED_IDEAL
+from deniable.learning.accounting import (
+    SamplingSchedule,
+    build_dp_sgd_guarantee,
+    compute_epsilon_spent,
+    count_steps_within,
+    find_noise_multiplier,
+)
+from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, NoisyForwardFunction, ViewFunction
+from deniable.models.images.attacks import pgd
+from deniable.models.images.model import ImageModel
+from deniable.models.images.networks import ImageNetwork, NetworkNoise, compute_noisy_scores
+from deniable.models.images.robustness import RobustnessCertificate
+from deniable.models.images.smoothing import GaussianSmoothing
+from deniable.models.images.training.trainer import (
+    ImageTrainer,
+    ImageTrainingOptions,
+    ImageTrainingTask,
+    PreparedTraining,
+)
+
+_MAX_SHIFT = 1
+"""By which an image is shifted at most, each way."""
+
+
+def shift_images(images: Tensor, views: int, generator: torch.Generator) -> Tensor:
+    """Return the image itself and further views of it, each shifted by at most a pixel, black where nothing was.
+
+    Args:
+        images: (b, channels, height, width), pixels in [0, 1].
+        views: v, of each image.
+        generator: of the shifts.
+
+    Returns:
+        (b, v, channels, height, width).
+    """
+    batch, _, height, width = images.shape
+    padded = functional.pad(images, (_MAX_SHIFT,) * 4)
+    # All windows of the padded image: (b, channels, 3, 3, height, width).
+    windows = padded.unfold(2, height, 1).unfold(3, width, 1)
+    image_indices = torch.arange(batch, device=images.device)
+    shifted_views = [images]
+    for _ in range(views - 1):
+        down, right = torch.randint(2 * _MAX_SHIFT + 1, (2, batch), generator=generator, device=images.device)
+        shifted_views.append(windows[image_indices, :, down, right])
+    return torch.stack(shifted_views, dim=1)
+
+
+def add_gaussian_noise(views: Tensor, deviation: float, generator: torch.Generator) -> Tensor:
+    """Return views (b, v, channels, height, width) with fresh Gaussian noise on every pixel."""
+    return views + deviation * torch.randn(views.shape, generator=generator, device=views.device)
+
+
+DP_SGD_OPTIONS = frozenset(
+    {
+        "epsilon",
+        "delta",
+        "network",
+        "width",
+        "steps",
+        "batch_size",
+        "learning_rate",
+        "clip",
+        "noise_multiplier",
+        "average",
+        "views",
+    }
+)
+"""Options of every system that trains by DP-SGD."""
+
+
+def prepare_dp_sgd(
+    task: ImageTrainingTask,
+    network: ImageNetwork,
+    *,
+    forward: NoisyForwardFunction,
+    views: ViewFunction,
+    get_noises: Callable[[], tuple[NetworkNoise, ...]],
+    build_certificate: Callable[[], RobustnessCertificate | None],
+    project_parameters: Callable[[], None] = lambda: None,
+) -> PreparedTraining:
+    """Return a DP-SGD run within the task's budget, and the model that it gives.
+
+    Args:
+        task: what to train on, and how.
+        network: to train.
+        forward: of the network during training.
+        views: of an example.
+        get_noises: of the finished model.
+        build_certificate: of the finished model.
+        project_parameters: called after every step; it may read the parameters only.
+    """
+    options, count = task.options, len(task.images.labels)
+    if options.epsilon is None or options.delta is None:
+        raise InputError("DP-SGD needs a budget: give --epsilon and --delta.")
+    rate = min(options.batch_size / count, 1.0)
+    if options.noise_multiplier is None:
+        schedule = SamplingSchedule(rate, options.steps)
+        multiplier = find_noise_multiplier(schedule, options.epsilon, options.delta)
+    else:
+        multiplier = options.noise_multiplier
+        steps = count_steps_within(rate, multiplier, options.epsilon, options.delta, options.steps)
+        schedule = SamplingSchedule(rate, steps)
+    recipe = DPSGDSettings(
+        schedule=schedule,
+        noise_multiplier=multiplier,
+        clip=options.clip,
+        learning_rate=options.learning_rate,
+        averaging_decay=options.average,
+        views=options.views,
+    )
+    run = DPSGDRun(network, task.images, recipe, task.key, forward, views, project_parameters)
+    delta = options.delta
+
+    def build_model() -> ImageModel:
+        network.load_state_dict(run.result)
+        project_parameters()
+        proved_guarantee = build_dp_sgd_guarantee(schedule, multiplier, delta)
+        return ImageModel(
+            trainer=task.trainer,
+            architecture=task.architecture(),
+            network=network.eval(),
+            noises=get_noises(),
+            guarantee=proved_guarantee,
+            verdict=_build_theorem_verdict(proved_guarantee.epsilon, delta),
+            certificate=build_certificate(),
+            facts={
+                "sampling rate": rate,
+                "steps": schedule.steps,
+                "noise multiplier": multiplier,
+                "clipping norm": options.clip,
+                "epsilon, one record made empty": proved_guarantee.epsilon,
+                "epsilon, replace one record": compute_epsilon_spent(schedule, multiplier, delta, "replace one"),
+                "delta": delta,
+            },
+        )
+
+    return PreparedTraining(
+        run,
+        build_model,
+        scores=lambda images, source: compute_noisy_scores(network, images, get_noises(), source),
+        compute_epsilon_spent=lambda done: (
+            compute_epsilon_spent(SamplingSchedule(rate, done), multiplier, delta) if done else 0.0
+        ),
+    )
+
+
+def _build_theorem_verdict(epsilon: float, delta: float) -> Verdict:
+    return Verdict(
+        status=PROVED_IDEAL,
+        claim=epsilon,
+        epsilon=epsilon,
+        lower_bound=0.0,
+        confidence=1.0,
+        samples=0,
+        witness=None,
+        method="by theorem: Poisson sampling, gradients clipped example by example, Gaussian noise on their sum; "
+        "losses composed by dp-accounting, rounded up; true of real numbers, and drawn and added in floating point",
+        seconds=0.0,
+        delta=delta,
+    )
+
+
+def _prepare_plain_dp_sgd(task: ImageTrainingTask) -> PreparedTraining:
+    network = task.architecture().build(0).to(task.device)
+    return prepare_dp_sgd(
+        task,
+        network,
+        forward=lambda images, source: compute_noisy_scores(network, images, (), source),
+        views=lambda images, labels, source: shift_images(images, task.options.views, source),  # noqa: ARG005 - a `ViewFunction`
+        get_noises=tuple,
+        build_certificate=lambda: None,
+    )
+
+
+DP_SGD_TRAINER = ImageTrainer(
+    name="dp-sgd",
+    summary="private: DP-SGD",
+    source="Abadi et al. 2016",
+    option_names=DP_SGD_OPTIONS,
+    defaults=ImageTrainingOptions(steps=150, batch_size=2_048, learning_rate=4.0, views=3),
+    prepare=_prepare_plain_dp_sgd,
+)
+
+
+def _prepare_dp_cert(task: ImageTrainingTask) -> PreparedTraining:
+    """Each view is the image, shifted a little, under fresh Gaussian noise: the accounting of DP-SGD stands."""
+    network = task.architecture().build(0).to(task.device)
+    sigma, view_count = task.options.noise, task.options.views
+
+    def make_views(images: Tensor, labels: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `ViewFunction`
+        return add_gaussian_noise(shift_images(images, view_count, source), sigma, source)
+
+    return prepare_dp_sgd(
+        task,
+        network,
+        forward=lambda images, source: compute_noisy_scores(network, images, (), source),
+        views=make_views,
+        get_noises=lambda: (NetworkNoise("input", "gaussian", torch.tensor(sigma)),),
+        build_certificate=lambda: GaussianSmoothing(sigma),
+    )
+
+
+DP_CERT_TRAINER = ImageTrainer(
+    name="dp-cert",
+    summary="private and certified: DP-SGD on noisy copies, Gaussian smoothing",
+    source="Wu et al. 2024 (DP-CERT); Cohen et al. 2019",
+    option_names=DP_SGD_OPTIONS | {"noise"},
+    defaults=ImageTrainingOptions(steps=150, batch_size=2_048, learning_rate=4.0, views=3),
+    prepare=_prepare_dp_cert,
+)
+
+
+def _prepare_dp_adversarial(task: ImageTrainingTask) -> PreparedTraining:
+    """The last view of an example is attacked by PGD on the present parameters, the others are shifted.
+
+    An attack climbs the loss of each image by itself, so that a view is made of its example and of parameters that
+    are private already: the accounting of DP-SGD stands.
+    """
+    network = task.architecture().build(0).to(task.device)
+    options = task.options
+
+    def make_views(images: Tensor, labels: Tensor, source: torch.Generator) -> Tensor:
+        valid_labels = labels.clamp(min=0)  # an empty record's views do not matter
+        adversarial = pgd(
+            network, images, valid_labels, options.attack_size, generator=source, steps=options.attack_steps
+        )
+        shifted = shift_images(images, options.views, source)  # (b, v, c, h, w)
+        return torch.cat([shifted[:, :-1], adversarial[:, None]], dim=1)
+
+    return prepare_dp_sgd(
+        task,
+        network,
+        forward=lambda images, source: compute_noisy_scores(network, images, (), source),
+        views=make_views,
+        get_noises=tuple,
+        build_certificate=lambda: None,
+    )
+
+
+DP_ADVERSARIAL_TRAINER = ImageTrainer(
+    name="dp-adversarial",
+    summary="private, and robust in practice: DP-SGD on adversarial copies",
+    source="Madry et al. 2018; Abadi et al. 2016",
+    option_names=DP_SGD_OPTIONS | {"attack_size", "attack_steps"},
+    defaults=ImageTrainingOptions(steps=150, batch_size=2_048, learning_rate=4.0, views=2, attack_steps=3),
+    prepare=_prepare_dp_adversarial,
+)

@@ -1,0 +1,168 @@
+"""What a system is: a way to train a model, with what it claims."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import NoReturn
+
+import torch
+from torch import Tensor
+
+from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.learning.loop import TrainingRun
+from deniable.models.images.dataset import LabelledImages
+from deniable.models.images.model import ImageModel
+from deniable.models.images.networks import ImageArchitecture
+
+_MAX_SIZE = 1e30
+"""Sizes, and one over them, are in the reach of float32: noise that is rounded to nothing protects nothing."""
+_MAX_WIDTH = 100.0
+_MAX_COUNT = 10_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageTrainingOptions:
+    """What can be chosen of a training run; each system uses some of it.
+
+    Attributes:
+        epsilon: budget for the training records.
+        delta: of that budget.
+        network: one of `deniable.models.images.networks.IMAGE_NETWORKS`.
+        width: factor on the sizes of its layers.
+        steps: T.
+        batch_size: of each step; the expected one where batches are drawn by chance.
+        learning_rate: of the descent.
+        clip: norm to which DP-SGD clips the gradient of an example.
+        noise_multiplier: of DP-SGD, per unit of the clipping norm; computed from the budget where it is None, else
+            training stops when the budget is spent.
+        average: decay of the running mean of DP-SGD's parameters; 0 for none.
+        views: of an example, shifted by a pixel at most, averaged inside its gradient.
+        noise: standard deviation of the noise on the pixels of [0, 1], under which a certified model predicts.
+        attack_size: l_inf size, in pixels of [0, 1], of what adversarial training crafts; for PixelDP and SecureSGD the
+            l2 size L of the attack for which their noise is made.
+        attack_steps: of the attacks inside training.
+    """
+
+    epsilon: float | None = None
+    delta: float | None = None
+    network: str = "small"
+    width: float = 1.0
+    steps: int = 1_000
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    clip: float = 0.1
+    noise_multiplier: float | None = None
+    average: float = 0.9
+    views: int = 1
+    noise: float = 0.25
+    attack_size: float = 0.1
+    attack_steps: int = 10
+
+    def __post_init__(self) -> None:
+        check_positive("training", "width", self.width, _MAX_WIDTH)
+        for name in ("learning_rate", "clip", "noise", "attack_size"):
+            if not 1 / _MAX_SIZE <= getattr(self, name) <= _MAX_SIZE:
+                expected = f"a float from {1 / _MAX_SIZE:g} to {_MAX_SIZE:g}"
+                raise make_parameter_error("training", name, expected, getattr(self, name))
+        for name in ("steps", "batch_size", "views", "attack_steps"):
+            if not isinstance(getattr(self, name), int) or not 1 <= getattr(self, name) <= _MAX_COUNT:
+                raise make_parameter_error("training", name, f"an int from 1 to {_MAX_COUNT}", getattr(self, name))
+        if not 0 <= self.average < 1:
+            raise make_parameter_error("training", "average", "a float in [0, 1)", self.average)
+        if self.noise_multiplier is not None:
+            check_positive("training", "noise_multiplier", self.noise_multiplier)
+        if self.epsilon is not None:
+            check_positive("training", "epsilon", self.epsilon)
+        if self.delta is not None:
+            check_positive("training", "delta", self.delta, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageTrainingTask:
+    """What a system trains on.
+
+    Attributes:
+        trainer: its name.
+        images: the training records.
+        classes: K.
+        options: of the system.
+        key: 32 bytes, secret: every draw of the run follows from it.
+        device: where it is computed.
+    """
+
+    trainer: str
+    images: LabelledImages
+    classes: int
+    options: ImageTrainingOptions
+    key: bytes = dataclasses.field(repr=False)
+    device: torch.device
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled or copied: the key would go along."""
+        raise InputError("A task of training holds its secret key and cannot be pickled: make it where it is used.")
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(channels, height, width) of an image."""
+        channels, height, width = self.images.pixels.shape[1:]
+        return channels, height, width
+
+    def architecture(self, *, normalised: bool = False) -> ImageArchitecture:
+        """Return what the options say of the network."""
+        return ImageArchitecture(self.options.network, self.shape, self.classes, self.options.width, normalised)
+
+
+@dataclasses.dataclass(frozen=True)
+class PreparedTraining:
+    """A run that has not begun, and what becomes of its result.
+
+    Attributes:
+        run: step by step.
+        finish: called after the last step.
+        scores: of the model as it is by now, with noise from a generator.
+        compute_epsilon_spent: from the number of steps done to the epsilon spent; None where nothing is claimed.
+    """
+
+    run: TrainingRun
+    finish: Callable[[], ImageModel]
+    scores: Callable[[Tensor, torch.Generator], Tensor]
+    compute_epsilon_spent: Callable[[int], float] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageTrainer:
+    """A way to train a model.
+
+    Attributes:
+        name: on the command line.
+        summary: one line.
+        source: where it comes from.
+        option_names: names of the options that mean something to it.
+        defaults: of the options.
+        prepare: from a task to a run.
+    """
+
+    name: str
+    summary: str
+    source: str
+    option_names: frozenset[str]
+    defaults: ImageTrainingOptions
+    prepare: Callable[[ImageTrainingTask], PreparedTraining]
+
+    def choose_options(self, **given: object) -> ImageTrainingOptions:
+        """Return the defaults with what is given in their place.
+
+        Raises:
+            InputError: an option that means nothing to this system, one that it needs and lacks, or a bad value.
+        """
+        for name in given:
+            if name not in self.option_names:
+                raise InputError(
+                    f"The {name!r} option means nothing to {self.name}, which takes {', '.join(sorted(self.option_names))}: "
+                    "leave it out."
+                )
+        options = dataclasses.replace(self.defaults, **given)  # type: ignore[arg-type]
+        for name in ("epsilon", "delta"):
+            if name in self.option_names and getattr(options, name) is None:
+                example = {"epsilon": "1", "delta": "1e-5"}[name]
+                raise InputError(f"Training {self.name} needs {name}: give --{name}, for example {example}.")
+        return options

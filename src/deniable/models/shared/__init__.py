@@ -1,0 +1,1 @@
+"""What image and text models share: tallies, intervals, refutation."""

@@ -1,0 +1,219 @@
+"""A trained text classifier: its network, the space whose words it reads, and how it was trained."""
+
+import dataclasses
+import hashlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from deniable.core.errors import InputError
+from deniable.core.intervals import Estimate, estimate_share
+from deniable.core.randomness import derive_key_from_seed, generate_key
+from deniable.learning.artifact import check_finite_weights, read_artifact, reraise_corrupt_file
+from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
+from deniable.models.text.documents import Documents, RowIndices
+from deniable.models.text.networks import build_text_network
+from deniable.models.text.networks.base import TextNetwork, make_text_batch
+from deniable.models.text.substitutions import SubstituteSource, Substitutions
+from deniable.models.text.training import METHOD_OF_OPTION, TextTrainingOptions, check_documents_fit, prepare_text_run
+from deniable.space import Space
+
+TEXT_MODEL_FORMAT = "deniable-text-model/1"
+_DOCUMENTS_PER_BATCH = 64
+"""Documents whose bounds are computed at once."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TextModel:
+    """A classifier of texts.
+
+    Attributes:
+        name: one of `deniable.models.text.networks.TEXT_NETWORKS`.
+        network: with its weights, in evaluation mode.
+        classes: their names.
+        pairs: whether a document is a premise and a text.
+        space_fingerprint: fingerprint of the space.
+        space_source: of the space, in words.
+        facts: about the run, as JSON holds them; they go into the model card.
+    """
+
+    name: str
+    network: TextNetwork
+    classes: tuple[str, ...]
+    pairs: bool
+    space_fingerprint: str
+    space_source: str
+    facts: dict[str, Any]
+
+    def predict(self, documents: Documents) -> RowIndices:
+        """Return the classes (n,) of documents."""
+        rows = np.arange(len(documents))
+        predictions: RowIndices = self.network.make_scorer(documents)(documents.texts, rows).argmax(axis=1)
+        return predictions
+
+
+def fit_text_model(
+    name: str,
+    space: Space,
+    documents: Documents,
+    options: TextTrainingOptions,
+    *,
+    source: SubstituteSource | None = None,
+    seed: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    device: torch.device | None = None,
+    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - nobody is told
+) -> TextModel:
+    """Train a text classifier.
+
+    Args:
+        name: one of `deniable.models.text.networks.TEXT_NETWORKS`.
+        space: whose words it reads.
+        documents: to learn from.
+        options: see `TextTrainingOptions`.
+        source: of word boxes or stand-ins, see `deniable.models.text.training.prepare_text_run`.
+        seed: public; None for a fresh key.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
+            bound to what the run is a function of, whatever its parameters.
+        device: None for a GPU where there is one.
+        progress: told steps done, steps in all and the loss after every step.
+
+    Raises:
+        InputError: documents, options or a space that do not fit, or a checkpoint of another run.
+        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+    """
+    if space.fingerprint is None:
+        raise InputError(
+            f"A model of texts needs a space whose metric has a name, so that its file can name the space. Got "
+            f"{space.metric}: use 'euclidean'."
+        )
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
+    options = options.resolve_epochs(len(documents))
+    if checkpoint is not None:
+        checkpoint = checkpoint.bind(
+            {
+                "model": name,
+                "data": documents.fingerprint,
+                "space": space.fingerprint,
+                "drawn from": None if source is None else _fingerprint_source(source),
+                "seed": seed,
+                **dataclasses.asdict(options),
+            }
+        )
+        key = checkpoint.load_key(key)
+    pairs = documents.premises is not None
+    network = build_with_seed(0, lambda: build_text_network(name, space, len(documents.classes), pairs=pairs)).to(
+        device or choose_device()
+    )
+    run = prepare_text_run(network, documents, options, source, key)
+    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    facts = {
+        "options": {
+            name: value
+            for name, value in dataclasses.asdict(options).items()
+            if METHOD_OF_OPTION.get(name, options.method) == options.method
+        },
+        "drawn from": None if source is None or options.method == "normal" else describe_source(source),
+        "seed": seed,
+        "records": len(documents),
+        "steps": run.steps,
+    }
+    return TextModel(name, network.cpu().eval(), documents.classes, pairs, space.fingerprint, space.source, facts)
+
+
+def describe_source(source: SubstituteSource) -> str:
+    """Return substitutions or a mechanism in words."""
+    if isinstance(source, Substitutions):
+        return source.name
+    return f"{source.name} at {', '.join(f'{name} {value:g}' for name, value in source.parameters.items())}"
+
+
+def _fingerprint_source(source: SubstituteSource) -> str:
+    """Return a text that differs between substitutions and between mechanisms: `describe_source` rounds, and trusts names."""
+    if isinstance(source, Substitutions):
+        shape = repr((source.name, source.choices.shape)).encode()
+        return hashlib.blake2b(shape + source.choices.tobytes(), digest_size=16).hexdigest()
+    return f"{type(source).__qualname__} {source.fingerprint}"
+
+
+def measure_text_accuracy(model: TextModel, documents: Documents) -> Estimate:
+    """Return the share of documents that get their label.
+
+    Raises:
+        InputError: documents that the model does not take.
+    """
+    check_documents_fit(model.network, documents)
+    return estimate_share(int((model.predict(documents) == documents.labels).sum()), len(documents))
+
+
+def certify_by_intervals(
+    model: TextModel, documents: Documents, sets: Substitutions
+) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Return (n,) whether each document is right, whatever choices stand for its words (Jia et al. 2019).
+
+    Raises:
+        InputError: documents that the model does not take.
+    """
+    check_documents_fit(model.network, documents)
+    is_certified = []
+    with torch.inference_mode():
+        for start in range(0, len(documents), _DOCUMENTS_PER_BATCH):
+            batch = make_text_batch(documents.take(np.arange(start, min(start + _DOCUMENTS_PER_BATCH, len(documents)))))
+            margins = model.network.compute_margin_bounds(batch, sets)  # (b, K)
+            is_other_class = torch.arange(margins.shape[1]) != batch.labels[:, None]
+            is_certified.append(((margins > 0) | ~is_other_class).all(1).numpy())
+    return np.concatenate(is_certified)
+
+
+def pack_text_model(model: TextModel) -> bytes:
+    """Return a model as a file holds it: tensors, numbers and texts only; the space's own vectors are left out."""
+    content = {
+        "format": TEXT_MODEL_FORMAT,
+        "name": model.name,
+        "weights": model.network.state_dict(),
+        "classes": list(model.classes),
+        "pairs": model.pairs,
+        "space": model.space_fingerprint,
+        "source": model.space_source,
+        "facts": model.facts,
+    }
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def load_text_model(path: Path, space: Space) -> TextModel:
+    """Read a model that `pack_text_model` made.
+
+    Args:
+        path: of the file.
+        space: that the model was trained on.
+
+    Raises:
+        InputError: no such file, it is no text model, or it was trained on another space.
+    """
+    content = read_artifact(path, TEXT_MODEL_FORMAT)
+    if content.get("space") != space.fingerprint:
+        raise InputError(
+            f"The model {str(path)!r} was trained on the words of {content.get('source')} (fingerprint "
+            f"{content.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
+        )
+    with reraise_corrupt_file(path):
+        network = build_with_seed(
+            0, lambda: build_text_network(content["name"], space, len(content["classes"]), pairs=content["pairs"])
+        )
+        network.load_state_dict(content["weights"])
+        source_and_facts = content["source"], dict(content["facts"])
+        check_finite_weights(network)
+    return TextModel(
+        content["name"],
+        network.eval(),
+        tuple(content["classes"]),
+        content["pairs"],
+        content["space"],
+        *source_and_facts,
+    )

@@ -1,0 +1,85 @@
+"""The FastText form (Joulin et al. 2017): the mean of learned embeddings, and one linear layer."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from deniable.measure.fasttext import FastTextNetwork
+from deniable.models.text.documents import Documents, IndexedTexts, RowIndices
+from deniable.models.text.interval_bounds import INTERVAL_SLACK
+from deniable.models.text.networks.base import Scorer, TextBatch, TextNetwork, process_in_slices
+from deniable.models.text.networks.projected import append_zero_row, find_distinct_words, sum_rows_at
+from deniable.models.text.substitutions import Substitutions
+
+FASTTEXT_DIMENSIONS = 16
+
+
+class FastText(TextNetwork):
+    """The network of `deniable.measure.fasttext.FastTextClassifier` over the words of a space, whose vectors it does not use.
+
+    It is linear, so a text's logits are the means of its words' scores, and its margins are exact but for the
+    slack for rounding: a text has its least one where every word is the worst of its choices.
+    """
+
+    max_words = 20_000
+    takes_pairs = False
+
+    def __init__(self, vectors: Tensor, classes: int) -> None:
+        super().__init__()
+        # The start of a linear layer is uniform in -+ 1 / sqrt(inputs), and drawn where all first weights are.
+        first_embeddings = nn.Linear(FASTTEXT_DIMENSIONS, len(vectors), bias=False).weight.detach() / math.sqrt(
+            FASTTEXT_DIMENSIONS
+        )
+        self.net = FastTextNetwork(first_embeddings, classes)
+
+    def forward(self, batch: TextBatch) -> Tensor:
+        """Return logits (b, K)."""
+        starts = batch.present.sum(dim=1).cumsum(dim=0).roll(1)
+        starts[:1] = 0
+        logits: Tensor = self.net(batch.words[batch.present], starts)
+        return logits
+
+    def compute_logits_and_bounds(
+        self, batch: TextBatch, sets: Substitutions, scale: float = 1.0
+    ) -> tuple[Tensor, Tensor]:
+        """See `TextNetwork.compute_logits_and_bounds`; the bound is the mean over words of the least z_y - z_k among the choices of each."""
+        distinct_words = find_distinct_words(batch.words, batch.present)
+        choices = torch.from_numpy(sets.choices)[distinct_words.word_ids.cpu()].to(distinct_words.word_ids)  # (D, k)
+        candidates, rows = torch.unique(choices, return_inverse=True)
+        scores = self.net.output(self.net.embeddings.weight[candidates])  # (C, K)
+        classes = scores.shape[1]
+        differences = (scores.unsqueeze(2) - scores.unsqueeze(1)).view(
+            -1, classes**2
+        )  # (C, K K): z_y - z_k, of y before k
+        differences = differences - INTERVAL_SLACK * differences.abs()
+        own_differences = differences[rows[:, 0]]
+        least_differences = torch.lerp(own_differences, differences[rows].amin(dim=1), scale)  # (D, K K)
+        lengths = batch.present.sum(dim=1, keepdim=True)
+        means = (sum_rows_at(append_zero_row(least_differences), distinct_words.places) / lengths).view(
+            -1, classes, classes
+        )  # (b, K, K)
+        bounds = means[torch.arange(len(means), device=means.device), batch.labels]
+        logits = sum_rows_at(append_zero_row(scores[rows[:, 0]]), distinct_words.places) / lengths
+        return logits, bounds
+
+    @torch.no_grad()
+    def make_scorer(self, documents: Documents) -> Scorer:  # noqa: ARG002 - a text has no premise
+        """See `TextNetwork.make_scorer`; a text is the mean of the scores of its words."""
+        table = self.net.output(self.net.embeddings.weight).cpu()  # (V, K)
+
+        def score(versions: IndexedTexts, rows: RowIndices) -> npt.NDArray[np.float32]:  # noqa: ARG001 - as above
+            logits = np.empty((len(versions), table.shape[1]), dtype=np.float32)
+
+            def score_slice(part: slice) -> None:
+                offsets = versions.offsets[part.start : part.stop + 1]
+                words = torch.from_numpy(versions.words[offsets[0] : offsets[-1]])  # int32, as their starts then are
+                starts = torch.from_numpy((offsets[:-1] - offsets[0]).astype(np.int32))
+                logits[part] = nn.functional.embedding_bag(words, table, starts, mode="mean").numpy()
+
+            process_in_slices(score_slice, versions)
+            return logits
+
+        return score

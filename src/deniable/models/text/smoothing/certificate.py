@@ -1,0 +1,222 @@
+"""Certificates of a classifier of texts whose words a metric-DP mechanism replaces before it sees them."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from deniable.auditing import verify
+from deniable.core.errors import InputError
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import PROVED_IDEAL, MetricDP, Status, find_weakest_status
+from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate
+from deniable.models.shared.accuracy import measure_certified_accuracy
+from deniable.models.shared.intervals import bound_both_classes, bound_by_complement, select_class
+from deniable.models.shared.tally import PredictionTally
+from deniable.models.text.documents import IndexedTexts, WordIds
+from deniable.models.text.networks.base import Scorer
+from deniable.models.text.smoothing.bounds import (
+    compute_max_loss,
+    count_changes_by_randomized_response,
+    count_changes_by_renyi,
+)
+from deniable.models.text.smoothing.costs import ReplacementCosts, compute_replacement_costs
+from deniable.models.text.smoothing.sampling import count_votes
+from deniable.models.text.substitutions import Substitutions
+from deniable.words import WordMechanism
+from deniable.words.laws import tabulated
+
+SELECTION_DRAWS, ESTIMATION_DRAWS = 100, 10_000
+"""Draws that choose the class of a text, and others that bound the probabilities of the classes."""
+TEXT_CERTIFICATE_ALPHA = 0.001
+_BINARY_CLASSES = 2
+_MIN_PROBABILITY = 2.0**-50
+"""Chances nearer to 0 or 1 are taken for this: near 1 float64 cannot tell them from it."""
+_INWARD_FACTOR = 1 - 1e-12
+"""Covers the few roundings of a distance."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CertifiedText:
+    """What is certified of one text.
+
+    Attributes:
+        label: the likeliest class of the text and of every text that the certificate covers; None where it abstains.
+        distance: every text of the same length is covered whose words are less than this away from the text's own, the
+            distances of all positions added up; 0 where it abstains.
+        changes: every text is covered that differs in at most so many words, each replaced by one of its replacements;
+            the length of the text where all may be; 0 where it abstains.
+        words: of the text, L.
+        own: lower bound on the chance of the class.
+        rival: upper bound on the chance of every other class.
+    """
+
+    label: int | None
+    distance: float
+    changes: int
+    words: int
+    own: float
+    rival: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TextCertificates:
+    """What is certified of n texts.
+
+    Attributes:
+        texts: (n,) one for each.
+        alpha: all that is said of one text is wrong with at most this probability.
+        guarantee: what ``distance`` rests on.
+        status: of the guarantee, for what the mechanism draws. Only what is proved is a certificate.
+        replacements: what may replace a word within ``changes``.
+        source: what ``changes`` rests on.
+    """
+
+    texts: tuple[CertifiedText, ...]
+    alpha: float
+    guarantee: MetricDP
+    status: Status
+    replacements: str
+    source: str
+
+    def accuracy_at_distances(
+        self, labels: Sequence[int], distances: Sequence[float], confidence: float = DEFAULT_CONFIDENCE
+    ) -> list[Estimate]:
+        """Return the share of texts that are right, and stay so at each total distance, of the texts' own classes."""
+        return measure_certified_accuracy(
+            labels, [text.label for text in self.texts], [text.distance for text in self.texts], distances, confidence
+        )
+
+    def accuracy_at_changes(
+        self, labels: Sequence[int], change_counts: Sequence[int], confidence: float = DEFAULT_CONFIDENCE
+    ) -> list[Estimate]:
+        """Return the share of texts that are right, and stay so whichever words are replaced, for each number of words.
+
+        A text with all its words certified is counted at larger numbers too: no more of its words can be replaced.
+        """
+        refutable_changes = [math.inf if text.changes == text.words else text.changes + 1 for text in self.texts]
+        return measure_certified_accuracy(
+            labels, [text.label for text in self.texts], refutable_changes, change_counts, confidence
+        )
+
+
+def certify_texts(
+    mechanism: WordMechanism,
+    scorer: Scorer,
+    texts: IndexedTexts,
+    *,
+    key: bytes,
+    replacements: Substitutions | None = None,
+    guarantee: MetricDP | None = None,
+    alpha: float = TEXT_CERTIFICATE_ALPHA,
+    selection: int = SELECTION_DRAWS,
+    estimation: int = ESTIMATION_DRAWS,
+    workers: int | None = None,
+) -> TextCertificates:
+    """Return what is certified of each text; with a certificate goes the smoothed classifier, the likeliest class.
+
+    Args:
+        mechanism: that replaces every word, one draw a word.
+        scorer: of the classifier that sees the noisy texts.
+        texts: n texts.
+        key: 32 bytes, from which all draws come.
+        replacements: what may replace a word within ``changes``; None for any word of the space.
+        guarantee: one that was verified for this mechanism and is sharper than its own, which is verified here and
+            is the default.
+        alpha: in (0, 1), of one text.
+        selection: draws that choose the class.
+        estimation: draws that bound the probabilities.
+        workers: threads.
+
+    Raises:
+        InputError: alpha or draws outside their domains, a guarantee about another metric, or what `count_votes` refuses.
+    """
+    claim = limit_status(mechanism.guarantee, verify(mechanism, workers=workers)) if guarantee is None else guarantee
+    if claim.metric != mechanism.space.metric.name:
+        raise InputError(
+            f"The guarantee is about the {claim.metric} metric and the space has the {mechanism.space.metric} metric: "
+            "verify it over this space."
+        )
+    tallies = count_votes(
+        mechanism, scorer, texts, {"selection": selection, "estimation": estimation}, key=key, workers=workers
+    )
+    costs = compute_replacement_costs(mechanism, texts, replacements, guarantee=claim, workers=workers)
+    rounding = 2 / tabulated.TABLE_FLOOR if mechanism.is_tabulated else 0.0
+    certified_texts = tuple(
+        certify_from_votes(text, selection_tally, estimation_tally, alpha, claim.epsilon, costs, rounding)
+        for text, selection_tally, estimation_tally in zip(
+            texts, tallies["selection"], tallies["estimation"], strict=True
+        )
+    )
+    return TextCertificates(
+        certified_texts, alpha, claim, get_certificate_status(mechanism, claim), costs.replacements, costs.source
+    )
+
+
+def certify_from_votes(
+    text: WordIds,
+    selection: PredictionTally,
+    estimation: PredictionTally,
+    alpha: float,
+    epsilon: float,
+    costs: ReplacementCosts,
+    rounding: float = 0.0,
+) -> CertifiedText:
+    """Return what is certified of one text from the votes on its noisy versions.
+
+    Args:
+        text: (L,) words.
+        selection: draws that choose the class.
+        estimation: other, independent draws, that bound the probabilities.
+        alpha: of all that is said.
+        epsilon: of the guarantee, per unit of distance.
+        costs: what replacing each of the words costs.
+        rounding: what the integer tables can add to the loss of a word, nats.
+
+    Raises:
+        InputError: alpha outside (0, 1), or tallies of different classes.
+    """
+    label = select_class(selection, estimation, alpha)
+    bound_probabilities = bound_by_complement if len(estimation.votes) == _BINARY_CLASSES else bound_both_classes
+    own, rival = bound_probabilities(estimation, label, alpha)
+    return certify_from_probabilities(text, label, own, rival, epsilon, costs, rounding)
+
+
+def certify_from_probabilities(
+    text: WordIds, label: int, own: float, rival: float, epsilon: float, costs: ReplacementCosts, rounding: float = 0.0
+) -> CertifiedText:
+    """Return what is certified of one text whose chances are known, or bounded.
+
+    ``distance``: the draws of different words are independent, so that the losses of the words add up: with words that
+    are d_1, ..., d_L away the law of the whole noisy text changes by a factor of at most e^(epsilon (d_1 + ... + d_L)),
+    and so does the chance of every event that a classifier makes of it. `compute_max_loss` is the largest such exponent under
+    which the class stays the likeliest.
+
+    ``changes``: the same with the largest loss of each word, or its largest Renyi divergences, of the k words for which
+    they are largest. Both hold, so that the larger number does.
+
+    Args:
+        text: (L,) words.
+        label: of the class.
+        own: at most its chance.
+        rival: at least the chance of every other class.
+        epsilon: of the guarantee.
+        costs: what replacing each of the words costs.
+        rounding: see `certify_from_votes`.
+    """
+    own, rival = min(own, 1 - _MIN_PROBABILITY), max(rival, _MIN_PROBABILITY)
+    if own <= rival:
+        return CertifiedText(None, 0.0, 0, len(text), own, rival)
+    loss = max(compute_max_loss(own, rival) - len(text) * rounding, 0.0)
+    losses, divergences = costs.look_up(text)
+    changes = 0 if divergences is None else count_changes_by_renyi(own, rival, divergences)
+    if changes < len(text):
+        changes = max(changes, count_changes_by_randomized_response(own, rival, losses))
+    return CertifiedText(label, loss / epsilon * _INWARD_FACTOR, changes, len(text), own, rival)
+
+
+def get_certificate_status(mechanism: WordMechanism, claim: MetricDP) -> Status:
+    """Return the status of a certificate that rests on a guarantee of a mechanism."""
+    if mechanism.is_drawn_from_law:
+        return claim.status
+    # Draws of a subclass's own are not what a guarantee is proved for, and those in floating point only nearly.
+    return find_weakest_status(claim.status, PROVED_IDEAL if mechanism.is_builtin else "claimed")

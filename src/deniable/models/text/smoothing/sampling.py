@@ -1,0 +1,158 @@
+"""Votes of a classifier on texts whose words a mechanism has replaced."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.randomness import Streams, derive_stream_start
+from deniable.models.shared.tally import PredictionTally
+from deniable.models.text.documents import IndexedTexts
+from deniable.models.text.networks.base import Scorer
+from deniable.words import WordMechanism
+
+_VERSIONS_PER_STREAM = 4096
+"""Noisy versions that share one stream. It fixes what is drawn, so that it must never change."""
+_WORDS_PER_WINDOW = 1 << 21
+"""Words drawn at once: each row of the law is computed once for all of them, and memory stays below 100 MB."""
+_TEXTS_PER_CALL = 2048
+"""Texts in one call of the classifier."""
+_MIN_CLASSES = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class _StreamRecord:
+    """Noisy versions of one text from one stream, and where their votes belong."""
+
+    text: int
+    purpose: int
+    versions: int
+    start: bytes
+
+
+def count_votes(
+    mechanism: WordMechanism,
+    scorer: Scorer,
+    texts: IndexedTexts,
+    draws: Mapping[str, int],
+    *,
+    key: bytes,
+    workers: int | None = None,
+) -> dict[str, list[PredictionTally]]:
+    """Return what a classifier says of each text over independent draws, for each of several purposes.
+
+    The draws of one text for one purpose are streams of their own under the key. They depend on the text's words, the
+    mechanism, the purpose and their own number, and so neither on the other texts nor on how many draws are asked for.
+    A classifier here is the class of its highest score alone: its probabilities are 0 and 1, and the sums of a tally
+    are its votes.
+
+    Args:
+        mechanism: that replaces every word.
+        scorer: from R noisy texts and the number (R,) of the text behind each to logits (R, K).
+        texts: n texts.
+        draws: purpose -> draws of each text.
+        key: 32 bytes.
+        workers: threads; the result does not depend on them.
+
+    Raises:
+        InputError: a text without words, no draws, or logits that are not finite (R, K >= 2).
+    """
+    for purpose, count in draws.items():
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise make_parameter_error("votes", f"draws of the {purpose}", "an integer of at least 1", count)
+    empty_rows = np.flatnonzero(texts.lengths == 0)
+    if len(empty_rows):
+        raise InputError(f"Text {empty_rows[0] + 1} has no words: leave it out.")
+    vote_counts: npt.NDArray[np.int64] | None = None
+    for window in _batch_stream_records(list(_list_stream_records(mechanism, texts, draws, key)), texts.lengths):
+        noisy_texts = draw_noisy_versions(
+            mechanism,
+            texts.take(np.array([one.text for one in window])),
+            [one.versions for one in window],
+            Streams(key, [one.start for one in window], []),
+            workers,
+        )
+        record_of_version = np.repeat(
+            np.arange(len(window)), [one.versions for one in window]
+        )  # (R,), the record of each version
+        text_of_version = np.array([one.text for one in window])[record_of_version]  # (R,)
+        purpose_of_version = np.array([one.purpose for one in window])[record_of_version]  # (R,)
+        for part, logits in score_in_parts(scorer, noisy_texts, text_of_version):
+            shape = (len(texts), len(draws), logits.shape[1])
+            vote_counts = np.zeros(shape, dtype=np.int64) if vote_counts is None else vote_counts
+            np.add.at(vote_counts, (text_of_version[part], purpose_of_version[part], logits.argmax(axis=1)), 1)
+    if vote_counts is None:
+        return {purpose: [] for purpose in draws}
+    return {
+        purpose: [PredictionTally(one, one.astype(np.float64), draws[purpose]) for one in vote_counts[:, index]]
+        for index, purpose in enumerate(draws)
+    }
+
+
+def draw_noisy_versions(
+    mechanism: WordMechanism, texts: IndexedTexts, counts: Sequence[int], streams: Streams, workers: int | None = None
+) -> IndexedTexts:
+    """Return noisy versions of n texts, those of one text side by side.
+
+    Args:
+        mechanism: that replaces every word.
+        texts: n texts.
+        counts: (n,) versions of each.
+        streams: key and starts (n,) of the records, whose lengths follow from the counts.
+        workers: threads.
+    """
+    lengths = np.repeat(texts.lengths, counts)  # (R,)
+    words = np.concatenate(
+        [np.empty(0, np.int32), *(np.tile(text, repeats) for text, repeats in zip(texts, counts, strict=True))]
+    )
+    streams = dataclasses.replace(streams, lengths=(texts.lengths * np.asarray(counts)).tolist())
+    return IndexedTexts(mechanism.draw_words(words, streams, workers), np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def score_in_parts(
+    scorer: Scorer, texts: IndexedTexts, rows: npt.NDArray[np.int64]
+) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
+    """Yield slices of R texts with their logits, some thousand texts at a time.
+
+    Args:
+        scorer: of the classifier.
+        texts: R texts.
+        rows: (R,) the document that each is a version of.
+
+    Raises:
+        InputError: logits that are not finite (R, K >= 2).
+    """
+    for first in range(0, len(texts), _TEXTS_PER_CALL):
+        part = slice(first, min(first + _TEXTS_PER_CALL, len(texts)))
+        bounds = texts.offsets[part.start : part.stop + 1]
+        part_texts = IndexedTexts(texts.words[bounds[0] : bounds[-1]], bounds - bounds[0])
+        logits = scorer(part_texts, rows[part])
+        if logits.ndim != 2 or len(logits) != len(part_texts) or logits.shape[1] < _MIN_CLASSES:  # noqa: PLR2004 - (R, K)
+            shape = tuple(logits.shape)
+            raise InputError(f"The classifier must give logits ({len(part_texts)}, K) of K >= 2 classes. Got {shape}.")
+        if not np.isfinite(logits).all():
+            raise InputError("The classifier gives logits that are not finite: no class is the highest among them.")
+        yield part, logits
+
+
+def _list_stream_records(
+    mechanism: WordMechanism, texts: IndexedTexts, draws: Mapping[str, int], key: bytes
+) -> Iterator[_StreamRecord]:
+    """Yield the records of every text in turn, those of all purposes together: they share rows of the law."""
+    for text, words in enumerate(texts):
+        content = words.astype("<i4").tobytes().hex()
+        for purpose, (name, count) in enumerate(draws.items()):
+            for number, first in enumerate(range(0, count, _VERSIONS_PER_STREAM)):
+                start = derive_stream_start(key, "smoothing", mechanism.fingerprint, name, str(number), content)
+                yield _StreamRecord(text, purpose, min(_VERSIONS_PER_STREAM, count - first), start)
+
+
+def _batch_stream_records(
+    records: list[_StreamRecord], lengths: npt.NDArray[np.int64]
+) -> Iterator[list[_StreamRecord]]:
+    """Yield runs of records that hold about `_WORDS_PER_WINDOW` words each."""
+    sizes = [int(lengths[record.text]) * record.versions for record in records]
+    for first, last in Streams(b"", [], sizes).batches(_WORDS_PER_WINDOW):
+        yield records[first:last]

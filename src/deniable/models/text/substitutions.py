@@ -1,0 +1,180 @@
+"""Copies of texts with every word drawn anew: what augmented training adds, and what smoothing votes over."""
+
+import dataclasses
+import functools
+import gzip
+import hashlib
+import json
+import lzma
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.core.errors import InputError
+from deniable.core.randomness import Streams, derive_stream_start, make_generator
+from deniable.models.text.documents import IndexedTexts, RowIndices, WordIds
+from deniable.space import Space
+from deniable.space.grammar import fold_word
+from deniable.words import WordMechanism
+
+_DECOMPRESSORS = {".xz": lzma.decompress, ".gz": gzip.decompress}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Substitutions:
+    """For every word of a space the words that may stand in its place.
+
+    Attributes:
+        name: of the sets, with a digest, for certificates.
+        choices: int32 (V, k), the numbers of a word's choices: the word itself first, then its substitutes, and the
+            word again up to k.
+        notes: remarks about how they were read.
+    """
+
+    name: str
+    choices: npt.NDArray[np.int32]
+    notes: tuple[str, ...] = ()
+
+    def thin(self, share: float, rng: np.random.Generator) -> "Substitutions":
+        """Return sets that keep each substitute with a probability.
+
+        Args:
+            share: the probability, in [0, 1].
+            rng: of the draws.
+        """
+        word_ids = np.arange(len(self.choices), dtype=np.int32)[:, None]
+        is_kept = (self.choices != word_ids) & (rng.random(self.choices.shape) < share)
+        is_kept[:, 0] = True  # the word itself
+        order = np.argsort(~is_kept, axis=1, kind="stable")
+        choices = np.take_along_axis(np.where(is_kept, self.choices, word_ids), order, axis=1)
+        return Substitutions(f"{share:g} of {self.name}", choices, self.notes)
+
+    def choices_of(self, word: int) -> npt.NDArray[np.int32]:
+        """Return the distinct choices of a word, itself first."""
+        row = self.choices[word]
+        return np.concatenate([row[:1], row[1:][row[1:] != word]])
+
+    @functools.cached_property
+    def choice_counts(self) -> npt.NDArray[np.int64]:
+        """How many distinct choices each word has (V,), itself among them."""
+        word_ids = np.arange(len(self.choices))[:, None]
+        counts: npt.NDArray[np.int64] = 1 + (self.choices != word_ids).sum(axis=1)
+        return counts
+
+
+def build_substitutions(space: Space, substitute_lists: dict[str, list[str]], name: str) -> Substitutions:
+    """Return the sets of a mapping from words to their substitutes, of which the space knows some.
+
+    Args:
+        space: of the classifier.
+        substitute_lists: word -> substitutes.
+        name: of the sets.
+
+    Raises:
+        InputError: the space knows no word of it together with a substitute.
+    """
+    sets: dict[int, list[int]] = {}
+    missing, pairs = 0, 0
+    for word, others in substitute_lists.items():
+        word_id = space.index_by_word.get(fold_word(word))
+        numbers = [number for other in others if (number := space.index_by_word.get(fold_word(other))) is not None]
+        pairs += len(others)
+        missing += len(others) if word_id is None else len(others) - len(numbers)
+        if word_id is not None:
+            listed = sets.setdefault(word_id, [])
+            listed += [number for number in dict.fromkeys(numbers) if number != word_id and number not in listed]
+    max_size = max(map(len, sets.values()), default=0)
+    if not max_size:
+        raise InputError(
+            f"No word of the substitutions {name} and its substitutes are both in {space.source}: "
+            "name other substitutions, or another space."
+        )
+    choices = np.repeat(np.arange(len(space), dtype=np.int32)[:, None], 1 + max_size, axis=1)
+    for word_id, numbers in sets.items():
+        choices[word_id, 1 : 1 + len(numbers)] = numbers
+    notes = (f"{missing:,} of {pairs:,} substitutes have no vector, or their word has none, and were left out",)
+    return Substitutions(name, choices, notes if missing else ())
+
+
+def read_substitutions(path: Path, space: Space) -> Substitutions:
+    """Read the sets that a space knows, see `read_substitute_lists`.
+
+    Raises:
+        InputError: no such file, or it is no such object, or the space knows none of its words.
+    """
+    return build_substitutions(space, *read_substitute_lists(path))
+
+
+def read_substitute_lists(path: Path) -> tuple[dict[str, list[str]], str]:
+    """Read a JSON object of word -> list of substitutes, which may be compressed (.xz, .gz), and name it.
+
+    Raises:
+        InputError: no such file, or it is no such object.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"The substitutions {str(path)!r} cannot be read: {error.strerror}.") from None
+    try:
+        substitute_lists = json.loads(_DECOMPRESSORS.get(path.suffix.lower(), bytes)(content))
+    except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error, RecursionError) as error:
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"The substitutions {str(path)!r} are no JSON: {reason}.") from None
+    _check_substitute_lists(substitute_lists, str(path))
+    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+    return substitute_lists, f"{path.name} ({digest})"
+
+
+def _check_substitute_lists(substitute_lists: Any, name: str) -> None:  # noqa: ANN401 - whatever JSON holds
+    """Raise `InputError` where an object is no mapping from words to lists of words."""
+    expected = 'an object of word: [substitute, ...], for example {"film": ["movie"]}'
+    if not isinstance(substitute_lists, dict) or not substitute_lists:
+        raise InputError(f"The substitutions {name!r} must be {expected}. Got {type(substitute_lists).__name__}.")
+    for word, others in substitute_lists.items():
+        if not isinstance(others, list) or not all(isinstance(other, str) for other in others):
+            shown = " ".join(repr(others).split())[:50]
+            raise InputError(f"The substitutions {name!r} must be {expected}. Got {shown} for {word!r}.")
+
+
+SubstituteSource = Substitutions | WordMechanism
+"""Where a word's stand-in comes from: uniformly from its choices, or by a mechanism."""
+MAX_DRAWN_WORDS = 4_000_000
+"""Words drawn together, at most, but for a longer text: a mechanism computes the law of a word type once for them."""
+
+
+def draw_copies(
+    texts: IndexedTexts, rows: RowIndices, source: SubstituteSource, key: bytes, copy_number: int = 0
+) -> IndexedTexts:
+    """Return a copy of texts in which every word is drawn anew.
+
+    Args:
+        texts: R texts.
+        rows: (R,) a number for each; a text's draws follow from key, row and copy, whatever stands beside it.
+        source: of the stand-ins.
+        key: 32 bytes.
+        copy_number: of the copy.
+    """
+    if isinstance(source, Substitutions):
+        chosen_words = [
+            _choose_words(words, row, source, key, copy_number) for words, row in zip(texts, rows.tolist(), strict=True)
+        ]
+        return IndexedTexts(np.concatenate([texts.words[:0], *chosen_words]), texts.offsets)
+    starts = [derive_stream_start(key, "copy", str(copy_number), str(row)) for row in rows.tolist()]
+    lengths = texts.lengths.tolist()
+    redrawn = np.empty_like(texts.words)
+    for first, last in Streams(key, starts, lengths).batches(MAX_DRAWN_WORDS):
+        window = slice(texts.offsets[first], texts.offsets[last])
+        redrawn[window] = source.draw_words(texts.words[window], Streams(key, starts[first:last], lengths[first:last]))
+    return IndexedTexts(redrawn, texts.offsets)
+
+
+def _choose_words(words: WordIds, row: int, sets: Substitutions, key: bytes, copy_number: int) -> WordIds:
+    """Return one choice of each word, all choices alike."""
+    choices, sizes = sets.choices[words], sets.choice_counts[words]
+    indices = make_generator(key, "copy", str(copy_number), str(row)).integers(sizes)
+    # The distinct choices of a word come first in its row, itself at the front.
+    chosen: WordIds = choices[np.arange(len(words)), indices]
+    return chosen

@@ -1,0 +1,1 @@
+"""Published systems whose claims are false or unproved: mechanism, flaw and evidence, one folder per paper."""

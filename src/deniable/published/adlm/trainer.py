@@ -1,0 +1,163 @@
+"""AdLM, the adaptive Laplace mechanism (Phan et al. 2017): one noise for all images, less where a pixel matters."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from deniable.core.errors import InputError
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import PureDP
+from deniable.core.randomness import make_generator
+from deniable.learning.adam import AdamRun
+from deniable.models.images.model import ImageModel
+from deniable.models.images.networks import (
+    ImageArchitecture,
+    NetworkNoise,
+    compute_noisy_scores,
+    get_first_layer_shape,
+    get_last_layer,
+    recompute_batch_statistics,
+)
+from deniable.models.images.training.plain import ADAM_OPTIONS, draw_training_batch
+from deniable.models.images.training.trainer import (
+    ImageTrainer,
+    ImageTrainingOptions,
+    ImageTrainingTask,
+    PreparedTraining,
+)
+from deniable.published.dpal.mechanism import draw_laplace_noise
+
+_BUDGET_SHARES = (0.25, 0.25, 0.5)
+"""Shares of epsilon for relevances, for the first layer and for the loss, as in the authors' code."""
+_HIDDEN_UNITS = 25
+"""Units of the last hidden layer there; the sensitivity of the loss grows with its square."""
+_PIXEL_BOUNDS = (-4.5, 5.5)
+"""Perturbed pixels are clamped to [-10, 10] there, in pixels of [-1, 1]."""
+_MIN_RELEVANCE = 1e-5
+_RELEVANCE_STEPS = 200
+
+
+def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
+    """Build the mechanism: noisy relevances, noise on the pixels by relevance, noise on the loss.
+
+    All noise is drawn once. The model that is evaluated has it too, where the authors' code takes it away.
+    """
+    if task.options.epsilon is None:
+        raise InputError("AdLM needs a budget: give --epsilon.")
+    epsilon, count = task.options.epsilon, len(task.images.labels)
+    batch_size = min(task.options.batch_size, count)
+    if batch_size == 1:
+        raise InputError("AdLM normalises its layers by batch. Got batches of 1: give more.")
+    random = make_generator(task.key, "noise")
+    architecture = ImageArchitecture(
+        task.options.network, task.shape, task.classes, task.options.width, normalised=True, hidden=_HIDDEN_UNITS
+    )
+    network = architecture.build(0).to(task.device)
+    first = network.first
+    pixels = task.images.pixels[0].numel()
+
+    relevance = _compute_relevance(task) + draw_laplace_noise(
+        random, 2 * pixels / (count * _BUDGET_SHARES[0] * epsilon), task.shape
+    )
+    relevance = relevance.clamp(min=_MIN_RELEVANCE)
+    shares = (relevance / relevance.mean()).clamp(min=_MIN_RELEVANCE)
+    neurons = get_first_layer_shape(network, task.images.pixels[:1].to(task.device))[2:].numel()
+    sensitivity = 2 * neurons * first.in_channels * first.kernel_size[0] ** 2
+    scale = sensitivity / (batch_size * _BUDGET_SHARES[1] * epsilon)
+    input_noise = draw_laplace_noise(random, scale, task.shape) / shares / 2  # pixels of [-1, 1] there, of [0, 1] here
+    loss_sensitivity = task.classes * (_HIDDEN_UNITS + _HIDDEN_UNITS**2 / 4)
+    last_layer_noise = draw_laplace_noise(
+        random, loss_sensitivity / (batch_size * _BUDGET_SHARES[2] * epsilon), (_HIDDEN_UNITS,)
+    ).to(task.device)
+    noises = (NetworkNoise("input", "laplace", torch.tensor(0.0), input_noise, _PIXEL_BOUNDS),)
+    top_layer = get_last_layer(network)
+
+    def compute_loss(number: int, source: torch.Generator) -> Tensor:
+        images, labels = draw_training_batch(task, number)
+        # W (h + noise): noise on the coefficients of the loss is an addition to the last bias.
+        logits = compute_noisy_scores(network, images, noises, source) + functional.linear(
+            last_layer_noise, top_layer.weight
+        )
+        one_hot_labels = functional.one_hot(labels, task.classes).to(logits)
+        magnitudes = logits.abs()
+        terms = logits.clamp(min=0) - logits * one_hot_labels - magnitudes / 2 + magnitudes.square() / 8
+        return terms.sum(1).mean()
+
+    run = AdamRun(network, compute_loss, task.options.steps, task.options.learning_rate, task.key)
+
+    def forward_with_noise(images: Tensor) -> Tensor:
+        return compute_noisy_scores(network, images.to(task.device), noises, torch.Generator(task.device))
+
+    def build_model() -> ImageModel:
+        recompute_batch_statistics(network, forward_with_noise, torch.split(task.images.pixels, batch_size))
+        with torch.no_grad():
+            top_layer.bias.add_(functional.linear(last_layer_noise, top_layer.weight))
+        return ImageModel(
+            trainer=task.trainer,
+            architecture=architecture,
+            network=network.eval(),
+            noises=noises,
+            guarantee=PureDP(epsilon, "Phan et al. 2017, Theorem 1", "claimed"),
+            verdict=_build_undecided_verdict(epsilon),
+            certificate=None,
+            facts={"steps": run.steps, "epsilon claimed": epsilon},
+        )
+
+    def logits(images: Tensor, source: torch.Generator) -> Tensor:
+        recompute_batch_statistics(network, forward_with_noise, [task.images.pixels[:batch_size]])
+        return compute_noisy_scores(network, images, noises, source) + functional.linear(
+            last_layer_noise, top_layer.weight
+        )
+
+    return PreparedTraining(run, build_model, logits, lambda done: epsilon if done else 0.0)
+
+
+def _compute_relevance(task: ImageTrainingTask) -> Tensor:
+    """Return the mean relevance of each pixel, (channels, height, width) in [0, 1], for a model without privacy.
+
+    Layer-wise relevance propagation, in its form for layers without biases: the gradient times the input, each
+    image's scaled to a greatest of 1.
+    """
+    network = task.architecture().build(1).to(task.device)
+
+    def compute_loss(number: int, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `Loss`
+        images, labels = draw_training_batch(task, number)
+        return functional.cross_entropy(network(images), labels)
+
+    run = AdamRun(network, compute_loss, _RELEVANCE_STEPS, 1e-3, task.key)
+    for number in range(run.steps):
+        run.step(number)
+    total = torch.zeros(task.shape)
+    for images, labels in zip(
+        torch.split(task.images.pixels, 1_000), torch.split(task.images.labels, 1_000), strict=True
+    ):
+        batch = images.to(task.device).requires_grad_()
+        label_scores = network(batch).gather(1, labels.to(task.device)[:, None]).sum()
+        (gradient,) = torch.autograd.grad(label_scores, batch)
+        relevance = (gradient * batch).detach().abs()
+        total += (relevance / relevance.amax((1, 2, 3), keepdim=True).clamp(min=1e-12)).sum(0).cpu()
+    return total / len(task.images.labels)
+
+
+def _build_undecided_verdict(epsilon: float) -> Verdict:
+    return Verdict(
+        status="undecided",
+        claim=epsilon,
+        epsilon=float("inf"),
+        lower_bound=0.0,
+        confidence=1.0,
+        samples=0,
+        witness=None,
+        method="no proof: its theorem is about sums over a batch, while training reads images that share one noise",
+        seconds=0.0,
+    )
+
+
+ADLM_TRAINER = ImageTrainer(
+    name="adlm",
+    summary="claims privacy, without a proof: adaptive Laplace noise, drawn once",
+    source="Phan et al. 2017",
+    option_names=ADAM_OPTIONS | {"epsilon"},
+    defaults=ImageTrainingOptions(network="paper-mnist", steps=600, batch_size=2_499),
+    prepare=_prepare_adlm,
+)

@@ -1,0 +1,183 @@
+"""DPAL's certificate (Phan et al. 2020, section 3.3 and 3.4) as published, and what can be proved in its place.
+
+DPAL adds Laplace noise of scale a = Delta_R / (m eps1) to its input, u in [-1, 1]^d, and 2a to h = theta1^T u, each
+divided by psi at inference (appendix L), on top of fixed offsets, which no certificate depends on. From mean softmax
+scores over the noise it takes the largest eps_r with
+
+    E_lb f_k > e^(2 eps_r) max_i E_ub f_i                                        (Eq. 14)
+
+and claims that no attack up to the size kappa + phi in l_inf changes the class, with (Eq. 15)
+
+    kappa = Delta_R eps_r / (m eps1 Delta_r^x),  phi = 2 Delta_R eps_r / (m eps1 Delta_r^h),
+    Delta_r^x = mu d,  Delta_r^h = beta ||theta1||_inf.
+
+Four things are wrong with it; `deniable.published.dpal.counterexample` shows each at work:
+
+- Unit. Delta_r^x is the l1 size of an attack of l_inf size mu, so kappa counts attacks of size mu; Delta_r^h is that of
+  an attack of size 1, so phi counts units. Their sum has no unit; compared with an attack size it makes kappa 1 / mu
+  times too large.
+- psi. The noise at inference is divided by psi; kappa and phi are not.
+- Group privacy. Noise Lap(kappa Delta_r^x / eps_r) is eps_r-DP for an attack of size kappa, so it is eps_r / kappa
+  for size 1. The paper has it (kappa eps_r) (Eq. 11), by which more noise would mean less privacy.
+- Sum. So an attack of size t costs t eps_r / kappa by the one noise, and t eps_r / phi by the other. Nothing gives
+  kappa + phi: see `compute_composed_size` for the product of two networks (Eq. 13), and `compute_post_processed_size` for one pass with both.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from deniable.core.errors import check_positive, make_parameter_error
+from deniable.core.guarantees import Status
+from deniable.models.images.robustness import ABSTAINED, CertifiedImage, DecisionRule, Norm
+from deniable.models.shared.intervals import compute_hoeffding_bounds, select_class
+from deniable.models.shared.tally import PredictionTally
+
+PIXELS_PER_UNIT = 0.5
+"""The paper's pixels lie in [-1, 1]: a size there is half as large on pixels in [0, 1]."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DPALCertificate:
+    """DPAL's certificate; names as in the paper.
+
+    The radius is in the unit of the paper, on pixels in [-1, 1], as it compares it with attack sizes; see `convert_to_pixel_unit`.
+
+    Attributes:
+        delta_r: Delta_R, the sensitivity of the reconstruction objective.
+        m: batch size.
+        eps1: budget of the noise on input and first layer.
+        mu: attack size in Delta_r^x = mu d.
+        d: inputs.
+        beta: hidden units of the first layer.
+        theta1: ||theta1||_inf: the largest sum of absolute weights from all inputs to one hidden unit, with which
+            beta ||theta1||_inf bounds the l1 change of h; the paper's "rows" are those of theta1^T.
+        psi: by which the noise is divided at inference.
+        norm: l_inf.
+        status: refuted.
+        source: where it is claimed.
+        decision_rule: softmax.
+
+    Raises:
+        InputError: a number that is not positive.
+    """
+
+    delta_r: float
+    m: float
+    eps1: float
+    mu: float
+    d: float
+    beta: float
+    theta1: float
+    psi: float = 1.0
+    norm: Norm = dataclasses.field(default="linf", init=False)
+    status: Status = dataclasses.field(default="refuted", init=False)
+    source: str = dataclasses.field(default="claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15", init=False)
+    decision_rule: DecisionRule = dataclasses.field(default="softmax", init=False)
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            if field.init:
+                check_positive("DPALCertificate", field.name, getattr(self, field.name))
+
+    def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
+        """Return the class and the claimed size, as Algorithm 1, lines 13 to 18; arguments as `Certificate.certify`.
+
+        Both of Hoeffding's bounds hold for all K classes at once, as the paper needs, with alpha / (2 K) for each.
+        """
+        select_class(selection, estimation, alpha)
+        label = int(selection.sums.argmax())
+        lows, highs = compute_hoeffding_bounds(estimation.sums, estimation.draws, alpha / (2 * len(estimation.sums)))
+        eps_r = compute_robustness_epsilon(float(lows[label]), float(np.delete(highs, label).max()))
+        return CertifiedImage(label, sum(compute_published_sizes(self, eps_r))) if eps_r > 0 else ABSTAINED
+
+
+def convert_to_pixel_unit(certified: CertifiedImage) -> CertifiedImage:
+    """Return what DPAL claims of pixels in [0, 1], in their unit."""
+    return dataclasses.replace(certified, radius=PIXELS_PER_UNIT * certified.radius)
+
+
+def compute_robustness_epsilon(low: float, high: float) -> float:
+    """Return the largest eps_r with E_lb >= e^(2 eps_r) max E_ub, 1/2 ln of their ratio; 0 where there is none.
+
+    Args:
+        low: E_lb f_k.
+        high: max E_ub f_i.
+    """
+    if low <= high:
+        return 0.0
+    return math.log(low / high) / 2 if high > 0 else math.inf
+
+
+def compute_published_sizes(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
+    """Return kappa and phi of Eq. 15."""
+    noise = certificate.delta_r / (certificate.m * certificate.eps1)
+    return noise * eps_r / (certificate.mu * certificate.d), 2 * noise * eps_r / (certificate.beta * certificate.theta1)
+
+
+def compute_sizes_in_one_unit(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
+    """Return kappa and phi with kappa in units of the pixels too: Delta_r^x = d, the l1 size of an l_inf attack of 1.
+
+    Both still take the noise without psi.
+    """
+    kappa, phi = compute_published_sizes(certificate, eps_r)
+    return certificate.mu * kappa, phi
+
+
+def compute_sound_sizes(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
+    """Return the l_inf sizes for which the noise used is eps_r-DP, that of the input alone and of the layer alone.
+
+    An l_inf attack of size t moves the input by at most t d in l1, and h by at most t beta ||theta1||_inf. Laplace
+    noise of scale b is (l1 change / b)-DP; the scales at inference are a / psi and 2a / psi. In the paper's unit.
+    """
+    kappa, phi = compute_sizes_in_one_unit(certificate, eps_r)
+    return kappa / certificate.psi, phi / certificate.psi
+
+
+def compute_group_epsilon(eps_r: float, size: float, attack: float = 1.0) -> float:
+    """Return the epsilon for an attack of another size: eps_r attack / size, group privacy the right way round.
+
+    The l1 change, and with it the epsilon of Laplace noise, is proportional to the attack. Noise that is eps_r-DP up to
+    the size kappa is (eps_r / kappa)-DP for the size 1, not (kappa eps_r)-DP as in Eq. 11.
+
+    Args:
+        eps_r: for attacks of ``size``, > 0.
+        size: > 0.
+        attack: size of the other attack, > 0.
+
+    Raises:
+        InputError: a number that is not positive.
+    """
+    parameters = {"eps_r": eps_r, "size": size, "attack": attack}
+    for name, value in parameters.items():
+        check_positive("group_epsilon", name, value)
+    return eps_r * attack / size
+
+
+def compute_post_processed_size(kappa: float, phi: float) -> float:
+    """Return max(kappa, phi), the size proved for one pass with both noises.
+
+    The scores are g(theta1^T (u + n1) + n2). For every value of n2 they are computed from u + n1, so the noise n1 alone
+    makes them eps_r-DP up to the size kappa; likewise n2 for every value of n1, up to phi. The larger one holds. Eq. 3
+    and Eq. 4 then give robustness up to it.
+
+    Raises:
+        InputError: a size that is not positive.
+    """
+    return max(check_positive("post_processed", "kappa", kappa), check_positive("post_processed", "phi", phi))
+
+
+def compute_composed_size(sizes: tuple[float, ...]) -> float:
+    """Return 1 / (1/kappa + 1/phi), the size proved for the product of separately noised networks (Eq. 13).
+
+    E of a product of independent scores is the product of their E. An attack of size t changes the factors by at most
+    e^(t eps_r / kappa) and e^(t eps_r / phi), which multiply: the product changes by at most e^(eps_r) while
+    t (1/kappa + 1/phi) <= 1. More networks leave less.
+
+    Raises:
+        InputError: no sizes, or one that is not positive.
+    """
+    if not sizes:
+        raise make_parameter_error("composed", "sizes", "at least 1 size", sizes)
+    return 1 / sum(1 / check_positive("composed", "sizes", size) for size in sizes)

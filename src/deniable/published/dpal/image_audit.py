@@ -1,0 +1,246 @@
+"""Audits of noise that all images share: it cancels in differences, and a batch of images shows it.
+
+DPAL adds one vector chi1/m to all images of the training data (Algorithm 1, line 2), and claims that the
+result is (eps1/gamma_x)-private (Lemma 3).
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+from scipy import stats
+from torch import Tensor
+
+from deniable.core.errors import InputError
+from deniable.published.dpal.mechanism import DPALBudget, draw_laplace_noise
+
+_DETECTION_POWER = 0.9
+_MAX_EPSILON = 1e3
+_BISECTION_STEPS = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class EventCounts:
+    """How often an event happened, over independent runs of a mechanism on D and on its neighbour D'.
+
+    Attributes:
+        hits: runs on D in which it happened.
+        trials: runs on D.
+        false_hits: runs on D' in which it happened.
+        false_trials: runs on D'.
+    """
+
+    hits: int
+    trials: int
+    false_hits: int
+    false_trials: int
+
+    @property
+    def correct_runs(self) -> int:
+        """Runs in which the event told D from D'."""
+        return self.hits + self.false_trials - self.false_hits
+
+    @property
+    def total_runs(self) -> int:
+        """All runs."""
+        return self.trials + self.false_trials
+
+    def compute_lower_bound(self, confidence: float = 0.95, delta: float = 0.0) -> float:
+        """Return a lower confidence bound on epsilon: ln (P[event | D] - delta) / P[event | D'].
+
+        Both probabilities by Clopper and Pearson, each at half of 1 - confidence, so that it holds for an
+        (epsilon, delta) mechanism with at least this confidence; 0 where the event tells nothing.
+        """
+        return _bound_epsilon(self.hits, self.trials, self.false_hits, self.false_trials, 1 - confidence, delta)
+
+    def compute_detectable_epsilon(self, claim: float, confidence: float = 0.95) -> float:
+        """Return the least true epsilon that so many runs would have refuted with probability 90 %.
+
+        By the best attacker there is, who is right with odds e^epsilon; infinite where there is none.
+        """
+        alpha = 1 - confidence
+
+        def is_refuted(epsilon: float) -> bool:
+            success_probability = 1 / (1 + math.exp(-epsilon))
+            tail = math.sqrt(_DETECTION_POWER)
+            hits = int(stats.binom.isf(tail, self.trials, success_probability))
+            false_hits = int(stats.binom.ppf(tail, self.false_trials, 1 - success_probability))
+            return _bound_epsilon(hits, self.trials, false_hits, self.false_trials, alpha, 0.0) > claim
+
+        if not is_refuted(_MAX_EPSILON):
+            return math.inf
+        low, high = claim, _MAX_EPSILON
+        for _ in range(_BISECTION_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_refuted(middle) else (middle, high)
+        return high
+
+
+def _bound_epsilon(hits: int, trials: int, false_hits: int, false_trials: int, alpha: float, delta: float) -> float:
+    if not hits:
+        return 0.0
+    probability_low = float(stats.beta.ppf(alpha / 2, hits, trials - hits + 1)) - delta
+    probability_high = (
+        float(stats.beta.isf(alpha / 2, false_hits + 1, false_trials - false_hits))
+        if false_hits < false_trials
+        else 1.0
+    )
+    return max(math.log(probability_low / probability_high), 0.0) if probability_low > 0 else 0.0
+
+
+HALF_GREY_LEVEL = 1 / 255
+"""Half a grey level of [-1, 1]: images closer than this in every pixel are the same image."""
+
+
+def flatten_to_signed_pixels(images: Tensor) -> Tensor:
+    """Return images (n, c, h, w) with pixels in [0, 1] as (n, d) in [-1, 1], in float64."""
+    return 2 * images.flatten(1).double() - 1
+
+
+def restore_unsigned_images(rows: Tensor, reference: Tensor) -> Tensor:
+    """Return rows (n, d) of [-1, 1] as images (n, c, h, w) of [0, 1], in the shape of others."""
+    return ((rows + 1) / 2).view(len(rows), *reference.shape[1:])
+
+
+def check_image_count(images: Tensor, budget: DPALBudget, extra: int) -> None:
+    """Raise `InputError` unless there are a batch of images and so many more."""
+    if len(images) < budget.m + extra:
+        raise InputError(
+            f"The audit needs {budget.m + extra:,} images: a batch of {budget.m:,} and {extra} more. Got {len(images):,}."
+        )
+
+
+_IMAGE_TRIALS_PER_BLOCK = 500
+"""Trials whose noise is drawn at once."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DifferenceAudit:
+    """What the differences of perturbed images show.
+
+    Attributes:
+        claim: epsilon claimed for the perturbed images.
+        event: how often the difference of two of them is that of the two images, with one of them in the
+            data, and with another image in its place.
+    """
+
+    claim: float
+    event: EventCounts
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageRecovery:
+    """What a batch of perturbed images shows to someone who knows no image.
+
+    Attributes:
+        claim: epsilon claimed for the perturbed images.
+        event: how often the first image recovered is one image, every pixel right to half a grey level, with that
+            image in the data, and with another in its place.
+        images: (m, c, h, w) the last batch, pixels in [0, 1].
+        perturbed: (m, c, h, w) the same with noise, on the scale of [0, 1].
+        recovered: (m, c, h, w) what the attack makes of ``perturbed`` alone.
+        largest_error: of all recovered pixels.
+        recovered_images: images of which every pixel is right to half a grey level.
+    """
+
+    claim: float
+    event: EventCounts
+    images: Tensor
+    perturbed: Tensor
+    recovered: Tensor
+    largest_error: float
+    recovered_images: int
+
+
+def audit_differences(
+    images: Tensor,
+    budget: DPALBudget,
+    random: np.random.Generator,
+    *,
+    trials: int = 10_000,
+    independent: bool = False,
+) -> DifferenceAudit:
+    """Count how often the difference of two perturbed images is the difference of the images themselves.
+
+    Args:
+        images: (n, c, h, w), pixels in [0, 1]; the first is in D, the second replaces it in D', the third is in both.
+        budget: the scale of the noise.
+        random: source of the noise.
+        trials: releases of D, and as many of D'.
+        independent: give each image noise of its own, as a control.
+
+    Raises:
+        InputError: fewer than three images.
+    """
+    check_image_count(images, dataclasses.replace(budget, m=1), 2)
+    original, replacement, common = flatten_to_signed_pixels(images[:3])
+    counts = []
+    for image in (original, replacement):
+        hits = 0
+        for start in range(0, trials, _IMAGE_TRIALS_PER_BLOCK):
+            count = min(_IMAGE_TRIALS_PER_BLOCK, trials - start)
+            first_noise = draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)
+            second_noise = (
+                draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)
+                if independent
+                else first_noise
+            )
+            observed = (image + first_noise) - (common + second_noise)
+            hits += int(((observed - (original - common)).abs() < HALF_GREY_LEVEL).all(1).sum())
+        counts += [hits, trials]
+    return DifferenceAudit(budget.input_claim, EventCounts(*counts))
+
+
+def recover_images(perturbed: Tensor) -> Tensor:
+    """Return images (m, d) of [-1, 1] from perturbed ones alone: each pixel is black (-1) in some image of a batch."""
+    return perturbed - perturbed.amin(0) - 1
+
+
+def audit_image_recovery(
+    images: Tensor,
+    budget: DPALBudget,
+    random: np.random.Generator,
+    *,
+    trials: int = 100,
+    independent: bool = False,
+) -> ImageRecovery:
+    """Recover a batch of images from their perturbed forms, without any other knowledge.
+
+    Args:
+        images: (n, c, h, w), pixels in [0, 1], n > m; image m replaces the first one in D'.
+        budget: the scale of the noise, and m.
+        random: source of the noise.
+        trials: releases of D, and as many of D'.
+        independent: give each image noise of its own, as a control.
+
+    Raises:
+        InputError: fewer than m + 1 images.
+    """
+    check_image_count(images, budget, 1)
+    rows = flatten_to_signed_pixels(images[: budget.m + 1])
+    batch, first_image = rows[:-1].clone(), rows[0]
+    shape = tuple(batch.shape if independent else first_image.shape)
+
+    def count_recoveries(count: int) -> tuple[int, Tensor, Tensor]:
+        """Return how often the first image recovered is ``one``, and the last release with what is recovered."""
+        hits = 0
+        for _ in range(count):
+            perturbed = batch + draw_laplace_noise(random, budget.input_scale, shape, batch.dtype)
+            recovered = recover_images(perturbed)
+            hits += bool(((recovered[0] - first_image).abs() < HALF_GREY_LEVEL).all())
+        return hits, perturbed, recovered
+
+    batch[0] = rows[-1]
+    false_hits, *_ = count_recoveries(trials)
+    batch[0] = first_image
+    hits, perturbed, recovered = count_recoveries(trials)
+    errors = (recovered - batch).abs().amax(1)
+    return ImageRecovery(
+        claim=budget.input_claim,
+        event=EventCounts(hits, trials, false_hits, trials),
+        images=restore_unsigned_images(batch, images),
+        perturbed=restore_unsigned_images(perturbed, images),
+        recovered=restore_unsigned_images(recovered, images),
+        largest_error=float(errors.max()) / 2,
+        recovered_images=int((errors < HALF_GREY_LEVEL).sum()),
+    )

@@ -1,0 +1,254 @@
+"""DPAL as published (Phan et al. 2020, Algorithm 1). Its privacy claim and its certificate are refuted."""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from deniable.core.errors import InputError
+from deniable.core.guarantees import PureDP
+from deniable.core.randomness import make_generator
+from deniable.learning.adam import AdamRun
+from deniable.models.images.attacks import i_fgsm, mim, pgd
+from deniable.models.images.model import ImageModel
+from deniable.models.images.networks import (
+    ImageNetwork,
+    NetworkNoise,
+    get_first_layer_shape,
+    get_last_layer,
+    recompute_batch_statistics,
+)
+from deniable.models.images.training.plain import ADAM_OPTIONS
+from deniable.models.images.training.trainer import (
+    ImageTrainer,
+    ImageTrainingOptions,
+    ImageTrainingTask,
+    PreparedTraining,
+)
+from deniable.models.shared.tally import ImageScorer
+from deniable.published.dpal.certificate import DPALCertificate
+from deniable.published.dpal.mechanism import (
+    DPALBudget,
+    build_refuted_verdict,
+    compute_adversarial_objective,
+    compute_class_objective,
+    compute_reconstruction_objective,
+    draw_shared_noise,
+    limit_kernel_norms,
+)
+
+_UNBOUNDED = (-torch.inf, torch.inf)
+"""Perturbed images have no bounds to stay in."""
+_MIN_COLOUR_EPSILON = 2.0
+_GREY_EPS2 = 0.1
+"""Of grey images, for labels."""
+_CERTIFICATE_ATTACK_SIZE = 0.2
+"""mu in the certificate's Delta_r^x = mu d: the attack size of Figures 2 and 3, in pixels of [-1, 1]."""
+
+CraftingFunction = Callable[[ImageScorer, Tensor, Tensor, float, int, torch.Generator], Tensor]
+_ATTACK_ENSEMBLE: dict[str, CraftingFunction] = {
+    "i-fgsm": lambda scores, images, labels, size, steps, _: i_fgsm(
+        scores, images, labels, size, bounds=_UNBOUNDED, steps=steps
+    ),
+    "mim": lambda scores, images, labels, size, steps, _: mim(
+        scores, images, labels, size, bounds=_UNBOUNDED, steps=steps
+    ),
+    "pgd": lambda scores, images, labels, size, steps, source: pgd(
+        scores, images, labels, size, generator=source, bounds=_UNBOUNDED, steps=steps
+    ),
+}
+"""A of Algorithm 1."""
+
+
+def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
+    """Build Algorithm 1, line by line.
+
+    Three things that the paper leaves open: descent is Adam's; the kernels of the first layer are held at the
+    1-norm with which the budget is computed; and layers are normalised by batch, as in the authors' code, which takes
+    away the offset of the shared noise, but by statistics of the training batches at inference.
+    """
+    network = task.architecture(normalised=True).build(0).to(task.device)
+    hidden_shape = tuple(get_first_layer_shape(network, task.images.pixels[:1].to(task.device))[1:])
+    budget, xi, psi = _choose_settings(task, network, hidden_shape)
+    _initialize_network(network, budget)
+
+    # Line 1: the noise is drawn once.
+    neurons = get_last_layer(network).in_features
+    noise = draw_shared_noise(
+        budget, make_generator(task.key, "noise"), image=task.shape, hidden=hidden_shape, neurons=neurons
+    )
+    input_noise = noise.input.to(task.device) / 2  # pixels of [-1, 1] there, of [0, 1] here
+    hidden_noise, label_noise = noise.hidden.to(task.device), noise.label.to(task.device)
+    # Line 2: disjoint batches of m, fixed.
+    order = torch.from_numpy(make_generator(task.key, "batches").permutation(len(task.images.labels)))
+    batches = [chosen for chosen in torch.split(order, int(budget.m)) if len(chosen) == int(budget.m)]
+
+    def get_perturbed_batch(number: int) -> tuple[Tensor, Tensor]:
+        """Return x-bar, (m, c, h, w), and labels (m,) of a batch."""
+        chosen = batches[number % len(batches)]
+        return task.images.pixels[chosen].to(task.device) + input_noise, task.images.labels[chosen].to(task.device)
+
+    def compute_objectives(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both objectives of perturbed images, (m,) and (m,): neither moves the other's parameters."""
+        first = network.first
+        pixels = 2 * images - 1
+        rebuilt_loss = compute_reconstruction_objective(
+            pixels, first.weight, hidden_noise, stride=first.stride[0], padding=int(first.padding[0])
+        )
+        with torch.no_grad():
+            hidden = first(pixels) + hidden_noise  # (m, maps, h', w')
+        last_hidden = network.rest[:-1](hidden)  # (m, |h_pi|), within [-1, 1]
+        chosen = functional.one_hot(labels, task.classes).to(last_hidden)
+        return rebuilt_loss, compute_class_objective(last_hidden, get_last_layer(network).weight.T, chosen, label_noise)
+
+    def compute_loss(number: int, source: torch.Generator) -> Tensor:
+        benign, adversarial = get_perturbed_batch(number), get_perturbed_batch(number + 1)
+        adversarial_images = _craft_adversarial_images(
+            network, adversarial[0], hidden_noise, task.options.attack_steps, source
+        )  # lines 6 to 11
+        (rebuilt_loss, class_loss), (adversarial_rebuilt_loss, adversarial_class_loss) = (
+            compute_objectives(*benign),
+            compute_objectives(adversarial_images, adversarial[1]),
+        )
+        reconstruction = torch.cat([rebuilt_loss, adversarial_rebuilt_loss]).mean()
+        return reconstruction + compute_adversarial_objective(class_loss, adversarial_class_loss, xi)  # line 12
+
+    run = AdamRun(
+        network,
+        compute_loss,
+        task.options.steps,
+        task.options.learning_rate,
+        task.key,
+        project_parameters=lambda: _limit_first_layer(network, budget),
+    )
+
+    def forward_with_noise(images: Tensor) -> Tensor:
+        logits: Tensor = network(images, hidden_noise)
+        return logits
+
+    def build_model() -> ImageModel:
+        recompute_batch_statistics(
+            network, forward_with_noise, (get_perturbed_batch(index)[0] for index in range(len(batches)))
+        )
+        return _build_dpal_model(task, network, budget, psi, (input_noise, hidden_noise))
+
+    def scores(images: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - under the noise of training alone
+        recompute_batch_statistics(network, forward_with_noise, [get_perturbed_batch(0)[0]])
+        return forward_with_noise(images + input_noise)
+
+    return PreparedTraining(run, build_model, scores, lambda done: budget.eps_t if done else 0.0)
+
+
+def _build_dpal_model(
+    task: ImageTrainingTask, network: ImageNetwork, budget: DPALBudget, psi: float, noise_offsets: tuple[Tensor, Tensor]
+) -> ImageModel:
+    """Return the model, its noise at inference and its claims (lines 13 to 18).
+
+    Args:
+        task: what it was trained on.
+        network: trained.
+        budget: of the claim.
+        psi: by which the noise of inference is less than that of training.
+        noise_offsets: the noise of training, on pixels (c, h, w) of [0, 1] and on the first layer (maps, h', w').
+    """
+    input_noise, hidden_noise = noise_offsets
+    return ImageModel(
+        trainer=task.trainer,
+        architecture=task.architecture(normalised=True),
+        network=network.eval(),
+        noises=(
+            NetworkNoise("input", "laplace", torch.tensor(budget.input_scale / psi / 2), input_noise.cpu()),
+            NetworkNoise("first layer", "laplace", torch.tensor(budget.hidden_scale / psi), hidden_noise.cpu()),
+        ),
+        guarantee=PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted"),
+        verdict=build_refuted_verdict(budget),
+        certificate=DPALCertificate(
+            delta_r=budget.delta_r,
+            m=budget.m,
+            eps1=budget.eps1,
+            mu=_CERTIFICATE_ATTACK_SIZE,
+            d=math.prod(task.shape),
+            beta=math.prod(hidden_noise.shape[1:]),  # of one feature map, as in Appendix M
+            theta1=budget.theta_norm,
+            psi=psi,
+        ),
+        facts={
+            "steps": task.options.steps,
+            "epsilon claimed": budget.eps_t,
+            "epsilon 1": budget.eps1,
+            "psi": psi,
+        },
+    )
+
+
+def _choose_settings(
+    task: ImageTrainingTask, network: ImageNetwork, hidden: tuple[int, ...]
+) -> tuple[DPALBudget, float, float]:
+    """Return the budget, xi and psi of Appendix M: for MNIST, and, of colour images, for CIFAR-10."""
+    epsilon = task.options.epsilon
+    if epsilon is None:
+        raise InputError("DPAL needs a budget: give --epsilon.")
+    channels, is_colour = task.shape[0], task.shape[0] > 1
+    if is_colour and epsilon < _MIN_COLOUR_EPSILON:
+        raise InputError(
+            f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {epsilon:g}: give more."
+        )
+    if epsilon <= _GREY_EPS2:
+        raise InputError(f"DPAL needs a budget above epsilon {_GREY_EPS2:g} (Appendix M). Got {epsilon:g}: give more.")
+    batch_size = min(task.options.batch_size, len(task.images.labels))
+    if batch_size < 2 * len(_ATTACK_ENSEMBLE):  # each part is normalised by its own statistics
+        raise InputError(
+            f"DPAL shares a batch out among 3 attacks, two images each. Got batches of {batch_size}: give more."
+        )
+    budget = DPALBudget(
+        eps_t=epsilon,
+        eps2=1 + (epsilon - _MIN_COLOUR_EPSILON) / 3 if is_colour else _GREY_EPS2,
+        m=batch_size,
+        delta_r=channels * (hidden[1] * hidden[2] + 2) * network.first.kernel_size[0] ** 2,
+        delta_l2=2 * get_last_layer(network).in_features,
+    )
+    return (budget, 1.5, 10.0) if is_colour else (budget, 1.0, 2.0)
+
+
+def _initialize_network(network: ImageNetwork, budget: DPALBudget) -> None:
+    """Take away the biases that the paper does not have, and bring the first layer to its norm."""
+    with torch.no_grad():
+        for layer in (network.first, get_last_layer(network)):
+            if layer.bias is not None:
+                layer.bias.zero_()
+    _limit_first_layer(network, budget)
+
+
+def _limit_first_layer(network: ImageNetwork, budget: DPALBudget) -> None:
+    with torch.no_grad():
+        network.first.weight.copy_(limit_kernel_norms(network.first.weight, budget.theta_norm))
+
+
+def _craft_adversarial_images(
+    network: ImageNetwork, images: Tensor, noise: Tensor, steps: int, source: torch.Generator
+) -> Tensor:
+    """Return adversarial examples of perturbed images (m, c, h, w): a third by each attack, of one random size.
+
+    Attacks lead away from the predicted classes, so that labels do not leak (Eqs. 8 and 9).
+    """
+    size = (1 - float(torch.rand(1, generator=source, device=source.device))) / 2  # mu in (0, 1], in pixels of [-1, 1]
+    with torch.no_grad():
+        predicted = network(images, noise).argmax(1)
+    shares = zip(_ATTACK_ENSEMBLE.values(), images.tensor_split(3), predicted.tensor_split(3), strict=True)
+    adversarial_parts = [
+        attack(lambda inputs: network(inputs, noise), image_part, labels, size, steps, source)
+        for attack, image_part, labels in shares
+    ]
+    return torch.cat(adversarial_parts)
+
+
+DPAL_TRAINER = ImageTrainer(
+    name="dpal",
+    summary="claims privacy and robustness; both claims are refuted",
+    source="Phan et al. 2020, Algorithm 1",
+    option_names=ADAM_OPTIONS | {"epsilon", "attack_steps"},
+    defaults=ImageTrainingOptions(network="paper-mnist", steps=200, batch_size=2_499),
+    prepare=_prepare_dpal,
+)

@@ -1,0 +1,249 @@
+"""The file of a trained DPText: what is needed to release with it, and nothing of the readers from its training."""
+
+import dataclasses
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from deniable.core.errors import InputError, check_positive
+from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.randomness import derive_key_from_seed, generate_key
+from deniable.learning.artifact import check_finite_weights, read_artifact, reraise_corrupt_file
+from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
+from deniable.published.dptext.mechanism import DPText
+from deniable.published.dptext.network import (
+    BOX_LOWER,
+    BOX_UPPER,
+    DPTextNetwork,
+    RepresentationArchitecture,
+    RepresentationEncoder,
+    TrainableNoise,
+)
+from deniable.published.dptext.training import (
+    AttributeRecords,
+    RepresentationOptions,
+    pad_vocabulary_texts,
+    prepare_representation_run,
+)
+from deniable.rewriting.tokens import Vocabulary
+from deniable.vectors import CopyMechanism, VectorMechanism
+from deniable.vectors.domains import FloatArray
+
+LEARNED_EPSILON_NOTE = "; its epsilon was learned from the training texts, and tells of them by itself"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Representation:
+    """An encoder whose vectors are released with noise, once per record, for classifiers of somebody else.
+
+    Attributes:
+        encoder: with its weights, in evaluation mode.
+        vocabulary: of its words; part of the model, and as public as it is.
+        options: of the training.
+        epsilon: as learned, or as fixed.
+        facts: about the run, as JSON holds them.
+    """
+
+    encoder: RepresentationEncoder
+    vocabulary: Vocabulary
+    options: RepresentationOptions
+    epsilon: float
+    facts: dict[str, Any]
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates n of a representation."""
+        return self.options.dimensions
+
+    def make_mechanism(self, seed: int | None = None) -> VectorMechanism:
+        """Return what draws the noise of a release.
+
+        Args:
+            seed: for tests and studies only, see `VectorMechanism`.
+        """
+        return _make_mechanism(self.options, self.epsilon, seed)
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP:
+        """What one released vector guarantees its record, any two texts as neighbours, the encoder being given.
+
+        It says nothing of the texts that the encoder was trained on: its weights, vocabulary and learned epsilon are
+        released without noise.
+        """
+        claim = self.make_mechanism().guarantee
+        if self.options.variant != "published":
+            return claim
+        return dataclasses.replace(claim, source=claim.source + LEARNED_EPSILON_NOTE)
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """Return (k, n) vectors in the box, float64 and without noise: not to be released.
+
+        Each text is computed by itself: how its vector is rounded tells nothing of how long the others are.
+        """
+        vectors = np.empty((len(texts), self.dimensions))
+        with torch.inference_mode():
+            for row, text in enumerate(texts):
+                vectors[row] = self.encoder(*pad_vocabulary_texts(self.vocabulary, [text]))[0].double().numpy()
+        return vectors
+
+    def release(self, texts: Sequence[str], *, seed: int | None = None) -> FloatArray:
+        """Return (k, n) noisy vectors, one per text; every release of a text spends its epsilon again.
+
+        Args:
+            texts: k >= 1 records; an empty one is an input like any other.
+            seed: for tests and studies only: a public one voids the guarantee.
+
+        Raises:
+            InputError: there are no texts.
+        """
+        return self.make_mechanism(seed).sample(self.encode(texts))
+
+
+def _make_mechanism(options: RepresentationOptions, epsilon: float, seed: int | None) -> VectorMechanism:
+    if options.variant == "none":
+        return CopyMechanism(epsilon=epsilon, seed=seed)
+    return DPText(
+        epsilon=epsilon,
+        sampler="published" if options.variant == "published" else "corrected",
+        invalid=options.invalid,
+        lower=BOX_LOWER,
+        upper=BOX_UPPER,
+        seed=seed,
+    )
+
+
+def fit_representation(
+    records: AttributeRecords,
+    vocabulary: Vocabulary,
+    options: RepresentationOptions,
+    *,
+    seed: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    device: torch.device | None = None,
+    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - nobody is told
+) -> Representation:
+    """Train encoder, readers and, as published, epsilon.
+
+    Args:
+        records: to learn from; they are not protected by what is released of others later.
+        vocabulary: of the encoder.
+        options: see `RepresentationOptions`.
+        seed: public; None for a fresh key.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
+            bound to what the run is a function of, whatever its parameters.
+        device: None for a GPU where there is one.
+        progress: told steps done, steps in all and the loss after every step.
+
+    Raises:
+        InputError: a checkpoint of another run, or an epsilon that no noise serves in so many dimensions.
+        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+    """
+    _make_mechanism(options, float(options.epsilon), None).sample(np.zeros((1, options.dimensions)))  # raises
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
+    if checkpoint is not None:
+        digest = hashlib.blake2b(repr((list(records.texts), records.private.shape)).encode(), digest_size=16)
+        for codes in (records.task, records.private):
+            digest.update(codes.astype("<i8").tobytes())
+        identity = {"records": digest.hexdigest(), "vocabulary": vocabulary.words, "options": options, "seed": seed}
+        checkpoint = checkpoint.bind(identity)
+        key = checkpoint.load_key(key)
+    architecture = RepresentationArchitecture(
+        len(vocabulary.words),
+        options.dimensions,
+        options.embedded,
+        options.hidden,
+        int(records.task.max()) + 1,
+        tuple(int(largest_code) + 1 for largest_code in records.private.max(axis=0)),
+    )
+    network = build_with_seed(0, lambda: DPTextNetwork(architecture, options.variant, options.epsilon, options.invalid))
+    network = network.to(device or choose_device())
+    run = prepare_representation_run(network, vocabulary, records, options, key)
+    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    network = network.cpu().eval()
+    facts = {"options": dataclasses.asdict(options), "seed": seed, "records": len(records.texts), "steps": run.steps}
+    learned = min(network.noise.epsilon.item(), options.epsilon)  # as float32 it may lie above its bound
+    epsilon = learned if options.variant == "published" else float(options.epsilon)
+    return Representation(network.encoder, vocabulary, options, epsilon, facts)
+
+
+REPRESENTATION_FORMAT = "deniable-representation/1"
+_OPTION_NAMES = {field.name for field in dataclasses.fields(RepresentationOptions)}
+
+
+def pack_representation(model: Representation) -> bytes:
+    """Return a model as a file holds it: tensors, numbers and texts only.
+
+    The file holds the vocabulary and, as published, an epsilon learned from the training texts; it is as public as the
+    texts that the model was trained on.
+    """
+    content = {
+        "format": REPRESENTATION_FORMAT,
+        "options": _to_plain_values(dataclasses.asdict(model.options)),
+        "weights": model.encoder.state_dict(),
+        "words": list(model.vocabulary.words),
+        "epsilon": _to_plain_values(model.epsilon),
+        "facts": _to_plain_values(model.facts),
+    }
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever an option or a fact may be
+    """Return a value with Python's own numbers in place of numpy's, which `torch.load` would refuse to read back."""
+    if isinstance(value, dict):
+        return {name: _to_plain_values(item) for name, item in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def load_representation(path: Path) -> Representation:
+    """Read a model that `pack_representation` made: it encodes as it did, and has the same guarantee.
+
+    Raises:
+        InputError: no such file, it is no representation, or it is damaged.
+    """
+    content = read_artifact(path, REPRESENTATION_FORMAT)
+    with reraise_corrupt_file(path):
+        vocabulary = Vocabulary(tuple(map(str, content["words"])))
+        options = _parse_options(content["options"])
+        encoder = _load_encoder(content["weights"], len(vocabulary), options)
+        epsilon, facts = _parse_epsilon(content["epsilon"], options), dict(content["facts"])
+    return Representation(encoder, vocabulary, options, epsilon, facts)
+
+
+def _parse_options(given: dict[str, Any]) -> RepresentationOptions:
+    """Return the options, each of them given: a default in place of a lost one could be another noise."""
+    if given.keys() != _OPTION_NAMES:
+        raise InputError("other options than those of this version")
+    options = RepresentationOptions(**given)
+    TrainableNoise(options.variant, options.dimensions, options.epsilon, options.invalid)  # raises
+    return options
+
+
+def _parse_epsilon(given: object, options: RepresentationOptions) -> float:
+    """Return epsilon, which is that of the options where it was fixed, and at most that where it was learned."""
+    epsilon = check_positive("DPText", "epsilon", given)
+    if epsilon > options.epsilon or (options.variant != "published" and epsilon < options.epsilon):
+        raise InputError(f"epsilon {epsilon:g}, and {options.epsilon:g} in its options")
+    return epsilon
+
+
+def _load_encoder(weights: dict[str, Any], words: int, options: RepresentationOptions) -> RepresentationEncoder:
+    """Return the encoder with its weights, in evaluation mode."""
+    # The readers stay behind, so it does not matter how many classes they told apart.
+    architecture = RepresentationArchitecture(
+        words, options.dimensions, options.embedded, options.hidden, classes=1, attributes=()
+    )
+    with torch.device("meta"):  # sizes without memory: those of a hostile file may be too large for any
+        encoder = RepresentationEncoder(architecture)
+    encoder.load_state_dict(weights, assign=True)  # raises where a size is another
+    for weight in encoder.state_dict().values():
+        if weight.dtype != torch.float32 or not weight.is_contiguous():
+            raise InputError("weights that are stored as no network stores them")
+    check_finite_weights(encoder)
+    return encoder.eval()

@@ -1,0 +1,1 @@
+"""Flaws of published packages for private text."""

@@ -1,0 +1,1 @@
+"""The truncated Gumbel mechanism (Xu et al. 2021), whose proof has gaps."""

@@ -1,0 +1,60 @@
+"""Rewriting methods, by the name under which reports know them."""
+
+import functools
+from collections.abc import Callable
+
+from deniable.core.errors import InputError
+from deniable.published.adept.method import make_adept_method
+from deniable.published.dptext.method import make_dptext_method
+from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
+from deniable.rewriting.methods.token_method import TokenMethod
+
+REWRITING_METHODS: dict[str, Callable[..., RewritingMethod]] = {
+    "adept": make_adept_method,
+    "adept-l1": functools.partial(make_adept_method, name="adept-l1", clip="l1"),
+    "adept-true": functools.partial(make_adept_method, name="adept-true", sensitivity="true"),
+    "adept-gaussian": functools.partial(make_adept_method, name="adept-gaussian", noise="gaussian"),
+    "dptext": make_dptext_method,
+    "dptext-fixed": functools.partial(make_dptext_method, name="dptext-fixed", sampler="corrected"),
+    "tokens": TokenMethod,
+    "tokens-mixed": functools.partial(TokenMethod, kind="mixed"),
+}
+"""The registry: a new method is one new file and one more entry here. All take a `Rewriter` and ``epsilon``, and
+``seed`` for tests; those of `METHODS_WITH_DELTA` need ``delta``, those of `METHODS_WITH_DRAW_LIMIT` take ``most``."""
+
+METHODS_WITH_DELTA = frozenset({"adept-gaussian"})
+METHODS_WITH_DRAW_LIMIT = frozenset({"tokens", "tokens-mixed"})
+
+
+def check_method_options(name: str, *, delta: float | None = None, max_draws: int | None = None) -> dict[str, float]:
+    """Return the options of a method that were given, before any model is read.
+
+    Args:
+        name: of a method.
+        delta: None for not given.
+        max_draws: the same.
+
+    Raises:
+        InputError: the method lacks one, or does not take it.
+    """
+    if name in METHODS_WITH_DELTA and delta is None:
+        raise InputError(f"The method {name!r} needs a delta: give one in (0, 1), for example 1e-5.")
+    if name not in METHODS_WITH_DELTA and delta is not None:
+        raise InputError(
+            f"The method {name!r} has no delta: leave it out, or choose {' or '.join(sorted(METHODS_WITH_DELTA))}."
+        )
+    if name not in METHODS_WITH_DRAW_LIMIT and max_draws is not None:
+        choices = " or ".join(sorted(METHODS_WITH_DRAW_LIMIT))
+        raise InputError(f"The method {name!r} draws no tokens: leave their number out, or choose {choices}.")
+    return {key: value for key, value in (("delta", delta), ("max_draws", max_draws)) if value is not None}
+
+
+__all__ = [
+    "METHODS_WITH_DELTA",
+    "METHODS_WITH_DRAW_LIMIT",
+    "REWRITING_METHODS",
+    "RewritingMethod",
+    "TokenMethod",
+    "VectorMethod",
+    "check_method_options",
+]

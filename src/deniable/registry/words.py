@@ -1,0 +1,38 @@
+"""Every word mechanism by its name, also the published ones whose claims are not proved."""
+
+import numpy as np
+
+from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel
+from deniable.space import Space
+from deniable.words import TEM, CalibratedExponential, MultivariateLaplace, TightExponential, WordMechanism
+from deniable.words.laws.exponential import compute_log_normalisers
+from deniable.words.tight_exponential import MAX_DENSE_POINTS
+
+WORD_MECHANISMS: dict[str, type[WordMechanism]] = {
+    cls.name: cls for cls in (CalibratedExponential, TightExponential, TEM, MultivariateLaplace, TruncatedGumbel)
+}
+"""The registry: a new mechanism is one new file and one more entry here."""
+
+
+MIN_KEPT_SHARE = 0.05
+"""Mean share of words that calibrated must keep for `auto` to go on to tight."""
+
+
+def choose_word_mechanism(space: Space, epsilon: float) -> WordMechanism:
+    """Return what ``--mechanism choose_word_mechanism`` stands for: tight or calibrated.
+
+    Tight, where the space has at most 14,000 points, so that its weights take seconds, and calibrated keeps
+    at least 5 % of the words: from there on tight was measured to keep more words, and to move them less,
+    at the same proven epsilon. Else calibrated: in a larger space the weights take a minute or more, and
+    where next to nothing is kept, tight moves words farther and whole texts lose more. Under a metric of
+    the user's own neither can be proved, and TEM is left.
+    """
+    if not space.metric.is_builtin:
+        return TEM(space, epsilon=epsilon)
+    mechanism = CalibratedExponential(space, epsilon=epsilon)
+    if (
+        len(space.points) > MAX_DENSE_POINTS
+        or np.exp(-compute_log_normalisers(space, mechanism.exponential_law)).mean() < MIN_KEPT_SHARE
+    ):
+        return mechanism
+    return TightExponential(space, epsilon=epsilon)

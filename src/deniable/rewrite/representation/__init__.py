@@ -1,1 +1,0 @@
-"""DPText: representations of texts, trained for a task and against private attributes, and released with noise."""

@@ -1,0 +1,1 @@
+"""Ways to rewrite a text as a whole, under local differential privacy."""

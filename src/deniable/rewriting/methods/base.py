@@ -1,0 +1,141 @@
+"""What every rewriting method gives, and what the methods that release a vector share."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from deniable.auditing import verify
+from deniable.core.errors import InputError
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.rewriting.model import Rewriter
+from deniable.rewriting.training import TrainingNoise
+from deniable.vectors import VectorMechanism
+from deniable.vectors.domains import Domain, FloatArray
+
+
+class RewritingMethod(Protocol):
+    """Rewrites texts, each by itself: what comes out for one depends on no other.
+
+    A method is one entry in `deniable.registry.methods.REWRITING_METHODS`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in the registry and in reports."""
+
+    @property
+    def model(self) -> Rewriter:
+        """The public model that it goes through."""
+
+    @property
+    def seed(self) -> int | None:
+        """The public seed of the noise; None for fresh noise at every call."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Everything that its law follows from, as JSON holds it."""
+
+    @property
+    def arithmetic(self) -> str:
+        """How draws are made, in words."""
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP:
+        """Of one text, whatever two texts are compared: local differential privacy."""
+
+    def verify(self) -> Verdict:
+        """Return what is known of the guarantee: computed where the law is known, else its theorem."""
+
+    def rewrite(self, texts: Sequence[str]) -> list[str]:
+        """Return one new text for each text, an empty one too.
+
+        Raises:
+            InputError: a text is longer than the model takes, or the model fails on it.
+        """
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class VectorMethod:
+    """Encodes a text, releases the vector by a mechanism, and decodes what was released.
+
+    The encoder may give anything: the mechanism clips it into a bounded set, and its guarantee is for any two points
+    of that set. Decoding sees nothing but what was released (post-processing). So neither encoder nor decoder need
+    to be trusted for the guarantee.
+
+    Attributes:
+        name: in the registry.
+        model: encoder and decoder.
+        mechanism: what adds the noise, for vectors of the model's dimension.
+        parameters: see `RewritingMethod`.
+        decoder_domain: into which a vector is brought before the mechanism's own clip: the points that the decoder was trained
+            on. It is a map of each text by itself, and costs nothing.
+        stretch: public factor between what is released and what is decoded.
+    """
+
+    name: str
+    model: Rewriter
+    mechanism: VectorMechanism
+    parameters: dict[str, Any]
+    decoder_domain: Domain | None = None
+    stretch: float = 1.0
+
+    @property
+    def seed(self) -> int | None:
+        """That of the mechanism."""
+        return self.mechanism.seed
+
+    @property
+    def guarantee(self) -> PureDP | ApproxDP:
+        """That of the mechanism, for any two vectors: decoding costs nothing."""
+        return self.mechanism.guarantee
+
+    @property
+    def training_noise(self) -> TrainingNoise:
+        """Its noise as the decoder sees it, for training with it; not that of DPText's published sampler."""
+        law: Literal["laplace", "gaussian"] = "gaussian" if isinstance(self.guarantee, ApproxDP) else "laplace"
+        return law, self.mechanism.scale(self.model.latent) * self.stretch
+
+    @property
+    def arithmetic(self) -> str:
+        """Exact integer noise on a grid, but for the published sampler of DPText."""
+        if self.name == "dptext":
+            return "noise in floating point, as published"
+        return "exact integer noise on a grid, from AES-128-CTR, so that the guarantee is computational in that step"
+
+    def verify(self) -> Verdict:
+        """Return the exact loss of the mechanism, or its theorem."""
+        return verify(self.mechanism, dimension=self.model.latent)
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """Return the vectors (k, n) that noise is about to be added to, but for the mechanism's own clip.
+
+        Raises:
+            InputError: a text is too long, or its vector is not finite.
+        """
+        vectors = np.asarray(self.model.encode(texts), dtype=np.float64)
+        bad_rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        if len(bad_rows):
+            raise InputError(
+                f"The model gives text {bad_rows[0] + 1} a vector that is not finite: nothing is released. Train it again."
+            )
+        return vectors if self.decoder_domain is None or not len(vectors) else self.decoder_domain.clip(vectors)
+
+    def release(self, texts: Sequence[str]) -> FloatArray:
+        """Return the noisy vectors (k, n) of texts; releasing a text again spends its epsilon again.
+
+        Raises:
+            InputError: as `encode`, or the mechanism cannot serve the dimension.
+        """
+        vectors = self.encode(texts)
+        return self.mechanism.sample(vectors) if len(vectors) else vectors
+
+    def decode(self, released: FloatArray) -> list[str]:
+        """Return the texts of released vectors (k, n)."""
+        return self.model.decode(released * self.stretch)
+
+    def rewrite(self, texts: Sequence[str]) -> list[str]:
+        """Return one new text for each text; raises as `release` does."""
+        return self.decode(self.release(texts)) if len(texts) else []

@@ -1,0 +1,252 @@
+"""A trained auto-encoder with its vocabulary: the encoder and decoder that rewriting methods stand between."""
+
+import dataclasses
+import hashlib
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
+from deniable.core.randomness import derive_key_from_seed, generate_key
+from deniable.learning.artifact import check_finite_weights, read_artifact, reraise_corrupt_file
+from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
+from deniable.rewriting.autoencoder import Autoencoder, get_network_shape
+from deniable.rewriting.reconstruction import compute_bleu
+from deniable.rewriting.tokens import Vocabulary, look_up_tokens, split_tokens
+from deniable.rewriting.training import RewriterOptions, RewriterTraining, pad_token_rows
+from deniable.vectors import L2Ball
+
+REWRITER_FORMAT = "deniable-rewriter/1"
+DEFAULT_TOKEN_LIMIT = 64
+"""Most tokens of a text, unless chosen otherwise."""
+MAX_TOKEN_LIMIT = 1_000
+"""Most tokens of a text that can be chosen."""
+_MAX_NORMALIZING_TEXTS = 10_000
+"""Most texts by which vectors are brought to fill the ball."""
+_TEXTS_PER_BATCH = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Rewriter:
+    """An auto-encoder of texts. It is deterministic, and protects nothing by itself.
+
+    Attributes:
+        network: with its weights, in evaluation mode.
+        vocabulary: the tokens that it knows.
+        limit: most tokens of a text.
+        facts: about the run, as JSON holds them; they go into the model card.
+    """
+
+    network: Autoencoder
+    vocabulary: Vocabulary
+    limit: int
+    facts: dict[str, Any]
+
+    @property
+    def radius(self) -> float:
+        """C, of the l2 ball into which vectors were clipped in training."""
+        return self.network.radius
+
+    @property
+    def latent(self) -> int:
+        """Coordinates n of a vector."""
+        return self.network.latent
+
+    @torch.inference_mode()
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return the vectors (k, n) of texts, not clipped: that is for the mechanism to do.
+
+        Texts stand in their order, and all are as wide as the limit. In which shape a text is computed, and so how its
+        vector is rounded, then tells nothing of how long the others are: each pays for itself alone.
+
+        Raises:
+            InputError: a text has more tokens than the model takes.
+        """
+        rows = look_up_tokens(self.vocabulary, texts, self.limit)
+        vectors = np.empty((len(rows), self.latent))
+        for start in range(0, len(rows), _TEXTS_PER_BATCH):
+            batch = pad_token_rows(rows[start : start + _TEXTS_PER_BATCH], width=self.limit)
+            vectors[start : start + _TEXTS_PER_BATCH] = self.network.encode(*batch).double().numpy()
+        return vectors
+
+    @torch.inference_mode()
+    def decode(self, vectors: npt.ArrayLike) -> list[str]:
+        """Return the likeliest texts of vectors (k, n), token after token; the same vector always gives the same text.
+
+        Raises:
+            InputError: they are of another shape, or not finite.
+        """
+        latents = np.asarray(vectors, dtype=np.float64)
+        if latents.ndim != 2 or latents.shape[1] != self.latent or not np.isfinite(latents).all():  # noqa: PLR2004 - a matrix
+            raise InputError(
+                f"The vectors to decode must be finite, of shape (k, {self.latent}). Got shape {latents.shape}: take "
+                "them from a mechanism on this model's encodings."
+            )
+        # The decoder clips by itself, and float32 cannot hold what noise of a tiny epsilon makes.
+        clipped = torch.from_numpy(L2Ball(self.radius).clip(latents).astype(np.float32))
+        decoded: list[str] = []
+        for start in range(0, len(clipped), _TEXTS_PER_BATCH):
+            rows = self.network.decode_greedily(clipped[start : start + _TEXTS_PER_BATCH], self.limit)
+            decoded.extend(self.vocabulary.to_text(row) for row in rows.tolist())
+        return decoded
+
+
+def fit_rewriter(
+    texts: Sequence[str],
+    held_out: Sequence[str],
+    options: RewriterOptions,
+    *,
+    limit: int = DEFAULT_TOKEN_LIMIT,
+    seed: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - nobody is told
+    start: Rewriter | None = None,
+    device: torch.device | None = None,
+) -> Rewriter:
+    """Train an auto-encoder of texts.
+
+    Args:
+        texts: public ones to learn from; the model can repeat them.
+        held_out: texts that say when to stop.
+        options: see `RewriterOptions`.
+        limit: most tokens of a text, up to `MAX_TOKEN_LIMIT`; that of ``start`` where there is one.
+        seed: public; None for a fresh key.
+        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
+            bound to what the run is a function of, whatever its parameters.
+        progress: told steps done, steps in all and the loss after every step.
+        start: model to go on from, with its vocabulary and sizes; with ``options.noise`` this is the second stage of
+            ADePT (Krishna et al. 2021).
+        device: None for a GPU where there is one.
+
+    Raises:
+        InputError: no texts, a text that is too long, a limit out of range, or a checkpoint of another run.
+        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+    """
+    for name, group in (("learn from", texts), ("hold out", held_out)):
+        if not group:
+            raise InputError(f"There are no texts to {name}. Got 0: give at least 1.")
+    if options.noise is not None and start is None:
+        raise make_parameter_error("training", "noise", "None without a model to start from", options.noise)
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_TOKEN_LIMIT:
+        raise make_parameter_error("training", "limit", f"an int from 1 to {MAX_TOKEN_LIMIT:,}", limit)
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
+    if checkpoint is not None:
+        identity = {"texts": list(texts), "held out": list(held_out), "limit": limit, "seed": seed, "options": options}
+        start_digest = None if start is None else hashlib.blake2b(pack_rewriter(start), digest_size=16).hexdigest()
+        checkpoint = checkpoint.bind({**identity, "start": start_digest})
+        key = checkpoint.load_key(key)
+    vocabulary = Vocabulary.build(texts) if start is None else start.vocabulary
+    limit = limit if start is None else start.limit
+    if start is not None:
+        options = dataclasses.replace(options, **get_shape_options(start))
+    network = _build_network({"words": len(vocabulary), **{name: getattr(options, name) for name in _SHAPE_OPTIONS}})
+    if start is not None:
+        network.load_state_dict(start.network.state_dict())
+    token_rows, held_out_rows = look_up_tokens(vocabulary, texts, limit), look_up_tokens(vocabulary, held_out, limit)
+    run = RewriterTraining(network.to(device or choose_device()), token_rows, held_out_rows, options, key)
+    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    network.load_state_dict(run.result)
+    model = Rewriter(network.cpu().eval(), vocabulary, limit, {})
+    if start is None:
+        normalize_rewriter(model, texts)
+    facts = {
+        "options": dataclasses.asdict(options),
+        "seed": seed,
+        "records": len(texts),
+        "held out": len(held_out),
+        "best epoch": run.best_epoch,
+        "held-out loss": run.best_loss,  # before vectors fill the ball
+        "first stage": None if start is None else start.facts,
+    }
+    return dataclasses.replace(model, facts=facts)
+
+
+def normalize_rewriter(model: Rewriter, texts: Sequence[str]) -> None:
+    """Bring the vectors of public texts to fill the ball of a model, see `Autoencoder.normalize_rewriter`.
+
+    Every text counts once, however often it is there, and of very many the first `_MAX_NORMALIZING_TEXTS` do.
+    """
+    distinct_texts = list(dict.fromkeys(texts))[:_MAX_NORMALIZING_TEXTS]
+    model.network.normalize_latents(torch.from_numpy(model.encode(distinct_texts)).float())
+
+
+_SHAPE_OPTIONS = ("latent", "hidden", "embedding", "radius")
+
+
+def get_shape_options(model: Rewriter) -> dict[str, Any]:
+    """Return the options of training that a model has decided."""
+    return {name: getattr(model.network, name) for name in _SHAPE_OPTIONS}
+
+
+def _build_network(shape: dict[str, Any]) -> Autoencoder:
+    return build_with_seed(0, lambda: Autoencoder(**shape))
+
+
+def pack_rewriter(model: Rewriter) -> bytes:
+    """Return a model as a file holds it: tensors, numbers and texts only."""
+    content = {
+        "format": REWRITER_FORMAT,
+        "shape": get_network_shape(model.network),
+        "weights": model.network.state_dict(),
+        "words": list(model.vocabulary.words),
+        "limit": model.limit,
+        "facts": model.facts,
+    }
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def load_rewriter(path: Path) -> Rewriter:
+    """Read a model that `pack_rewriter` made.
+
+    Raises:
+        InputError: no such file, it is no rewriter, or it is damaged.
+    """
+    content = read_artifact(path, REWRITER_FORMAT)
+    with reraise_corrupt_file(path):
+        vocabulary = Vocabulary(tuple(map(str, content["words"])))
+        if min(content["shape"][name] for name in ("words", "latent", "hidden", "embedding")) < 1:
+            raise InputError("a size below 1")
+        L2Ball(content["shape"]["radius"])  # raises
+        network = _build_network(content["shape"])
+        network.load_state_dict(content["weights"])
+        limit, facts = int(content["limit"]), dict(content["facts"])
+        if not network.stretch > 0:
+            raise InputError(f"vectors stretched by {float(network.stretch):g}")
+        if network.words != len(vocabulary):
+            raise InputError(f"{len(vocabulary)} words for a network of {network.words}")
+        if not 1 <= limit <= MAX_TOKEN_LIMIT:
+            raise InputError(f"a limit of {limit} tokens")
+        check_finite_weights(network)
+    return Rewriter(network.eval(), vocabulary, limit, facts)
+
+
+def measure_reconstruction(model: Rewriter, texts: Sequence[str]) -> dict[str, Estimate]:
+    """Return how well texts come back when nothing is added to their clipped vectors.
+
+    Returns:
+        ``as_exact_estimate match``: share of the texts whose tokens come back as they were. ``token accuracy``: share of the
+        original's tokens that stand in their places. ``compute_bleu``: BLEU-4 of the corpus, in [0, 100].
+
+    Raises:
+        InputError: no texts, or one that is too long.
+    """
+    originals = [split_tokens(text) for text in texts]
+    reconstructed = [split_tokens(text) for text in model.decode(model.encode(texts))] if originals else []
+    exact_matches = sum(result == original for result, original in zip(reconstructed, originals, strict=True))
+    hits = [
+        sum(a == b for a, b in zip(result, original, strict=False))
+        for result, original in zip(reconstructed, originals, strict=True)
+    ]
+    return {
+        "exact match": estimate_share(exact_matches, len(originals)),
+        "token accuracy": estimate_clustered_share(hits, [len(result) for result in originals]),
+        "bleu": as_exact_estimate(compute_bleu(reconstructed, originals)),
+    }

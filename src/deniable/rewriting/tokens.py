@@ -1,0 +1,129 @@
+"""Texts as numbers of words and punctuation marks, and back."""
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+
+from deniable.core.errors import InputError
+from deniable.space import grammar
+
+PAD, START, END, UNKNOWN = range(4)
+"""Numbers of the tokens that no text holds: behind its end, before it, its end, and a word that is not listed."""
+SPECIAL_TOKENS = ("<pad>", "<start>", "<end>", "[unknown]")
+"""How they are spelled; `split_tokens` never gives one of them."""
+_OPENING_MARKS, _CLOSING_MARKS = frozenset("([{$£€#"), frozenset(".,!?;:%)]}")
+"""Marks that stand right before the next token, and right behind the one before."""
+
+
+def split_tokens(text: str) -> list[str]:
+    """Return the tokens of a text: words, folded as `deniable.space.grammar.fold_word` does, and single punctuation marks.
+
+    A contraction is two tokens (what|'s, do|n't). White space and capitals are lost.
+    """
+    tokens: list[str] = []
+    # Folded first: without an invisible character that held it together, a token would be several.
+    for place, part in enumerate(grammar.split_words(grammar.fold_word(text))):
+        tokens.extend([part] if place % 2 else "".join(part.split()))
+    return tokens
+
+
+def join_tokens(tokens: Iterable[str]) -> str:
+    """Return a text: of tokens that `split_tokens` gave, one that has the same again; of any others, one that has no more.
+
+    A decoder may put the second part of a contraction where no first part is; its apostrophe is then left out.
+    """
+    parts: list[str] = []
+    run: list[str] = []  # tokens since the last space
+    is_attached = True  # whether the next token follows without a space
+    for token in tokens:
+        written = token
+        if token in _CLOSING_MARKS:
+            is_attached = True
+        elif grammar.is_clitic(token):
+            rejoins = split_tokens("".join(run) + token) == [*run, token]
+            is_attached, written = is_attached or rejoins, token if rejoins else token.lstrip("'")
+        parts.append(written if is_attached else f" {written}")
+        run = [*run, written] if is_attached else [written]
+        is_attached = token in _OPENING_MARKS
+    return "".join(parts)
+
+
+def truncate_text(text: str, limit: int) -> str:
+    """Return a text itself, or, where it has more tokens than the limit, one of its first ones.
+
+    A function of the text alone: whatever is promised of any two texts of up to ``limit`` tokens then holds for any two
+    texts.
+    """
+    tokens = split_tokens(text)
+    return text if len(tokens) <= limit else join_tokens(tokens[:limit])
+
+
+@dataclasses.dataclass(frozen=True)
+class Vocabulary:
+    """The tokens that a model knows. They are a part of its file: whoever is given the model can read them.
+
+    Attributes:
+        words: by their numbers; the first are `SPECIAL_TOKENS`.
+
+    Raises:
+        InputError: the first are others, or a word is there twice.
+    """
+
+    words: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.words[: len(SPECIAL_TOKENS)] != SPECIAL_TOKENS or len({*self.words}) < len(self.words):
+            raise InputError("The words of a vocabulary must be distinct, and begin with the special ones: train anew.")
+
+    def __len__(self) -> int:
+        """Return the number of tokens, the special ones among them."""
+        return len(self.words)
+
+    @functools.cached_property
+    def _index(self) -> Mapping[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
+
+    def to_ids(self, text: str) -> list[int]:
+        """Return the numbers of the tokens of a text, without start and end; `UNKNOWN` for what is not listed."""
+        return [self._index.get(token, UNKNOWN) for token in split_tokens(text)]
+
+    def to_text(self, token_ids: Sequence[int]) -> str:
+        """Return the text of some numbers, up to the first `END`; `PAD` and `START` are left out."""
+        tokens: list[str] = []
+        for token_id in token_ids:
+            if token_id == END:
+                break
+            if token_id not in {PAD, START}:
+                tokens.append(self.words[token_id])
+        return join_tokens(tokens)
+
+    @classmethod
+    def build(cls, texts: Iterable[str], min_count: int = 1, max_tokens: int = 20_000) -> "Vocabulary":
+        """Return the vocabulary of some texts, the most frequent tokens first.
+
+        Args:
+            texts: whose tokens are listed.
+            min_count: how often a token must occur.
+            max_tokens: tokens besides the special ones.
+        """
+        counts = collections.Counter(token for text in texts for token in split_tokens(text))
+        tokens = sorted(
+            (token for token in counts if counts[token] >= min_count), key=lambda word: (-counts[word], word)
+        )
+        return cls((*SPECIAL_TOKENS, *tokens[:max_tokens]))
+
+
+def look_up_tokens(vocabulary: Vocabulary, texts: Sequence[str], limit: int) -> list[list[int]]:
+    """Return the numbers of the tokens of texts.
+
+    Raises:
+        InputError: a text has more tokens than the limit; nothing is ever cut off.
+    """
+    rows = [vocabulary.to_ids(text) for text in texts]
+    for row, token_ids in enumerate(rows):
+        if len(token_ids) > limit:
+            raise InputError(
+                f"Text {row + 1} has {len(token_ids):,} tokens, and the model takes {limit:,}: split it, or leave it out."
+            )
+    return rows

@@ -1,1 +1,0 @@
-"""What DPAL's noise hides, and what it does not: one audit in each module."""

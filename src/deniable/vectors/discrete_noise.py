@@ -1,0 +1,183 @@
+"""Exact integer noise: two-sided geometric and discrete Gaussian draws from cipher bits.
+
+The algorithms are those of Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy"
+(2020). They need uniform integers and coins that fall with probability exp(-a / b) for integers a and b,
+and both are exact here: no rounded number ever decides a draw or becomes one. A coin compares a uniform
+real number, known to 64 bits, with a float64 value of exp(-a / b) that is right to 2^-46; where the two
+are closer than that, once in 2^45 coins, further bits and decimal arithmetic of growing precision settle
+it. What remains to be trusted is the cipher, and that the exp of this machine errs by less than 2^-47
+(numpy's is right to about 2^-52; a test compares it).
+"""
+
+import decimal
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from randomgen import AESCounter
+
+from deniable.core.errors import make_parameter_error
+from deniable.core.randomness import derive_key_from_seed, derive_stream_start, generate_key
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+MAX_NOISE_STEPS = 1 << 42
+"""Largest scale in grid steps: |draw| stays below 2^53 except with probability e^-2000."""
+UNDECIDED_GAP = 2.0**-46
+"""Distance of a uniform number from exp(-a / b) below which float64 does not decide."""
+_BLOCK_DRAWS = 1 << 14
+"""Draws made at a time, so that the working arrays stay in cache."""
+
+
+def make_noise_generator(seed: int | None = None) -> AESCounter:
+    """Return AES-128 in counter mode under a fresh key of the operating system, or a public seed's key."""
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
+    return AESCounter(key=np.frombuffer(derive_stream_start(key, "AES-128"), dtype=np.uint64))
+
+
+def sample_discrete_laplace(generator: AESCounter, scale: int, size: int | tuple[int, ...]) -> IntArray:
+    """Return int64 draws with P(k) proportional to exp(-|k| / scale); Algorithm 2 of the paper with s = 1.
+
+    Args:
+        generator: the source of bits.
+        scale: t, 1 to 2^42.
+        size: number or shape of the draws.
+
+    Raises:
+        InputError: the scale is no integer in that range.
+    """
+    _check_scale("discrete_laplace", "scale", scale)
+    return _sample_in_blocks(lambda count: _try_discrete_laplace(generator, int(scale), count), size)
+
+
+def sample_discrete_gaussian(generator: AESCounter, sigma: int, size: int | tuple[int, ...]) -> IntArray:
+    """Return int64 draws with P(k) proportional to exp(-k^2 / (2 sigma^2)); Algorithm 3 with t = sigma.
+
+    Args:
+        generator: the source of bits.
+        sigma: 1 to 2^42.
+        size: number or shape of the draws.
+
+    Raises:
+        InputError: sigma is no integer in that range.
+    """
+    _check_scale("discrete_gaussian", "sigma", sigma)
+    return _sample_in_blocks(lambda count: _try_discrete_gaussian(generator, int(sigma), count), size)
+
+
+def _check_scale(owner: str, name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= MAX_NOISE_STEPS:
+        raise make_parameter_error(owner, name, f"an int from 1 to {MAX_NOISE_STEPS}", value)
+
+
+def _sample_in_blocks(try_draws: Callable[[int], IntArray], size: int | tuple[int, ...]) -> IntArray:
+    """Return an array of so many draws, made block by block; ``try_draws(trials)`` returns what succeeded."""
+    out = np.empty(size, dtype=np.int64)
+    flat = out.reshape(-1)
+    at = 0
+    while at < len(flat):
+        # Twice as many trials as draws missing: which ones are left over does not depend on their values.
+        draws = try_draws(min(_BLOCK_DRAWS, 2 * (len(flat) - at) + 16))[: len(flat) - at]
+        flat[at : at + len(draws)] = draws
+        at += len(draws)
+    return out
+
+
+def _try_discrete_laplace(generator: AESCounter, scale: int, count: int) -> IntArray:
+    """Return up to ``count`` draws: those of ``count`` trials of Algorithm 2 that succeed.
+
+    A trial's U is uniform below t and kept with probability exp(-U / t); V is geometric with
+    exp(-1); X = U + t V is geometric with exp(-1 / t). A negative zero is no draw, so that 0 counts once.
+    """
+    signed = sample_uniform_below(generator, 2 * scale, count)  # one uniform integer holds U and the sign
+    remainders = signed >> 1
+    accepted = np.flatnonzero(
+        sample_bernoulli_exp(generator, remainders / scale, lambda i: (int(remainders[i]), scale))
+    )
+    rounds = np.zeros(len(accepted), dtype=np.int64)
+    continuing = np.arange(len(accepted))
+    while len(continuing):
+        continuing = continuing[sample_bernoulli_exp(generator, np.ones(len(continuing)), lambda _: (1, 1))]
+        rounds[continuing] += 1
+    value = remainders[accepted] + scale * rounds
+    negative = (signed[accepted] & 1).astype(bool)
+    value[negative] *= -1
+    draws: IntArray = value[~(negative & (value == 0))]
+    return draws
+
+
+def _try_discrete_gaussian(generator: AESCounter, sigma: int, count: int) -> IntArray:
+    """Return up to ``count`` draws: Y from Algorithm 2, kept with probability exp(-(|Y| - s)^2 / (2 s^2))."""
+    proposed = _try_discrete_laplace(generator, sigma, count)
+    excess = np.abs(proposed) - sigma
+    ratio = excess / sigma
+
+    def get_exact_exponent(i: int) -> tuple[int, int]:
+        return int(excess[i]) ** 2, 2 * sigma**2
+
+    draws: IntArray = proposed[sample_bernoulli_exp(generator, ratio * ratio / 2, get_exact_exponent)]
+    return draws
+
+
+def sample_uniform_below(generator: AESCounter, bound: int, count: int) -> IntArray:
+    """Return (count,) uniform integers from 0 to bound - 1, ``bound`` at most 2^62, without bias.
+
+    64-bit words beyond the largest multiple of the bound are drawn again.
+    """
+    words = generator.random_raw(count)
+    limit = (1 << 64) // bound * bound
+    if limit < 1 << 64:
+        while len(rejected := np.flatnonzero(words >= np.uint64(limit))):
+            words[rejected] = generator.random_raw(len(rejected))
+    result: IntArray = (words - words // np.uint64(bound) * np.uint64(bound)).astype(np.int64)
+    return result
+
+
+def sample_bernoulli_exp(
+    generator: AESCounter, exponents: npt.NDArray[np.float64], get_exact_exponent: Callable[[int], tuple[int, int]]
+) -> BoolArray:
+    """Return (m,) independent flags, the i-th true with probability exactly exp(-a_i / b_i).
+
+    Args:
+        generator: the source of bits, one word per flag and more where it is close.
+        exponents: (m,) a_i / b_i >= 0, right to four roundings of float64.
+        get_exact_exponent: gives the integers (a_i, b_i) of the flag with number i.
+    """
+    words = generator.random_raw(len(exponents))
+    # Errors: 2^-54 for the word as a float; at most x exp(-x) 2^-51 < 2^-52 through the exponent x; that
+    # of exp itself, granted 2^-47; 2^-53 for the difference. Their sum is below CLOSE.
+    gap = words * 2.0**-64 - np.exp(-exponents)
+    flags: BoolArray = gap < 0
+    for i in np.flatnonzero(np.abs(gap) <= UNDECIDED_GAP):
+        flags[i] = _is_below(int(words[i]), *get_exact_exponent(int(i)), lambda: int(generator.random_raw(1)[0]))
+    return flags
+
+
+def _is_below(word: int, a: int, b: int, draw_word: Callable[[], int]) -> bool:
+    """Say whether a uniform real number in [0, 1) with these first 64 bits lies below exp(-a / b).
+
+    exp(-a / b) is irrational for a > 0, so that enough bits of the number always decide.
+
+    Args:
+        word: the first 64 bits.
+        a: >= 0.
+        b: > 0.
+        draw_word: gives the next 64 bits.
+    """
+    if a == 0:
+        return True
+    bits, digits = 64, 30
+    while True:
+        # With all digits of the integer part on top, two roundings up to the quotient and one of exp stay
+        # below 10^(1 - digits); a context of its own, because the caller's may round or trap otherwise.
+        with decimal.localcontext(decimal.Context(prec=digits + len(str(math.ceil(a / b))))):
+            value = Fraction((-decimal.Decimal(a) / decimal.Decimal(b)).exp())
+        error = Fraction(1, 10 ** (digits - 1))
+        if Fraction(word + 1, 1 << bits) <= value - error:
+            return True
+        if Fraction(word, 1 << bits) >= value + error:
+            return False
+        word, bits, digits = word << 64 | draw_word(), bits + 64, digits + 20

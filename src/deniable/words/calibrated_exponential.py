@@ -1,0 +1,207 @@
+"""The exponential mechanism, its noise calibrated to the exact epsilon."""
+
+import functools
+import math
+import time
+
+import numpy as np
+from scipy.optimize import brentq
+
+from deniable.core.cache import load_or_compute_facts
+from deniable.core.errors import InputError
+from deniable.core.guarantees import MetricDP
+from deniable.space.metrics import FloatArray
+from deniable.space.space import Space
+from deniable.words.laws.exponential import (
+    ExponentialLaw,
+    WorstPair,
+    bound_pair_epsilons,
+    find_worst_pairs,
+    make_finding_name,
+    prove_exact_epsilon,
+    summarize_worst_pairs,
+)
+from deniable.words.laws.tabulated import Finding, load_or_compute_finding
+from deniable.words.mechanism import WordMechanism
+
+CALIBRATION_SOURCE = "exact epsilon over all pairs of words and all outputs, computed for this very space"
+"""The ground of a calibrated guarantee."""
+CALIBRATION_TOLERANCE = 1e-7
+"""Share of epsilon that may stay unused."""
+_PAIRS_PER_PROOF = 8
+"""Pairs that each proof adds to those that bind the scale."""
+_MAX_PROOFS = 40
+_FIRST_GUESS = 0.85
+
+
+def load_or_calibrate(
+    space: Space, epsilon: float, weights: FloatArray | None = None, *, guess: float | None = None
+) -> ExponentialLaw:
+    """Return the law that `calibrate_scale` finds; scale and proof are remembered.
+
+    A remembered scale is used only if the law it gives is proved to suit, by a remembered proof or anew.
+    """
+    weights_fingerprint = ExponentialLaw(1.0, weights=weights).fingerprint
+
+    def compute() -> dict[str, float]:
+        law, proof = calibrate_scale(space, epsilon, weights, guess=guess)
+        # What has been proved on the way need not be proved again.
+        load_or_compute_finding(make_finding_name(space, law), len(space.points), lambda: proof)
+        return {"scale": law.scale}
+
+    def is_valid_scale(stored: dict[str, float]) -> bool:
+        if not epsilon / 2 <= stored["scale"] <= epsilon:
+            return False
+        law = ExponentialLaw(stored["scale"], weights=weights)
+        proof = load_or_compute_finding(
+            make_finding_name(space, law), len(space.points), lambda: prove_exact_epsilon(space, law)
+        )
+        return proof.epsilon <= epsilon
+
+    scale = load_or_compute_facts(
+        f"scale-{space.fingerprint}-{weights_fingerprint}-{epsilon!r}", ("scale",), compute, is_valid_scale
+    )["scale"]
+    return ExponentialLaw(scale, weights=weights)
+
+
+def calibrate_scale(
+    space: Space,
+    epsilon: float,
+    weights: FloatArray | None = None,
+    *,
+    guess: float | None = None,
+    workers: int | None = None,
+) -> tuple[ExponentialLaw, Finding]:
+    """Return the law c(y) exp(-s d) / Z(w) with the largest s found whose exact epsilon is at most epsilon.
+
+    By cutting planes: the exact epsilon at a trial scale names the worst pairs; the next trial is
+    the largest scale that suits all pairs named so far, which needs Z of their words alone.
+    s = epsilon / 2 suits every pair, since ln Z is s-Lipschitz, and no s above epsilon does. The law
+    returned is proved over all pairs, rounding included, and within `CALIBRATION_TOLERANCE` of epsilon.
+
+    Args:
+        space: the domain, of a metric that has a name.
+        epsilon: > 0.
+        weights: c (number of points,); None for c = 1.
+        guess: a scale to try first. A good one saves time; the result does not rest on it.
+        workers: threads.
+
+    Raises:
+        InputError: epsilon is so small that rounding alone may exceed it.
+        NotTractable: the rounding of the space's metric is unknown.
+    """
+    low, high = epsilon / 2, epsilon
+    best: tuple[ExponentialLaw, Finding] | None = None
+    binding = _BindingPairs(space, weights)
+    scale = _FIRST_GUESS * epsilon if guess is None else min(max(guess, low), high)
+    for _ in range(_MAX_PROOFS):
+        law = ExponentialLaw(scale, weights=weights)
+        start = time.perf_counter()
+        worst_pairs = find_worst_pairs(space, law, workers)
+        if worst_pairs[0].epsilon > epsilon:
+            high = scale
+        else:
+            low, best = scale, (law, summarize_worst_pairs(space, law, worst_pairs, start))
+            if worst_pairs[0].epsilon >= (1 - CALIBRATION_TOLERANCE) * epsilon or scale == high:
+                break
+        binding.add(worst_pairs[:_PAIRS_PER_PROOF])
+        scale = binding.largest_scale(low, high, (1 - CALIBRATION_TOLERANCE / 2) * epsilon)
+        if math.isnan(scale) or high - low < CALIBRATION_TOLERANCE * epsilon / 100:
+            break
+    if best is None:
+        words = " and ".join(repr(space.first_word_at(point)) for point in (worst_pairs[0].input, worst_pairs[0].other))
+        if math.isinf(worst_pairs[0].epsilon):
+            raise InputError(
+                f"The 'epsilon' parameter must be smaller for this space: the loss between {words} is too large for a "
+                f"float. Got {epsilon!r}: lower it."
+            )
+        raise InputError(
+            f"The 'epsilon' parameter must be larger for this space: rounding alone may add {worst_pairs[0].epsilon:.2g} "
+            f"between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."
+        )
+    return best
+
+
+class _BindingPairs:
+    """The pairs of words that bind the scale, with the distances of their words to all points."""
+
+    def __init__(self, space: Space, weights: FloatArray | None) -> None:
+        self._space, self._weights = space, weights
+        self._distances: dict[int, FloatArray] = {}
+        self._pairs: dict[tuple[int, int], None] = {}
+
+    def add(self, worst_pairs: list[WorstPair]) -> None:
+        self._pairs |= {(worst_pair.input, worst_pair.other): None for worst_pair in worst_pairs}
+        missing = sorted({point for pair in self._pairs for point in pair} - {*self._distances})
+        self._distances.update(zip(missing, self._space.distances(missing), strict=True))
+
+    def exact_epsilon(self, scale: float) -> float:
+        """Return the exact epsilon over these pairs alone."""
+        law = ExponentialLaw(scale, weights=self._weights)
+        points = [*self._distances]
+        decay = law.decay(np.array([self._distances[point] for point in points]))
+        sums = decay.sum(axis=1) if self._weights is None else decay @ self._weights
+        logs = dict(zip(points, np.log(sums), strict=True))
+        pair_distances = np.array([self._distances[w][other] for w, other in self._pairs])
+        log_ratios = np.array([abs(logs[other] - logs[w]) for w, other in self._pairs])
+        return float(bound_pair_epsilons(self._space, law, pair_distances, log_ratios).max())
+
+    def largest_scale(self, low: float, high: float, epsilon: float) -> float:
+        """Return the scale in [low, high] at which epsilon is reached; nan where low exceeds it."""
+        if self.exact_epsilon(low) > epsilon:
+            return math.nan
+        if self.exact_epsilon(high) <= epsilon:
+            return high
+        return float(
+            brentq(lambda scale: self.exact_epsilon(scale) - epsilon, low, high, xtol=1e-13 * high, rtol=1e-13)
+        )
+
+
+class CalibratedExponential(WordMechanism):
+    """Draws near words by the exponential mechanism, with the least noise that epsilon allows.
+
+    For the input word w::
+
+        P(y|w)  is proportional to  exp(-s d(w, y))
+
+    The general proof (McSherry and Talwar 2007; TEM paper, Theorem 2) takes s = epsilon / 2, half of
+    it for the normaliser, which varies with w. How much it varies can be computed: s is the largest
+    scale found whose exact epsilon, over all pairs of words and all outputs, is at most epsilon.
+
+    Args:
+        space: any metric that has a name. Distances must be exact.
+        epsilon: privacy parameter per unit of distance, > 0. The scale is found at first use, by
+            passes over all pairs of words, and kept in the cache.
+    """
+
+    name = "calibrated"
+    is_tabulated = True
+    requires_builtin_metric = True
+
+    @functools.cached_property
+    def exponential_law(self) -> ExponentialLaw:
+        """The calibrated law.
+
+        Raises:
+            InputError: epsilon is so small that rounding alone may exceed it.
+        """
+        return load_or_calibrate(self.space, self.epsilon)
+
+    @property
+    def scale(self) -> float:
+        """s, per unit of distance."""
+        return self.exponential_law.scale
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what pickles: the calibrated law too, so that no other processor calibrates another one."""
+        return {**super().__getstate__(), "exponential_law": self.exponential_law}
+
+    @property
+    def guarantee(self) -> MetricDP:
+        """The exact epsilon over all pairs of words."""
+        return MetricDP(self.epsilon, self.space.metric.name, CALIBRATION_SOURCE)
+
+    @property
+    def derived_parameters(self) -> dict[str, float | str]:
+        """The scale that was found."""
+        return {"scale": self.scale}

@@ -1,0 +1,1 @@
+"""Laws of word mechanisms: what is sampled, verified and explained."""

@@ -1,0 +1,162 @@
+"""The exponential mechanism with weights that make its constraints tight."""
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from deniable.core.cache import load_or_compute_array
+from deniable.core.guarantees import MetricDP
+from deniable.space.metrics import FloatArray
+from deniable.space.space import Space
+from deniable.words.calibrated_exponential import CALIBRATION_SOURCE, CALIBRATION_TOLERANCE, load_or_calibrate
+from deniable.words.laws.exponential import ExponentialLaw, compute_decay_sums
+from deniable.words.mechanism import WordMechanism
+
+MAX_DENSE_POINTS = 14_000
+"""Points up to which the matrix is held in memory (1.6 GB); beyond, each product is a pass."""
+_CG_RESIDUAL = 1e-8
+_MAX_CG_STEPS = 60
+_PATIENCE = 3
+"""Conjugate gradient steps after which a negative entry counts as one of the solution."""
+_DENSE_FIT_STEPS, _FIT_STEPS = 200, 5
+_MIN_WEIGHT_SHARE = 1e-2
+
+
+def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple[FloatArray, bool]:
+    """Return the weights (number of points,), positive, and whether they solve exp(-scale D) c = 1.
+
+    Conjugate gradients from c = 1. As soon as the solution shows a negative entry they are given up, and the
+    multiplicative steps start from the positive part of it: 200 with the matrix in memory, else 5.
+    """
+    count = len(space.points)
+    product = (
+        _make_dense_product(space, scale, workers)
+        if count <= MAX_DENSE_POINTS
+        else _make_streamed_product(space, scale, workers)
+    )
+    latest = np.ones(count)
+    steps = 0
+
+    def check_iterate(iterate: FloatArray) -> None:
+        nonlocal latest, steps
+        latest, steps = iterate.copy(), steps + 1
+        if steps >= _PATIENCE and iterate.min() <= 0:
+            raise _NegativeSolution
+
+    try:
+        operator = LinearOperator((count, count), matvec=product, dtype=np.float64)
+        solution, failed = cg(
+            operator, np.ones(count), rtol=_CG_RESIDUAL, maxiter=_MAX_CG_STEPS, callback=check_iterate
+        )
+        if not failed and solution.min() > 0:
+            return solution, True
+    except _NegativeSolution:
+        pass
+    weights = np.maximum(latest, _MIN_WEIGHT_SHARE * np.median(np.abs(latest)))
+    for _ in range(_DENSE_FIT_STEPS if count <= MAX_DENSE_POINTS else _FIT_STEPS):
+        weights = weights / product(weights)
+    return weights, False
+
+
+class _NegativeSolution(Exception):  # noqa: N818 - control flow, never seen outside
+    """The solution has a negative entry."""
+
+
+def _make_dense_product(space: Space, scale: float, workers: int | None) -> Callable[[FloatArray], FloatArray]:
+    """Return x -> exp(-scale D) x with the matrix in memory."""
+    matrix = np.empty((len(space.points), len(space.points)))
+    law = ExponentialLaw(scale)
+
+    def visit(rows: slice, columns: slice, distances: FloatArray) -> None:
+        matrix[rows, columns] = law.decay(distances)
+        matrix[columns, rows] = distances.T
+
+    space.map_tiles(visit, workers)
+    return lambda x: matrix @ np.ravel(x)
+
+
+def _make_streamed_product(space: Space, scale: float, workers: int | None) -> Callable[[FloatArray], FloatArray]:
+    """Return x -> exp(-scale D) x by one pass over all pairs."""
+    law = ExponentialLaw(scale)
+    return lambda x: compute_decay_sums(space, [law], [np.ravel(x)], workers)[0]
+
+
+_FITTED_GUESS = 0.9
+"""Share of epsilon that calibration tries first for fitted weights."""
+
+
+def _has_valid_weights(stored: FloatArray) -> bool:
+    """Say whether a cached array can be weights and, at its end, 1 for solved or 0 for fitted."""
+    return bool(np.isfinite(stored).all() and (stored[:-1] > 0).all() and stored[-1] in (0, 1))
+
+
+class TightExponential(WordMechanism):
+    """Draws near words by an exponential law whose weights even out the normaliser.
+
+    For the input word w::
+
+        P(y|w)  is proportional to  c(y) exp(-s d(w, y))
+
+    Where exp(-epsilon D) c = 1 has a solution c > 0, it is used with s = epsilon: all normalisers are
+    1 and every constraint P(w|w) <= exp(epsilon d(w, w')) P(w|w') is an equality ("tight-constraints
+    mechanism": ElSalamouny, Chatzikokolakis, Palamidessi, POST 2013). Where the solution has
+    negative entries, which happens at small epsilon, c > 0 is fitted and s calibrated below epsilon.
+    Either way the law is proved over all pairs of words and all outputs; `is_solved` says which it was.
+
+    Args:
+        space: any metric that has a name. Distances must be exact.
+        epsilon: privacy parameter per unit of distance, > 0. Weights and scale are found at first
+            use, by passes over all pairs of words, and kept in the cache.
+    """
+
+    name = "tight"
+    is_tabulated = True
+    requires_builtin_metric = True
+
+    @functools.cached_property
+    def exponential_law(self) -> ExponentialLaw:
+        """The law that was found.
+
+        Raises:
+            InputError: epsilon is so small that rounding alone may exceed it.
+        """
+        weights, solved = self._weights
+        # A proof at the solution's own scale may exceed epsilon by rounding.
+        guess = (1 - CALIBRATION_TOLERANCE / 2 if solved else _FITTED_GUESS) * self.epsilon
+        return load_or_calibrate(self.space, self.epsilon, weights, guess=guess)
+
+    @functools.cached_property
+    def _weights(self) -> tuple[FloatArray, bool]:
+        """Weights c (number of points,), and whether they solve exp(-epsilon D) c = 1."""
+        count = len(self.space.points)
+
+        def compute() -> FloatArray:
+            weights, solved = fit_weights(self.space, self.epsilon)
+            return np.append(weights, solved)
+
+        stored = load_or_compute_array(
+            f"weights-{self.space.fingerprint}-{self.epsilon!r}", (count + 1,), compute, _has_valid_weights
+        )
+        return stored[:-1], bool(stored[-1])
+
+    @property
+    def is_solved(self) -> bool:
+        """True where the weights solve exp(-epsilon D) c = 1, False where they were fitted."""
+        return self._weights[1]
+
+    @property
+    def scale(self) -> float:
+        """s, per unit of distance."""
+        return self.exponential_law.scale
+
+    @property
+    def guarantee(self) -> MetricDP:
+        """The exact epsilon over all pairs of words."""
+        return MetricDP(self.epsilon, self.space.metric.name, CALIBRATION_SOURCE)
+
+    @property
+    def derived_parameters(self) -> dict[str, float | str]:
+        """The scale that was found, and how the weights were."""
+        return {"scale": self.scale, "weights": "solved" if self.is_solved else "fitted"}

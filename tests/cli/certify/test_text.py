@@ -1,0 +1,200 @@
+"""``deniable certify`` of models of texts: true shares, refusals in one line, and false certificates refuted."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from deniable.cli.certify import text as module
+from deniable.models.text.documents import Documents, tokenize_texts
+from deniable.models.text.model import certify_by_intervals, fit_text_model, load_text_model, pack_text_model
+from deniable.models.text.substitutions import read_substitutions
+from deniable.models.text.training import TextTrainingOptions
+from deniable.space import Space
+from tests.cli.image_models import images
+from tests.cli.text_models import TABLE, furnish, lines
+
+SETS = ("--substitutions", "sets.json")
+SMOOTHED = ("--mechanism", "tem", "--epsilon", "0.5", "--draws", "400")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Return the bytes of a model that is right on whole sets of words."""
+    place = tmp_path_factory.mktemp("trained")
+    furnish(place)
+    space = Space.load(str(place / "words.npz"))
+    labels = np.array([int(label == "good") for _, label in lines()])
+    documents = Documents(tokenize_texts(space, [text for text, _ in lines()]).texts, labels, ("bad", "good"))
+    sets = read_substitutions(place / "sets.json", space)
+    options = TextTrainingOptions(method="ibp", epochs=20, learning_rate=0.05)
+    return pack_text_model(fit_text_model("fasttext", space, documents, options, source=sets, seed=1))
+
+
+@pytest.fixture
+def certify(call, place, trained):
+    """Return a function that certifies m.pt on test.csv, unless told otherwise."""
+    furnish(place)
+    (place / "m.pt").write_bytes(trained)
+
+    def certifying(*options, data="test.csv", table=TABLE, stdin=b""):
+        return call("certify", "m.pt", "--data", data, *table, *options, stdin=stdin)
+
+    return certifying
+
+
+def test_intervals(certify, place):
+    """The shares are those of the model, the record holds every text, and an attack finds nothing."""
+    result = certify(*SETS, "--attack", "5", "-o", "c.json")
+    assert (result.code, result.err) == (0, "")
+    assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each text
+    first, clean, sure, attacked = result.text.splitlines()
+    assert first.startswith(
+        "interval bounds: proved for ideal arithmetic, for all choices of substitutes in sets.json ("
+    )
+    space = Space.load("words.npz")
+    model = load_text_model(place / "m.pt", space)
+    rows = lines(20, seed=2)
+    labels = np.array([int(label == "good") for _, label in rows])
+    documents = Documents(tokenize_texts(space, [text for text, _ in rows]).texts, labels, model.classes)
+    held = certify_by_intervals(model, documents, read_substitutions(place / "sets.json", space))
+    assert held.any()
+    assert f"{100 * held.mean():.1f} %" in sure
+    assert f"{100 * (model.predict(documents) == labels).mean():.1f} %" in clean
+    assert re.match(
+        r"attack: not refuted; of 5 certified texts led astray, by search: genetic 0, greedy 0, resampling 0$", attacked
+    )
+    record = json.loads((place / "c.json").read_text())
+    assert [one["certified"] for one in record["texts"]] == held.tolist()
+    assert [one["class"] for one in record["texts"]] == [label for _, label in rows]
+    assert record["attack"] == {"texts": 5, "flipped": {"genetic": 0, "greedy": 0, "resampling": 0}}
+
+
+def test_smoothing(certify, place):
+    """Standing and source come first, then shares that fall with distance and changes; the record agrees."""
+    result = certify(*SMOOTHED, *SETS, "-o", "c.json")
+    assert (result.code, result.err) == (0, "")
+    first, *others = result.text.splitlines()
+    assert first.startswith("smoothed by tem at epsilon 0.5")
+    assert "20 texts, 400 draws each, alpha 0.001" in first
+    for what in ("moved", "replaced"):
+        shares = [float(re.search(r"(?:accuracy|sure) ([\d.]+) %", line)[1]) for line in others if what in line]
+        assert shares == sorted(shares, reverse=True)
+        assert shares[0] > 0
+    record = json.loads((place / "c.json").read_text())
+    right = [one["label"] == one["class"] for one in record["texts"]]
+    assert f"sure {100 * np.mean(right):.1f} %" in others[0]
+    assert (record["draws"], record["alpha"]) == (400, 0.001)
+    assert certify(*SMOOTHED, *SETS).text == result.text
+    assert certify(*SMOOTHED, *SETS, "--seed", "5").code == 0
+
+
+def test_a_smoothed_model_is_attacked(certify):
+    """--attack tries texts within the distance and within the changes."""
+    result = certify(*SMOOTHED, *SETS, "--attack", "1", "--limit", "4")
+    assert result.code == 0
+    assert "attack within distance: not refuted" in result.text
+    assert "attack within changes: not refuted" in result.text
+
+
+def test_a_false_certificate_is_refuted(certify, monkeypatch):
+    """Where bounds say that everything is certified, the attacks find what is not: exit code 1."""
+
+    def everything(_, documents, __):
+        return np.ones(len(documents), dtype=bool)
+
+    monkeypatch.setattr("deniable.models.text.model.certify_by_intervals", everything)
+    sets = {"good": ["awful"], "great": ["awful"], "fine": ["awful"]}
+    module.Path("wide.json").write_text(json.dumps(sets))
+    result = certify("--substitutions", "wide.json", "--attack", "9")
+    assert (result.code, result.err) == (1, "")
+    assert "attack: refuted; of 9 certified texts led astray, by search: genetic " in result.text
+
+
+def test_pipes(certify, place):
+    """A table comes from a pipe and JSON goes to one, with what is told on stderr."""
+    result = certify(*SETS, "--format", "csv", "-o", "-", data="-", stdin=(place / "test.csv").read_bytes())
+    assert result.code == 0
+    assert len(json.loads(result.text)["texts"]) == 20
+    assert "certified accuracy" in result.err
+
+
+def test_limit(certify):
+    """--limit takes the first rows, and all where it is larger."""
+    assert "; 5 texts, " in certify(*SMOOTHED, "--limit", "5").text
+    assert certify(*SETS, "--limit", "9" * 18) == certify(*SETS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "What may an attack change? Give --substitutions to certify by interval bounds, or --mechanism and"),
+        (["--mechanism", "tem"], "--mechanism and --epsilon belong together"),
+        (["--epsilon", "1"], "--mechanism and --epsilon belong together"),
+        (["--mechanism", "temm", "--epsilon", "1"], "Did you mean 'tem'?"),
+        (["--mechanism", "tem", "--epsilon", "0"], "Got 0.0."),
+        ([*SETS, "--alpha", "0"], "The 'alpha' parameter of a certificate must be a float in (0, 1). Got 0.0."),
+        ([*SETS, "--draws", "0"], "--draws must be at least 1. Got 0."),
+        ([*SETS, "--limit", "0"], "--limit must be at least 1. Got 0."),
+        ([*SETS, "--attack", "-1"], "--attack must be at least 0. Got -1."),
+        ([*SETS, "--radius", "0"], "--radius is for models of images. Got one of texts: leave it out."),
+        ([*SETS, "--noise", "0.1"], "--noise is for models of images"),
+        ([*SETS, "--law", "laplace"], "--law is for models of images"),
+        ([*SETS, "--premise", "note"], "has no column 'note'"),
+        ([*SETS, "--premise", "label"], "cannot be classes and premises at once"),
+        ([*SETS, "--column", "note"], "has no column 'note'"),
+        ([*SETS, "--space", "space.npz"], "was trained on the words of words.npz (fingerprint"),
+        ([*SETS, "-o", "in.csv"], "The output 'in.csv' exists"),
+        ([*SETS, "-o", "sets.json", "--force"], "The output 'sets.json' is a file that is read"),
+        ([*SETS, "-o", "words.npz", "--force"], "The output 'words.npz' is a file that is read"),
+        ([*SETS, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
+        (["--substitutions", "in.csv"], "'in.csv' are no JSON"),
+    ],
+)
+def test_options_that_cannot_be_used(certify, refused, options, message):
+    """An option that cannot be used is one line, and nothing is written."""
+    refused.given()
+    assert message in refused(certify(*options))
+
+
+def test_no_column_of_classes(certify, refused):
+    """Without --label there is nothing to hold the predictions against."""
+    refused.given()
+    assert refused(certify(*SETS, table=())) == "Texts need a column of classes: name it with --label."
+
+
+@pytest.mark.parametrize("option", ["label", "premise", "substitutions", "mechanism", "column", "space", "format"])
+def test_text_options_for_images(call, place, refused, option):
+    """An option of texts for a model of images is refused, when it trains and when it is certified."""
+    images(place / "images.npz")
+    given = ["--model", "plain", "--data", "images.npz", "--steps", "1", "--width", "0.1", "-o", "m.pt"]
+    assert call("train", *given).code == 0
+    refused.given()
+    message = f"--{option} is for models of texts. Got one of images: leave it out."
+    assert refused(call("certify", "m.pt", "--data", "images.npz", "--noise", "0.1", f"--{option}", "x")) == message
+    assert refused(call("train", *given, "--force", f"--{option}", "x")) == message
+
+
+def test_an_interrupted_run(certify, refused, monkeypatch):
+    """An interrupted run writes nothing."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_certify_by_intervals", interrupt)
+    refused.given()
+    assert refused(certify(*SETS, "-o", "c.json")) == "interrupted: nothing was written."
+
+
+def test_help_of_attack_loads_nothing_heavy(place):
+    """Help is quick, since torch and its kin are loaded only when needed."""
+    code = (
+        "import sys; from deniable.cli.main import main; main(['attack', '--help']); "
+        "print(sorted({'torch', 'numpy', 'scipy', 'pyarrow'} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=place, capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+    assert "Usage: deniable" in done.stdout

@@ -1,0 +1,77 @@
+"""Tables that commands write: every format gives back what was put in."""
+
+import io
+import json
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from deniable.cli.tables import OUTPUT_FORMATS, TableFormat, encode_rows, parse_output_format, read_table_columns
+from deniable.core.errors import InputError
+
+TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8), min_size=1)
+
+
+def read_back(data, kind):
+    """Return the column of texts as the other commands read it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"t.{kind}"
+        path.write_bytes(data)
+        return read_table_columns(str(path), ["text"], TableFormat(None, None, "utf-8"))["text"]
+
+
+@pytest.mark.parametrize("kind", OUTPUT_FORMATS)
+@given(texts=TEXTS)
+@example(
+    texts=[
+        "a\rb",
+        "c\nd",
+        "e\r\nf",
+        'g"h',
+        "i,j\tk",
+        "",
+        " l ",
+        "\ufeff",
+        "\u2028",
+        "\u0085",
+        "👩‍👩‍👧",
+        "שלום",
+        "e\u0301",
+    ]
+)
+def test_texts_come_back(kind, texts):
+    """Texts of any characters come back as they were, and so do numbers and truth."""
+    columns = {"row": list(range(len(texts))), "text": texts, "flipped": [True] * len(texts)}
+    data = encode_rows(columns, kind)
+    assert read_back(data, kind) == texts
+    if kind == "parquet":
+        assert pq.read_table(io.BytesIO(data)).to_pydict() == columns
+    if kind == "jsonl":
+        members = [json.loads(line) for line in data.decode().split("\n")[:-1]]
+        assert [held["row"] for held in members] == columns["row"]
+        assert all(held["flipped"] is True for held in members)
+
+
+@pytest.mark.parametrize("kind", OUTPUT_FORMATS)
+def test_lone_surrogates(kind):
+    """What is no Unicode is written as an escape, which JSON reads back as it was."""
+    found = read_back(encode_rows({"text": ["a\ud800b"]}, kind), kind)
+    assert found == ["a\ud800b" if kind == "jsonl" else "a\\ud800b"]
+
+
+@pytest.mark.parametrize("kind", OUTPUT_FORMATS)
+def test_endings(kind):
+    """The kind is that of the ending, in any case, compressed or not."""
+    for name in (f"a.{kind}", f"A.B.{kind.upper()}", f"a.{kind}.gz", f"x/a.{kind}.ZST"):
+        assert parse_output_format(name) == kind
+
+
+@pytest.mark.parametrize("name", ["-", "a", "a.txt", "a.gz", "csv", "a.csv.xz", ".csv/a"])
+def test_other_endings(name):
+    """Any other ending is refused with those that are known."""
+    with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, \.jsonl, \.parquet"):
+        parse_output_format(name)

@@ -1,0 +1,237 @@
+"""Clipped sums: equal to those of gradients example by example, and never more of one example than the norm allows."""
+
+import warnings
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.func import functional_call, grad, vmap
+
+from deniable import InputError
+from deniable.learning.clipping import _CLIP_SLACK, sum_clipped_gradients
+from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture
+
+LAYERS = {
+    "linear": lambda: nn.Sequential(nn.Flatten(), nn.Linear(2 * 9 * 8, 4)),
+    "linear, no bias": lambda: nn.Sequential(nn.Flatten(), nn.Linear(2 * 9 * 8, 4, bias=False)),
+    "convolution": lambda: nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(3 * 7 * 6, 4)),
+    "stride": lambda: nn.Sequential(nn.Conv2d(2, 3, 3, stride=2), nn.Flatten(), nn.Linear(3 * 4 * 3, 4)),
+    "two strides": lambda: nn.Sequential(nn.Conv2d(2, 3, 3, stride=(2, 3)), nn.Flatten(), nn.Linear(3 * 4 * 2, 4)),
+    "padding": lambda: nn.Sequential(nn.Conv2d(2, 3, 3, padding=(1, 2)), nn.Flatten(), nn.Linear(3 * 9 * 10, 4)),
+    "dilation": lambda: nn.Sequential(nn.Conv2d(2, 3, 3, dilation=2), nn.Flatten(), nn.Linear(3 * 5 * 4, 4)),
+    "oblong kernel": lambda: nn.Sequential(nn.Conv2d(2, 3, (2, 4)), nn.Flatten(), nn.Linear(3 * 8 * 5, 4)),
+    "no bias": lambda: nn.Sequential(nn.Conv2d(2, 3, 3, bias=False), nn.Flatten(), nn.Linear(126, 4, bias=False)),
+    "more maps than places": lambda: nn.Sequential(
+        nn.Conv2d(2, 30, 5, stride=4), nn.Tanh(), nn.Flatten(), nn.Linear(60, 20), nn.Tanh(), nn.Linear(20, 4)
+    ),
+}
+
+
+def built(name):
+    """Return a network of `BAG_LAYERS` in float64."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return LAYERS[name]().double()
+
+
+def random(*shape, seed=0):
+    """Return normal numbers."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def oracle(network, views, labels):
+    """Return the gradient of every example, {name: (b, ...)}, by torch.func."""
+    parameters = dict(network.named_parameters())
+
+    def loss(given, some, label):
+        return nn.functional.cross_entropy(functional_call(network, given, (some,)), label.expand(len(some)))
+
+    return vmap(grad(loss), in_dims=(None, 0, 0))(parameters, views, labels)
+
+
+def norms(gradients):
+    """Return the norm of every example's gradient, (b,)."""
+    return torch.stack([held.flatten(1).norm(dim=1) for held in gradients.values()]).norm(dim=0)
+
+
+def clipped(gradients, clip):
+    """Return the sum of gradients, each clipped."""
+    factors = (clip / norms(gradients)).clamp(max=1)
+    return {name: torch.einsum("b,b...->...", factors, held) for name, held in gradients.items()}
+
+
+def size(sums):
+    """Return the norm over all parameters."""
+    return torch.stack([held.double().norm() for held in sums.values()]).norm()
+
+
+def agree(found, expected, tolerance):
+    """Say that two sums are the same, relative to the size of the whole."""
+    assert found.keys() == expected.keys()
+    for name, held in expected.items():
+        assert found[name].shape == held.shape
+    off = size({name: found[name] - held for name, held in expected.items()})
+    assert off <= tolerance * size(expected)
+
+
+@pytest.mark.parametrize("views", [1, 3])
+@pytest.mark.parametrize("clip", [0.05, 1.0, 1e6])
+@pytest.mark.parametrize("name", LAYERS)
+def test_it_is_the_sum_of_clipped_gradients(name, clip, views):
+    """Linear layers and convolutions of every kind give what torch.func gives example by example."""
+    network, given, labels = built(name), random(5, views, 2, 9, 8), torch.tensor([0, 3, 1, 2, 0])
+    found, loss = sum_clipped_gradients(network, network, given, labels, clip)
+    agree(found, clipped(oracle(network, given, labels), (1 - _CLIP_SLACK) * clip), 1e-9)
+    expected = nn.functional.cross_entropy(network(given.flatten(0, 1)), labels.repeat_interleave(views)) * 5
+    assert loss == pytest.approx(expected.item())
+
+
+@pytest.mark.parametrize("shape", [(1, 28, 28), (3, 20, 24)])
+@pytest.mark.parametrize("name", IMAGE_NETWORKS)
+def test_every_network_can_be_trained_privately(name, shape):
+    """The sum is torch.func's for all networks, in double and nearly in single precision."""
+    network = ImageArchitecture(name, shape, 10, 0.25).build(0)
+    given, labels = random(4, 2, *shape).abs().clamp(max=1), torch.tensor([9, 0, 4, 4])
+    single, _ = sum_clipped_gradients(network, network, given.float(), labels, 0.1)
+    expected = clipped(oracle(network.double(), given, labels), (1 - _CLIP_SLACK) * 0.1)
+    double, _ = sum_clipped_gradients(network, network, given, labels, 0.1)
+    agree(double, expected, 1e-9)
+    agree(single, expected, 5e-3)
+
+
+def test_noise_of_the_forward_pass_is_part_of_the_gradient():
+    """The gradient is that of the pass that was made, with whatever it added."""
+    network, given, labels = built("linear"), random(3, 1, 2, 9, 8), torch.tensor([0, 3, 1])
+    found, _ = sum_clipped_gradients(network, lambda images: network(images + 1), given, labels, 0.1)
+    expected, _ = sum_clipped_gradients(network, network, given + 1, labels, 0.1)
+    agree(found, expected, 1e-12)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@given(st.floats(-20, 20), st.floats(-20, 20), st.integers(1, 3), st.integers(0, 5))
+def test_no_example_gives_more_than_the_norm(name, scale, weight, views, seed):
+    """The contribution of one example is at most the clipping norm, and all of it where the gradient is longer."""
+    network = built(name).float()
+    with torch.no_grad():
+        for held in network.parameters():
+            held.mul_(2.0**weight)
+    given = 2.0**scale * random(1, views, 2, 9, 8, seed=seed).float()
+    found, _ = sum_clipped_gradients(network, network, given, torch.tensor([1]), 0.1)
+    assert size(found) <= 0.1
+    if norms(oracle(network.double(), given.double(), torch.tensor([1]))) > 0.11:
+        assert size(found) >= 0.09
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rounding_lets_nobody_through(seed):
+    """Where the columns of an example cancel but for rounding, its contribution is within the norm all the same."""
+    network = nn.Sequential(nn.Conv2d(8, 64, 3, bias=False), nn.Flatten(), nn.Linear(256, 2, bias=False))
+    one, other = random(2, 64, 1, seed=seed).float() * 1e4
+    with torch.no_grad():
+        network[0].weight.zero_()  # so that the scores are 0 and the softmax is level, whatever follows
+        places = torch.cat([one, -one * (1 + 1e-6), other, -other * (1 + 1e-6)], 1)
+        network[2].weight.copy_(torch.stack([places.flatten(), -places.flatten()]))
+    given, labels = torch.ones(1, 1, 8, 4, 4), torch.tensor([1])
+    found, _ = sum_clipped_gradients(network, network, given, labels, 0.1)
+    assert norms(oracle(network.double(), given.double(), labels)) > 0.1
+    assert size(found) <= 0.1
+
+
+def test_an_example_counts_for_itself_only():
+    """One more example changes the sum by its own clipped gradient, whoever else is there."""
+    network, given, labels = built("convolution"), random(5, 2, 2, 9, 8), torch.tensor([0, 3, 1, 2, 0])
+    whole, part, alone = (
+        sum_clipped_gradients(network, network, given[chosen], labels[chosen], 0.1)[0]
+        for chosen in (slice(0, 5), slice(0, 4), slice(4, 5))
+    )
+    agree({name: whole[name] - part[name] for name in whole}, alone, 1e-9)
+
+
+def test_gradients_that_vanish():
+    """An example without gradient gives nothing, and one with a tiny gradient is left as it is."""
+    network = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False)).double()
+    nothing, _ = sum_clipped_gradients(network, network, torch.zeros(1, 1, 1, 2, 2).double(), torch.tensor([1]), 0.1)
+    assert size(nothing) == 0
+    tiny = torch.full((1, 1, 1, 2, 2), 1e-9).double()
+    found, _ = sum_clipped_gradients(network, network, tiny, torch.tensor([1]), 0.1)
+    agree(found, {name: held[0] for name, held in oracle(network, tiny, torch.tensor([1])).items()}, 1e-9)
+
+
+def test_no_examples():
+    """A sum over nobody is zero, in the shape of the parameters."""
+    network = ImageArchitecture("small", (1, 28, 28), 10).build(0)
+    found, loss = sum_clipped_gradients(
+        network, network, torch.zeros(0, 1, 1, 28, 28), torch.zeros(0, dtype=torch.long), 0.1
+    )
+    assert {name: held.shape for name, held in found.items()} == {
+        name: held.shape for name, held in network.named_parameters()
+    }
+    assert size(found) == loss == 0
+
+
+REFUSED = {
+    "batch norm": nn.BatchNorm2d(2),
+    "batch norm without parameters": nn.BatchNorm2d(2, affine=False),
+    "batch norm without statistics": nn.BatchNorm2d(2, affine=False, track_running_stats=False),
+    "layer norm": nn.LayerNorm([2, 9, 8]),
+    "groups": nn.Conv2d(2, 2, 3, groups=2),
+    "padding mode": nn.Conv2d(2, 2, 3, padding=1, padding_mode="reflect"),
+    "padding in words": nn.Conv2d(2, 2, 3, padding="same"),
+    "transposed": nn.ConvTranspose2d(2, 2, 3),
+    "embedding": nn.Embedding(2, 2),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_other_layers_are_refused(name):
+    """A layer whose gradient is not known, or that mixes examples, is refused in one line."""
+    network = nn.Sequential(REFUSED[name], nn.Flatten(), nn.LazyLinear(4))
+    with torch.random.fork_rng():
+        network[2] = nn.Linear(10, 4)
+        with pytest.raises(InputError) as raised:
+            sum_clipped_gradients(
+                network, lambda images: _through(network, images), torch.ones(2, 1, 2, 9, 8), torch.tensor([0, 1]), 1
+            )
+    assert "\n" not in str(raised.value)
+
+
+def _through(network, images):
+    """Return scores that pass through the first layer, whatever its shape."""
+    return network[2](network[0](images).flatten(1)[:, :10])
+
+
+def test_a_layer_that_is_used_twice_is_refused():
+    """Two uses of one layer would be two gradients, of which hooks see the last."""
+    network = nn.Sequential(nn.Flatten(), nn.Linear(4, 4))
+    with pytest.raises(InputError, match="'1' is used twice"):
+        sum_clipped_gradients(
+            network, lambda images: network(network(images)), torch.ones(1, 1, 1, 2, 2), torch.ones(1), 1
+        )
+
+
+@pytest.mark.parametrize("name", ["small", "paper-mnist"])
+def test_opacus_agrees(name):
+    """Ghost clipping of opacus gives the same sum, up to the slack for rounding."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its imports, which are its own affair
+        from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import (
+            GradSampleModuleFastGradientClipping as Wrapped,
+        )
+        from opacus.optimizers import DPOptimizerFastGradientClipping as Optimizer
+        from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping as Loss
+    ours, theirs = (ImageArchitecture(name, (1, 28, 28), 10).build(3) for _ in range(2))
+    given = random(16, 1, 28, 28).abs().clamp(max=1).float()
+    labels = torch.arange(16) % 10
+    wrapped = Wrapped(theirs, max_grad_norm=0.1, use_ghost_clipping=True)
+    optimizer = Optimizer(
+        torch.optim.SGD(wrapped.parameters(), lr=1.0), noise_multiplier=0.0, max_grad_norm=0.1, expected_batch_size=1
+    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Full backward hook is firing", category=UserWarning)
+        Loss(wrapped, optimizer, nn.CrossEntropyLoss())(wrapped(given), labels).backward()
+    optimizer.pre_step()
+    expected = {name: held.grad for name, held in theirs.named_parameters()}
+    found, _ = sum_clipped_gradients(ours, ours, given[:, None], labels, 0.1)
+    agree(found, expected, 2 * _CLIP_SLACK)

@@ -1,0 +1,172 @@
+"""Where a growing quantity crosses a target: both sides of it, close together, with few evaluations."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from deniable.core.errors import InputError
+from deniable.measure.root_finding import find_crossing, round_significant
+
+
+class Counted:
+    """A quantity as `find_crossing` wants it, and at how many parameters, in how many rounds, it was evaluated."""
+
+    def __init__(self, function):
+        self.function, self.rounds, self.tried = function, 0, []
+
+    def __call__(self, parameters):
+        self.rounds += 1
+        self.tried += parameters
+        return [self.function(parameter) for parameter in parameters]
+
+
+def logistic(middle, power, low=0.0, high=1.0):
+    """Return a share that grows from low to high, half-way at ``middle``, as the power says."""
+    return lambda x: low + (high - low) / (1 + (x / middle) ** -power)
+
+
+def found(function, target, **options):
+    """Return both parameters and the evaluations, after checking that they enclose the target closely."""
+    given_options = {"start": 1.0, "points": 3, "close": 1.01, "what": "tem", **options}
+    counted = Counted(function)
+    low, high = find_crossing(counted, target, **given_options)
+    assert function(low) <= target < function(high)
+    assert 1 < high / low <= given_options["close"]
+    assert len(set(counted.tried)) == len(counted.tried)
+    assert all(0 < parameter < math.inf for parameter in counted.tried)
+    return low, high, counted
+
+
+SHARES = st.floats(0.01, 0.99)
+
+
+@given(
+    middle=st.floats(-4, 4),
+    power=st.floats(0.5, 8),
+    target=SHARES,
+    points=st.sampled_from([1, 3, 5]),
+    close=st.sampled_from([1.002, 1.01, 1.05, 1.1]),
+)
+@example(middle=4.0, power=8.0, target=0.99, points=1, close=1.002)
+@example(middle=-4.0, power=0.5, target=0.01, points=1, close=1.002)
+def test_smooth_growth(middle, power, target, points, close):
+    """For a share that grows smoothly the crossing is found within a few rounds, however far it is."""
+    low, high, counted = found(logistic(math.exp(middle), power), target, points=points, close=close)
+    exact = math.exp(middle) * (target / (1 - target)) ** (1 / power)
+    assert low * (1 - 1e-9) <= exact <= high * (1 + 1e-9)
+    assert counted.rounds <= 20
+
+
+@given(middle=st.floats(-1, 1), power=st.floats(1, 6), target=st.floats(0.1, 0.9))
+def test_near_the_start(middle, power, target):
+    """Near the start, as with a guess from a part of a space, few rounds of evaluations are enough."""
+    assert found(logistic(math.exp(middle), power, 0.05), target, close=1.002)[2].rounds <= 8
+
+
+@given(at=st.floats(-5, 5), below=st.floats(0, 0.3), above=st.floats(0.7, 1), points=st.sampled_from([1, 3]))
+def test_steps(at, below, above, points):
+    """A share that jumps is halved as fast as one may hope."""
+    edge = math.exp(at)
+    counted = found(lambda x: above if x > edge else below, 0.5, points=points, close=1.01)[2]
+    assert counted.rounds <= 30
+
+
+@given(
+    knots=st.lists(st.tuples(st.floats(-3, 3), st.floats(0.0, 1.0)), min_size=2, max_size=8),
+    target=st.floats(0.05, 0.9),
+)
+def test_uneven_growth(knots, target):
+    """A share made of straight pieces, flat and steep ones, is crossed too."""
+    places = sorted({round(place, 2) for place, _ in knots})
+    values = sorted(value for _, value in knots)[: len(places)]
+
+    def function(x):
+        at = math.log(x)
+        pairs = [(-4.0, 0.0), *zip(places, values, strict=True), (4.0, 1.0)]
+        for (a, low), (b, high) in itertools.pairwise(pairs):
+            if a <= at <= b:
+                return low + (high - low) * (at - a) / (b - a)
+        return 0.0 if at < 0 else 1.0
+
+    found(function, target, close=1.02)
+
+
+@given(seed=st.integers(0, 50), target=st.floats(0.1, 0.9))
+def test_a_little_noise(seed, target):
+    """A simulated share, which hardly ever falls, is still enclosed by two parameters that were evaluated."""
+
+    def function(x):
+        noise = 0.01 * math.sin(1e4 * x + seed)
+        return min(max(logistic(2.0, 3)(x) + noise, 0.0), 1.0)
+
+    found(function, target, points=1)
+
+
+@pytest.mark.parametrize("target", [0.2, 0.999])
+@pytest.mark.parametrize("value", [0.0, 0.1, 0.19999])
+@pytest.mark.parametrize("points", [1, 3])
+def test_never_reached(value, target, points):
+    """A share that stays below the target is told in one line, with what was found."""
+    with pytest.raises(InputError) as caught:
+        find_crossing(
+            lambda xs: [value] * len(xs), target, start=1.0, initial_points=points, max_ratio=1.01, name="tight"
+        )
+    message = str(caught.value)
+    assert message.startswith(f"No epsilon of tight gives {target:g}. Found {value:.3g} at ")
+    assert "\n" not in message
+    assert "nan" not in message
+
+
+@pytest.mark.parametrize("points", [1, 3])
+def test_never_below(points):
+    """A share that is above the target everywhere is told in one line too."""
+    with pytest.raises(InputError, match=r"^No epsilon of tem gives 0\.5\. Found 0\.7 at [^\n]*mechanism\.$"):
+        find_crossing(lambda xs: [0.7] * len(xs), 0.5, start=1.0, initial_points=points, max_ratio=1.01, name="tem")
+
+
+def test_levels_off_below():
+    """A share that grows, but levels off below the target, is told too."""
+    with pytest.raises(InputError, match=r"^No epsilon of tem gives 0\.9\. Found "):
+        find_crossing(
+            lambda xs: list(map(logistic(1.0, 2, 0, 0.8), xs)),
+            0.9,
+            start=1.0,
+            initial_points=3,
+            max_ratio=1.01,
+            name="tem",
+        )
+
+
+@given(number=st.floats(1e-6, 1e9), digits=st.integers(1, 8))
+@example(number=999.96, digits=4)
+@example(number=1000.0, digits=4)
+@example(number=0.001, digits=4)
+@example(number=0.1 + 0.2, digits=4)
+def test_rounded(number, digits):
+    """Rounded numbers are on the right side, no farther than a unit of the last digit, and have so many digits."""
+    down, up = (round_significant(number, digits, upward=up) for up in (False, True))
+    assert down <= number * (1 + 1e-8)
+    assert up >= number * (1 - 1e-8)
+    assert up - down <= 1.0001 * 10.0 ** (math.floor(math.log10(number)) + 1 - digits)
+    for found_number in (down, up):
+        assert float(f"{found_number:.{digits}g}") == found_number
+        assert (
+            round_significant(found_number, digits, upward=True)
+            == round_significant(found_number, digits, upward=False)
+            == found_number
+        )
+
+
+@pytest.mark.parametrize(
+    ("number", "up", "expected"),
+    [
+        (1.23456, False, 1.234), (1.23456, True, 1.235), (999.96, True, 1000.0), (999.96, False, 999.9),
+        (2.0, True, 2.0), (2.0, False, 2.0), (1.0001e-3, True, 1.001e-3), (12345678.0, False, 12340000.0),
+    ],
+)  # fmt: skip
+def test_four_digits(number, up, expected):
+    """Four digits, up or down."""
+    assert round_significant(number, 4, upward=up) == expected

@@ -1,0 +1,137 @@
+"""Model cards: complete, true, and as private as they say."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+import torch
+
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.intervals import estimate_share
+from deniable.models.images.card import PUBLIC_SEED_STATUS, build_image_card, render_image_card
+from deniable.models.images.certification import CertifiedAccuracyCurve
+from deniable.models.images.dataset import DataDeclaration
+from deniable.models.images.model import ImageModel
+from deniable.models.images.networks import ImageArchitecture, NetworkNoise
+from deniable.models.images.robustness import CertifiedImage
+from deniable.models.images.smoothing import GaussianSmoothing
+from tests.robust.toy import data
+
+IDEAL = "proved for ideal arithmetic"
+PROVED = ApproxDP(1.5, 1e-5, "a theorem", IDEAL)
+EMPTY = "one record made empty: the number of records and the sampling rate are public"
+VERDICT = Verdict(IDEAL, 1.5, 1.5, 0.0, 1.0, 0, None, "by theorem", 0.0, delta=1e-5)
+DATA = data()
+
+
+def model(guarantee=PROVED, verdict=VERDICT, certificate=None, **facts):
+    """Return a model that claims what it is told to claim."""
+    about = ImageArchitecture("small", (1, 28, 28), 10, width=0.1)
+    held = {"steps": 7, "epsilon, replace one record": 2.5, "options": {"clip": 0.1}, "seed": None, "records": 60}
+    noises = (NetworkNoise("input", "gaussian", torch.tensor(0.25)),) if certificate else ()
+    return ImageModel("toy", about, about.build(0), noises, guarantee, verdict, certificate, {**held, **facts})
+
+
+def made(of, curve=None):
+    return build_image_card(of, DATA, "c" * 32, estimate_share(15, 20), curve)
+
+
+def curve():
+    certified = tuple(CertifiedImage(1, 0.4) for _ in range(20))
+    return CertifiedAccuracyCurve((0.0, 0.25), (estimate_share(14, 20), estimate_share(9, 20)), certified, 1_000, 0.001)
+
+
+def test_a_private_model():
+    """Guarantee, adjacency, source, verdict and accounting are there, and options are not mixed into the accounting."""
+    about = made(model(classes=["0", "1"]))
+    held = about["training records"]
+    assert held["guarantee"] == "(1.5, 1e-05)-DP"
+    assert (held["adjacency"], held["status"], held["source"]) == (EMPTY, IDEAL, "a theorem")
+    assert held["verdict"] == VERDICT.to_dict()
+    assert about["accounting"] == {"steps": 7, "epsilon, replace one record": 2.5, "records": 60}
+    assert about["options"] == {"clip": 0.1}
+    assert about["certificate"] is None
+    assert not [line for line in about["not protected"] if line.startswith("the training images")]
+    assert about["not protected"][0].startswith("what last bits of the weights may show: the noise is drawn")
+
+
+def test_the_data():
+    """The card tells what is public of the data, and of its fingerprint the commitment alone."""
+    about = made(model())
+    assert about["data"]["commitment"] == "c" * 32
+    assert about["data"]["training images"] == 60
+    assert about["data"]["test images"] == 20
+    assert about["data"]["shape"] == [1, 28, 28]
+    assert about["data"]["classes"] == list(DATA.classes)
+    assert DATA.fingerprint not in json.dumps(about)
+
+
+def test_declared_classes():
+    """Classes that were found in the training images are named as not protected, and declared ones are not."""
+    found, declared = (
+        "the classes, which were found in the training images and not declared",
+        DataDeclaration(None, DATA.classes),
+    )
+    data_of = dataclasses.replace(DATA, declaration=declared)
+    cards = [build_image_card(model(), of, "c" * 32, estimate_share(15, 20), None) for of in (DATA, data_of)]
+    assert [about["data"]["classes declared"] for about in cards] == [False, True]
+    assert [found in about["not protected"] for about in cards] == [True, False]
+    assert "10 classes, found in the images; " in render_image_card(cards[0])
+    assert "10 classes, declared; " in render_image_card(cards[1])
+    names = "the number of training images, their shape and the name of their file, which count as public"
+    assert all(names in about["not protected"] for about in cards)
+
+
+def test_a_public_seed():
+    """With a public seed a proof protects nothing, and the card says so in place of the guarantee."""
+    about = made(model(seed=3))
+    assert about["training records"] == {"guarantee": "none", "status": PUBLIC_SEED_STATUS}
+    assert about["not protected"][0].startswith("the training images:")
+    assert f"Training records: none, {PUBLIC_SEED_STATUS}\n" in render_image_card(about)
+
+
+@pytest.mark.parametrize("status", ["claimed", "refuted"])
+@pytest.mark.parametrize("seed", [None, 3])
+def test_claims_without_a_proof(status, seed):
+    """A claim that is not proved keeps its status, whatever the seed, and the training images are not protected."""
+    verdict = dataclasses.replace(VERDICT, status="refuted" if status == "refuted" else "undecided", epsilon=math.inf)
+    about = made(model(PureDP(2.0, "a paper", status), verdict, seed=seed))
+    assert about["training records"]["status"] == status
+    assert about["training records"]["adjacency"] == "replace one record"
+    assert about["not protected"][0].startswith("the training images:")
+    assert f"verdict: {verdict.status}; by theorem" in render_image_card(about)
+    assert "inf" in json.dumps(about, allow_nan=False)
+
+
+def test_no_claim():
+    """A model that claims nothing says so."""
+    about = made(model(None, None))
+    assert about["training records"] == {"guarantee": "none", "status": "no privacy is claimed"}
+    assert about["not protected"][0].startswith("the training images:")
+
+
+def test_the_certificate():
+    """The curve of certified accuracy is there with its norm, unit, level and theorem."""
+    held = made(model(certificate=GaussianSmoothing(0.25)), curve())["certificate"]
+    assert (held["kind"], held["norm"], held["status"]) == ("GaussianSmoothing", "l2", IDEAL)
+    assert (held["unit"], held["images"], held["draws"]) == ("pixels in [0, 1]", 20, 1_000)
+    assert held["alpha of each image"] == 0.001
+    assert [(point["radius"], point["value"]) for point in held["certified accuracy"]] == [(0.0, 0.7), (0.25, 0.45)]
+
+
+def test_the_text():
+    """The page for people gives the figures of the JSON, each on its line."""
+    page = render_image_card(made(model(certificate=GaussianSmoothing(0.25)), curve()))
+    assert page.startswith("Model card: toy, trained by deniable ")
+    for line in (
+        f"Training records: (1.5, 1e-05)-DP, {IDEAL}",
+        f"  between data sets: {EMPTY}",
+        "  epsilon, replace one record: 2.5",
+        "Data: toy, 60 training and 20 test images",
+        "Clean accuracy: 75.0 % (50.9 to 91.3) on the test images",
+        f"Certificate: GaussianSmoothing, {IDEAL} (Cohen et al. 2019, Theorem 1)",
+        "  l2 radius above 0.25: 45.0 % (23.1 to 68.5)",
+    ):
+        assert f"{line}\n" in page

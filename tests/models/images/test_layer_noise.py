@@ -1,0 +1,87 @@
+"""Noise after a linear layer: its worth is one over the exact weighted operator norm."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from deniable import InputError
+from deniable.models.images.layer_noise import (
+    PixelFirstLayer,
+    compute_equivalent_gaussian_scale,
+    compute_equivalent_laplace_scale,
+)
+from deniable.models.images.networks import ImageArchitecture
+
+SHAPE = (2, 9, 8)
+LAYERS = {
+    "convolution": lambda: nn.Conv2d(2, 3, 4, stride=2, padding=1),
+    "dense": lambda: nn.Sequential(nn.Flatten(), nn.Linear(144, 20)),
+    "wide": lambda: nn.Sequential(nn.Flatten(), nn.Linear(144, 300)),
+    "first of a network": lambda: PixelFirstLayer(ImageArchitecture("small", (1, 18, 18), 10).build(0)),
+}
+
+
+def built(name):
+    """Return a layer, its image shape, its matrix (D, d) by single basis images, and uneven scales."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer = LAYERS[name]()
+    shape = (1, 18, 18) if name.startswith("first") else SHAPE
+    with torch.no_grad():
+        start = layer(torch.zeros(1, *shape))
+        columns = [layer(basis.view(1, *shape)) - start for basis in torch.eye(int(np.prod(shape)))]
+    scales = 0.2 + torch.rand(start.shape[1:], generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    return layer, shape, torch.cat(columns).flatten(1).double().T.numpy(), scales
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_norms_against_the_dense_matrix(name):
+    """The scales are one over the largest singular value and column sum of the weighted matrix, from below."""
+    layer, shape, matrix, scales = built(name)
+    weighted = matrix / scales.flatten().numpy()[:, None]
+    assert 1 / compute_equivalent_gaussian_scale(layer, shape, scales) == pytest.approx(
+        np.linalg.svd(weighted)[1][0], rel=1e-5
+    )
+    assert 1 / compute_equivalent_laplace_scale(layer, shape, scales) == pytest.approx(
+        np.abs(weighted).sum(0).max(), rel=1e-5
+    )
+    assert compute_equivalent_gaussian_scale(layer, shape, 0.5) == pytest.approx(
+        0.5 * compute_equivalent_gaussian_scale(layer, shape)
+    )
+
+
+def test_scales_are_not_larger_than_the_truth():
+    """For the identity, whose norm is 1 exactly, the worth of the noise is a little below its deviation."""
+    assert 1 - 1e-9 < compute_equivalent_gaussian_scale(nn.Identity(), (1, 3, 3)) < 1
+    assert 1 - 1e-9 < compute_equivalent_laplace_scale(nn.Identity(), (1, 3, 3)) < 1
+
+
+def test_uneven_noise_is_worth_its_worst_direction():
+    """Noise that differs among the pixels is worth the least of it, since an attack may use that pixel alone."""
+    deviations = torch.tensor([0.1, 1.0, 1.0, 1.0]).view(1, 2, 2)
+    sigma = compute_equivalent_gaussian_scale(nn.Identity(), (1, 2, 2), deviations)
+    assert sigma == pytest.approx(0.1)
+
+
+def test_the_layer_is_left_alone():
+    """The layer given keeps its type, its gradients and its mode."""
+    layer = nn.Conv2d(1, 2, 2).train()
+    compute_equivalent_gaussian_scale(layer, (1, 4, 4))
+    assert layer.weight.dtype == torch.float32
+    assert layer.weight.grad is None
+    assert layer.training
+
+
+def test_what_is_no_linear_layer_is_refused():
+    """A layer with an activation, one that ignores the image, and scales that do not fit are refused."""
+    flat = nn.Sequential(nn.Flatten(), nn.Linear(4, 3))
+    with pytest.raises(InputError, match="not affine"):
+        compute_equivalent_gaussian_scale(nn.Sequential(flat, nn.ReLU()), (1, 2, 2))
+    nn.init.zeros_(flat[1].weight)
+    with pytest.raises(InputError, match="same output"):
+        compute_equivalent_laplace_scale(flat, (1, 2, 2))
+    with pytest.raises(InputError, match="fits"):
+        compute_equivalent_gaussian_scale(flat, (1, 2, 2), torch.ones(4))
+    with pytest.raises(InputError, match="above 0"):
+        compute_equivalent_gaussian_scale(flat, (1, 2, 2), 0.0)

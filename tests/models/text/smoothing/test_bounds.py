@@ -1,0 +1,160 @@
+"""How far a chance can fall: against linear programs, enumeration and the formulas' own definitions."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from deniable.models.text.smoothing.bounds import (
+    _bound_by_neyman_pearson,
+    _compose_losses,
+    _compute_binary_divergences,
+    bound_by_loss,
+    bound_by_renyi,
+    compute_max_loss,
+    count_changes_by_randomized_response,
+    count_changes_by_renyi,
+)
+from deniable.words.composition import RENYI_ORDERS, bound_divergence_by_loss
+
+CHANCE = st.integers(0, 10**6).map(lambda millionths: millionths / 10**6)
+PAIRS = st.tuples(CHANCE, CHANCE).map(lambda pair: (max(pair), min(pair[1], pair[0], 1 - max(pair))))
+
+
+def least_lead(own, rival, loss):
+    """Return the least Q(A) - Q(B) over all laws on {A, B, rest} within e^loss of P, by a linear program."""
+    law = np.array([own, rival, 1 - own - rival])
+    bounds = [(math.exp(-loss) * p, min(math.exp(loss) * p, 1.0)) for p in law]
+    return optimize.linprog([1, -1, 0], A_eq=np.ones((1, 3)), b_eq=[1.0], bounds=bounds).fun
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.01, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize(("own", "rival"), [(0.9, 0.1), (0.9, 0.02), (0.6, 0.4), (0.5, 0.1), (0.34, 0.33), (1.0, 0.0)])
+def test_pure_bounds_are_jointly_sharp(own, rival, loss):
+    """No joint bound on the two chances is sharper than the two bounds together: a linear program attains both."""
+    lead = bound_by_loss(own, loss) - (1 - bound_by_loss(1 - rival, loss))
+    assert lead == pytest.approx(least_lead(own, rival, loss), abs=1e-9)
+
+
+@given(PAIRS)
+def test_most_loss_is_where_the_bounds_meet(pair):
+    """The closed form is the largest loss under which the class leads, for all chances."""
+    own, rival = pair
+    most = compute_max_loss(own, rival)
+    if own <= rival:
+        assert most == 0
+    elif math.isfinite(most):
+        for loss, leads in ((most * (1 - 1e-6), True), (most * (1 + 1e-6) + 1e-12, False)):
+            assert (bound_by_loss(own, loss) + bound_by_loss(1 - rival, loss) > 1) is leads
+    else:
+        assert bound_by_loss(own, 10.0) > 1 - bound_by_loss(1 - rival, 10.0)
+
+
+def test_most_loss_of_two_classes():
+    """With two classes the class stands while e^t (1 - p) < 1 / 2, and with p_B = 0 for ever."""
+    assert compute_max_loss(0.99, 0.01) == pytest.approx(math.log(0.5 / 0.01))
+    assert compute_max_loss(0.5, 0.5) == 0
+    assert compute_max_loss(0.6, 0.0) == math.inf
+    assert compute_max_loss(1.0, 0.0) == math.inf
+
+
+@pytest.mark.parametrize("chance", [0.0, 1e-6, 0.3, 0.5, 0.9, 1 - 1e-6, 1.0])
+@pytest.mark.parametrize("loss", [1e-4, 0.1, 1.0, 8.0])
+def test_one_response_is_the_pure_bound(chance, loss):
+    """For one word randomized response attains the pure bound, and its divergences allow no more."""
+    single = list(itertools.islice(_compose_losses(np.array([loss])), 2))[1]
+    exact = bound_by_loss(chance, loss)
+    assert _bound_by_neyman_pearson(chance, single) == pytest.approx(exact, abs=1e-6)
+    assert _bound_by_neyman_pearson(chance, single) <= exact + 1e-15
+    divergences = np.array([bound_divergence_by_loss(loss, alpha) for alpha in RENYI_ORDERS])
+    assert 0 <= bound_by_renyi(chance, divergences) <= chance
+
+
+def least_chance(chance, losses):
+    """Return the least Q(A) with P(A) >= p for independent responses, from all their outcomes in order."""
+    signs = np.array(list(itertools.product((1, -1), repeat=len(losses))))
+    truth = 1 / (1 + np.exp(-np.asarray(losses)))
+    p = np.prod(np.where(signs > 0, truth, 1 - truth), axis=1)
+    q = np.prod(np.where(signs < 0, truth, 1 - truth), axis=1)
+    order = np.argsort(q / p)
+    taken = np.minimum(p[order], np.maximum(chance - np.cumsum(p[order]) + p[order], 0.0))
+    return float((taken * (q / p)[order]).sum())
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.5, 0.9, 0.9999])
+@pytest.mark.parametrize("losses", [[0.4] * 6, [2.0, 1.0, 0.5, 0.25], [3.0, 0.1, 0.1], [1.0, 0.7, 0.3]])
+def test_responses_are_composed_exactly(chance, losses):
+    """The bound for several responses is that of all their outcomes: not above it, and near it."""
+    composed = list(_compose_losses(np.array(losses)))
+    assert len(composed) == len(losses) + 1
+    for count, masses in enumerate(composed):
+        assert masses.sum() == pytest.approx(1)
+        exact = least_chance(chance, losses[:count])
+        assert _bound_by_neyman_pearson(chance, masses) <= exact + 1e-12
+        # Losses are rounded up to a 64th of the largest.
+        assert _bound_by_neyman_pearson(chance, masses) == pytest.approx(exact, abs=0.03)
+
+
+def test_binary_divergence_is_its_sum():
+    """The divergence of two coins is the logarithm of its sum of powers, the larger direction."""
+    for q, p in ((0.2, 0.7), (0.45, 0.5), (0.01, 0.99)):
+        for alpha, found in zip(RENYI_ORDERS, _compute_binary_divergences(q, p), strict=True):
+            sums = [
+                a**alpha * b ** (1 - alpha) + (1 - a) ** alpha * (1 - b) ** (1 - alpha) for a, b in ((q, p), (p, q))
+            ]
+            assert found == pytest.approx(max(np.log(sums)) / (alpha - 1), rel=1e-9)
+
+
+def test_renyi_bound_holds_for_laws():
+    """Every event of two laws keeps at least what their divergences leave it, and some event keeps little more."""
+    coins = np.random.default_rng(0)
+    gaps = []
+    for _ in range(5):
+        p, q = coins.dirichlet(np.ones(6), size=2)
+        p, q = (0.8 * one + 0.2 / 6 for one in (p, q))
+        both = [
+            np.log(np.array([(a**alpha * b ** (1 - alpha)).sum() for alpha in RENYI_ORDERS]))
+            for a, b in ((p, q), (q, p))
+        ]
+        divergences = np.max(both, axis=0) / (np.array(RENYI_ORDERS) - 1)
+        for members in itertools.product((0.0, 1.0), repeat=6):
+            event = np.array(members)
+            bound = bound_by_renyi(float(p @ event), divergences)
+            assert bound <= q @ event + 1e-9
+            gaps.append(float(q @ event) - bound)
+    assert min(gaps) < 0.02
+
+
+@settings(max_examples=15)
+@given(PAIRS, st.lists(st.floats(0.01, 3.0), min_size=1, max_size=12))
+def test_changes_shrink_with_the_losses(pair, losses):
+    """More loss or less lead never certifies more changes, by either bound, and no number exceeds the length."""
+    own, rival = pair
+    held = np.array(losses)
+
+    def divergences(values):
+        return np.array([[bound_divergence_by_loss(loss, alpha) for alpha in RENYI_ORDERS] for loss in values])
+
+    for found in (
+        count_changes_by_randomized_response,
+        lambda p, r, values: count_changes_by_renyi(p, r, divergences(values)),
+    ):
+        changes = found(own, rival, held)
+        assert 0 <= changes <= len(losses)
+        assert found(own, rival, 1.5 * held) <= changes
+        assert found(max(own - 0.05, 0), min(rival + 0.02, 1.0), held) <= changes
+
+
+def test_changes_of_many_small_losses_go_beyond_their_sum():
+    """Composition certifies several times more words than losses added up do."""
+    losses = np.full(2000, 0.05)
+    linear = int(compute_max_loss(0.99, 0.01) / 0.05)
+    divergences = np.array([[bound_divergence_by_loss(0.05, alpha) for alpha in RENYI_ORDERS]] * 2000)
+    assert linear == 78
+    assert 5 * linear < count_changes_by_renyi(0.99, 0.01, divergences) < 2000
+    # For responses themselves the lemma of Neyman and Pearson is sharper than their divergences.
+    assert count_changes_by_randomized_response(0.99, 0.01, losses) > count_changes_by_renyi(0.99, 0.01, divergences)

@@ -1,0 +1,134 @@
+"""The zoo: every verdict as expected, and the numbers behind them computed a second way."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, spatial, special
+
+import deniable as dn
+from deniable.published.entry import EntryVerdicts, ZooEntry, examine_entry, find_nearest_pairs, make_matrix_sampler
+from deniable.registry.zoo import ZOO_ENTRIES, laplace_in_ball, tem_wrong_bottom
+
+BY_NAME = {entry.name: entry for entry in ZOO_ENTRIES}
+BROKEN = {
+    "adept", "adept-unclipped", "dptext", "laplace-in-ball", "tem-wrong-bottom", "tem-input-for-bottom",
+    "own-output-sets", "public-seed", "unknown-unchanged", "numpy-laplace", "copy",
+}  # fmt: skip
+CONTROLS = {
+    "half-sum", "random", "laplace", "gaussian", "adept-l1", "adept-true", "dptext-corrected", "tem", "calibrated",
+}  # fmt: skip
+
+
+@functools.cache
+def finding(name):
+    """Return the verdicts under seed 0, examined once."""
+    return examine_entry(BY_NAME[name], 0)
+
+
+def test_what_lives_in_the_zoo():
+    """Every mechanism that SCIENCE names is here, and each is either broken, and says how, or a control."""
+    assert set(BY_NAME) == BROKEN | CONTROLS
+    assert len(ZOO_ENTRIES) == len(BY_NAME)
+    assert {entry.name for entry in ZOO_ENTRIES if entry.flaw} == BROKEN
+    assert all(entry.source and entry.claim for entry in ZOO_ENTRIES)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_verdicts_are_as_expected(name):
+    """Law and samples of every entry say what it expects of them."""
+    found = finding(name)
+    assert found.is_as_expected, str(found.exact) + str(found.audit_samples)
+    verdicts = [verdict.status for verdict in (found.exact, found.audit_samples) if verdict]
+    assert ("refuted" in verdicts) == (name in BROKEN)
+    assert name not in BROKEN or (found.exact or found.audit_samples).witness is not None
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in ZOO_ENTRIES if entry.audit_samples])
+def test_verdicts_hold_under_another_seed(name):
+    """Samples say the same under another seed, so that no expectation is luck."""
+    entry = BY_NAME[name]
+    verdict = entry.audit_samples(20_220_524)
+    assert verdict.status == entry.sampled_status
+    assert verdict.confidence == pytest.approx(0.999)
+    assert verdict.lower_bound <= (finding(name).exact or verdict).epsilon
+
+
+def test_an_unexpected_verdict_shows():
+    """A finding whose verdict differs from what its entry expects, or lacks one, is not as expected."""
+    control, broken = finding("random"), finding("copy")
+    assert not EntryVerdicts(control.entry, control.exact, broken.audit_samples).is_as_expected
+    assert not EntryVerdicts(control.entry, None, control.audit_samples).is_as_expected
+    assert EntryVerdicts(ZooEntry("none", "", "", ""), None, None).is_as_expected
+
+
+# The exact values, by other ways.
+
+
+@pytest.mark.parametrize(("name", "loss"), [("adept", math.sqrt(8)), ("adept-unclipped", 8.0)])
+def test_the_losses_of_adept(name, loss):
+    """ADePT as published loses epsilon sqrt(n), its stand-in epsilon n, in n = 8 dimensions."""
+    found = finding(name).exact
+    assert found.lower_bound == pytest.approx(loss, rel=1e-9)
+    assert found.lower_bound <= found.epsilon == pytest.approx(loss, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["dptext", "copy", "tem-input-for-bottom", "own-output-sets", "unknown-unchanged"])
+def test_infinite_losses(name):
+    """Where an output of one input never comes from another, the loss is infinite."""
+    assert math.isinf(finding(name).exact.lower_bound)
+
+
+@pytest.mark.parametrize(("apart", "ratio"), [(0.02, 5.0), (0.2, 2.8), (1.0, 1.6)])
+def test_directions_from_the_ball(apart, ratio):
+    """Noise that is U(-1, 1) times a Gamma passes half the distance so often that 5.0, 2.8 and 1.6 times is lost."""
+    crossed = integrate.quad(lambda u: 0.5 * math.exp(-apart / (2 * u)), 0, 1)[0]
+    assert crossed == pytest.approx(special.expn(2, apart / 2) / 2, rel=1e-9)
+    lost = math.log((1 - crossed) / crossed) / apart
+    assert round(lost, 1) == ratio
+    if apart == laplace_in_ball._EPSILON:
+        assert finding("laplace-in-ball").exact.lower_bound == pytest.approx(lost, rel=1e-9)
+
+
+def test_the_wrong_bottom_of_tem():
+    """The law of the published package, written anew from its formula, loses the same: about twice the claim."""
+    space, epsilon, beta = dn.Space.glove(1_000), 4.0, 0.001
+    apart = spatial.distance.cdist(space.vectors, space.vectors)
+    gamma = 2 / epsilon * math.log((1 - beta) * 999 / beta)
+    logs = np.empty((1000, 1000))
+    for w in range(1000):
+        near = apart[w] <= gamma
+        scores = {int(y): -apart[w, y] for y in np.flatnonzero(near)}
+        mass = {y: math.exp(epsilon / 2 * score) for y, score in scores.items()}
+        bottom = (
+            math.exp(epsilon / 2 * (-gamma + 2 / epsilon * math.log(1000 / len(scores)))) if len(mass) < 1000 else 0
+        )
+        total = sum(mass.values()) + bottom
+        share = bottom / max(1000 - len(mass), 1)
+        logs[w] = [math.log(mass.get(y, share) / total) for y in range(1000)]
+    most = max(float(((logs[w] - logs[w + 1 :]).__abs__().max(axis=1) / apart[w, w + 1 :]).max()) for w in range(999))
+    found = finding("tem-wrong-bottom").exact
+    assert found.lower_bound == pytest.approx(most, rel=1e-6)
+    assert 1.9 < found.lower_bound / found.claim < 2.2
+
+
+def test_the_published_law_is_a_law():
+    """Its rows sum to one and draws follow it: a chi-square that a law 30 % off fails."""
+    law, space = tem_wrong_bottom.compute_wrong_bottom_law(), tem_wrong_bottom.load_frequent_words()
+    assert law.sum(axis=1) == pytest.approx(np.ones(1000), rel=1e-12)
+    word, draws = space.words[17], 20_000
+    drawn = make_matrix_sampler(law, space, 5)([word] * draws)
+    own = law[17, 17]
+    seen = drawn.count(word)
+    spread = math.sqrt(draws * own * (1 - own))
+    assert abs(seen - draws * own) < 4 * spread < 0.3 * draws * own
+
+
+def test_closest_pairs_are_closest():
+    """The pairs of `find_nearest_pairs` are the nearest of all, nearest first, with their distances."""
+    space = dn.Space.glove(60)
+    pairs, distances = find_nearest_pairs(space, 5)
+    every = sorted(spatial.distance.pdist(space.vectors))
+    assert distances == pytest.approx(every[:5], rel=1e-6)
+    assert [space.distance(*pair) for pair in pairs] == pytest.approx(distances, rel=1e-9)
