@@ -12,13 +12,13 @@ from typing import Any
 
 from deniable import __version__
 from deniable.core.evidence import Verdict, encode_nonfinite_numbers, limit_status
-from deniable.core.guarantees import ApproxDP, PureDP, is_proved
+from deniable.core.guarantees import ApproxDP, PureDP, encode_guarantee, is_proved
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.model import Rewriter
 from deniable.text.certificate import format_odds, list_copied
 from deniable.text.tables.layout import CopiedContent
 
-REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/1"
+REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/2"
 _FRESH_NOISE = "fresh noise from the operating system; not repeatable"
 _PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
 _NOTHING_COPIED = CopiedContent()
@@ -123,7 +123,7 @@ def certify_rewriting(
         deniable=__version__,
         private=private,
         method={"name": method.name, **method.parameters},
-        guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee), "of": unit},
+        guarantee={**encode_guarantee(guarantee), "of": unit},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
         row=_compose_row(guarantee, len(columns)) if private else None,

@@ -15,7 +15,7 @@ from deniable import __version__
 from deniable.auditing import verify
 from deniable.core.errors import InputError
 from deniable.core.evidence import encode_nonfinite_numbers, limit_status
-from deniable.core.guarantees import Status, find_weakest_status, is_proved
+from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
 from deniable.core.keys import NoiseSource
 from deniable.space import Space
 from deniable.text.release import Release, Tally
@@ -23,7 +23,7 @@ from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior
 
-CERTIFICATE_SCHEMA = "deniable-certificate/4"
+CERTIFICATE_SCHEMA = "deniable-certificate/5"
 RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
@@ -51,12 +51,12 @@ class Certificate:
         deniable: version of the software.
         private: False where the noise came from a public seed, or the guarantee is refuted.
         mechanism: name and parameters.
-        guarantee: kind, epsilon per unit of distance, metric, source, and whether the source
-            proves it or only claims it.
+        guarantee: kind, epsilon per unit of distance, metric, source, status, unit and adjacency, see
+            `deniable.core.guarantees.MetricDP`.
         chosen: how epsilon was chosen: without a look at the private texts, or from them.
         verification: the verdict of `deniable.verify` on this very law; infinite numbers are texts.
-        documents: for the median and the longest record the guarantee of the whole record; none where
-            the mechanism is refuted.
+        documents: for the median and the longest record the guarantees of the whole record, ``pure`` and
+            ``approximate``; none where the mechanism is refuted.
         attacker: what the best guess from one output word recovers, and the public prior under which it does.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
         release: the options, and the fingerprint of everything that an output is a function of beside text, id
@@ -121,7 +121,7 @@ class Certificate:
             deniable=__version__,
             private=release.noise != "public seed" and verdict.status != "refuted",
             mechanism={"name": mechanism.name, **parameters},
-            guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
+            guarantee=encode_guarantee(guarantee),
             chosen=_CHOSEN_FROM_DATA if chosen_from_data else _CHOSEN_BY_OWNER,
             verification=verdict.to_dict(),
             documents=[]
@@ -181,10 +181,10 @@ def _format_verification(verification: dict[str, Any]) -> str:
     if verification["status"] == "refuted":
         return f"the true epsilon is at least {verification['lower_bound']:.6g}"
     if verification["witness"] is None or isinstance(verification["epsilon"], str):
-        return f"claimed epsilon {verification['claim']:g}"
+        return f"claimed epsilon {verification['guarantee']['epsilon']:g}"
     if verification["status"] != "proved":
         return f"the true epsilon is between {verification['lower_bound']:.6g} and {verification['epsilon']:.6g}"
-    unused_percent = 100 * (1 - verification["epsilon"] / verification["claim"])
+    unused_percent = 100 * (1 - verification["epsilon"] / verification["guarantee"]["epsilon"])
     return f"exact epsilon {verification['epsilon']:.6g}" + (
         f", {unused_percent:.0f} % of it unused" if unused_percent >= 1 else ""
     )
@@ -192,10 +192,11 @@ def _format_verification(verification: dict[str, Any]) -> str:
 
 def _format_record_guarantee(entry: dict[str, Any]) -> str:
     """Return what holds for one record as a whole, in one line."""
-    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_format_epsilon(entry['epsilon'])}"
-    if entry["approximate_epsilon"] < entry["epsilon"]:
-        line += f", or {_format_epsilon(entry['approximate_epsilon'])} with delta {entry['delta']:g}"
-    return line if entry["status"] == "proved" else f"{line} ({entry['status']})"
+    pure, approximate = entry["pure"], entry["approximate"]
+    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_format_epsilon(pure['epsilon'])}"
+    if approximate["epsilon"] < pure["epsilon"]:
+        line += f", or {_format_epsilon(approximate['epsilon'])} with delta {approximate['delta']:g}"
+    return line if approximate["status"] == "proved" else f"{line} ({approximate['status']})"
 
 
 def _format_epsilon(epsilon: float) -> str:
@@ -218,14 +219,18 @@ def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: S
                 {
                     "record": record,
                     "words": words,
-                    "epsilon": guarantee.pure.epsilon,
-                    "approximate_epsilon": guarantee.approximate.epsilon,
-                    "delta": RECORD_DELTA,
-                    "by": guarantee.approximate.source,
-                    "status": find_weakest_status(status, guarantee.approximate.status),
+                    "pure": _encode_limited(guarantee.pure, status),
+                    "approximate": _encode_limited(guarantee.approximate, status),
                 }
             )
     return entries
+
+
+def _encode_limited(guarantee: PureDP | ApproxDP, status: Status) -> dict[str, Any]:
+    """Return a guarantee of a record as JSON holds it, known no better than that of a word."""
+    return encode_guarantee(
+        dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status))
+    )
 
 
 def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:

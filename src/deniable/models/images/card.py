@@ -4,14 +4,14 @@ import dataclasses
 from typing import Any
 
 from deniable import __version__
-from deniable.core.guarantees import PROVED_IDEAL, ApproxDP, is_proved
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import PROVED_IDEAL, is_proved
 from deniable.core.intervals import Estimate
-from deniable.learning.accounting import EMPTY_RECORD_ADJACENCY
 from deniable.models.images.certification import CertifiedAccuracyCurve
 from deniable.models.images.dataset import ImageDataset
 from deniable.models.images.model import ImageModel
 
-IMAGE_CARD_SCHEMA = "deniable-model-card/1"
+IMAGE_CARD_SCHEMA = "deniable-model-card/2"
 PUBLIC_SEED_STATUS = "not private: the seed of the noise is public"
 _NOT_PROTECTED = (
     "the test images, and the accuracy on them",
@@ -81,8 +81,9 @@ def _describe_protection(model: ImageModel, *, public_seed: bool) -> dict[str, A
         return {"guarantee": "none", "status": PUBLIC_SEED_STATUS}
     return {
         "guarantee": str(guarantee),
-        "adjacency": EMPTY_RECORD_ADJACENCY if isinstance(guarantee, ApproxDP) else "replace one record",
-        "status": guarantee.status,
+        "unit": guarantee.unit,
+        "adjacency": guarantee.adjacency,
+        "status": limit_status(guarantee, verdict).status,
         "source": guarantee.source,
         "verdict": verdict.to_dict(),
     }

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deniable.core.evidence import Verdict, Witness
+from deniable.core.errors import InputError
+from deniable.core.evidence import Verdict
 from deniable.core.files import open_outputs
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import ApproxDP, PureDP, decode_guarantee, encode_guarantee
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.learning.artifact import read_artifact, reraise_corrupt_file
 from deniable.models.images.certificates import decode_certificate, encode_certificate
@@ -19,7 +20,7 @@ from deniable.models.images.networks import ImageArchitecture, ImageNetwork, Net
 from deniable.models.images.robustness import DecisionRule, RobustnessCertificate
 from deniable.models.shared.tally import ImageScorer
 
-IMAGE_MODEL_FORMAT = "deniable-model/1"
+IMAGE_MODEL_FORMAT = "deniable-model/2"
 _PREDICTION_BATCH = 1_000
 
 
@@ -104,8 +105,8 @@ def serialize_image_model(model: ImageModel) -> bytes:
         "architecture": dataclasses.asdict(model.architecture),
         "weights": {name: held.cpu() for name, held in model.network.state_dict().items()},
         "noises": [noise.to_dict() for noise in model.noises],
-        "guarantee": _encode_guarantee(model.guarantee),
-        "verdict": None if model.verdict is None else dataclasses.asdict(model.verdict),
+        "guarantee": None if model.guarantee is None else encode_guarantee(model.guarantee),
+        "verdict": None if model.verdict is None else model.verdict.to_dict(),
         "certificate": None if model.certificate is None else encode_certificate(model.certificate),
         "facts": model.facts,
     }
@@ -142,31 +143,20 @@ def _decode_image_model(content: dict[str, Any]) -> ImageModel:
     architecture = ImageArchitecture(**{**architecture_fields, "shape": tuple(architecture_fields["shape"])})
     network = architecture.build(0)
     network.load_state_dict(content["weights"])
-    verdict = content["verdict"]
-    if verdict is not None:
-        witness = verdict["witness"]
-        verdict = Verdict(**{**verdict, "witness": None if witness is None else Witness(**witness)})
     return ImageModel(
         trainer=content["system"],
         architecture=architecture,
         network=network.eval(),
         noises=tuple(NetworkNoise.from_dict(noise) for noise in content["noises"]),
         guarantee=_decode_guarantee(content["guarantee"]),
-        verdict=verdict,
+        verdict=None if content["verdict"] is None else Verdict.from_dict(content["verdict"]),
         certificate=None if content["certificate"] is None else decode_certificate(content["certificate"]),
         facts=dict(content["facts"]),
     )
 
 
-def _encode_guarantee(guarantee: PureDP | ApproxDP | None) -> dict[str, Any] | None:
-    if guarantee is None:
-        return None
-    return {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
-
-
 def _decode_guarantee(content: dict[str, Any] | None) -> PureDP | ApproxDP | None:
-    if content is None:
-        return None
-    kinds: dict[str, type[PureDP | ApproxDP]] = {"PureDP": PureDP, "ApproxDP": ApproxDP}
-    fields = {name: value for name, value in content.items() if name != "kind"}
-    return kinds[content["kind"]](**fields)
+    guarantee = None if content is None else decode_guarantee(content)
+    if guarantee is not None and not isinstance(guarantee, PureDP | ApproxDP):
+        raise InputError(f"The guarantee of an image model is no {type(guarantee).__name__}: the file is damaged.")
+    return guarantee
