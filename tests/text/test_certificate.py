@@ -25,6 +25,7 @@ from deniable import (
     verify,
 )
 from deniable.core.evidence import limit_status
+from deniable.core.guarantees import encode_guarantee
 from deniable.text.certificate import choose_example_words, describe_attacker, describe_expected_kept
 from deniable.text.release_certificate import format_odds
 from deniable.text.tables.layout import CopiedContent
@@ -107,6 +108,7 @@ def test_layout(mechanism):
     assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived_parameters}
     shown = limit_status(mechanism.guarantee, verify(mechanism))
     assert read["guarantee"] == {"kind": "MetricDP", **dataclasses.asdict(shown)}
+    assert (read["guarantee"]["unit"], read["guarantee"]["adjacency"]) == ("word", "any two words")
     assert read["space"] == {
         "source": "given in memory",
         "words": len(WORDS),
@@ -236,11 +238,13 @@ def test_documents():
     assert [(entry["record"], entry["words"]) for entry in made.documents] == [("median", 2), ("longest", 300)]
     for entry in made.documents:
         found = mechanism.document_guarantee(entry["words"], 1e-6)
-        assert entry["epsilon"] == found.pure.epsilon
-        assert entry["approximate_epsilon"] == found.approximate.epsilon <= entry["epsilon"]
-        assert (entry["delta"], entry["by"]) == (1e-6, found.approximate.source)
+        assert entry["pure"] == encode_guarantee(found.pure)
+        assert entry["approximate"] == encode_guarantee(found.approximate)
+        assert entry["approximate"]["epsilon"] <= entry["pure"]["epsilon"]
+        assert (entry["approximate"]["delta"], entry["approximate"]["unit"]) == (1e-6, "record")
+        assert entry["pure"]["adjacency"] == f"any two texts of {entry['words']:,} words"
         assert f"the {entry['record']} record, {entry['words']:,} words: epsilon " in made.summary()
-    assert made.documents[1]["epsilon"] == pytest.approx(150 * made.documents[0]["epsilon"])
+    assert made.documents[1]["pure"]["epsilon"] == pytest.approx(150 * made.documents[0]["pure"]["epsilon"])
 
 
 @pytest.mark.parametrize(("lengths", "documents"), [([], []), ([0, 0], []), ([0, 0, 4], ["longest"])])

@@ -11,7 +11,7 @@ from typing import Any
 
 from deniable import __version__
 from deniable.core.evidence import Verdict, limit_status
-from deniable.core.guarantees import ApproxDP, PureDP, is_proved
+from deniable.core.guarantees import ApproxDP, PureDP, encode_guarantee, is_proved
 from deniable.core.report import Fact
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.model import Rewriter
@@ -90,7 +90,7 @@ def certify_rewriting(
         deniable=__version__,
         private=private,
         mechanism={"name": method.name, **method.parameters},
-        guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee), "of": unit},
+        guarantee={**encode_guarantee(guarantee), "of": unit},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
         row=_compose_row(guarantee, len(columns)) if private else None,

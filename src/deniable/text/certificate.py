@@ -14,7 +14,7 @@ from deniable import __version__
 from deniable.auditing import verify
 from deniable.core.errors import InputError
 from deniable.core.evidence import limit_status
-from deniable.core.guarantees import Status, find_weakest_status, is_proved
+from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
 from deniable.core.keys import NoiseSource
 from deniable.core.report import Fact
 from deniable.space import Space
@@ -46,8 +46,8 @@ class Certificate(ReleaseCertificate):
 
     Attributes:
         chosen: how epsilon was chosen: without a look at the private texts, or from them.
-        documents: for the median and the longest record the guarantee of the whole record; none where
-            the mechanism is refuted.
+        documents: for the median and the longest record the guarantees of the whole record, ``pure`` and
+            ``approximate``; none where the mechanism is refuted.
         attacker: what the best guess from one output word recovers, and the public prior under which it does.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
         release: the options, and the fingerprint of everything that an output is a function of beside text, id
@@ -96,7 +96,7 @@ class Certificate(ReleaseCertificate):
             deniable=__version__,
             private=release.noise != "public seed" and verdict.status != "refuted",
             mechanism={"name": mechanism.name, **parameters},
-            guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
+            guarantee=encode_guarantee(guarantee),
             chosen=_CHOSEN_FROM_DATA if chosen_from_data else _CHOSEN_BY_OWNER,
             verification=verdict.to_dict(),
             documents=[]
@@ -146,10 +146,11 @@ class Certificate(ReleaseCertificate):
 
 def _format_record_guarantee(entry: dict[str, Any]) -> str:
     """Return what holds for one record as a whole, in one line."""
-    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_format_epsilon(entry['epsilon'])}"
-    if entry["approximate_epsilon"] < entry["epsilon"]:
-        line += f", or {_format_epsilon(entry['approximate_epsilon'])} with delta {entry['delta']:g}"
-    return line if entry["status"] == "proved" else f"{line} ({entry['status']})"
+    pure, approximate = entry["pure"], entry["approximate"]
+    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_format_epsilon(pure['epsilon'])}"
+    if approximate["epsilon"] < pure["epsilon"]:
+        line += f", or {_format_epsilon(approximate['epsilon'])} with delta {approximate['delta']:g}"
+    return line if approximate["status"] == "proved" else f"{line} ({approximate['status']})"
 
 
 def _format_epsilon(epsilon: float) -> str:
@@ -172,14 +173,18 @@ def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: S
                 {
                     "record": record,
                     "words": words,
-                    "epsilon": guarantee.pure.epsilon,
-                    "approximate_epsilon": guarantee.approximate.epsilon,
-                    "delta": RECORD_DELTA,
-                    "by": guarantee.approximate.source,
-                    "status": find_weakest_status(status, guarantee.approximate.status),
+                    "pure": _encode_limited(guarantee.pure, status),
+                    "approximate": _encode_limited(guarantee.approximate, status),
                 }
             )
     return entries
+
+
+def _encode_limited(guarantee: PureDP | ApproxDP, status: Status) -> dict[str, Any]:
+    """Return a guarantee of a record as JSON holds it, known no better than that of a word."""
+    return encode_guarantee(
+        dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status))
+    )
 
 
 def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:

@@ -27,7 +27,8 @@ class ReleaseCertificate(abc.ABC):
         deniable: version of the software.
         private: False where the noise came from a public seed, or the guarantee is refuted.
         mechanism: name and parameters of what drew the new texts.
-        guarantee: kind, epsilon, what it holds for, source, and its status, which is never above the verdict's.
+        guarantee: kind, epsilon, unit, adjacency, source, and its status, which is never above the verdict's; see
+            `deniable.core.guarantees`.
         verification: the verdict on this very mechanism; infinite numbers are texts.
         noise: where it came from.
         arithmetic: how draws were made.
@@ -94,10 +95,10 @@ def _format_bounds(verification: dict[str, Any]) -> str:
     if verification["status"] == "refuted":
         return f"true epsilon >= {lower_bound if isinstance(lower_bound, str) else f'{lower_bound:.6g}'}"
     if verification["witness"] is None or isinstance(upper_bound, str):
-        return f"claimed epsilon {verification['claim']:g}"
+        return f"claimed epsilon {verification['guarantee']['epsilon']:g}"
     if verification["status"] != "proved":
         return f"true epsilon from {lower_bound:.6g} to {upper_bound:.6g}"
-    unused_percent = 100 * (1 - upper_bound / verification["claim"])
+    unused_percent = 100 * (1 - upper_bound / verification["guarantee"]["epsilon"])
     unused = f", {unused_percent:.0f} % of it unused" if unused_percent >= 1 else ""
     return f"exact epsilon {upper_bound:.6g}{unused}"
 

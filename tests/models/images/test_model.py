@@ -10,7 +10,7 @@ import torch
 
 from deniable import InputError
 from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
 from deniable.learning.artifact import save_model
 from deniable.models.images.model import ImageModel, load_image_model, measure_image_accuracy
 from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture, NetworkNoise
@@ -20,8 +20,8 @@ from deniable.published.dpal.certificate import DPALCertificate
 from tests.robust.toy import images
 
 VERDICT = Verdict(
+    guarantee=PureDP(0.2, "a paper", "claimed", adjacency=REPLACED_RECORD),
     status="refuted",
-    claim=0.2,
     epsilon=math.inf,
     lower_bound=1.5,
     confidence=0.99,
@@ -89,7 +89,7 @@ def test_networks_come_back(name, normalised, tmp_path):
 
 
 @pytest.mark.parametrize("guarantee", [None, PureDP(0.2, "x", "refuted"), ApproxDP(1.0, 1e-5, "y", "claimed")])
-@pytest.mark.parametrize("verdict", [None, VERDICT, dataclasses.replace(VERDICT, witness=None, delta=1e-5)])
+@pytest.mark.parametrize("verdict", [None, VERDICT, dataclasses.replace(VERDICT, witness=None, guarantee=ApproxDP(0.2, 1e-5, "a paper"))])
 @pytest.mark.parametrize("certificate", CERTIFICATES, ids=lambda held: type(held).__name__)
 def test_claims_come_back(guarantee, verdict, certificate, tmp_path):
     """Guarantee, verdict and certificate of every kind come back equal, with facts and noise."""

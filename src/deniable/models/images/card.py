@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from deniable.core.guarantees import PROVED_IDEAL, ApproxDP, is_proved
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import PROVED_IDEAL, is_proved
 from deniable.core.intervals import Estimate
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.accounting import EMPTY_RECORD_ADJACENCY
 from deniable.learning.card import NO_GUARANTEE, build_card, make_share_fact
 from deniable.models.images.certification import CertifiedAccuracyCurve
 from deniable.models.images.dataset import ImageDataset
@@ -78,8 +78,9 @@ def _describe_protection(model: ImageModel, *, public_seed: bool) -> tuple[Fact,
         return (Fact("guarantee", "none"), Fact("status", PUBLIC_SEED_STATUS))
     return (
         Fact("guarantee", str(guarantee)),
-        Fact("adjacency", EMPTY_RECORD_ADJACENCY if isinstance(guarantee, ApproxDP) else "replace one record"),
-        Fact("status", guarantee.status),
+        Fact("unit", guarantee.unit),
+        Fact("adjacency", guarantee.adjacency),
+        Fact("status", limit_status(guarantee, verdict).status),
         Fact("source", guarantee.source),
         Fact("verdict", verdict.to_dict(), text=f"{verdict.status}; {verdict.method}"),
     )

@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.errors import InputError
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ApproxDP, PureDP, decode_guarantee, encode_guarantee
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
 from deniable.models.images.certificates import decode_certificate, encode_certificate
@@ -60,8 +61,8 @@ class ImageModel:
             "trainer": self.trainer,
             "architecture": dataclasses.asdict(self.architecture),
             "noises": [noise.to_dict() for noise in self.noises],
-            "guarantee": _encode_guarantee(self.guarantee),
-            "verdict": None if self.verdict is None else dataclasses.asdict(self.verdict),
+            "guarantee": None if self.guarantee is None else encode_guarantee(self.guarantee),
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
             "certificate": None if self.certificate is None else encode_certificate(self.certificate),
         }
         return Artifact(IMAGE_MODEL_KIND, configuration, self.network.state_dict(), self.facts)
@@ -139,28 +140,14 @@ def _decode_image_model(artifact: Artifact) -> ImageModel:
         network=network,
         noises=tuple(NetworkNoise.from_dict(noise) for noise in content["noises"]),
         guarantee=_decode_guarantee(content["guarantee"]),
-        verdict=_decode_verdict(content["verdict"]),
+        verdict=None if content["verdict"] is None else Verdict.from_dict(content["verdict"]),
         certificate=None if content["certificate"] is None else decode_certificate(content["certificate"]),
         facts=artifact.facts,
     )
 
 
-def _encode_guarantee(guarantee: PureDP | ApproxDP | None) -> dict[str, Any] | None:
-    if guarantee is None:
-        return None
-    return {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
-
-
 def _decode_guarantee(content: dict[str, Any] | None) -> PureDP | ApproxDP | None:
-    if content is None:
-        return None
-    kinds: dict[str, type[PureDP | ApproxDP]] = {"PureDP": PureDP, "ApproxDP": ApproxDP}
-    fields = {name: value for name, value in content.items() if name != "kind"}
-    return kinds[content["kind"]](**fields)
-
-
-def _decode_verdict(content: dict[str, Any] | None) -> Verdict | None:
-    if content is None:
-        return None
-    witness = content["witness"]
-    return Verdict(**{**content, "witness": None if witness is None else Witness(**witness)})
+    guarantee = None if content is None else decode_guarantee(content)
+    if guarantee is not None and not isinstance(guarantee, PureDP | ApproxDP):
+        raise InputError(f"a guarantee of another kind, {type(guarantee).__name__}")
+    return guarantee
