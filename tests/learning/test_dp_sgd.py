@@ -9,8 +9,9 @@ import torch
 from scipy import stats
 from torch import nn
 
+from deniable.core.guarantees import EMPTY_RECORD
 from deniable.core.randomness import derive_key_from_seed
-from deniable.learning import accounting, dp_sgd
+from deniable.learning import dp_sgd
 from deniable.learning.accounting import SamplingSchedule
 from deniable.learning.clipping import sum_clipped_gradients
 from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings
@@ -164,7 +165,7 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
         two.facts,
         two.architecture,
     )
-    assert accounting.EMPTY_RECORD_ADJACENCY in one.guarantee.source
+    assert EMPTY_RECORD == one.guarantee.adjacency
     step = options.learning_rate / (options.clip * one.facts["sampling rate"] * one.facts["records"])
     if not name.startswith("securesgd"):  # which scales the first layer after the step, by what the step released
         for part, held in one.network.named_parameters():

@@ -9,7 +9,8 @@ import torch
 
 from deniable import InputError
 from deniable.core.guarantees import ApproxDP, PureDP
-from deniable.models.images.model import load_image_model, save_image_model, serialize_image_model
+from deniable.learning.artifact import save_model, serialize_model
+from deniable.models.images.model import load_image_model
 from deniable.models.images.pixeldp import PixelDP, compute_pixeldp_sigma
 from deniable.models.images.smoothing import GaussianSmoothing
 from deniable.models.images.training.fitting import fit_image_model
@@ -74,7 +75,7 @@ def test_every_system_trains(name, trained, tmp_path):
     predicted = model.predict(images, source.manual_seed(0), 3)
     assert predicted.shape == (20,)
     assert set(predicted.tolist()) <= set(range(10))
-    save_image_model(model, tmp_path / "model.pt")
+    save_model(model, tmp_path / "model.pt")
     again = load_image_model(tmp_path / "model.pt")
     assert torch.equal(again.scores(source.manual_seed(0))(images), model.scores(source.manual_seed(0))(images))
     assert (again.guarantee, again.verdict, again.certificate) == (model.guarantee, model.verdict, model.certificate)
@@ -109,7 +110,7 @@ def test_a_task_keeps_its_key():
             leave(task)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("deniable.models.images.training.fitting.generate_key", lambda: key)
-        content = serialize_image_model(fit_image_model("dp-sgd", images, options))
+        content = serialize_model(fit_image_model("dp-sgd", images, options))
     assert key not in content
     assert key.hex().encode() not in content
 

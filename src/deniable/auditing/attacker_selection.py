@@ -5,16 +5,13 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing import bounds
 from deniable.auditing.attackers import ATTACKERS, InputScorer, list_suitable_attackers
 from deniable.auditing.games import AuditClaim, Game, Score
 from deniable.auditing.outputs import Outputs
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _GUESS_SHARES = np.geomspace(1.0, 0.01, 30)
 """Shares of trials with a guess among which the best is chosen; in the others the attacker abstains."""

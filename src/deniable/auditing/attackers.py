@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.float_precision import count_fractional_bits
 from deniable.auditing.outputs import Outputs
+from deniable.core.arrays import FloatArray, IntArray
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 InputScorer = Callable[[Outputs], FloatArray]
 Attacker = Callable[[Sequence[Any], Outputs, IntArray], InputScorer]
 

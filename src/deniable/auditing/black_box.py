@@ -17,11 +17,9 @@ from deniable.auditing.float_precision import choose_grid_exponent, round_to_gri
 from deniable.auditing.games import AuditClaim, AuditMethod, Game, Score, build_claim, build_game, check_method
 from deniable.auditing.outputs import Outputs, abbreviate
 from deniable.auditing.samplers import OutOfTimeError, Sampler, SamplerRunner
+from deniable.core.arrays import IntArray
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MIN_SAMPLES = 20
 """Samples below which no audit is worth its name."""
@@ -59,7 +57,8 @@ def audit(
     Inputs are drawn by fair chance, the sampler is run on each, and an attacker who was fitted on
     other runs guesses which input it was, or abstains. Too many right guesses refute the claim
     (`deniable.auditing.games`). No audit can show that a mechanism is private: the verdict is
-    ``refuted`` or ``not refuted``, the latter with ``detectable``, the violation it would have seen.
+    ``refuted`` or ``not refuted``, the latter with ``detectable_epsilon``,
+    the violation it would have seen.
 
     Give two inputs ``x`` and ``x_prime``, or several ``pairs`` (their trials pool, each pair with its
     own distance), or ``candidates`` among which the input is to be identified: two inputs tell
@@ -92,8 +91,8 @@ def audit(
 
     Returns:
         A `Verdict`: ``lower_bound`` on epsilon per unit of distance at the given confidence,
-        ``samples`` used, the ``witness`` event, ``detectable``, and ``rounded`` where the event is that of
-        float precision (Mironov 2012). Both bounds together hold at the given confidence.
+        ``samples`` used, the ``witness`` event, ``detectable_epsilon``, and ``rounded_verdict`` where the event is
+        that of float precision (Mironov 2012). Both bounds together hold at the given confidence.
 
     Raises:
         InputError: a parameter out of its domain; a sampler that raises, prints, returns NaN, or
@@ -102,7 +101,7 @@ def audit(
     if not callable(sampler):
         raise make_parameter_error("audit", "sampler", "a callable that takes an input and returns one output", sampler)
     game = build_game(x, x_prime, candidates, pairs, distance)
-    audit_claim = build_claim(claim, delta, confidence)
+    audit_claim = build_claim(claim, delta, confidence, game)
     check_method(method, game, audit_claim, candidates is not None, pairs is not None)
     if isinstance(samples, bool) or not isinstance(samples, Integral) or not MIN_SAMPLES <= samples <= MAX_SAMPLES:
         raise make_parameter_error("audit", "samples", f"an int from {MIN_SAMPLES} to {MAX_SAMPLES:,}", samples)
@@ -217,7 +216,7 @@ def _add_rounded_verdict(
     design = f"outputs rounded to multiples of 2^{exponent}, fixed number of samples"
     return dataclasses.replace(
         verdict,
-        rounded=_judge_guesses(game, claim, runner, attacker, fresh_trials, design, alpha_share=_ROUNDED_ALPHA_SHARE),
+        rounded_verdict=_judge_guesses(game, claim, runner, attacker, fresh_trials, design, alpha_share=_ROUNDED_ALPHA_SHARE),
     )
 
 
@@ -315,15 +314,15 @@ def _make_verdict(
         output=f"attacker {attacker!r} names the input{_PRECISION_EVENT if attacker == 'precision' else ''}",
         distance=distance,
         loss=lower_bound * distance,
-        right=right,
+        correct_guesses=right,
         guesses=guesses,
     )
     game_name = "coin-flip game" if len(game.inputs) == 2 else f"{len(game.sets)} pooled pairs"  # noqa: PLR2004 - a coin
     if game.sets.shape[1] > 2:  # noqa: PLR2004 - a coin
         game_name = f"identification among {game.sets.shape[1]} candidates"
     return Verdict(
+        guarantee=claim.guarantee,
         status="refuted" if lower_bound > claim.epsilon else "not refuted",
-        claim=claim.epsilon,
         epsilon=math.inf,
         lower_bound=lower_bound,
         confidence=1 - claim.alpha,
@@ -331,6 +330,5 @@ def _make_verdict(
         witness=witness if guesses else None,
         method=f"{game_name}, {design}, attacker {attacker!r} ({ATTACKER_DESCRIPTIONS[attacker]}) chosen and fitted on other samples",
         seconds=runner.elapsed,
-        detectable=detectable,
-        delta=claim.delta,
+        detectable_epsilon=detectable,
     )

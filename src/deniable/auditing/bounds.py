@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.auditing.games import AuditClaim, FloatArray, Game, IntArray, Score
+from deniable.auditing.games import AuditClaim, Game, Score
+from deniable.core.arrays import FloatArray, IntArray
 
 DETECTION_POWER = 0.9
 _MAX_EXACT_GUESSES = 200_000

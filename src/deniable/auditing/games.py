@@ -10,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from deniable.core.guarantees import ApproxDP, Guarantee, MetricDP, PureDP
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,14 +53,22 @@ class AuditClaim:
     """What is tested.
 
     Attributes:
-        epsilon: per unit of distance.
-        delta: of an (epsilon, delta) claim, else 0.
+        guarantee: the guarantee claimed, its epsilon per unit of distance.
         alpha: probability of a false refutation, 1 - confidence.
     """
 
-    epsilon: float
-    delta: float
+    guarantee: Guarantee
     alpha: float
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon claimed, per unit of distance."""
+        return self.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta claimed; 0 for a guarantee without one."""
+        return getattr(self.guarantee, "delta", 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +124,7 @@ def _check_positive_distance(value: float) -> float:
     return value
 
 
+_CLAIM_SOURCE = "the claim under audit"
 AuditMethod = Literal["auto", "coin", "candidates", "pooled", "anytime", "precision"]
 AUDIT_METHODS: tuple[AuditMethod, ...] = ("auto", "coin", "candidates", "pooled", "anytime", "precision")
 
@@ -212,8 +220,8 @@ def _parse_distances(value: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401 - c
     return distances.astype(np.float64)
 
 
-def build_claim(claim: object, delta: object, confidence: object) -> AuditClaim:
-    """Return what is to be tested, or raise `InputError` for a number outside its domain."""
+def build_claim(claim: object, delta: object, confidence: object, game: Game) -> AuditClaim:
+    """Return what is to be tested on the inputs of a game, or raise `InputError` for a number outside its domain."""
     for name, value, low, high, expected in (
         ("claim", claim, -math.ulp(0.0), sys.float_info.max, "a float in [0, inf)"),
         ("delta", delta, -math.ulp(0.0), 1.0, "a float in [0, 1)"),
@@ -221,7 +229,19 @@ def build_claim(claim: object, delta: object, confidence: object) -> AuditClaim:
     ):
         if isinstance(value, bool) or not isinstance(value, Real) or not low < value < high:  # type: ignore[operator]  # numbers compare
             raise make_parameter_error("audit", name, expected, value)
-    return AuditClaim(float(claim), float(delta), 1 - float(confidence))  # type: ignore[arg-type]  # checked above
+    return AuditClaim(_state_guarantee(float(claim), float(delta), game), 1 - float(confidence))  # type: ignore[arg-type]  # checked above
+
+
+def _state_guarantee(epsilon: float, delta: float, game: Game) -> Guarantee:
+    """Return the guarantee that a claim about the inputs of a game makes: metric where distances are not all 1."""
+    is_metric = bool((game.distances[game.distances > 0] != 1).any())
+    adjacency = "the inputs of the audit"
+    if delta > 0:
+        adjacency += ", epsilon per unit of their distance" if is_metric else ""
+        return ApproxDP(epsilon, delta, _CLAIM_SOURCE, "claimed", adjacency=adjacency)
+    if is_metric:
+        return MetricDP(epsilon, "distance of the audit", _CLAIM_SOURCE, "claimed", unit="record", adjacency=adjacency)
+    return PureDP(epsilon, _CLAIM_SOURCE, "claimed", adjacency=adjacency)
 
 
 def check_method(method: str, game: Game, claim: AuditClaim, has_candidates: bool, has_pairs: bool) -> None:  # noqa: FBT001 - facts

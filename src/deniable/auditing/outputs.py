@@ -10,7 +10,6 @@ import numpy.typing as npt
 from deniable.core.errors import InputError
 
 OutputKind = Literal["real", "integer", "word", "text"]
-FloatArray = npt.NDArray[np.float64]
 _MAX_SHOWN_CHARACTERS = 60
 
 

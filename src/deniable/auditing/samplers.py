@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.outputs import Outputs, abbreviate, parse_outputs
+from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import get_progress_reporter
 
 Sampler = Callable[[Any], Any]
-IntArray = npt.NDArray[np.int64]
 
 
 class OutOfTimeError(InputError):

@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.parallel import compile_loop, count_cores, parallel_map
 
-FloatArray = npt.NDArray[np.float64]
 VectorFunction = Callable[[FloatArray], FloatArray]
 _RELATIVE_STEP = 1e-6
 _NORM_ORDERS = (1, 2)

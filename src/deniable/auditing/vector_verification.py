@@ -50,8 +50,8 @@ def verify_vector_mechanism(mechanism: VectorMechanism, dimension: object) -> Ve
             status, upper, lower, witness = "undecided", math.inf, 0.0, None
             method = f"nothing computed: the draws of {type(mechanism).__name__} are not this package's"
     return Verdict(
+        guarantee=guarantee,
         status=status,
-        claim=guarantee.epsilon,
         epsilon=upper,
         lower_bound=lower,
         confidence=1.0,
@@ -59,5 +59,4 @@ def verify_vector_mechanism(mechanism: VectorMechanism, dimension: object) -> Ve
         witness=witness,
         method=method,
         seconds=time.perf_counter() - start,
-        delta=getattr(guarantee, "delta", 0.0),
     )

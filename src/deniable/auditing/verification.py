@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.auditing.vector_verification import verify_vector_mechanism
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import bypass_cache
 from deniable.core.errors import InputError, NotTractable, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import MetricDP, Status
 from deniable.core.parallel import parallel_map
 from deniable.space import Space
-from deniable.space.metrics import FloatArray
 from deniable.vectors import VectorMechanism
 from deniable.words import WordMechanism
 from deniable.words.laws import tabulated
@@ -113,8 +113,8 @@ def _verify_by_theorem(mechanism: WordMechanism) -> Verdict:
     guarantee = mechanism.guarantee
     is_theorem_proved = guarantee.status in {"proved", "proved for ideal arithmetic"} and mechanism.is_builtin
     return Verdict(
+        guarantee=guarantee,
         status=guarantee.status if is_theorem_proved else "undecided",
-        claim=guarantee.epsilon,
         epsilon=guarantee.epsilon if is_theorem_proved else math.inf,
         lower_bound=0.0,
         confidence=1.0,
@@ -132,7 +132,7 @@ def _verify_exponential(mechanism: WordMechanism, family: ExponentialLaw, worker
         make_finding_name(space, family), count, lambda: prove_exact_epsilon(space, family, workers)
     )
     method = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
-    return _make_verdict(mechanism.guarantee.epsilon, finding, space, method)
+    return _make_verdict(mechanism.guarantee, finding, space, method)
 
 
 def _verify_all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64], workers: int | None) -> Verdict:
@@ -158,19 +158,19 @@ def _verify_all_outputs(mechanism: WordMechanism, inputs: npt.NDArray[np.int64],
     if len(inputs) == count:
         method = f"exact over all {count * (count - 1):,} pairs and all outputs {method}"
         if mechanism.is_tabulated:
-            return _make_verdict(mechanism.guarantee.epsilon, finding, space, method)
+            return _make_verdict(mechanism.guarantee, finding, space, method)
         if mechanism.is_builtin:
             method += "; the draws are simulated in floating point"
             return _make_verdict(
-                mechanism.guarantee.epsilon, finding, space, method, proved_status="proved for ideal arithmetic"
+                mechanism.guarantee, finding, space, method, proved_status="proved for ideal arithmetic"
             )
         method += "; the draws are another's simulation, and were not compared with it"
-        return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, is_exhaustive=False)
+        return _make_verdict(mechanism.guarantee, finding, space, method, is_exhaustive=False)
     method = (
         f"exact over all pairs of the {len(inputs)} most frequent of {count:,} inputs and all outputs {method}; "
         "other inputs are not covered"
     )
-    return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, is_exhaustive=False)
+    return _make_verdict(mechanism.guarantee, finding, space, method, is_exhaustive=False)
 
 
 def _bound_laws(
@@ -282,7 +282,7 @@ def _verify_at_own_outputs(mechanism: WordMechanism, workers: int | None) -> Ver
         f"all {count * (count - 1):,} pairs at the output y = w, and the worst and the nearest of them at all outputs, "
         "by integer tables"
     )
-    return _make_verdict(mechanism.guarantee.epsilon, finding, space, method, is_exhaustive=False)
+    return _make_verdict(mechanism.guarantee, finding, space, method, is_exhaustive=False)
 
 
 def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers: int | None) -> Verdict:
@@ -322,11 +322,12 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
         probabilities, probabilities, distances, np.arange(count), space, start, workers, _MATRIX_ROUNDING
     )
     method = f"exact over all {count * (count - 1):,} pairs and all outputs of the matrix"
-    return _make_verdict(claim, finding, space, method, words=space.words)
+    guarantee = MetricDP(claim, space.metric.name, "claimed of the matrix", "claimed")
+    return _make_verdict(guarantee, finding, space, method, words=space.words)
 
 
 def _make_verdict(
-    claim: float,
+    guarantee: MetricDP,
     finding: Finding,
     space: Space,
     method: str,
@@ -335,10 +336,10 @@ def _make_verdict(
     proved_status: Status = "proved",
     words: Sequence[str] = (),
 ) -> Verdict:
-    """Return what a finding says of a claim.
+    """Return what a finding says of a guarantee.
 
     Args:
-        claim: epsilon.
+        guarantee: as claimed.
         finding: numbers points of the space, or of ``words`` if given.
         space: the domain.
         method: the method.
@@ -347,16 +348,16 @@ def _make_verdict(
         words: what the finding numbers.
     """
     status: Status = "undecided" if is_exhaustive else "not refuted"
-    if finding.lower_bound > claim:
+    if finding.lower_bound > guarantee.epsilon:
         status = "refuted"
-    elif is_exhaustive and finding.epsilon <= claim:
+    elif is_exhaustive and finding.epsilon <= guarantee.epsilon:
         status = proved_status
     word, other, output = (
         words[i] if words else space.first_word_at(i) for i in (finding.input, finding.other, finding.output)
     )
     return Verdict(
+        guarantee=guarantee,
         status=status,
-        claim=claim,
         epsilon=finding.epsilon if is_exhaustive else math.inf,
         lower_bound=finding.lower_bound,
         confidence=1.0,

@@ -22,9 +22,8 @@ from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from deniable.core.arrays import FloatArray
 
 CACHE_FORMAT = 2
 """Raised whenever a cached fact changes its meaning."""

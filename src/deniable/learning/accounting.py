@@ -8,15 +8,9 @@ from typing import Literal
 from scipy import optimize
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
-from deniable.core.guarantees import PROVED_IDEAL, ApproxDP
+from deniable.core.guarantees import EMPTY_RECORD, PROVED_IDEAL, ApproxDP
 
 RecordAdjacency = Literal["make one empty", "replace one"]
-EMPTY_RECORD_ADJACENCY = "one record made empty: the number of records and the sampling rate are public"
-"""Which data sets the guarantee of DP-SGD compares, the zero-out relation of Ponomareva et al. 2023.
-
-An empty record keeps its place and has the gradient 0. Rate and divisor follow from the number of records, which stands
-on the card: a record that is added or removed would change both.
-"""
 _MIN_MULTIPLIER = 0.3
 _MAX_MULTIPLIER = 1e4
 _MIN_EPSILON, _MAX_EPSILON = 1e-6, 100.0
@@ -57,7 +51,7 @@ def compute_epsilon_spent(
         schedule: sampling rate and steps.
         multiplier: noise per unit of the clipping norm, > 0.
         delta: in (0, 1).
-        adjacency: of two data sets with as many records, see `EMPTY_RECORD_ADJACENCY`. One term of a batch's sum is missing, as
+        adjacency: of two data sets with as many records, see `deniable.core.guarantees.EMPTY_RECORD`. One term of a batch's sum is missing, as
             where a record is removed while rate and divisor stay; or it is another one, which costs more.
     """
     import dp_accounting  # noqa: PLC0415 - a second to import
@@ -162,8 +156,9 @@ def build_dp_sgd_guarantee(schedule: SamplingSchedule, multiplier: float, delta:
     return ApproxDP(
         spent,
         delta,
-        f"DP-SGD (Abadi et al. 2016), {EMPTY_RECORD_ADJACENCY}; composed by privacy loss distributions (dp-accounting)",
+        "DP-SGD (Abadi et al. 2016), composed by privacy loss distributions (dp-accounting)",
         PROVED_IDEAL,
+        adjacency=EMPTY_RECORD,
     )
 
 

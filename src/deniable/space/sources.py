@@ -10,9 +10,9 @@ from typing import IO, cast
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.space.grammar import fold_word, is_one_word
-from deniable.space.metrics import FloatArray
 
 _PEEKED_LINES = 1000
 

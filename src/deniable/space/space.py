@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce
 from deniable.core.errors import InputError, NotTractable
 from deniable.core.parallel import parallel_map
 from deniable.space.grammar import fold_word
-from deniable.space.metrics import BLOCK_ROWS, TILE_SIZE, DistanceFiller, FloatArray, Metric, resolve_metric
+from deniable.space.metrics import BLOCK_ROWS, TILE_SIZE, DistanceFiller, Metric, resolve_metric
 
 PointNumbers = npt.NDArray[np.int32]
 Result = TypeVar("Result")

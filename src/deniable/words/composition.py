@@ -83,8 +83,11 @@ def compute_document_guarantee(
     composed_epsilon, method = _compose_losses(mechanism, int(word_count), delta, loss, workers)
     if composed_epsilon >= total_loss:
         composed_epsilon, method = total_loss, "the pure bound, on which composition does not improve"
-    pure = PureDP(total_loss, f"{word_count:,} times the largest loss of a word, {loss:.6g}", status)
-    return DocumentGuarantee(int(word_count), pure, ApproxDP(float(composed_epsilon), delta, method, status))
+    adjacency = f"any two texts of {word_count:,} words"
+    source = f"{word_count:,} times the largest loss of a word, {loss:.6g}"
+    pure = PureDP(total_loss, source, status, adjacency=adjacency)
+    approximate = ApproxDP(float(composed_epsilon), delta, method, status, adjacency=adjacency)
+    return DocumentGuarantee(int(word_count), pure, approximate)
 
 
 def _find_loss_status(mechanism: "WordMechanism") -> Status:

@@ -59,7 +59,7 @@ def test_what_is_proved(found):
         assert promise.status == "proved"
         assert promise.least <= promise.proven <= reading.epsilon
         assert promise.record["words"] == found.table.median
-        assert promise.record["approximate_epsilon"] <= promise.record["epsilon"]
+        assert promise.record["approximate"]["epsilon"] <= promise.record["pure"]["epsilon"]
 
 
 def test_the_same_rows_are_shown(found):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import EMPTY_RECORD, REPLACED_RECORD, ApproxDP, PureDP
 from deniable.core.intervals import estimate_share
 from deniable.models.images.card import PUBLIC_SEED_STATUS, build_image_card, render_image_card
 from deniable.models.images.certification import CertifiedAccuracyCurve
@@ -20,9 +20,8 @@ from deniable.models.images.smoothing import GaussianSmoothing
 from tests.robust.toy import data
 
 IDEAL = "proved for ideal arithmetic"
-PROVED = ApproxDP(1.5, 1e-5, "a theorem", IDEAL)
-EMPTY = "one record made empty: the number of records and the sampling rate are public"
-VERDICT = Verdict(IDEAL, 1.5, 1.5, 0.0, 1.0, 0, None, "by theorem", 0.0, delta=1e-5)
+PROVED = ApproxDP(1.5, 1e-5, "a theorem", IDEAL, adjacency=EMPTY_RECORD)
+VERDICT = Verdict(PROVED, IDEAL, 1.5, 0.0, 1.0, 0, None, "by theorem", 0.0)
 DATA = data()
 
 
@@ -48,7 +47,7 @@ def test_a_private_model():
     about = made(model(classes=["0", "1"]))
     held = about["training records"]
     assert held["guarantee"] == "(1.5, 1e-05)-DP"
-    assert (held["adjacency"], held["status"], held["source"]) == (EMPTY, IDEAL, "a theorem")
+    assert (held["adjacency"], held["status"], held["source"]) == (EMPTY_RECORD, IDEAL, "a theorem")
     assert held["verdict"] == VERDICT.to_dict()
     assert about["accounting"] == {"steps": 7, "epsilon, replace one record": 2.5, "records": 60}
     assert about["options"] == {"clip": 0.1}
@@ -95,11 +94,11 @@ def test_a_public_seed():
 @pytest.mark.parametrize("status", ["claimed", "refuted"])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_claims_without_a_proof(status, seed):
-    """A claim that is not proved keeps its status, whatever the seed, and the training images are not protected."""
+    """A claim that is not proved is shown no higher than its verdict, and the training images are not protected."""
     verdict = dataclasses.replace(VERDICT, status="refuted" if status == "refuted" else "undecided", epsilon=math.inf)
-    about = made(model(PureDP(2.0, "a paper", status), verdict, seed=seed))
-    assert about["training records"]["status"] == status
-    assert about["training records"]["adjacency"] == "replace one record"
+    about = made(model(PureDP(2.0, "a paper", status, adjacency=REPLACED_RECORD), verdict, seed=seed))
+    assert about["training records"]["status"] == verdict.status
+    assert about["training records"]["adjacency"] == "one record replaced by another"
     assert about["not protected"][0].startswith("the training images:")
     assert f"verdict: {verdict.status}; by theorem" in render_image_card(about)
     assert "inf" in json.dumps(about, allow_nan=False)
@@ -127,7 +126,7 @@ def test_the_text():
     assert page.startswith("Model card: toy, trained by deniable ")
     for line in (
         f"Training records: (1.5, 1e-05)-DP, {IDEAL}",
-        f"  between data sets: {EMPTY}",
+        f"  between data sets: {EMPTY_RECORD}",
         "  epsilon, replace one record: 2.5",
         "Data: toy, 60 training and 20 test images",
         "Clean accuracy: 75.0 % (50.9 to 91.3) on the test images",

@@ -10,8 +10,9 @@ import torch
 
 from deniable import InputError
 from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import ApproxDP, PureDP
-from deniable.models.images.model import ImageModel, load_image_model, measure_image_accuracy, save_image_model
+from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
+from deniable.learning.artifact import save_model
+from deniable.models.images.model import ImageModel, load_image_model, measure_image_accuracy
 from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture, NetworkNoise
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
@@ -19,8 +20,8 @@ from deniable.published.dpal.certificate import DPALCertificate
 from tests.robust.toy import images
 
 VERDICT = Verdict(
+    guarantee=PureDP(0.2, "a paper", "claimed", adjacency=REPLACED_RECORD),
     status="refuted",
-    claim=0.2,
     epsilon=math.inf,
     lower_bound=1.5,
     confidence=0.99,
@@ -59,7 +60,7 @@ def model(**given):
 
 def kept(made, folder):
     """Return a model after it has been in a file."""
-    save_image_model(made, folder / "model.pt")
+    save_model(made, folder / "model.pt")
     return load_image_model(folder / "model.pt")
 
 
@@ -88,7 +89,7 @@ def test_networks_come_back(name, normalised, tmp_path):
 
 
 @pytest.mark.parametrize("guarantee", [None, PureDP(0.2, "x", "refuted"), ApproxDP(1.0, 1e-5, "y", "claimed")])
-@pytest.mark.parametrize("verdict", [None, VERDICT, dataclasses.replace(VERDICT, witness=None, delta=1e-5)])
+@pytest.mark.parametrize("verdict", [None, VERDICT, dataclasses.replace(VERDICT, witness=None, guarantee=ApproxDP(0.2, 1e-5, "a paper"))])
 @pytest.mark.parametrize("certificate", CERTIFICATES, ids=lambda held: type(held).__name__)
 def test_claims_come_back(guarantee, verdict, certificate, tmp_path):
     """Guarantee, verdict and certificate of every kind come back equal, with facts and noise."""
@@ -180,7 +181,7 @@ DAMAGE = {
 def test_other_bytes_are_refused(damage, tmp_path):
     """Damage, other files and code are refused in one line that names the file; nothing in them is run."""
     path = tmp_path / "model.pt"
-    save_image_model(model(guarantee=PureDP(1.0, "x")), path)
+    save_model(model(guarantee=PureDP(1.0, "x")), path)
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
     with pytest.raises(InputError) as raised:
         load_image_model(path)
@@ -193,18 +194,18 @@ def test_a_file_that_is_not_there(tmp_path):
     """No file, or a folder, is one line."""
     with pytest.raises(InputError, match="There is no model"):
         load_image_model(tmp_path / "none.pt")
-    with pytest.raises(InputError, match="is no model"):
+    with pytest.raises(InputError, match="is not a model"):
         load_image_model(tmp_path)
 
 
 def test_a_model_is_not_written_over(tmp_path):
     """A file that exists stays as it is, unless asked otherwise; nothing is left beside it."""
     path = tmp_path / "model.pt"
-    save_image_model(model(), path)
+    save_model(model(), path)
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"model\.pt"):
-        save_image_model(model(system="plain"), path)
+        save_model(model(system="plain"), path)
     assert path.read_bytes() == before
-    save_image_model(model(system="plain"), path, force=True)
+    save_model(model(system="plain"), path, force=True)
     assert load_image_model(path).trainer == "plain"
     assert [held.name for held in tmp_path.iterdir()] == ["model.pt"]

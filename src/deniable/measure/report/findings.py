@@ -31,8 +31,8 @@ class GuaranteeSummary:
         status: how far the claim is known to be true, as its certificate has it: the weaker of what its theorem and
             its verification say.
         method: how that was found.
-        record: for the record of median length the guarantee of all of its words: ``words``, ``epsilon``,
-            ``approximate_epsilon``, ``delta`` and ``by``; None where nothing is guaranteed, or it has no words.
+        record: for the record of median length the guarantee of all of its words: ``words``, and the
+            guarantees ``pure`` and ``approximate``; None where nothing is guaranteed, or it has no words.
         meaning: what one output word can tell, in plain words.
     """
 

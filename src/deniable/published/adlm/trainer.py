@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import PureDP
+from deniable.core.guarantees import REPLACED_RECORD, PureDP
 from deniable.core.randomness import make_generator
 from deniable.learning.adam import AdamRun
 from deniable.models.images.model import ImageModel
@@ -88,6 +88,8 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     def forward_with_noise(images: Tensor) -> Tensor:
         return compute_noisy_scores(network, images.to(task.device), noises, torch.Generator(task.device))
 
+    guarantee = PureDP(epsilon, "Phan et al. 2017, Theorem 1", "claimed", adjacency=REPLACED_RECORD)
+
     def build_model() -> ImageModel:
         recompute_batch_statistics(network, forward_with_noise, torch.split(task.images.pixels, batch_size))
         with torch.no_grad():
@@ -97,8 +99,8 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
             architecture=architecture,
             network=network.eval(),
             noises=noises,
-            guarantee=PureDP(epsilon, "Phan et al. 2017, Theorem 1", "claimed"),
-            verdict=_build_undecided_verdict(epsilon),
+            guarantee=guarantee,
+            verdict=_build_undecided_verdict(guarantee),
             certificate=None,
             facts={"steps": run.steps, "epsilon claimed": epsilon},
         )
@@ -139,10 +141,10 @@ def _compute_relevance(task: ImageTrainingTask) -> Tensor:
     return total / len(task.images.labels)
 
 
-def _build_undecided_verdict(epsilon: float) -> Verdict:
+def _build_undecided_verdict(guarantee: PureDP) -> Verdict:
     return Verdict(
+        guarantee=guarantee,
         status="undecided",
-        claim=epsilon,
         epsilon=float("inf"),
         lower_bound=0.0,
         confidence=1.0,

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
+from deniable.core.guarantees import REPLACED_RECORD, PureDP
 
 TensorShape = tuple[int, ...]
 MNIST_IMAGE: TensorShape = (1, 28, 28)
@@ -251,6 +252,11 @@ def limit_kernel_norms(kernels: Tensor, norm: float) -> Tensor:
     return kernels * (norm / kernel_norms.clamp(min=torch.finfo(kernels.dtype).tiny)).clamp(max=1)[:, None, None, None]
 
 
+def build_refuted_guarantee(budget: DPALBudget) -> PureDP:
+    """Return what Theorem 4 claims of the training records."""
+    return PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted", adjacency=REPLACED_RECORD)
+
+
 def build_refuted_verdict(budget: DPALBudget) -> Verdict:
     """Return the verdict on Theorem 4, which rests on Lemma 3.
 
@@ -267,8 +273,8 @@ def build_refuted_verdict(budget: DPALBudget) -> Verdict:
         loss=math.inf,
     )
     return Verdict(
+        guarantee=build_refuted_guarantee(budget),
         status="refuted",
-        claim=budget.eps_t,
         epsilon=math.inf,
         lower_bound=math.inf,
         confidence=1.0,

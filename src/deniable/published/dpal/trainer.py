@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import InputError
-from deniable.core.guarantees import PureDP
 from deniable.core.randomness import make_generator
 from deniable.learning.adam import AdamRun
 from deniable.models.images.attacks import i_fgsm, mim, pgd
@@ -31,6 +30,7 @@ from deniable.models.shared.tally import ImageScorer
 from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.dpal.mechanism import (
     DPALBudget,
+    build_refuted_guarantee,
     build_refuted_verdict,
     compute_adversarial_objective,
     compute_class_objective,
@@ -162,7 +162,7 @@ def _build_dpal_model(
             NetworkNoise("input", "laplace", torch.tensor(budget.input_scale / psi / 2), input_noise.cpu()),
             NetworkNoise("first layer", "laplace", torch.tensor(budget.hidden_scale / psi), hidden_noise.cpu()),
         ),
-        guarantee=PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted"),
+        guarantee=build_refuted_guarantee(budget),
         verdict=build_refuted_verdict(budget),
         certificate=DPALCertificate(
             delta_r=budget.delta_r,

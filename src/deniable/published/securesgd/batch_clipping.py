@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import ApproxDP
+from deniable.core.evidence import Verdict, Witness, limit_status
+from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
 from deniable.core.randomness import make_generator
 from deniable.learning.accounting import SamplingSchedule, find_noise_multiplier
 from deniable.learning.adam import select_batch
@@ -70,7 +70,8 @@ def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
     network = task.architecture().build(0).to(task.device)
     rate = min(options.batch_size / len(task.images), 1.0)
     multiplier = find_noise_multiplier(SamplingSchedule(rate, options.steps), epsilon, delta)
-    verdict = _judge_first_step(options, rate, multiplier, _find_largest_gradient(task, network))
+    guarantee = ApproxDP(epsilon, delta, "claimed as DP-SGD's", "claimed", adjacency=EMPTY_RECORD)
+    verdict = _judge_first_step(guarantee, options.clip, rate, multiplier, _find_largest_gradient(task, network))
 
     def build_model() -> ImageModel:
         return ImageModel(
@@ -78,9 +79,7 @@ def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
             architecture=task.architecture(),
             network=network.eval(),
             noises=(),
-            guarantee=ApproxDP(
-                epsilon, delta, "claimed as DP-SGD's", "refuted" if verdict.status == "refuted" else "claimed"
-            ),
+            guarantee=limit_status(guarantee, verdict),
             verdict=verdict,
             certificate=None,
             facts={"steps": options.steps, "noise multiplier": multiplier, "clipping norm": options.clip},
@@ -109,15 +108,17 @@ def _find_largest_gradient(task: ImageTrainingTask, network: nn.Module) -> float
     return math.sqrt(max(float(torch.as_tensor(batch_squares).max()) for batch_squares in squares))
 
 
-def _judge_first_step(options: ImageTrainingOptions, rate: float, multiplier: float, gradient_norm: float) -> Verdict:
+def _judge_first_step(
+    guarantee: ApproxDP, clip: float, rate: float, multiplier: float, gradient_norm: float
+) -> Verdict:
     """Return what one step gives away of that record, when the mean is too short to be clipped.
 
     With the record in place of an empty one the noisy mean moves by its gradient over B, and the noise has the
     deviation C sigma / B: a Gaussian against its mixture with a shift of G / (C sigma), G the norm of the gradient.
     """
-    epsilon, delta = options.epsilon or 0.0, options.delta or 0.0
-    shift = gradient_norm / (multiplier * options.clip)
-    epsilon_bound = _bound_first_step_epsilon(rate, shift, delta)
+    shift = gradient_norm / (multiplier * clip)
+    epsilon_bound = _bound_first_step_epsilon(rate, shift, guarantee.delta)
+    is_refuted = epsilon_bound > guarantee.epsilon
     witness = Witness(
         input="a data set with the record of the largest gradient",
         other="the same with that record made empty",
@@ -126,17 +127,16 @@ def _judge_first_step(options: ImageTrainingOptions, rate: float, multiplier: fl
         loss=epsilon_bound,
     )
     return Verdict(
-        status="refuted" if epsilon_bound > epsilon else "undecided",
-        claim=epsilon,
+        guarantee=guarantee,
+        status="refuted" if is_refuted else "undecided",
         epsilon=math.inf,
         lower_bound=epsilon_bound,
         confidence=1.0,
         samples=0,
-        witness=witness if epsilon_bound > epsilon else None,
+        witness=witness if is_refuted else None,
         method=f"law of one step where the mean is not clipped: a gradient of norm {gradient_norm:.3g} under noise for "
-        f"{options.clip:g}",
+        f"{clip:g}",
         seconds=0.0,
-        delta=delta,
     )
 
 

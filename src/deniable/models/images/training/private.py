@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import PROVED_IDEAL
+from deniable.core.guarantees import PROVED_IDEAL, ApproxDP
 from deniable.learning.accounting import (
     SamplingSchedule,
     build_dp_sgd_guarantee,
@@ -132,7 +132,7 @@ def prepare_dp_sgd(
             network=network.eval(),
             noises=get_noises(),
             guarantee=proved_guarantee,
-            verdict=_build_theorem_verdict(proved_guarantee.epsilon, delta),
+            verdict=_build_theorem_verdict(proved_guarantee),
             certificate=build_certificate(),
             facts={
                 "sampling rate": rate,
@@ -155,11 +155,11 @@ def prepare_dp_sgd(
     )
 
 
-def _build_theorem_verdict(epsilon: float, delta: float) -> Verdict:
+def _build_theorem_verdict(guarantee: ApproxDP) -> Verdict:
     return Verdict(
+        guarantee=guarantee,
         status=PROVED_IDEAL,
-        claim=epsilon,
-        epsilon=epsilon,
+        epsilon=guarantee.epsilon,
         lower_bound=0.0,
         confidence=1.0,
         samples=0,
@@ -167,7 +167,6 @@ def _build_theorem_verdict(epsilon: float, delta: float) -> Verdict:
         method="by theorem: Poisson sampling, gradients clipped example by example, Gaussian noise on their sum; "
         "losses composed by dp-accounting, rounded up; true of real numbers, and drawn and added in floating point",
         seconds=0.0,
-        delta=delta,
     )
 
 
