@@ -128,7 +128,7 @@ def test_a_prior_of_counts(space):
     same = tune_recovery(space, 0.3, mechanism="calibrated", prior=numbers)
     assert same.mechanism.epsilon == choice.mechanism.epsilon
     kept = tune_kept(space, 0.3, mechanism="tem", prior=counts)
-    shares = [kept.mechanism.probabilities(word)[space.number(word)] for word in space.words]
+    shares = [kept.mechanism.probabilities(word)[space.index_of(word)] for word in space.words]
     assert kept.kept_share.value == pytest.approx((numbers / numbers.sum()) @ shares)
 
 
