@@ -34,7 +34,7 @@ def build_page(study: Study, results: Results, findings: str) -> str:
     text = fill_references(study, results, findings).strip()
     head, _, tail = text.partition("\n## ")
     parts = [
-        f"<!-- Written by `python -m studies page {run_study.name}`; change studies/findings/{study.stem}.md instead. -->",
+        f"<!-- Written by `python -m studies page {study.name}`; change studies/findings/{study.stem}.md instead. -->",
         f"# {study.title}",
         study.citation,
         study.question,
@@ -175,8 +175,8 @@ def _describe_run(study: Study, results: Results) -> str:
     needs = f"`DIR` holds {', '.join(f'`{name}`' for name in study.files)}. " if study.files else ""
     extra = f"Needs {', '.join(study.packages)}: `pip install 'deniable[train]'`. " if study.packages else ""
     return (
-        f"## Run it\n\n```sh\npython -m studies run {run_study.name}{' --data DIR' if run_study.files else ''}\n```\n\n"
-        f"{needs}{extra}All numbers of this page are in `studies/results/{run_study.stem}.csv`, with 95 % intervals: "
+        f"## Run it\n\n```sh\npython -m studies run {study.name}{' --data DIR' if study.files else ''}\n```\n\n"
+        f"{needs}{extra}All numbers of this page are in `studies/results/{study.stem}.csv`, with 95 % intervals: "
         f"seed {facts['seed']}, version {facts['version']}, {facts['seconds']:,.0f} s on {facts['machine']}. "
         "`--quick` measures a small grid in a few minutes."
     )
