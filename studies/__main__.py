@@ -74,8 +74,8 @@ def _build_pages(given: argparse.Namespace) -> int:
     if given.is_all == (given.name is not None):
         raise InputError("Name one study, or all of them with --all.")
     problems = []
-    for study in STUDIES.values() if given.is_all else [find_study(given.name)]:
-        if given.check_columns:
+    for study in find_with_rows(given.results) if given.is_all else [find_study(given.name)]:
+        if given.check:
             problems += check_page(study, given.results, given.output)
         else:
             for path in write_page(study, given.results, given.output):
@@ -83,6 +83,15 @@ def _build_pages(given: argparse.Namespace) -> int:
     for problem in problems:
         sys.stderr.write(f"{problem}\n")
     return 1 if problems else 0
+
+
+def find_with_rows(results: Path) -> list[Study]:
+    """Return the studies whose rows are kept in a folder, and name the others on the standard error."""
+    kept = {study.name: (results / f"{study.stem}.csv").is_file() for study in STUDIES.values()}
+    skipped = [name for name, has_rows in kept.items() if not has_rows]
+    if skipped:
+        sys.stderr.write(f"skipped, as no rows are kept: {', '.join(skipped)}\n")
+    return [STUDIES[name] for name, has_rows in kept.items() if has_rows]
 
 
 def find_study(name: str) -> Study:

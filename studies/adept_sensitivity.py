@@ -56,7 +56,9 @@ def count_pairs(context: Context, distribution: str, radius: float, n: int) -> l
     half = vectors // 2
     apart = np.abs(clipped[:half] - clipped[half : 2 * half]).sum(axis=1)
     # The remedy, for comparison: no pair can be farther apart after an l1 clip.
-    remedy = count_sensitivity_violations(L1Ball(radius).clip(drawn[: min(vectors, _REMEDIED)]), 2 * radius * (1 + 1e-12))
+    remedy = count_sensitivity_violations(
+        L1Ball(radius).clip(drawn[: min(vectors, _REMEDIED)]), 2 * radius * (1 + 1e-12)
+    )
     return rows_of(
         name_curve(distribution, radius),
         n,
@@ -72,7 +74,9 @@ def search_sensitivity(context: Context, n: int) -> list[Row]:
     rows = rows_of(CLIP, n, sensitivity=L2Ball(1.0).sensitivity(1, n) / 2)
     if n in SEARCHED:
         seed = context.derive_seed("search", n) % 2**32
-        rows += rows_of(CLIP, n, sensitivity_found=find_farthest_pair(L2Ball(1.0).clip, n, starts=2, seed=seed).distance / 2)
+        rows += rows_of(
+            CLIP, n, sensitivity_found=find_farthest_pair(L2Ball(1.0).clip, n, starts=2, seed=seed).distance / 2
+        )
     return rows
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-from deniable.published.adept.unclipped import UnclippedADePT
 from deniable.published.adept.mechanism import ADePT
-from deniable.vectors import Box, CopyMechanism, Laplace, RandomMechanism, VectorMechanism
+from deniable.published.adept.unclipped import UnclippedADePT
 from deniable.published.dptext.mechanism import DPText
+from deniable.vectors import Box, CopyMechanism, Laplace, RandomMechanism, VectorMechanism
 from deniable.vectors.domains import FloatArray
 
 BOX = Box(0.0, 1.0)
@@ -62,7 +62,9 @@ def estimate_losses(from_x: FloatArray, from_x_prime: FloatArray, repeats: int) 
     with np.errstate(divide="ignore", invalid="ignore"):
         ones = np.abs(np.log(from_x_prime) - np.log(from_x))
         zeros = np.abs(np.log(repeats - from_x) - np.log(repeats - from_x_prime))
-    losses: FloatArray = np.fmax(np.nan_to_num(ones, nan=0.0, posinf=np.inf), np.nan_to_num(zeros, nan=0.0, posinf=np.inf))
+    losses: FloatArray = np.fmax(
+        np.nan_to_num(ones, nan=0.0, posinf=np.inf), np.nan_to_num(zeros, nan=0.0, posinf=np.inf)
+    )
     return losses
 
 
@@ -141,9 +143,13 @@ def read_laplace(gap: float, scale: float) -> Pair:
 CONTROLS = ("copy", "random")
 SUBJECTS = {
     "copy": Subject(
-        "Controls: copy and random", lambda epsilon, seed: CopyMechanism(epsilon=epsilon, seed=seed), lambda _e, _n: (0.0, 1.0)
+        "Controls: copy and random",
+        lambda epsilon, seed: CopyMechanism(epsilon=epsilon, seed=seed),
+        lambda _e, _n: (0.0, 1.0),
     ),
-    "random": Subject("Controls: copy and random", lambda _e, seed: RandomMechanism(seed=seed), lambda _e, _n: (0.5, 0.5)),
+    "random": Subject(
+        "Controls: copy and random", lambda _e, seed: RandomMechanism(seed=seed), lambda _e, _n: (0.5, 0.5)
+    ),
     "laplace": Subject(
         "Laplace, correct",
         lambda epsilon, seed: Laplace(epsilon=epsilon, domain=BOX, seed=seed),

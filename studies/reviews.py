@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from deniable.auditing import verify
 from deniable.core.errors import InputError
+from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure import recovery
 from deniable.measure.labels import ClassCodes
-from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
+from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
 from deniable.space import Space
 from deniable.text.tokens import Lexer
-from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
 from deniable.words import MultivariateLaplace, WordMechanism
 from studies.rows import Row, row_of
 from studies.runner import Context

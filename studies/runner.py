@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from deniable import __version__
 from deniable.core.errors import InputError
-from deniable.core.parallel import count_cores, parallel_map, report_progress_to
 from deniable.core.files import check_outputs, open_outputs
+from deniable.core.parallel import count_cores, parallel_map, report_progress_to
 from studies.ledger import Ledger
 from studies.rows import Results, Row, format_rows
 from studies.study import Grid, Study

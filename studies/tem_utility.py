@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy.typing as npt
 
+from deniable.core.parallel import parallel_map
 from deniable.measure.attackers.membership_scores import fit_shadow_network
 from deniable.measure.roc import compute_roc
-from deniable.core.parallel import parallel_map
 from deniable.space import Space
 from studies.reviews import (
     FILES,
@@ -67,7 +67,9 @@ def measure(context: Context, name: str, epsilon: float | None) -> list[Row]:
     corpora, space = load_corpora(context), load_space(context)
     inside = TrainingTexts(*corpora["TR1"].original())
     if epsilon is None:
-        trials = parallel_map(lambda trial: measure_model(context, inside, None, trial, (ORIGINAL, trial)), range(sizes.trials))
+        trials = parallel_map(
+            lambda trial: measure_model(context, inside, None, trial, (ORIGINAL, trial)), range(sizes.trials)
+        )
         return summarize_trials(ORIGINAL, None, trials)
     mechanism = build_mechanism(name, space, epsilon)
     trained, others = corpora["TR1"], corpora["TR2"]

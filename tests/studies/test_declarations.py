@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 import pytest
+
+from deniable.vectors import L2Ball
 from studies import STUDIES, adept_sensitivity, sanity_check, tem_utility
 from studies.page import build_page
 from studies.plotter import describe_figure, draw_figure
@@ -12,8 +14,6 @@ from studies.reviews import LAPLACE, ORIGINAL
 from studies.rows import find_row
 from studies.runner import Context, measure_cells, run_study
 from studies.study import Grid
-
-from deniable.vectors import L2Ball
 
 TINY = {
     "adept-sensitivity": Grid(

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+
 from studies.majority_vote import (
     SUBJECTS,
     compute_chances,

@@ -3,16 +3,16 @@
 import dataclasses
 
 import pytest
-import studies
 from PIL import Image
+
+import studies
+from deniable.core.errors import InputError
 from studies import page as pages
 from studies.__main__ import main
 from studies.page import build_page, check_page, fill_references, write_page
 from studies.plotter import compute_fingerprint, describe_figure, draw_figure, find_difference
 from studies.rows import read_results
 from studies.runner import run_study, write_results
-
-from deniable.core.errors import InputError
 from tests.studies.toy import TOY
 
 FINDINGS = "1. Sure: {sure@2/accuracy}.\n\n## Notes\n\nSeed {seed}.\n"

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from deniable.core.errors import InputError
+from deniable.core.parallel import parallel_map
 from studies.ledger import Ledger
 from studies.rows import read_results
 from studies.runner import Context, find_unfinished, measure_cells, run_study
 from studies.study import Grid
-
-from deniable.core.errors import InputError
-from deniable.core.parallel import parallel_map
 from tests.studies.toy import CELLS, TOY, Sizes, measure
 
 VALUES = st.recursive(

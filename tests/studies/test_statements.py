@@ -3,11 +3,11 @@
 import math
 
 import pytest
-from studies.rows import Results, Row, at, find_row, format_rows, read_results, row_of, rows_of
-from studies.study import Metric, Statement, above, below, between, combine_outcomes, infinite, near
 
 from deniable.core.errors import InputError
 from deniable.core.intervals import as_exact_estimate, estimate_share
+from studies.rows import Results, Row, at, find_row, format_rows, read_results, row_of, rows_of
+from studies.study import Metric, Statement, above, below, between, combine_outcomes, infinite, near
 
 ROWS = (
     Row("a", 1.0, "m", 0.5, 0.4, 0.6, 10),
