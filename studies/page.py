@@ -193,8 +193,8 @@ def write_page(study: Study, results: Path = RESULTS, output: Path = DOCS) -> tu
     page, figure = _find_outputs(study, output)
     measured = read_results(results, study.stem)
     text, picture = build_page(study, measured, read_findings(study)), None
-    if find_difference(study, measured.rows, figure) is not None:
-        picture = draw_figure(describe_figure(study, measured.rows))
+    if find_difference(study, measured, figure) is not None:
+        picture = draw_figure(describe_figure(study, measured), measured.picture)
     for path in (page, figure):
         path.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
@@ -210,7 +210,7 @@ def check_page(study: Study, results: Path = RESULTS, output: Path = DOCS) -> li
     problems = []
     if not page.is_file() or page.read_text(encoding="utf-8") != build_page(study, measured, read_findings(study)):
         problems.append(f"{page} does not follow from the rows: write it with python -m studies page {study.name}")
-    difference = find_difference(study, measured.rows, figure)
+    difference = find_difference(study, measured, figure)
     if difference is not None:
         problems.append(f"{figure}: {difference}: draw it with python -m studies page {study.name}")
     return problems

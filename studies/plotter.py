@@ -15,8 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from deniable.core.errors import InputError
-from studies.rows import Row, find_row
+from studies.rows import Results, Row, find_row
 from studies.study import Axis, Line, Panel, Reference, Study, find_reference
 
 COLOURS = ("#2166ac", "#4d4d4d", "#b35806", "#762a83", "#1b7837", "#c51b7d", "#8c510a", "#01665e", "#e08214", "#5aae61")
@@ -29,18 +32,27 @@ _DIGITS = 6
 Description = dict[str, Any]
 
 
-def describe_figure(study: Study, rows: Sequence[Row]) -> Description:
-    """Return everything that is drawn, as JSON holds it."""
-    everything = (*rows, *study.published)
+def describe_figure(study: Study, results: Results) -> Description:
+    """Return everything that is drawn, as JSON holds it; the study's picture by its digest."""
+    everything = (*results.rows, *study.published)
+    picture = (
+        None if results.picture is None else hashlib.blake2b(results.picture.tobytes(), digest_size=16).hexdigest()
+    )
     return {
         "style": _STYLE,
         "columns": study.columns,
         "panels": [_describe_panel(study, panel, everything) for panel in study.panels],
-        "keys": [{**_describe_line(study, Panel("", ()), key, ()), "colour": GREY} for key in study.keys],
+        **({"picture": picture} if picture else {}),
+        "keys": [
+            {**_describe_line(study, Panel(""), key, ()), "colour": GREY if key.colour is None else COLOURS[key.colour]}
+            for key in study.keys
+        ],
     }
 
 
 def _describe_panel(study: Study, panel: Panel, rows: Sequence[Row]) -> Description:
+    if panel.images:
+        return {"title": panel.title, "images": list(panel.images)}
     return {
         "title": panel.title,
         "x": _describe_axis(panel.x),
@@ -86,8 +98,8 @@ def _describe_line(study: Study, panel: Panel, line: Line, rows: Sequence[Row]) 
 
 def _find_place(study: Study, line: Line, row: Row, rows: Sequence[Row]) -> float | None:
     """Return where a row stands on the x-axis, None where that was not measured."""
-    if line.x is None:
-        return row.x
+    if not isinstance(line.x, str):
+        return row.x if line.x is None else line.x
     other = find_row(rows, row.curve, row.x, line.x)
     return None if other is None else study.metrics[line.x].scale * other.value
 
@@ -123,8 +135,13 @@ def compute_fingerprint(description: Description) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def draw_figure(description: Description) -> bytes:
-    """Return the picture as PNG, with its fingerprints."""
+def draw_figure(description: Description, picture: npt.NDArray[np.uint8] | None = None) -> bytes:
+    """Return a figure as PNG, with its fingerprints.
+
+    Args:
+        description: everything but the picture.
+        picture: of the study, where a panel shows it.
+    """
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an extra
         from matplotlib.figure import Figure  # noqa: PLC0415 - the same
@@ -138,6 +155,8 @@ def draw_figure(description: Description) -> bytes:
         for axes, panel in itertools.zip_longest(figure.subplots(count, columns, squeeze=False).flat, panels):
             if panel is None:
                 axes.set_axis_off()
+            elif "images" in panel:
+                _draw_images(axes, panel, picture)
             else:
                 _draw_panel(axes, panel)
         _draw_legend(figure, description["keys"])
@@ -169,6 +188,21 @@ def _draw_panel(axes: Any, panel: Description) -> None:  # noqa: ANN401 - matplo
     for series in panel["series"]:
         if series["points"]:
             _draw_series(axes, series)
+
+
+def _draw_images(axes: Any, panel: Description, picture: npt.NDArray[np.uint8] | None) -> None:  # noqa: ANN401 - matplotlib's
+    """Draw rows of images, with their titles on the left."""
+    axes.set_title(panel["title"], loc="left", fontsize=11, pad=9)
+    titles = panel["images"]
+    axes.set_xticks([])
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    if picture is None:
+        axes.set_yticks([])
+        return
+    axes.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+    height = len(picture) / len(titles)
+    axes.set_yticks([(number + 0.5) * height for number in range(len(titles))], titles, fontsize=9)
 
 
 def _draw_series(axes: Any, series: Description) -> None:  # noqa: ANN401 - matplotlib's
@@ -216,15 +250,15 @@ def _digest_pixels(image: Any) -> str:  # noqa: ANN401 - pillow's
     return hashlib.blake2b(image.convert("RGB").tobytes(), digest_size=16).hexdigest()
 
 
-def find_difference(study: Study, rows: Sequence[Row], path: Path) -> str | None:
-    """Say why a picture does not follow from the rows; None where it does."""
+def find_difference(study: Study, results: Results, path: Path) -> str | None:
+    """Say why a figure does not follow from the results; None where it does."""
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - comes with matplotlib
 
     try:
         with Image.open(path) as image:
             image.load()
             text: dict[str, str] = getattr(image, "text", {})
-            if text.get("rows") != compute_fingerprint(describe_figure(study, rows)):
+            if text.get("rows") != compute_fingerprint(describe_figure(study, results)):
                 return "it was drawn from other rows or panels"
             if text.get("pixels") != _digest_pixels(image):
                 return "its pixels are not those that were drawn"

@@ -9,6 +9,9 @@ from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_mean
 
@@ -124,10 +127,12 @@ class Results:
     Attributes:
         rows: the numbers, in the order of the study's cells.
         facts: of the run: version, seed, machine, seconds, sizes, data sets.
+        picture: (h, w) grey levels of a study that shows images; None of others.
     """
 
     rows: tuple[Row, ...]
     facts: dict[str, Any] = field(default_factory=dict)
+    picture: npt.NDArray[np.uint8] | None = None
 
 
 def format_rows(rows: Iterable[Row]) -> str:
@@ -155,19 +160,37 @@ def read_results(folder: Path, stem: str) -> Results:
     Raises:
         InputError: the files are missing or damaged.
     """
-    table, facts = folder / f"{stem}.csv", folder / f"{stem}.json"
+    table, facts, picture = (folder / f"{stem}{ending}" for ending in (".csv", ".json", ".png"))
     try:
         with table.open(encoding="utf-8", newline="") as stream:
             head, *lines = csv.reader(stream)
         if tuple(head) != COLUMNS:
             raise InputError(f"{str(table)!r} must have the columns {', '.join(COLUMNS)}. Got {', '.join(head)}.")
-        return Results(tuple(map(_parse_row, lines)), dict(json.loads(facts.read_text(encoding="utf-8"))))
+        known = dict(json.loads(facts.read_text(encoding="utf-8")))
+        return Results(tuple(map(_parse_row, lines)), known, read_picture(picture) if picture.is_file() else None)
     except OSError as error:
         raise InputError(f"Cannot read {error.filename!r}: {error.strerror}. Run the study first.") from None
     except (ValueError, TypeError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"The results {str(table)!r} are damaged: {error}. Run the study again.") from None
+
+
+def read_picture(path: Path) -> npt.NDArray[np.uint8]:
+    """Return the grey levels (h, w) of a picture."""
+    from PIL import Image  # noqa: PLC0415 - comes with matplotlib, an extra
+
+    with Image.open(path) as image:
+        return np.asarray(image.convert("L"))
+
+
+def format_picture(picture: npt.NDArray[np.uint8]) -> bytes:
+    """Return grey levels (h, w) as PNG."""
+    from PIL import Image  # noqa: PLC0415 - comes with matplotlib, an extra
+
+    stream = io.BytesIO()
+    Image.fromarray(picture).save(stream, "PNG", optimize=True)
+    return stream.getvalue()
 
 
 def _parse_row(cells: list[str]) -> Row:

@@ -20,7 +20,7 @@ from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_outputs
 from deniable.core.parallel import count_cores, parallel_map, report_progress_to
 from studies.ledger import Ledger
-from studies.rows import Results, Row, format_rows
+from studies.rows import Results, Row, format_picture, format_rows
 from studies.study import Grid, Study
 
 Value = TypeVar("Value")
@@ -105,7 +105,8 @@ def run_study(
         if find_spec(package) is None:
             raise InputError(f"This study needs {package}, which is missing: install deniable[train].")
     files = {name: _digest_file(Context(None, seed, data).find_file(name)) for name in study.files}
-    paths = [folder / f"{study.stem}{ending}" for ending in (".csv", ".json")]
+    endings = (".csv", ".json") if study.paint is None else (".csv", ".json", ".png")
+    paths = [folder / f"{study.stem}{ending}" for ending in endings]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -115,7 +116,9 @@ def run_study(
     parameters = {"version": __version__, "seed": seed, "files": files, "sizes": sizes, "cells": chosen.cells}
     ledger = Ledger(find_unfinished(study, folder), parameters, force=force)
     resumed, start = len(ledger), time.perf_counter()
-    rows = measure_cells(study, chosen, Context(chosen.sizes, seed, data, ledger))
+    context = Context(chosen.sizes, seed, data, ledger)
+    rows = measure_cells(study, chosen, context)
+    picture = study.paint(context) if study.paint is not None else None
     facts = {
         "study": study.name,
         "version": __version__,
@@ -129,18 +132,22 @@ def run_study(
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", *study.packages) if _has_version(name)},
     }
-    write_results(study, folder, Results(tuple(rows), facts), force=force)
+    results = Results(tuple(rows), facts, picture)
+    write_results(study, folder, results, force=force)
     ledger.close()
-    return Results(tuple(rows), facts)
+    return results
 
 
 def write_results(study: Study, folder: Path, results: Results, *, force: bool = False) -> None:
-    """Write rows and facts, both or neither."""
-    contents = format_rows(results.rows), json.dumps(results.facts, indent=1, ensure_ascii=False) + "\n"
-    paths = [str(folder / f"{study.stem}{ending}") for ending in (".csv", ".json")]
+    """Write rows, facts and the picture, all or nothing."""
+    facts = json.dumps(results.facts, indent=1, ensure_ascii=False) + "\n"
+    contents = {".csv": format_rows(results.rows).encode(), ".json": facts.encode()}
+    if results.picture is not None:
+        contents[".png"] = format_picture(results.picture)
+    paths = [str(folder / f"{study.stem}{ending}") for ending in contents]
     with open_outputs(*paths, force=force) as streams:
-        for stream, content in zip(streams, contents, strict=True):
-            stream.write(content.encode())
+        for stream, content in zip(streams, contents.values(), strict=True):
+            stream.write(content)
 
 
 def find_unfinished(study: Study, folder: Path) -> Path:

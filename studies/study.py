@@ -5,6 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from studies.rows import Row, Selection
 
 Outcome = Literal["agrees", "agrees in part", "does not agree", "not measured"]
@@ -208,7 +211,7 @@ class Line:
         style: of matplotlib: line and marker, such as ``-o``, ``--s`` or ``^``; ``bar`` for bars.
         colour: number of a colour; that of the curve in the study's order where it is None.
         label: in the legend; the curve's title where it is None, nothing where it is empty.
-        x: metric on the x-axis, in place of the row's own place.
+        x: metric on the x-axis, in place of the row's own place; or a number, where rows have no place.
         only: metric and value that the rows beside must have, such as ``("refuted", 1)``.
         is_hollow: whether markers are white inside.
         alpha: opacity.
@@ -221,7 +224,7 @@ class Line:
     style: str = "-o"
     colour: int | None = None
     label: str | None = None
-    x: str | None = None
+    x: str | float | None = None
     only: tuple[str, float] | None = None
     is_hollow: bool = False
     alpha: float = 1.0
@@ -258,13 +261,15 @@ class Panel:
         x: the lower axis.
         y: the left axis.
         references: straight lines.
+        images: titles of the rows of images in the study's picture, which is shown in place of lines.
     """
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[Line, ...] = ()
     x: Axis = Axis()
     y: Axis = Axis()
     references: tuple[Reference, ...] = ()
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -313,6 +318,7 @@ class Study:
         quick: a small one, for a few minutes.
         measure: from the `Context` of the run and the parts of a cell to rows.
         derive: from all measured rows to rows that follow from them.
+        paint: from the context of the run to a picture (h, w) of grey levels, kept beside the rows as NAME.png.
         curves: title of each curve, in the order of legends and tables.
         metrics: how each metric is shown.
         statements: of the paper.
@@ -340,6 +346,7 @@ class Study:
     panels: tuple[Panel, ...]
     tables: tuple[Table, ...] = ()
     derive: Callable[[Sequence[Row]], Iterable[Row]] | None = None
+    paint: Callable[..., npt.NDArray[np.uint8]] | None = None
     keys: tuple[Line, ...] = ()
     published: tuple[Row, ...] = ()
     files: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from studies import STUDIES, adept_sensitivity, sanity_check, tem_utility
 from studies.page import build_page
 from studies.plotter import describe_figure, draw_figure
 from studies.reviews import LAPLACE, ORIGINAL
-from studies.rows import find_row
+from studies.rows import Results, find_row
 from studies.runner import Context, measure_cells, run_study
 from studies.study import Grid
 
@@ -56,9 +56,9 @@ def test_rows_make_page_and_figure(name, rows):
     """The rows of any grid give a page and a picture; every row has a metric, every outcome is one."""
     study = STUDIES[name]
     facts = {"seed": 3, "version": "0", "seconds": 1.0, "machine": "none"}
-    text = build_page(study, type("Results", (), {"rows": rows, "facts": facts}), "1. Nothing.\n")
+    text = build_page(study, Results(rows, facts), "1. Nothing.\n")
     assert f"python -m studies run {name}" in text
-    assert draw_figure(describe_figure(study, rows)).startswith(b"\x89PNG")
+    assert draw_figure(describe_figure(study, Results(rows))).startswith(b"\x89PNG")
     assert {row.metric for row in rows} <= set(study.metrics)
     for row in rows:
         assert row.low is None or row.low <= row.value <= row.high

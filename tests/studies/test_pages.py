@@ -11,7 +11,7 @@ from studies import page as pages
 from studies.__main__ import main
 from studies.page import build_page, check_page, fill_references, write_page
 from studies.plotter import compute_fingerprint, describe_figure, draw_figure, find_difference
-from studies.rows import read_results
+from studies.rows import Results, read_results
 from studies.runner import run_study, write_results
 from tests.studies.toy import TOY
 
@@ -101,16 +101,16 @@ def test_references_to_nothing(measured, reference):
 def test_a_figure_is_known_by_its_rows(measured, tmp_path):
     """A picture carries the fingerprint of what it was drawn from: other rows, panels or pixels are seen."""
     path = tmp_path / "toy.png"
-    assert find_difference(TOY, measured.rows, path) == "it is missing"
-    path.write_bytes(draw_figure(describe_figure(TOY, measured.rows)))
-    assert find_difference(TOY, measured.rows, path) is None
+    assert find_difference(TOY, measured, path) == "it is missing"
+    path.write_bytes(draw_figure(describe_figure(TOY, measured)))
+    assert find_difference(TOY, measured, path) is None
     first, *others = measured.rows
     rounded = [dataclasses.replace(first, value=first.value * (1 + 1e-9)), *others]
-    assert find_difference(TOY, rounded, path) is None
+    assert find_difference(TOY, Results(tuple(rounded)), path) is None
     for rows in (others, [dataclasses.replace(first, value=0.8), *others]):
-        assert find_difference(TOY, rows, path) == "it was drawn from other rows or panels"
+        assert find_difference(TOY, Results(tuple(rows)), path) == "it was drawn from other rows or panels"
     renamed = dataclasses.replace(TOY, curves={"sure": "certain", "coin": "a coin"})
-    assert find_difference(renamed, measured.rows, path) == "it was drawn from other rows or panels"
+    assert find_difference(renamed, measured, path) == "it was drawn from other rows or panels"
     with Image.open(path) as image:
         image.load()
         text = dict(image.text)
@@ -119,14 +119,14 @@ def test_a_figure_is_known_by_its_rows(measured, tmp_path):
         for name, value in text.items():
             notes.add_text(name, value)
         image.save(path, pnginfo=notes)
-    assert find_difference(TOY, measured.rows, path) == "its pixels are not those that were drawn"
+    assert find_difference(TOY, measured, path) == "its pixels are not those that were drawn"
     path.write_bytes(b"text")
-    assert find_difference(TOY, measured.rows, path) == "it is no picture"
+    assert find_difference(TOY, measured, path) == "it is no picture"
 
 
 def test_what_is_drawn(measured):
     """Points stand at their places, those beyond an axis at its end, and a reference to nothing is left out."""
-    description = describe_figure(TOY, measured.rows)
+    description = describe_figure(TOY, measured)
     accuracy, loss, only = description["panels"]
     assert [series["label"] for series in accuracy["series"]] == ["a sure thing", "a coin", "paper"]
     assert accuracy["series"][2]["points"] == [[2.0, 75.0, 75.0, 75.0]]
@@ -134,7 +134,7 @@ def test_what_is_drawn(measured):
     assert {point[1] for point in loss["series"][0]["points"]} == {5.0}
     assert [round(point[0]) for point in loss["series"][0]["points"]] == [90] * 4
     assert [point[0] for point in only["series"][0]["points"]] == [2.0]
-    assert compute_fingerprint(description) == compute_fingerprint(describe_figure(TOY, measured.rows))
+    assert compute_fingerprint(description) == compute_fingerprint(describe_figure(TOY, measured))
 
 
 def test_a_check_finds_what_does_not_follow(results, findings, tmp_path):
@@ -197,6 +197,6 @@ def test_kept_rows_make_a_page_and_a_figure(study):
     text = build_page(study, kept, pages.read_findings(study))
     assert "not measured" not in text
     assert text.count("\n1. ") == 1
-    assert all(series["points"] for panel in describe_figure(study, kept.rows)["panels"] for series in panel["series"]
+    assert all(series["points"] for panel in describe_figure(study, kept)["panels"] for series in panel["series"]
                if "lower bound" not in study.metrics or series["style"] != "^")  # fmt: skip
     assert {row.metric for row in kept.rows} <= set(study.metrics)
