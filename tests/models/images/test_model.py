@@ -16,7 +16,7 @@ from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture, N
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.published.dpal.certificate import DPALCertificate
-from tests.robust.toy import images
+from tests.models.images.random_images import images
 
 VERDICT = Verdict(
     status="refuted",
