@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from deniable.registry.words import WORD_MECHANISMS
 
 import deniable as dn
 from deniable.core.errors import InputError
@@ -12,6 +11,7 @@ from deniable.measure import tuning
 from deniable.measure.batches import privatize_texts
 from deniable.measure.tuning import TuningResult, tune_kept, tune_recovery, tune_utility
 from deniable.measure.utility import measure_utility
+from deniable.registry.words import WORD_MECHANISMS
 from deniable.words.laws import tabulated
 from tests.measure import toy
 

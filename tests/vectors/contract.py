@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from deniable.registry.vectors import VECTOR_MECHANISMS
 
 import deniable as dn
+from deniable.registry.vectors import VECTOR_MECHANISMS
 from deniable.vectors import VectorMechanism
 
 SEED = 20_240_607

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from deniable.registry.vectors import VECTOR_MECHANISMS
 
+from deniable.registry.vectors import VECTOR_MECHANISMS
 from deniable.vectors import VectorMechanism
 from deniable.vectors.grid import NoiseGrid, compute_step_exponent, round_down_to_float, round_up_to_float
 

@@ -189,9 +189,7 @@ def _compute_block_expectations(
     expectations = np.empty((len(rows), 2))
     for i, point in enumerate(points[first : first + len(rows)]):
         # Draws come from integer tables, whose least entries are what far words are drawn by.
-        chances = (
-            tables.compute_table_entries(rows[i : i + 1])[0] / tables.TABLE_TOTAL if law.is_tabulated else rows[i]
-        )
+        chances = tables.compute_table_entries(rows[i : i + 1])[0] / tables.TABLE_TOTAL if law.is_tabulated else rows[i]
         shares = np.clip(chances / words_per_point, 0.0, 1.0)
         with np.errstate(divide="ignore"):
             seen_probabilities = -np.expm1(runs * np.log1p(-shares))

@@ -182,9 +182,7 @@ def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: S
 
 def _encode_limited(guarantee: PureDP | ApproxDP, status: Status) -> dict[str, Any]:
     """Return a guarantee of a record as JSON holds it, known no better than that of a word."""
-    return encode_guarantee(
-        dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status))
-    )
+    return encode_guarantee(dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status)))
 
 
 def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:

@@ -450,7 +450,7 @@ def test_the_checkpoint_of_another_run(train, place, refused, monkeypatch, chang
     line = refused(train(*options, *changed, model="dp-sgd", steps=5))
     assert line.startswith(f"'m.pt.checkpoint' is the checkpoint of a run with {what} ")
     assert not re.search("[0-9a-f]{8}", line)  # a hash of private data would confirm a guess of them
-    assert line.endswith("finish that run, or begin anew with --force.")
+    assert line.endswith("finish that run, or start over with --force.")
     assert train(*options, *changed, "--force", model="dp-sgd", steps=5).code == 0
 
 

@@ -17,7 +17,7 @@ from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageArchitecture, NetworkNoise
 from deniable.models.images.robustness import CertifiedImage
 from deniable.models.images.smoothing import GaussianSmoothing
-from tests.robust.toy import data
+from tests.models.images.random_images import data
 
 IDEAL = "proved for ideal arithmetic"
 PROVED = ApproxDP(1.5, 1e-5, "a theorem", IDEAL, adjacency=EMPTY_RECORD)

@@ -17,7 +17,7 @@ from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture, N
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.published.dpal.certificate import DPALCertificate
-from tests.robust.toy import images
+from tests.models.images.random_images import images
 
 VERDICT = Verdict(
     guarantee=PureDP(0.2, "a paper", "claimed", adjacency=REPLACED_RECORD),
@@ -89,7 +89,9 @@ def test_networks_come_back(name, normalised, tmp_path):
 
 
 @pytest.mark.parametrize("guarantee", [None, PureDP(0.2, "x", "refuted"), ApproxDP(1.0, 1e-5, "y", "claimed")])
-@pytest.mark.parametrize("verdict", [None, VERDICT, dataclasses.replace(VERDICT, witness=None, guarantee=ApproxDP(0.2, 1e-5, "a paper"))])
+@pytest.mark.parametrize(
+    "verdict", [None, VERDICT, dataclasses.replace(VERDICT, witness=None, guarantee=ApproxDP(0.2, 1e-5, "a paper"))]
+)
 @pytest.mark.parametrize("certificate", CERTIFICATES, ids=lambda held: type(held).__name__)
 def test_claims_come_back(guarantee, verdict, certificate, tmp_path):
     """Guarantee, verdict and certificate of every kind come back equal, with facts and noise."""

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from deniable.registry.vectors import VECTOR_MECHANISMS
 
 import deniable as dn
 from deniable.registry.methods import (
@@ -17,6 +16,7 @@ from deniable.registry.methods import (
     REWRITING_METHODS,
     check_method_options,
 )
+from deniable.registry.vectors import VECTOR_MECHANISMS
 from deniable.rewriting.methods.token_law import DRAW_TOTAL, count_draw_values
 from deniable.rewriting.tokens import END, START, UNKNOWN, split_tokens
 from tests.rewrite.untrained import TEXTS, WORDS, untrained
