@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce, is_builtin_class
 from deniable.core.errors import InputError, NotTractable, check_positive
 from deniable.core.guarantees import MetricDP, Status
 from deniable.core.randomness import Streams, derive_stream_start, generate_key
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.composition import DocumentGuarantee, compute_document_guarantee
 from deniable.words.laws import ExponentialLaw, Law, QuadratureLaw, SimulatedLaw, TabulatedLaw

@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import parallel_map
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.representation import Representation
-from deniable.vectors.domains import FloatArray
 
 _BoolArray = npt.NDArray[np.bool_]
 NoiseKind = Literal["none", "two-sided", "one-sided", "one-sided or none"]

@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import parallel_map
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.law import Finding
 

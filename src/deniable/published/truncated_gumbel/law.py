@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import poisson
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
 from deniable.core.parallel import parallel_map
 from deniable.published.truncated_gumbel.quadrature import (
@@ -16,7 +17,6 @@ from deniable.published.truncated_gumbel.quadrature import (
     integrate_row,
     integrate_row_with_error,
 )
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.law import PointIndices, derive_law_name, format_fingerprint
 

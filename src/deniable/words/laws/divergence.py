@@ -16,9 +16,9 @@ import sys
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.parallel import parallel_map
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.exponential_proof import bound_rounding
 from deniable.words.laws.kernel import ExponentialKernel, compute_log_normalisers

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from deniable.core.arrays import FloatArray
 from deniable.core.classes import WriteOnce
 from deniable.core.parallel import Result
 from deniable.core.randomness import Streams
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words.laws.divergence import (
     MAX_EXACT_POINTS,

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.kernel import ExponentialKernel, compute_log_normalisers
 from deniable.words.laws.law import Finding

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
 from deniable.core.classes import get_picklable_state
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 
 _MIN_WEIGHT = 1e-100

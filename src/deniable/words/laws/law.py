@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import is_builtin_class
 from deniable.core.parallel import Result
 from deniable.core.randomness import Streams, derive_stream_start
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 
 IntegerTable = npt.NDArray[np.int64]

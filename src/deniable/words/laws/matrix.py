@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop, parallel_map
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.law import Finding, PointIndices
 

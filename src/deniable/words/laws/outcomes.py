@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.kernel import ExponentialKernel
 from deniable.words.laws.law import RowFunction

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.space.metrics import FloatArray
+from deniable.core.arrays import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.law import Finding, RowFunction
 from deniable.words.laws.matrix import get_distance_error

@@ -6,11 +6,11 @@ from typing import Protocol
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.classes import WriteOnce
 from deniable.core.errors import NotTractable
 from deniable.core.parallel import Result, parallel_map
 from deniable.core.randomness import Streams
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words.laws.law import (
     ExactEpsilon,

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.classes import WriteOnce
 from deniable.core.errors import NotTractable
 from deniable.core.parallel import Result, parallel_map
 from deniable.core.randomness import CHUNK_TOKENS, Streams
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words.laws.law import ExactEpsilon, IntegerTable, PointIndices, RenyiBound, get_part_fingerprint
 
