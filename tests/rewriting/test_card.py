@@ -5,7 +5,7 @@ import pytest
 from deniable.core.evidence import encode_nonfinite_numbers
 from deniable.rewriting.card import make_rewriter_card, render_rewriter_card
 from deniable.rewriting.model import measure_reconstruction
-from tests.rewrite.small import corpus, fitted
+from tests.rewriting.small import corpus, fitted
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from deniable.rewriting.model import (
     pack_rewriter,
 )
 from deniable.rewriting.training import RewriterOptions
-from tests.rewrite.small import SMALL, corpus, fitted
+from tests.rewriting.small import SMALL, corpus, fitted
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ class TestUse:
         assert found == small.decode(vectors)
         assert small.decode(vectors[7:9]) == found[7:9]
         assert not any("unknown" in text for text in found)
-        assert all(len(small.vocabulary.numbers(text)) <= small.limit for text in found)
+        assert all(len(small.vocabulary.to_ids(text)) <= small.limit for text in found)
         assert small.decode(np.empty((0, small.latent))) == []
 
     @pytest.mark.parametrize("wrong", [np.zeros((2, 7)), np.zeros(8), np.full((1, 8), np.nan), np.full((1, 8), np.inf)])

@@ -16,8 +16,8 @@ from deniable.core.errors import InputError
 from deniable.published.dptext.representation import REPRESENTATION_FORMAT, load_representation, pack_representation
 from deniable.published.dptext.training import RepresentationOptions
 from deniable.rewriting import model as rewriters
-from tests.rewrite import small
-from tests.rewrite.representation.toy import TEXTS, fitted
+from tests.published.dptext.toy import TEXTS, fitted
+from tests.rewriting import small
 
 PAGE = Path(__file__).parents[3] / "docs" / "rewrite.md"
 TITLE = "## Representations for a classifier"
