@@ -11,7 +11,13 @@ from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import ApproxDP
 from deniable.vectors.discrete_noise import sample_discrete_gaussian
 from deniable.vectors.domains import Domain, check_number_within
-from deniable.vectors.grid import ROUNDING_FACTOR, NoiseGrid, compute_noise_steps, compute_step_exponent
+from deniable.vectors.grid import (
+    GRID_ARITHMETIC,
+    ROUNDING_FACTOR,
+    NoiseGrid,
+    compute_noise_steps,
+    compute_step_exponent,
+)
 from deniable.vectors.mechanism import VectorMechanism, check_domain
 
 _TAIL_ERROR = 2.0**-45
@@ -42,7 +48,7 @@ def bound_log_delta(epsilon: float, ratio: float) -> float:
     first = float(log_ndtr(half - shift))
     second = float(log_ndtr(-half - shift))
     error = _TAIL_ERROR * (1 + epsilon + abs(first) + abs(second))
-    # second <= first in truth; where rounding cannot tell them apart, only the first is a bound.
+    # Exactly, second <= first; where rounding cannot tell them apart, only the first is a bound.
     difference = min(epsilon + second - first, 0.0) - error
     return min(first + math.log(-math.expm1(difference)) + error, 0.0)
 
@@ -138,6 +144,9 @@ class Gaussian(VectorMechanism):
     """
 
     name = "gaussian"
+    noise = "gaussian"
+    arithmetic = GRID_ARITHMETIC
+    domain: Domain
 
     def __init__(self, *, epsilon: float, delta: float, domain: Domain, seed: int | None = None) -> None:
         super().__init__(seed=seed)

@@ -22,6 +22,8 @@ FINENESS_BITS = 40
 """The step is between 2^-40 and 2^-39 of the noise's scale."""
 _MAX_EXPONENT = 900
 """Steps beyond 2^+-900 are refused: inputs would leave the range where float64 keeps all its digits."""
+GRID_ARITHMETIC = "exact integer noise on a grid, from AES-128-CTR, so that the guarantee is computational in that step"
+"""How draws on the grid are made, in words."""
 ROUNDING_FACTOR = 1 + Fraction(1, 1 << 50)
 """More than three roundings of float64 can take away from a sensitivity."""
 

@@ -24,7 +24,7 @@ from deniable.models.text.training import (
     make_text_training_options,
     prepare_text_run,
 )
-from tests.robust.text.models.small import versions
+from tests.models.text.networks.small import versions
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 QUICK = {"epochs": 8, "learning_rate": 0.02}

@@ -8,7 +8,7 @@ import pytest
 from deniable.auditing import audit, verify
 from deniable.core.errors import InputError
 from deniable.published.dptext.representation import LEARNED_EPSILON_NOTE
-from tests.rewrite.representation.toy import TEXTS, fitted
+from tests.published.dptext.toy import TEXTS, fitted
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
 
 import numpy as np
 import torch
@@ -11,7 +10,7 @@ from torch import Tensor
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.rewriting.attacks.ranking import NormOrder, get_norm_order
-from deniable.rewriting.audits import encode_clipped_vectors
+from deniable.rewriting.audits import encode_clipped_vectors, get_clip_domain
 from deniable.rewriting.autoencoder import clip_to_l2_ball
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.rewriting.tokens import SPECIAL_TOKENS, UNKNOWN
@@ -49,12 +48,11 @@ def search_nearest_texts(
 ) -> list[str]:
     """Return, for each release (k, n), a text nearest to it that a search from its start finds.
 
-    Near is what makes a release likely: the l1 distance to the text's clipped vector under Laplace noise, the l2
-    distance under Gaussian (the published noise of DPText has no such measure). Each round looks at edits of one token
+    The nearer a text, the likelier the release: by the l1 distance to the text's clipped vector under Laplace noise,
+    by the l2 distance under Gaussian noise; other noise has no such distance. Each round looks at edits of one token
     or two: swaps and insertions of words that the derivative of the distance by the tokens' vectors favours (HotFlip,
     Ebrahimi et al. 2018, section 3.2), deletions, and exchanges of neighbours. The encoder then decides which of them
-    is the nearest. Derivatives only propose: those of a domain other than a ball or a box pass through its clip as if
-    it did nothing.
+    is the nearest. Derivatives only propose edits: the clip to a domain other than a ball or a box is ignored in them.
 
     Starts are guesses such as `VectorMethod.decode` or `deniable.rewriting.attacks.inversion` makes. What comes back is
     never farther than the start, which itself comes back where nothing nearer is found. Words of a start that the model
@@ -72,9 +70,9 @@ def search_nearest_texts(
         InputError: releases and starts that do not go together, a release that is not finite, a start that is too long,
             a number below 1, or a mechanism that does not clip.
     """
-    for name, value in (("rounds", rounds), ("tried", swaps_per_round)):
+    for name, value in (("rounds", rounds), ("swaps_per_round", swaps_per_round)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise make_parameter_error("searched", name, "an int of at least 1", value)
+            raise make_parameter_error("search_nearest_texts", name, "an int of at least 1", value)
     released_vectors = np.asarray(released, dtype=np.float64)
     if not len(starts) and not released_vectors.size:
         return []
@@ -89,7 +87,7 @@ def search_nearest_texts(
             f"Releases must be finite. Got {released_vectors[row].tolist()} in row {row + 1}: leave it out."
         )
     start_vectors = encode_clipped_vectors(method, starts)  # raises
-    target = _SearchTarget(method, cast("Any", method.mechanism).domain, get_norm_order(method.mechanism))
+    target = _SearchTarget(method, get_clip_domain(method), get_norm_order(method.mechanism))
     start_distances = _compute_distances(start_vectors, released_vectors, target.order)
     found_texts: list[str] = []
     for first in range(0, len(starts), _TEXTS_PER_GROUP):

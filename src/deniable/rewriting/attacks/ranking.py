@@ -60,7 +60,7 @@ def compute_max_success(candidates: int, epsilon: float, *, delta: float = 0.0, 
     """
     _check_ranking_parameters(candidates, first, delta)
     if not epsilon >= 0:
-        raise make_parameter_error("most_found", "epsilon", "a float in [0, inf]", epsilon)
+        raise make_parameter_error("compute_max_success", "epsilon", "a float in [0, inf]", epsilon)
     # Over e^epsilon, which would leave float64's range.
     decay = math.exp(-epsilon)
     return min(1.0, (first + (candidates - 1) * delta * decay) / (first + (candidates - first) * decay))
@@ -76,7 +76,7 @@ def bound_epsilon_by_ranking(chance: float, candidates: int, *, delta: float = 0
     """
     _check_ranking_parameters(candidates, first, delta)
     if not 0 <= chance <= 1:
-        raise make_parameter_error("least_epsilon", "chance", "a float in [0, 1]", chance)
+        raise make_parameter_error("bound_epsilon_by_ranking", "chance", "a float in [0, 1]", chance)
     needed = chance * (candidates - first) - delta * (candidates - 1)
     rest = first * (1 - chance)
     if needed <= rest:

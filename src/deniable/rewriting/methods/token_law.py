@@ -89,7 +89,7 @@ class ExponentialTokenLaw:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if _bound_ratio(middle, self.count) <= allowed else (middle, high)
-        object.__setattr__(self, "least", high)
+        object.__setattr__(self, "min_weight", high)
 
     @property
     def temperature(self) -> float:
@@ -141,7 +141,7 @@ class MixedTokenLaw:
         min_weight = math.ceil(DRAW_TOTAL / (_bound_exponential(self.epsilon) + self.count - 1))
         if min_weight * self.count > DRAW_TOTAL:
             raise _epsilon_too_small(self.epsilon)
-        object.__setattr__(self, "least", min_weight)
+        object.__setattr__(self, "min_weight", min_weight)
 
     @property
     def uniform_share(self) -> float:

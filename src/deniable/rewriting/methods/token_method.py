@@ -47,7 +47,7 @@ class TokenMethod:
     Whatever logits the decoder gives, one draw is epsilon_token-DP (see `deniable.rewriting.methods.token_law`). The tokens
     before it are released, and so public. At most ``max_draws`` draws are made, whatever the text: the length is drawn
     with the END token, and after ``max_draws`` words without one the text ends there. The probability of a text is a
-    product of one factor for each of its draws, so with epsilon_token = epsilon / most the whole is epsilon-DP for
+    product of one factor for each of its draws, so with epsilon_token = epsilon / max_draws the whole is epsilon-DP for
     any two private texts, however long the new one is (adaptive composition).
 
     Neither the encoder nor the decoder need to be trusted for that, nor bounded, nor right to the last bit.
@@ -78,7 +78,7 @@ class TokenMethod:
             isinstance(self.max_draws, bool) or not isinstance(self.max_draws, int) or not 1 <= self.max_draws <= limit
         ):
             raise make_parameter_error(
-                self.name, "most", f"an int from 1 to {limit}, the model's limit", self.max_draws
+                self.name, "max_draws", f"an int from 1 to {limit}, the model's limit", self.max_draws
             )
         if self.seed is not None:
             make_noise_generator(self.seed)  # raises

@@ -5,7 +5,7 @@ import pytest
 
 import deniable as dn
 from deniable.models.text.attacks import run_greedy_attack
-from tests.robust.text.attacks.toy import KEY, Asked, documents, everything, linear, rough, sets
+from tests.models.text.attacks.toy import KEY, Asked, documents, everything, linear, rough, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(0, 20, 2)})
 

@@ -14,7 +14,7 @@ from deniable.models.text.attacks.algorithms import (
     compute_query_budget,
 )
 from deniable.models.text.attacks.replacements import SetReplacements, draw_mutations
-from tests.robust.text.attacks.toy import KEY, Asked, aims, documents, everything, linear, rough, sets
+from tests.models.text.attacks.toy import KEY, Asked, aims, documents, everything, linear, rough, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 

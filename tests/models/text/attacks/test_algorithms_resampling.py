@@ -7,7 +7,7 @@ from scipy import stats
 import deniable as dn
 from deniable.models.text.attacks import run_resampling_attack
 from deniable.models.text.attacks.algorithms import compute_query_budget
-from tests.robust.text.attacks.toy import KEY, Asked, documents, everything, linear, sets
+from tests.models.text.attacks.toy import KEY, Asked, documents, everything, linear, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 

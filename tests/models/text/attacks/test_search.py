@@ -7,7 +7,7 @@ import deniable as dn
 from deniable.core.parallel import report_progress_to
 from deniable.core.randomness import derive_key_from_seed
 from deniable.models.text.attacks import TEXT_ATTACKS, search
-from tests.robust.text.attacks.toy import KEY, Asked, documents, linear, rough, sets
+from tests.models.text.attacks.toy import KEY, Asked, documents, linear, rough, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 TEXTS = np.split(np.random.default_rng(5).integers(0, 20, 60), np.cumsum([9, 3, 12, 1, 7, 5, 8]))

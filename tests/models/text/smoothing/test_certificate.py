@@ -18,7 +18,7 @@ from deniable.models.text.smoothing.certificate import (
 )
 from deniable.models.text.smoothing.costs import ANY_WORD, compute_replacement_costs
 from deniable.models.text.substitutions import Substitutions
-from tests.robust.text.smoothing.toy import Given, all_texts, chances, mean_scorer, sets
+from tests.models.text.smoothing.toy import Given, all_texts, chances, mean_scorer, sets
 
 KEY = derive_key_from_seed(3)
 KINDS = [dn.TEM, dn.CalibratedExponential, dn.TightExponential]

@@ -9,7 +9,7 @@ import deniable as dn
 from deniable.models.text.documents import concatenate_texts
 from deniable.models.text.smoothing.costs import ANY_WORD, compute_integer_tables, compute_replacement_costs
 from deniable.words.composition import RENYI_ORDERS
-from tests.robust.text.smoothing import toy
+from tests.models.text.smoothing import toy
 
 module = importlib.import_module("deniable.models.text.smoothing.costs")  # the package has a function so named
 HELD = concatenate_texts([[5, 2, 5], [40]])

@@ -9,7 +9,7 @@ import deniable as dn
 from deniable.core.randomness import derive_key_from_seed
 from deniable.models.text.documents import concatenate_texts
 from deniable.models.text.smoothing import certify_texts, refute_text_certificates
-from tests.robust.text.smoothing.toy import mean_scorer, sets
+from tests.models.text.smoothing.toy import mean_scorer, sets
 
 CERTIFIED, ATTACKED = derive_key_from_seed(5), derive_key_from_seed(6)
 QUICK = {"samples": 2000, "draws": 40, "tries": 10}

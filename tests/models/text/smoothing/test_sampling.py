@@ -9,7 +9,7 @@ from deniable.core.randomness import Streams, derive_key_from_seed
 from deniable.models.text.documents import concatenate_texts
 from deniable.models.text.smoothing import sampling
 from deniable.models.text.smoothing.sampling import count_votes, draw_noisy_versions
-from tests.robust.text.smoothing.toy import chances, mean_scorer, tables
+from tests.models.text.smoothing.toy import chances, mean_scorer, tables
 
 KEY = derive_key_from_seed(1)
 DRAWS = {"selection": 50, "estimation": 5000}

@@ -13,7 +13,7 @@ from deniable.models.text import interval_bounds
 from deniable.models.text.documents import Documents, concatenate_texts
 from deniable.models.text.networks import TEXT_NETWORKS, build_text_network, fasttext, projected
 from deniable.models.text.networks.base import make_text_batch
-from tests.robust.text.models.small import (
+from tests.models.text.networks.small import (
     CLASSES,
     KINDS,
     WORDS,
