@@ -283,7 +283,7 @@ def test_files_that_are_no_text_model(attack, refused, place):
     """A table, a damaged file and a model of images are told apart."""
     data = read_images(images(place / "images.npz"))
     save_model(
-        fit_image_model("plain", data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1),
+        fit_image_model(IMAGE_TRAINERS["plain"], data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1),
         place / "i.pt",
     )
     content = (place / "m.pt").read_bytes()

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from deniable.cli import model_runs
-from deniable.models.images.model import load_image_model
+from deniable.registry.models import load_image_model
 from deniable.models.images.reading import read_images
 from deniable.registry.trainers import IMAGE_TRAINERS
 from tests.cli.image_models import BUDGET, images
@@ -450,7 +450,7 @@ def test_the_checkpoint_of_another_run(train, place, refused, monkeypatch, chang
     line = refused(train(*options, *changed, model="dp-sgd", steps=5))
     assert line.startswith(f"'m.pt.checkpoint' is the checkpoint of a run with {what} ")
     assert not re.search("[0-9a-f]{8}", line)  # a hash of private data would confirm a guess of them
-    assert line.endswith("finish that run, or begin anew with --force.")
+    assert line.endswith("finish that run, or start over with --force.")
     assert train(*options, *changed, "--force", model="dp-sgd", steps=5).code == 0
 
 

@@ -302,8 +302,8 @@ def test_bad_input_is_named(net, images, labels, change, message):
         (mim, {"decay": -1.0}),
         (mim, {"decay": math.nan}),
         (i_fgsm, {"steps": 0}),
-        (pgd, {"step": 0}),
-        (pgd_l2, {"step": -1}),
+        (pgd, {"step_size": 0}),
+        (pgd_l2, {"step_size": -1}),
     ],
 )
 def test_bad_options_are_named(net, images, labels, attack, change):

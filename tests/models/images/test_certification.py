@@ -14,7 +14,7 @@ from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageArchitecture, NetworkNoise
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.published.dpal.certificate import DPALCertificate
-from tests.robust.toy import images
+from tests.models.images.random_images import images
 
 ABOUT = ImageArchitecture("small", (1, 16, 16), 2, width=0.1)
 

@@ -17,7 +17,6 @@ from deniable.published.dpal.certificate import (
     compute_robustness_epsilon,
     compute_sizes_in_one_unit,
     compute_sound_sizes,
-    convert_to_pixel_unit,
 )
 from deniable.published.dpal.counterexample import (
     build_unit_certificate,
@@ -26,7 +25,7 @@ from deniable.published.dpal.counterexample import (
     compute_tail_probability,
     compute_threshold,
 )
-from tests.robust.certificates.toy import counted
+from tests.models.shared.tallies import counted
 
 MNIST = DPALCertificate(
     delta_r=(14**2 + 2) * 25, m=2_499, eps1=0.1, mu=0.2, d=784, beta=14**2 * 32, theta1=1.0, psi=2.0
@@ -63,8 +62,7 @@ def test_certify_as_published():
     assert found.radius == pytest.approx(
         sum(compute_published_sizes(MNIST, math.log((0.55 - half) / (0.4 + half)) / 2))
     )
-    assert convert_to_pixel_unit(found).radius == found.radius / 2
-    assert (MNIST.status, MNIST.norm) == ("refuted", "linf")
+    assert (MNIST.status, MNIST.norm, MNIST.pixels_per_unit) == ("refuted", "linf", 0.5)
 
 
 def test_abstains_without_a_gap():

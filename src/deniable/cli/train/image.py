@@ -66,16 +66,17 @@ def run_train_image(
 
     if kind not in IMAGE_TRAINERS:
         raise unknown_name_error("model", kind, list(IMAGE_TRAINERS))
-    options = IMAGE_TRAINERS[kind].choose_options(**given_options)
+    trainer = IMAGE_TRAINERS[kind]
+    options = trainer.choose_options(**given_options)
     check_model_outputs(output, data_path, force=force)
     dataset = read_images(data_path, pixel_range=_parse_pixel_range(pixel_range), classes=_parse_classes(classes))
     checkpoint = Checkpoint(
-        Path(f"{output}.checkpoint"), describe_image_run(kind, dataset, options, seed), checkpoint_steps
+        Path(f"{output}.checkpoint"), describe_image_run(trainer, dataset, options, seed), checkpoint_steps
     )
     resume_run(checkpoint, force=force)
     with translate_memory_errors(), explain_resumption(checkpoint):
         image_model = fit_image_model(
-            kind, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset)
+            trainer, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset)
         )
         clean_accuracy = measure_image_accuracy(image_model, dataset.test)
         with show_passes("certified accuracy"):

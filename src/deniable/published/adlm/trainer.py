@@ -16,7 +16,6 @@ from deniable.models.images.networks import (
     compute_noisy_scores,
     get_first_layer_shape,
     get_last_layer,
-    recompute_batch_statistics,
 )
 from deniable.models.images.training.plain import ADAM_OPTIONS, draw_training_batch
 from deniable.models.images.training.trainer import (
@@ -25,7 +24,7 @@ from deniable.models.images.training.trainer import (
     ImageTrainingTask,
     PreparedTraining,
 )
-from deniable.published.dpal.mechanism import draw_laplace_noise
+from deniable.published.noise import draw_laplace_noise, recompute_batch_statistics
 
 _BUDGET_SHARES = (0.25, 0.25, 0.5)
 """Shares of epsilon for relevances, for the first layer and for the loss, as in the authors' code."""

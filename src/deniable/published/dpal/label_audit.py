@@ -21,8 +21,8 @@ from deniable.published.dpal.mechanism import (
     DPALBudget,
     compute_adversarial_objective,
     compute_class_objective,
-    draw_laplace_noise,
 )
+from deniable.published.noise import draw_laplace_noise
 
 LabelNoiseForm = Literal["published", "each step", "each step and class"]
 DifferenceAxis = Literal["steps", "classes"]

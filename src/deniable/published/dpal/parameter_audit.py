@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.published.dpal.image_audit import EventCounts, check_image_count, flatten_to_signed_pixels
-from deniable.published.dpal.mechanism import DPALBudget, compute_dense_reconstruction_objective, draw_laplace_noise
+from deniable.published.dpal.events import EventCounts
+from deniable.published.dpal.image_audit import check_image_count, flatten_to_signed_pixels
+from deniable.published.dpal.mechanism import DPALBudget, compute_dense_reconstruction_objective
+from deniable.published.noise import draw_laplace_noise
 
 _LEARNING_RATE = 1e-4
 """The published learning rate."""

@@ -9,8 +9,10 @@ from torch.nn import functional
 
 from deniable.core.errors import make_parameter_error
 from deniable.core.intervals import Estimate, estimate_share
-from deniable.published.dpal.image_audit import EventCounts, flatten_to_signed_pixels
-from deniable.published.dpal.mechanism import DPALBudget, draw_laplace_noise
+from deniable.published.dpal.events import EventCounts
+from deniable.published.dpal.image_audit import flatten_to_signed_pixels
+from deniable.published.dpal.mechanism import DPALBudget
+from deniable.published.noise import draw_laplace_noise
 
 _PIXEL_WIDTH = 2.0
 """By which one pixel of [-1, 1] can differ."""

@@ -17,7 +17,6 @@ from deniable.models.images.networks import (
     NetworkNoise,
     get_first_layer_shape,
     get_last_layer,
-    recompute_batch_statistics,
 )
 from deniable.models.images.training.plain import ADAM_OPTIONS
 from deniable.models.images.training.trainer import (
@@ -38,6 +37,7 @@ from deniable.published.dpal.mechanism import (
     draw_shared_noise,
     limit_kernel_norms,
 )
+from deniable.published.noise import recompute_batch_statistics
 
 _UNBOUNDED = (-torch.inf, torch.inf)
 """Perturbed images have no bounds to stay in."""

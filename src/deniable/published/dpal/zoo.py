@@ -12,7 +12,8 @@ from torch import Tensor
 
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import PROVED_IDEAL, REPLACED_RECORD, PureDP, Status
-from deniable.published.dpal.image_audit import EventCounts, audit_differences, audit_image_recovery
+from deniable.published.dpal.events import EventCounts
+from deniable.published.dpal.image_audit import audit_differences, audit_image_recovery
 from deniable.published.dpal.label_audit import LabelNoiseForm, audit_labels
 from deniable.published.dpal.mechanism import DPALBudget, build_refuted_verdict
 from deniable.published.dpal.parameter_audit import audit_parameters

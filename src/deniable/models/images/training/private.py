@@ -111,7 +111,7 @@ def prepare_dp_sgd(
         multiplier = options.noise_multiplier
         steps = count_steps_within(rate, multiplier, options.epsilon, options.delta, options.steps)
         schedule = SamplingSchedule(rate, steps)
-    recipe = DPSGDSettings(
+    settings = DPSGDSettings(
         schedule=schedule,
         noise_multiplier=multiplier,
         clip=options.clip,
@@ -119,7 +119,9 @@ def prepare_dp_sgd(
         averaging_decay=options.average,
         views=options.views,
     )
-    run = DPSGDRun(network, task.images, recipe, task.key, forward, views, project_parameters)
+    run = DPSGDRun(
+        network, task.images.pixels, task.images.labels, settings, task.key, forward, views, project_parameters
+    )
     delta = options.delta
 
     def build_model() -> ImageModel:

@@ -15,7 +15,7 @@ from deniable.models.images.smoothing import (
     compute_laplace_radius,
 )
 from deniable.models.shared.intervals import compute_clopper_pearson_lower, compute_clopper_pearson_upper
-from tests.robust.certificates.toy import counted, drawn, normal
+from tests.models.shared.tallies import counted, drawn, normal
 
 ALPHA = 0.05
 REPETITIONS = 2_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.published.dpal.image_audit import EventCounts
+from deniable.published.dpal.events import EventCounts
 
 
 def test_the_bound_of_ten_thousand():

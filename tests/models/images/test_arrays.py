@@ -9,8 +9,8 @@ import torch
 
 from deniable.core.errors import InputError
 from deniable.models.images.reading import read_images
-from tests.robust.images import making
-from tests.robust.images.making import TEST, TRAIN, arrays, npz
+from tests.models.images import image_files
+from tests.models.images.image_files import TEST, TRAIN, arrays, npz
 
 BOTH = ("x_train", "x_test")
 
@@ -128,7 +128,7 @@ def test_what_cannot_be_declared(tmp_path, declared, message):
 def test_a_range_beyond_the_type(tmp_path):
     """A range that the type of the pixels cannot hold is refused."""
     path = npz(tmp_path / "a.npz", **_floats(kind=np.float32))
-    with pytest.raises(InputError, match="float32, which cannot hold the declared range"):
+    with pytest.raises(InputError, match="float32, which cannot represent the declared range"):
         read_images(path, pixel_range=(0, 1e300))
 
 
@@ -214,7 +214,7 @@ def test_members_that_are_no_arrays_are_named(tmp_path):
     path = npz(tmp_path / "a.npz", y_test=None)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("y_test.npy", b"0 1 2 0")
-    with pytest.raises(InputError, match="y_test is no array of numpy"):
+    with pytest.raises(InputError, match="y_test is no numpy array"):
         read_images(path)
 
 
@@ -231,7 +231,7 @@ def test_headers_that_claim_too_much_are_refused(tmp_path):
 
 def test_pixels_are_not_shared_between_readings(tmp_path):
     """Changing one data set's pixels in place leaves another reading as it was."""
-    path = making.npz(tmp_path / "a.npz")
+    path = image_files.npz(tmp_path / "a.npz")
     first = read_images(path)
     first.train.pixels.zero_()
     assert not torch.equal(read_images(path).train.pixels, first.train.pixels)

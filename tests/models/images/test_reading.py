@@ -8,18 +8,18 @@ import torch
 
 from deniable.core.errors import InputError
 from deniable.models.images.reading import read_images
-from tests.robust.images import making
+from tests.models.images import image_files
 
 
 def _kinds(place, data):
     """Return the paths of one data set in every kind of file whose classes have names of their own."""
-    held = making.files(data, "012")
+    held = image_files.files(data, "012")
     return {
-        "folder": making.folder(place / "folder", held),
-        "zip": making.zipped(place / "a.zip", held),
-        "tar": making.tar(place / "a.tar", dict(reversed(held.items())), "w"),
-        "tar.xz": making.tar(place / "a.tar.xz", {f"./some/where/{name}": held[name] for name in held}),
-        "tgz": making.tar(place / "a.tgz", {"README.md": b"hello", **held}, "w:gz"),
+        "folder": image_files.folder(place / "folder", held),
+        "zip": image_files.zipped(place / "a.zip", held),
+        "tar": image_files.tar(place / "a.tar", dict(reversed(held.items())), "w"),
+        "tar.xz": image_files.tar(place / "a.tar.xz", {f"./some/where/{name}": held[name] for name in held}),
+        "tgz": image_files.tar(place / "a.tgz", {"README.md": b"hello", **held}, "w:gz"),
     }
 
 
@@ -32,14 +32,14 @@ def _sorted(data):
 @pytest.mark.parametrize("shape", [(6, 5), (6, 5, 3)])
 def test_equal_content_is_one_data_set_in_every_kind_of_file(tmp_path, shape):
     """Pixels, labels, names and fingerprint agree between archives, folders, npz and IDX; notes and names do not."""
-    data = _sorted(making.arrays(*shape))
+    data = _sorted(image_files.arrays(*shape))
     paths = _kinds(tmp_path, data)
-    paths["npz"] = making.npz(tmp_path / "a.npz", **data)
+    paths["npz"] = image_files.npz(tmp_path / "a.npz", **data)
     if len(shape) == 2:
-        paths["idx"] = making.idx(tmp_path / "idx", data)
-        paths["idx.gz"] = making.idx(tmp_path / "packed", data, packed=True)
-        paths["kaggle"] = making.idx(tmp_path / "kaggle", data, mark=".")
-        paths["prefix"] = making.idx(tmp_path / "some", data, prefix="fashion-") / "fashion-"
+        paths["idx"] = image_files.idx(tmp_path / "idx", data)
+        paths["idx.gz"] = image_files.idx(tmp_path / "packed", data, packed=True)
+        paths["kaggle"] = image_files.idx(tmp_path / "kaggle", data, mark=".")
+        paths["prefix"] = image_files.idx(tmp_path / "some", data, prefix="fashion-") / "fashion-"
     for kind, path in paths.items():
         read = read_images(path)
         for part, half in (("train", read.train), ("test", read.test)):
@@ -59,7 +59,7 @@ def test_equal_content_is_one_data_set_in_every_kind_of_file(tmp_path, shape):
 
 def test_the_fingerprint_tells_every_change(tmp_path):
     """One pixel, one label, the order, the shape or the name of a class changes it; reading again does not."""
-    data = making.arrays(6, 6)
+    data = image_files.arrays(6, 6)
     pixel, label = data["x_test"].copy(), data["y_train"].copy()
     pixel[-1, -1, -1] ^= 1
     label[[0, 1]] = label[[1, 0]]
@@ -71,15 +71,15 @@ def test_the_fingerprint_tells_every_change(tmp_path):
         {name: data[name].reshape(-1, 4, 9) for name in ("x_train", "x_test")},
         {name: data[name] + 1 for name in ("y_train", "y_test")},
     ]
-    prints = [read_images(making.npz(tmp_path / "a.npz", **{**data, **change})).fingerprint for change in changes]
+    prints = [read_images(image_files.npz(tmp_path / "a.npz", **{**data, **change})).fingerprint for change in changes]
     assert len(set(prints)) == len(changes)
-    assert prints[0] == read_images(making.npz(tmp_path / "b.npz", **data)).fingerprint
+    assert prints[0] == read_images(image_files.npz(tmp_path / "b.npz", **data)).fingerprint
     assert len(prints[0]) == 32
 
 
 def test_a_data_set_is_frozen(tmp_path):
     """What was fingerprinted cannot be exchanged."""
-    read = read_images(making.npz(tmp_path / "a.npz"))
+    read = read_images(image_files.npz(tmp_path / "a.npz"))
     with pytest.raises(dataclasses.FrozenInstanceError):
         read.name = "other"
 

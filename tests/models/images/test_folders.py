@@ -12,8 +12,8 @@ from PIL import Image
 
 from deniable.core.errors import InputError
 from deniable.models.images.reading import read_images
-from tests.robust.images import making
-from tests.robust.images.making import arrays, encoded, files, idx, idx_bytes
+from tests.models.images import image_files
+from tests.models.images.image_files import arrays, encoded, files, idx, idx_bytes
 
 
 def _mode(mode):
@@ -25,9 +25,9 @@ def _mode(mode):
 
 GREY = encoded(np.zeros((6, 5), np.uint8))
 WRITERS = {
-    "folder": lambda place, held: making.folder(place / "images", held),
-    "zip": lambda place, held: making.zipped(place / "a.zip", held),
-    "tar": lambda place, held: making.tar(place / "a.tar", held, "w"),
+    "folder": lambda place, held: image_files.folder(place / "images", held),
+    "zip": lambda place, held: image_files.zipped(place / "a.zip", held),
+    "tar": lambda place, held: image_files.tar(place / "a.tar", held, "w"),
 }
 
 
@@ -106,14 +106,14 @@ def test_missing_parts_and_single_classes_are_named(tmp_path, kind):
 
 def test_archives_hold_no_links_twins_or_giants(tmp_path):
     """A link, two files at one place, and a file too large to be an image are refused before they are read."""
-    path = making.tar(tmp_path / "link.tar", files(), "w")
+    path = image_files.tar(tmp_path / "link.tar", files(), "w")
     with tarfile.open(path, "a") as archive:
         link = tarfile.TarInfo("train/ant/link.png")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         archive.addfile(link)
     _refused(path, "'train/ant/link.png' is a link")
     twins = {**files(), "a/test/ant/000.png": GREY}
-    _refused(making.tar(tmp_path / "twin.tar", twins, "w"), "two files test/ant/000.png")
+    _refused(image_files.tar(tmp_path / "twin.tar", twins, "w"), "two files test/ant/000.png")
     giant = tarfile.TarInfo("train/ant/giant.png")
     giant.size = 1 << 40
     (tmp_path / "giant.tar").write_bytes(giant.tobuf())
@@ -122,17 +122,17 @@ def test_archives_hold_no_links_twins_or_giants(tmp_path):
 
 def test_folders_hold_no_folders_for_images(tmp_path):
     """A folder under the name of an image is refused, and a class that is a link to a folder is read."""
-    place = making.folder(tmp_path / "images", files())
+    place = image_files.folder(tmp_path / "images", files())
     (place / "train" / "ant").rename(tmp_path / "ants")
     (place / "train" / "ant").symlink_to(tmp_path / "ants")
-    assert len(read_images(place).train) == making.TRAIN
+    assert len(read_images(place).train) == image_files.TRAIN
     (place / "train" / "bee" / "x.png").mkdir()
     _refused(place, "'train/bee/x.png' is no file")
 
 
 def test_a_missing_pillow_is_named(tmp_path, monkeypatch):
     """Without pillow the message says what to install."""
-    place = making.folder(tmp_path / "images", files())
+    place = image_files.folder(tmp_path / "images", files())
     monkeypatch.setitem(sys.modules, "PIL", None)
     _refused(place, r"needs pillow.*install deniable\[train\]")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deniable.core.errors import InputError
 from deniable.models.images.reading import read_images
-from tests.robust.images import making
+from tests.models.images import image_files
 
 NAMES = ("a.npz", "a.zip", "a.tar", "a.tar.xz", "a.tgz", "a.tbz2", "idx", "idx.gz")
 
@@ -21,13 +21,13 @@ def place(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(place):
     """Return each kind's path to read, the file to damage, and that file's bytes."""
-    held = making.files()
+    held = image_files.files()
     modes = {"a.tar": "w", "a.tar.xz": "w:xz", "a.tgz": "w:gz", "a.tbz2": "w:bz2"}
-    paths = {name: making.tar(place / name, held, mode) for name, mode in modes.items()}
-    paths |= {"a.npz": making.npz(place / "a.npz"), "a.zip": making.zipped(place / "a.zip", held)}
+    paths = {name: image_files.tar(place / name, held, mode) for name, mode in modes.items()}
+    paths |= {"a.npz": image_files.npz(place / "a.npz"), "a.zip": image_files.zipped(place / "a.zip", held)}
     files = {name: (path, path, path.read_bytes()) for name, path in paths.items()}
     for name, ending in (("idx", ""), ("idx.gz", ".gz")):
-        folder = making.idx(place / name, packed=bool(ending))
+        folder = image_files.idx(place / name, packed=bool(ending))
         file = folder / f"train-images-idx3-ubyte{ending}"
         files[name] = folder, file, file.read_bytes()
     return files
@@ -51,7 +51,7 @@ def _read(whole, name, content):
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_files_are_read(whole, name):
     """The files that the other tests damage are fit."""
-    assert len(_read(whole, name, whole[name][2]).train) == making.TRAIN
+    assert len(_read(whole, name, whole[name][2]).train) == image_files.TRAIN
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -60,7 +60,7 @@ def test_cut_files_are_refused_or_whole(whole, name, share):
     """A file cut off anywhere is refused, or read whole where only padding behind the content is lost."""
     content = whole[name][2]
     read = _read(whole, name, content[: int(len(content) * share)])
-    assert read is None or (len(read.train), len(read.test)) == (making.TRAIN, making.TEST)
+    assert read is None or (len(read.train), len(read.test)) == (image_files.TRAIN, image_files.TEST)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,7 +71,7 @@ def test_flipped_bytes_never_lose_an_image(whole, name, seed, flips):
     for _ in range(flips):
         content[draw.randrange(len(content))] = draw.randrange(256)
     read = _read(whole, name, bytes(content))
-    assert read is None or (len(read.train), len(read.test)) == (making.TRAIN, making.TEST)
+    assert read is None or (len(read.train), len(read.test)) == (image_files.TRAIN, image_files.TEST)
 
 
 @pytest.mark.parametrize("name", NAMES)
