@@ -7,12 +7,12 @@ import pytest
 
 from deniable.core.errors import InputError
 from deniable.learning.loop import build_with_seed
+from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.registry.methods import REWRITING_METHODS
 from deniable.rewriting.audits import audit_pair, encode_clipped_vectors, find_farthest_texts, pairs_beyond_sensitivity
 from deniable.rewriting.autoencoder import Autoencoder
 from deniable.rewriting.model import Rewriter, normalize_rewriter
 from deniable.rewriting.tokens import Vocabulary
-from deniable.published.dptext.copied_input import CopyMechanism
 
 WORDS = "show me flights from boston to denver on monday".split()  # noqa: SIM905 - easier to read
 TEXTS = [f"{a} {b}" for a, b in itertools.permutations(WORDS, 2)] + ["", *WORDS]
@@ -66,7 +66,7 @@ def test_the_ball_s_own_worst_pair(model):
 
 
 def test_an_audit_of_vectors(model):
-    """At a claim of 3 the published method is refuted by the likelihood of its vectors, the mended one is not."""
+    """At a claim of 3 the published method is refuted by the likelihood of its vectors, the corrected one is not."""
     vectors = encode_clipped_vectors(made(model, "adept", 3.0), TEXTS)
     pair = find_farthest_texts(made(model, "adept", 3.0).mechanism, vectors)
     texts = TEXTS[pair.first_row], TEXTS[pair.second_row]

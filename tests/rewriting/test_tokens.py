@@ -38,8 +38,7 @@ def test_split(text, tokens):
 
 
 @given(
-    st.text()
-    | st.lists(st.sampled_from(["don't", "n't", "'s", "$", "(", "st.", "漢字", "\u200b", "a"])).map(" ".join)
+    st.text() | st.lists(st.sampled_from(["don't", "n't", "'s", "$", "(", "st.", "漢字", "\u200b", "a"])).map(" ".join)
 )
 @example("don't " * 40)
 @example("'s n't 's n't")

@@ -8,8 +8,9 @@ import numpy.typing as npt
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.evidence import Verdict
-from deniable.published.entry import ZOO_CONFIDENCE, FloatArray, ZooEntry, audit_nearest_words
+from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry, audit_nearest_words
 from deniable.space import Space
 from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, RandomMechanism, VectorMechanism
 from deniable.words import TEM, CalibratedExponential, WordMechanism

@@ -10,6 +10,7 @@ from scipy.spatial.distance import cdist
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.sensitivity import SensitivityViolations, count_sensitivity_violations
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP
@@ -17,7 +18,6 @@ from deniable.core.parallel import parallel_map
 from deniable.rewriting.attacks.ranking import get_norm_order
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
 from deniable.vectors import Domain, VectorMechanism
-from deniable.vectors.domains import FloatArray
 
 AuditView = Literal["vector", "likelihood", "text"]
 """What an audit is shown of a release: the vector; a score that grows with the likelihood ratio of the two texts, which

@@ -1,8 +1,8 @@
 """ADePT behind an encoder of texts: every verdict as expected, under two seeds."""
 
 import pytest
-from deniable.published.adept.text_entries import ADEPT_TEXT_ENTRIES
 
+from deniable.published.adept.text_entries import ADEPT_TEXT_ENTRIES
 from deniable.published.entry import examine_entry
 
 BY_NAME = {entry.name: entry for entry in ADEPT_TEXT_ENTRIES}

@@ -223,7 +223,9 @@ def test_bad_arguments(model):
             search_nearest_texts(method, bad, ["show", "show"])
     for name in ("rounds", "swaps_per_round"):
         for value in (0, -1, 2.0, True):
-            with pytest.raises(InputError, match=f"The '{name}' parameter of search_nearest_texts must be an int of at least 1"):
+            with pytest.raises(
+                InputError, match=f"The '{name}' parameter of search_nearest_texts must be an int of at least 1"
+            ):
                 search_nearest_texts(method, released, ["show", "show"], **{name: value})
     with pytest.raises(InputError, match="has 65 tokens"):
         search_nearest_texts(method, released, ["show", "to " * 65])

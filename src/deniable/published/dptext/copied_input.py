@@ -7,11 +7,12 @@ from randomgen import AESCounter
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import PureDP
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
-from deniable.vectors.domains import FloatArray, check_dimension
+from deniable.vectors.domains import check_dimension
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
 _DIMENSION = 8

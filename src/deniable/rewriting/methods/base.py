@@ -7,13 +7,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from deniable.auditing import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.rewriting.model import Rewriter
 from deniable.rewriting.training import TrainingNoise
 from deniable.vectors import VectorMechanism
-from deniable.vectors.domains import Domain, FloatArray
+from deniable.vectors.domains import Domain
 
 
 class RewritingMethod(Protocol):
@@ -122,7 +123,8 @@ class VectorMethod:
         bad_rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(bad_rows):
             raise InputError(
-                f"The model gives text {bad_rows[0] + 1} a vector that is not finite: nothing is released. Train it again."
+                f"The model gives text {bad_rows[0] + 1} a vector that is not finite: nothing is released. "
+                "Train it again."
             )
         return vectors if self.decoder_domain is None or not len(vectors) else self.decoder_domain.clip(vectors)
 
