@@ -10,7 +10,7 @@ import pytest
 
 from deniable.learning.artifact import ARTIFACT_FORMAT, serialize_model
 from deniable.registry.methods import METHODS_WITH_DELTA, REWRITING_METHODS
-from tests.rewrite.untrained import untrained
+from tests.rewriting.untrained import untrained
 
 TABLE = 'id,text,note\r\n1,"Show me, all",007\r\n2,,"x ""y"""\r\n3,from zork to 🙂,\r\n'
 MODEL = serialize_model(untrained())

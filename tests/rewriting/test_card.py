@@ -6,7 +6,7 @@ from deniable.core.evidence import encode_nonfinite_numbers
 from deniable.learning.card import CARD_SCHEMA
 from deniable.rewriting.card import build_rewriter_card
 from deniable.rewriting.model import measure_reconstruction
-from tests.rewrite.small import corpus, fitted
+from tests.rewriting.small import corpus, fitted
 
 
 @pytest.fixture(scope="module")

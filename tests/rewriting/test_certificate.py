@@ -17,7 +17,7 @@ from deniable.rewriting.certificate import (
     fingerprint_rewriter,
 )
 from deniable.text.tables.layout import CopiedContent
-from tests.rewrite.untrained import FACTS, untrained
+from tests.rewriting.untrained import FACTS, untrained
 
 MODEL = untrained()
 FIELDS = {

@@ -19,7 +19,7 @@ from deniable.rewriting.model import (
     normalize_rewriter,
 )
 from deniable.rewriting.training import RewriterOptions
-from tests.rewrite.small import SMALL, corpus, fitted
+from tests.rewriting.small import SMALL, corpus, fitted
 
 
 def stored(content):

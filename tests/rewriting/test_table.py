@@ -15,7 +15,7 @@ from deniable.rewriting.table import rewrite_table
 from deniable.rewriting.tokens import split_tokens
 from deniable.text.table_release import ReleaseFiles
 from deniable.text.tables.layout import TableLayout
-from tests.rewrite.untrained import untrained
+from tests.rewriting.untrained import untrained
 from tests.text.helpers import buffers
 
 MODEL = untrained()

@@ -17,8 +17,8 @@ from deniable.learning.artifact import ARTIFACT_FORMAT, serialize_model
 from deniable.published.dptext.representation import load_representation
 from deniable.published.dptext.training import RepresentationOptions
 from deniable.rewriting.model import load_rewriter
-from tests.rewrite import small
-from tests.rewrite.representation.toy import TEXTS, fitted
+from tests.published.dptext.toy import TEXTS, fitted
+from tests.rewriting import small
 
 PAGE = Path(__file__).parents[3] / "docs" / "rewrite.md"
 TITLE = "## Representations for a classifier"

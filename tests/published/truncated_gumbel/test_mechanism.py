@@ -233,7 +233,7 @@ def test_noise_is_a_truncated_gumbel(scale, limit):
         return (inner.cdf(values) - inner.cdf(-limit)) / (inner.cdf(limit) - inner.cdf(-limit))
 
     assert stats.kstest(noise, cdf).pvalue > THRESHOLD
-    wrong = stats.gumbel_r(scale=0.7 * scale) if scale <= limit else stats.uniform_share(-0.7 * limit, 1.4 * limit)
+    wrong = stats.gumbel_r(scale=0.7 * scale) if scale <= limit else stats.uniform(-0.7 * limit, 1.4 * limit)
     assert stats.kstest(noise, lambda values: cdf(values, wrong)).pvalue < THRESHOLD
 
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
+from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
 from deniable.published.dptext.network import (
     BOX_LOWER,
@@ -30,8 +32,7 @@ from deniable.published.dptext.training import (
     prepare_representation_run,
 )
 from deniable.rewriting.tokens import Vocabulary
-from deniable.vectors import CopyMechanism, VectorMechanism
-from deniable.vectors.domains import FloatArray
+from deniable.vectors import Box, Laplace, VectorMechanism
 
 LEARNED_EPSILON_NOTE = "; its epsilon was learned from the training texts, and tells of them by itself"
 
@@ -118,14 +119,9 @@ class Representation:
 def _make_mechanism(options: RepresentationOptions, epsilon: float, seed: int | None) -> VectorMechanism:
     if options.variant == "none":
         return CopyMechanism(epsilon=epsilon, seed=seed)
-    return DPText(
-        epsilon=epsilon,
-        sampler="published" if options.variant == "published" else "corrected",
-        invalid=options.invalid,
-        lower=BOX_LOWER,
-        upper=BOX_UPPER,
-        seed=seed,
-    )
+    if options.variant == "fixed":
+        return Laplace(epsilon=epsilon, domain=Box(BOX_LOWER, BOX_UPPER), seed=seed)
+    return DPText(epsilon=epsilon, invalid=options.invalid, lower=BOX_LOWER, upper=BOX_UPPER, seed=seed)
 
 
 def fit_representation(

@@ -8,8 +8,9 @@ import numpy as np
 
 from deniable.published.adept.mechanism import ADePT
 from deniable.published.adept.unclipped import UnclippedADePT
+from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
-from deniable.vectors import Box, CopyMechanism, Laplace, RandomMechanism, VectorMechanism
+from deniable.vectors import Box, Laplace, RandomMechanism, VectorMechanism
 from deniable.vectors.domains import FloatArray
 
 _BOX = Box(0.0, 1.0)

@@ -1,14 +1,12 @@
 """What every rewriting method keeps: its guarantee, its records, and its noise."""
 
 import dataclasses
-import itertools
 import json
 import math
 
 import numpy as np
 import pytest
 import torch
-from deniable.registry.vectors import VECTOR_MECHANISMS
 
 import deniable as dn
 from deniable.registry.methods import (
@@ -17,13 +15,13 @@ from deniable.registry.methods import (
     REWRITING_METHODS,
     check_method_options,
 )
-from deniable.rewriting.methods.token_law import DRAW_TOTAL, count_draw_values
-from deniable.rewriting.tokens import END, START, UNKNOWN, split_tokens
-from tests.rewrite.untrained import TEXTS, WORDS, untrained
+from deniable.registry.vectors import VECTOR_MECHANISMS
+from deniable.rewriting.tokens import split_tokens
+from tests.rewriting.untrained import TEXTS, WORDS, untrained
 
 MODEL = untrained()
 VECTOR = [name for name in REWRITING_METHODS if name not in METHODS_WITH_DRAW_LIMIT]
-STANDING = {
+STATUS = {
     "adept": "refuted",
     "adept-l1": "proved",
     "adept-true": "proved",
@@ -60,7 +58,7 @@ class TestEveryMethod:
         assert method.name == name
         assert method.model is MODEL
         assert method.guarantee.epsilon == 5.0
-        assert method.guarantee.status == method.verify().status == STANDING[name]
+        assert method.guarantee.status == method.verify().status == STATUS[name]
         assert method.verify().claim == 5.0
         assert isinstance(method.guarantee, dn.ApproxDP if name in METHODS_WITH_DELTA else dn.PureDP)
         assert json.loads(json.dumps(method.parameters))["epsilon"] == 5.0
@@ -131,8 +129,13 @@ class TestVectorMethods:
         method = build(name)
         delta = {"delta": 1e-5} if name in METHODS_WITH_DELTA else {}
         bound = 3 / math.sqrt(8)
-        own = {"lower": -bound, "upper": bound} if name.startswith("dptext") else {"radius": 1.0}
-        known = VECTOR_MECHANISMS[name](epsilon=5.0, **delta, **own)
+        domain = {
+            "adept": {"radius": 1.0},
+            "adept-l1": {"domain": dn.L1Ball(1.0)},
+            "dptext": {"lower": -bound, "upper": bound},
+            "dptext-fixed": {"domain": dn.Box(-bound, bound)},
+        }
+        known = VECTOR_MECHANISMS[name](epsilon=5.0, **delta, **domain.get(name, {"domain": dn.L2Ball(1.0)}))
         assert type(method.mechanism) is type(known)
         assert method.guarantee == known.guarantee
         assert method.mechanism.domain == known.domain
@@ -169,7 +172,7 @@ class TestVectorMethods:
         method = build(name, Hostile(), epsilon=1e4)
         released = method.release(["a", "b", "c"])
         inside = method.mechanism.domain.clip(method.encode(["a", "b", "c"]))
-        assert np.abs(inside).max() <= method.mechanism.domain.reach
+        assert np.abs(inside).max() <= method.mechanism.domain.max_coordinate
         assert np.abs(released - inside).max() <= 60 * method.parameters["scale"]
         assert len(method.decode(released)) == 3
 
@@ -192,92 +195,6 @@ class TestVectorMethods:
             assert sum(one == other for one, other in zip(found, own, strict=True)) >= len(own) - 1
 
 
-class TestTokens:
-    """Those that draw one token at a time."""
-
-    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
-    @pytest.mark.parametrize("epsilon", [0.5, 4.0, 30.0])
-    def test_whole_texts_keep_epsilon(self, name, epsilon):
-        """Over all texts that can come out, of every length, no two private texts lose more than epsilon in all.
-
-        The network's weights are blown up, so that its logits lie far apart and the loss is not lost in noise.
-        """
-        model = untrained(["show", "me"], limit=3, sharp=40.0)
-        method = build(name, model, epsilon=epsilon)
-        laws = [whole_law(method, text) for text in ("", "show", "me me", "show me show", "zork")]
-        for law in laws:
-            assert sum(law.values()) == pytest.approx(1.0, abs=1e-9)
-            assert len(law) == 1 + 2 + 4 + 8
-        lost = max(math.log(one[text] / other[text]) for one, other in itertools.permutations(laws, 2) for text in one)
-        assert lost <= epsilon * (1 + 1e-12)
-        assert lost > 0.2 * epsilon
-
-    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
-    def test_draws_follow_the_law(self, name):
-        """Texts come out as often as the law of whole texts says, within what 6,000 draws show."""
-        model = untrained(["show", "me"], limit=2, sharp=20.0)
-        method = build(name, model, epsilon=4.0, seed=1)
-        count, law = 6000, whole_law(method, "show me")
-        found = method.rewrite(["show me"] * count)
-        for row, chance in law.items():
-            text = model.vocabulary.text(row)
-            deviation = math.sqrt(count * chance * (1 - chance))
-            assert abs(found.count(text) - count * chance) <= 5.5 * deviation + 1
-
-    def test_fewer_draws_get_more_each(self):
-        """A public bound on the length shares epsilon among fewer draws, and no text is longer."""
-        method = build("tokens", most=3)
-        assert method.parameters["draws"] == 3
-        assert method.law.epsilon == pytest.approx(5 / 3)
-        assert build("tokens").law.epsilon == pytest.approx(5 / 12)
-        assert max(len(split_tokens(text)) for text in method.rewrite(TEXTS * 5)) <= 3
-
-    @pytest.mark.parametrize("most", [0, -1, 13, 2.0, True])
-    def test_bad_most(self, most):
-        """The bound is an int up to the model's limit."""
-        with pytest.raises(dn.InputError, match="'most' parameter of tokens must be an int from 1 to 12"):
-            build("tokens", most=most)
-
-    def test_bad_kind(self):
-        """Laws have names."""
-        with pytest.raises(dn.InputError, match="'kind' parameter of tokens must be 'exponential' or 'mixed'"):
-            build("tokens", kind="published")
-
-    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
-    @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 77.7, 1e3, 1e5])
-    @pytest.mark.parametrize("limit", [1, 7, 12])
-    def test_the_whole_is_not_more_than_epsilon(self, name, epsilon, limit):
-        """The loss of all draws together is at most the claim, and close to it where 62 bits can tell."""
-        verdict = build(name, untrained(limit=limit), epsilon=epsilon).verify()
-        assert verdict.status == "proved"
-        assert verdict.epsilon <= epsilon
-        if epsilon / limit < 20:
-            assert verdict.epsilon >= epsilon * (1 - 1e-6)
-
-    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
-    def test_an_epsilon_that_cannot_be_shared(self, name):
-        """The least number there is cannot be shared: that epsilon is named, not its share."""
-        with pytest.raises(dn.InputError, match=r"An epsilon of 4\.94066e-324 cannot be shared by 12 draws"):
-            build(name, epsilon=5e-324)
-
-    @pytest.mark.parametrize("name", sorted(METHODS_WITH_DRAW_LIMIT))
-    def test_special_tokens_are_never_drawn(self, name):
-        """Only words of the vocabulary come out, for any logits."""
-        texts = build(name, untrained(sharp=30.0), epsilon=0.1).rewrite(["zork zork"] * 50)
-        assert not any(mark in text for text in texts for mark in ("[unknown]", "<"))
-
-    def test_other_logits_of_a_model_that_fails(self):
-        """Special tokens may have logits that are not finite; words may not."""
-        model = untrained()
-        with torch.no_grad():
-            model.network.bias[START] = -math.inf
-        assert len(build("tokens", model).rewrite(["show"])) == 1
-        with torch.no_grad():
-            model.network.bias[UNKNOWN + 1] = -math.inf
-        with pytest.raises(dn.InputError, match="logits that are not finite"):
-            build("tokens", model).rewrite(["show"])
-
-
 class TestOptions:
     """Which methods take which options, before a model is read."""
 
@@ -285,7 +202,7 @@ class TestOptions:
         """What was given comes back."""
         assert check_method_options("adept") == {}
         assert check_method_options("adept-gaussian", delta=1e-5) == {"delta": 1e-5}
-        assert check_method_options("tokens", max_draws=4) == {"most": 4}
+        assert check_method_options("tokens", max_draws=4) == {"max_draws": 4}
 
     @pytest.mark.parametrize(
         ("name", "options", "message"),
@@ -293,7 +210,7 @@ class TestOptions:
             ("adept-gaussian", {}, "needs a delta"),
             ("adept", {"delta": 1e-5}, "has no delta: leave it out, or choose adept-gaussian"),
             ("tokens", {"delta": 1e-5}, "has no delta"),
-            ("dptext", {"most": 3}, "draws no tokens: .* or choose tokens or tokens-mixed"),
+            ("dptext", {"max_draws": 3}, "draws no tokens: .* or choose tokens or tokens-mixed"),
         ],
     )
     def test_bad_options(self, name, options, message):
@@ -319,27 +236,3 @@ class TestOptions:
 
         with pytest.raises(dn.InputError, match="'radius'"):
             REWRITING_METHODS["adept-true"](Flat(radius=radius), epsilon=1.0)
-
-
-@torch.inference_mode()
-def whole_law(method, text):
-    """Return the probability of every row of tokens that can come out for a text, from the chances of each draw."""
-    network = method.model.network
-    given = torch.from_numpy(method.model.encode([text]).astype(np.float32))
-    found = {}
-
-    def go_on(row, chance, previous, state):
-        if len(row) == method.draws:
-            found[row] = chance
-            return
-        logits, state = network.step(torch.tensor([previous]), given, state)
-        kept = [END, *range(UNKNOWN + 1, logits.shape[1])]
-        counts = count_draw_values(method.law.weights(logits[:, kept].numpy().astype(np.float64)))[0]
-        for token, count in zip(kept, counts, strict=True):
-            if token == END:
-                found[row] = chance * (count / DRAW_TOTAL)
-            else:
-                go_on((*row, token), chance * (count / DRAW_TOTAL), token, state)
-
-    go_on((), 1.0, START, network.make_initial_state(given))
-    return found
