@@ -7,9 +7,9 @@ import re
 import sys
 
 import pytest
-from deniable.registry.words import choose_word_mechanism
 
 from deniable import Space, recovery
+from deniable.registry.words import choose_word_mechanism
 
 SPOKEN = ("the dog and cat", "the food was good")
 TABLE = "text,kind,who\n" + "".join(

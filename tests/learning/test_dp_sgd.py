@@ -166,7 +166,7 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
         two.facts,
         two.architecture,
     )
-    assert EMPTY_RECORD == one.guarantee.adjacency
+    assert one.guarantee.adjacency == EMPTY_RECORD
     step = options.learning_rate / (options.clip * one.facts["sampling rate"] * one.facts["records"])
     if not name.startswith("securesgd"):  # which scales the first layer after the step, by what the step released
         for part, held in one.network.named_parameters():

@@ -13,9 +13,9 @@ def test_words_are_aligned(small_space):
     drawn = privatize_texts(dn.TEM(small_space, epsilon=2.0), texts, seed=3)
     assert drawn.lengths == [3, 0, 1]
     assert drawn.unknown_mask.tolist() == [False, True, False, True]
-    assert drawn.words.tolist() == [small_space.number(word) for word in ("baran", small_space.unknown, "dotel")] + [
-        small_space.number(small_space.unknown)
-    ]
+    assert drawn.words.tolist() == [
+        small_space.index_of(word) for word in ("baran", small_space.unknown_word, "dotel")
+    ] + [small_space.index_of(small_space.unknown_word)]
     written = [word for text in drawn.texts for word in split_words(text)[1::2]]
     assert written == [small_space.words[number] for number in drawn.outputs]
 

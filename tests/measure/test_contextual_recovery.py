@@ -35,7 +35,7 @@ def chain(space, count, length, seed=0, loyal=0.9):
 def exhaustive(space, subject, model, outputs, weight):
     """Return the word of the largest posterior at each place, by summing over all texts."""
     size = len(space)
-    matrix = np.array([subject.probabilities(word) for word in (*space.words, space.unknown)])
+    matrix = np.array([subject.probabilities(word) for word in (*space.words, space.unknown_word)])
     after = functools.cache(lambda *history: model.probabilities(history))
     alone = model.frequencies ** (1 - weight)
     posterior = np.zeros((len(outputs), size + 1))

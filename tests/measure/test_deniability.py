@@ -142,7 +142,7 @@ def test_means(found):
     assert tem.mean_expected_distinct.count == 0
     assert tem.mean_expected_distinct.value == tem.expected_distinct.mean()
     assert tem.mean_distinct.count == 60
-    sample = dataclasses.replace(tem, whole=False)
+    sample = dataclasses.replace(tem, is_whole_space=False)
     estimate = sample.mean_expected_unchanged
     assert estimate.count == 60
     assert estimate.low < tem.mean_expected_unchanged.value < estimate.high

@@ -82,7 +82,9 @@ def test_wrong_mechanism_does_worse(small_space, epsilon):
 def test_unknown_words_are_left_out(small_space):
     """Words beyond the vocabulary are counted apart, whatever the attacker guesses for them."""
     subject = dn.TEM(small_space, epsilon=200.0)
-    drawn = privatize_texts(subject, [f"nonesuch {small_space.words[3]} {small_space.unknown} strange"] * 5, seed=1)
+    drawn = privatize_texts(
+        subject, [f"nonesuch {small_space.words[3]} {small_space.unknown_word} strange"] * 5, seed=1
+    )
     found = measure_recovery(subject, drawn)
     assert found.left_out == 10
     assert found.share.value == 1.0
@@ -128,7 +130,7 @@ def test_candidates_are_those_of_bayes_rule(twin_space):
     prior = np.random.default_rng(1).dirichlet(np.ones(13))
     outputs = np.arange(12, dtype=np.int32)
     found = rank_guesses(build_likelihood(subject, prior[:12]), prior, outputs, 13)
-    matrix = np.array([subject.probabilities(word) for word in (*twin_space.words, twin_space.unknown)])
+    matrix = np.array([subject.probabilities(word) for word in (*twin_space.words, twin_space.unknown_word)])
     for output in outputs:
         row = found.row_of[twin_space.point_by_word[output]]
         joint = prior * matrix[:, output]

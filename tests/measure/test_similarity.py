@@ -22,7 +22,7 @@ def drawn_as(space, texts, outputs):
     read = [text.split() for text in texts]
     written = [text.split() for text in outputs]
     numbers = [
-        np.array([space.index[word] for words in side for word in words], dtype=np.int32) for side in (read, written)
+        np.array([space.index_of(word) for words in side for word in words], dtype=np.int32) for side in (read, written)
     ]
     offsets = np.cumsum([0, *map(len, read)])
     return PrivatizedBatch(
@@ -50,7 +50,7 @@ def test_by_hand(small_space):
     assert found.overlap.value == pytest.approx((2 / 3 + 0) / 2)
 
     def vector(text):
-        return np.mean([small_space.vectors[small_space.index[word]] for word in text.split()], axis=0)
+        return np.mean([small_space.vectors[small_space.index_of(word)] for word in text.split()], axis=0)
 
     def cosine(text, other):
         x, y = vector(text), vector(other)
@@ -63,9 +63,9 @@ def test_by_hand(small_space):
 def test_unknown_words_count_as_changed(small_space):
     """A word for which the public one was read is changed whatever came out, and moved from nowhere."""
     texts = ["qqq baran"]
-    stand_in = small_space.unknown
+    stand_in = small_space.unknown_word
     drawn = drawn_as(small_space, [f"{stand_in} baran"], [f"{stand_in} baran"])
-    drawn = dataclasses.replace(drawn, stand_ins=np.array([True, False]))
+    drawn = dataclasses.replace(drawn, unknown_mask=np.array([True, False]))
     found = measure_similarity(small_space, texts, drawn)
     assert found.unchanged.value == 0.5
     assert found.moved.value == 0.0

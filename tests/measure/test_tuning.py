@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from deniable.registry.words import WORD_MECHANISMS
 
 import deniable as dn
 from deniable.core.errors import InputError
@@ -12,6 +11,7 @@ from deniable.measure import tuning
 from deniable.measure.batches import privatize_texts
 from deniable.measure.tuning import TuningResult, tune_kept, tune_recovery, tune_utility
 from deniable.measure.utility import measure_utility
+from deniable.registry.words import WORD_MECHANISMS
 from deniable.words.laws import tabulated
 from tests.measure import toy
 
@@ -128,7 +128,7 @@ def test_a_prior_of_counts(space):
     same = tune_recovery(space, 0.3, mechanism="calibrated", prior=numbers)
     assert same.mechanism.epsilon == choice.mechanism.epsilon
     kept = tune_kept(space, 0.3, mechanism="tem", prior=counts)
-    shares = [kept.mechanism.probabilities(word)[space.number(word)] for word in space.words]
+    shares = [kept.mechanism.probabilities(word)[space.index_of(word)] for word in space.words]
     assert kept.kept_share.value == pytest.approx((numbers / numbers.sum()) @ shares)
 
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from deniable.registry.words import MIN_KEPT_SHARE, WORD_MECHANISMS, choose_word_mechanism
 
 import deniable as dn
+from deniable.registry.words import MIN_KEPT_SHARE, WORD_MECHANISMS, choose_word_mechanism
 from deniable.words.laws import tabulated as laws
 from deniable.words.mechanism import KEPT_SHARE_DRAWS, KeptShare
 from tests.contracts.statistics import streams

@@ -216,7 +216,9 @@ def _add_rounded_verdict(
     design = f"outputs rounded to multiples of 2^{exponent}, fixed number of samples"
     return dataclasses.replace(
         verdict,
-        rounded_verdict=_judge_guesses(game, claim, runner, attacker, fresh_trials, design, alpha_share=_ROUNDED_ALPHA_SHARE),
+        rounded_verdict=_judge_guesses(
+            game, claim, runner, attacker, fresh_trials, design, alpha_share=_ROUNDED_ALPHA_SHARE
+        ),
     )
 
 

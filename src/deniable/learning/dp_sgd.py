@@ -95,7 +95,7 @@ class DPSGDRun:
         )
         sums, loss = self._sum_gradients(torch.from_numpy(batch_rows), number)
         noise = make_generator(self._key, "noise", str(number))
-        # Of public numbers (see `deniable.core.guarantees.EMPTY_RECORD`), not the number of records that were drawn.
+        # A public number (see `EMPTY_RECORD`), not the number of records that were drawn.
         expected = settings.schedule.rate * count
         with torch.no_grad():
             for name, parameter in self._network.named_parameters():

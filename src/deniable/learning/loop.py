@@ -135,7 +135,7 @@ class Checkpoint:
             return None
         try:
             stored = read_tensor_file(self.path)
-            is_intact = stored["format"] == _CHECKPOINT_FORMAT and _CHECKPOINT_FIELDS <= stored.keys()
+            is_intact = stored["format"] == _CHECKPOINT_FORMAT and stored.keys() >= _CHECKPOINT_FIELDS
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
             reason = " ".join(str(error).split())[:100]
             raise InputError(

@@ -182,9 +182,7 @@ def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: S
 
 def _encode_limited(guarantee: PureDP | ApproxDP, status: Status) -> dict[str, Any]:
     """Return a guarantee of a record as JSON holds it, known no better than that of a word."""
-    return encode_guarantee(
-        dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status))
-    )
+    return encode_guarantee(dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status)))
 
 
 def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:
@@ -212,7 +210,7 @@ def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> s
         InputError: a prior that was made from private texts.
     """
     public_prior = _build_public_prior(mechanism, prior)
-    if mechanism.is_drawn_from_law:
+    if mechanism.law.is_tabulated:
         success = f"{100 * mechanism.outcomes(public_prior)[1]:.1f} %"
     else:
         success = (
@@ -241,7 +239,7 @@ def _build_public_prior(mechanism: WordMechanism, prior: Prior | None) -> Prior:
 
 def _describe_arithmetic(mechanism: WordMechanism) -> str:
     stream = "AES-128-CTR keystreams, so that the guarantee is computational in that step"
-    if mechanism.is_drawn_from_law:
+    if mechanism.law.is_tabulated:
         return f"draws from integer tables that sum to 2^62, no entry below 2^24; {stream}"
     if not mechanism.is_builtin:
         return "draws by a class that is not deniable's, which nothing here verifies"

@@ -283,13 +283,18 @@ def test_files_that_are_no_text_model(attack, refused, place):
     """A table, a damaged file and a model of images are told apart."""
     data = read_images(images(place / "images.npz"))
     save_model(
-        fit_image_model(IMAGE_TRAINERS["plain"], data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1),
+        fit_image_model(
+            IMAGE_TRAINERS["plain"], data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1
+        ),
         place / "i.pt",
     )
     content = (place / "m.pt").read_bytes()
     (place / "cut.pt").write_bytes(content[: len(content) // 2])
     refused.given()
-    assert refused(attack(model="i.pt")) == "'i.pt' holds another kind of model, 'image model': name the file of a model of kind 'text model'."
+    assert (
+        refused(attack(model="i.pt"))
+        == "'i.pt' holds another kind of model, 'image model': name the file of a model of kind 'text model'."
+    )
     assert "'cut.pt' is not a model" in refused(attack(model="cut.pt"))
     assert "There is no model 'none.pt'" in refused(attack(model="none.pt"))
 

@@ -4,9 +4,9 @@ import json
 import re
 
 import pytest
-from deniable.registry.words import WORD_MECHANISMS
 
 from deniable import TEM, Space, verify
+from deniable.registry.words import WORD_MECHANISMS
 from deniable.words.laws.exponential import ExponentialLaw
 
 BASIC = ["--epsilon", "3", "--space", "space.npz"]

@@ -121,7 +121,7 @@ def test_charts_are_described(found, page):
         for x, y in re.findall(r'[ "](?:c?x)="([\d.-]+)" (?:c?y)="([\d.-]+)"', text):
             assert 0 <= float(x) <= width
             assert 0 <= float(y) <= height
-    assert f"0.5: {found.readings[0].alone.share.percent()}" in drawn[0]
+    assert f"0.5: {found.readings[0].alone.share.format_percent()}" in drawn[0]
 
 
 def test_a_page_of_texts_alone(small_space):

@@ -37,7 +37,7 @@ def test_the_table_is_counted(found):
     """Rows without text stay and are counted, as are words that the vocabulary lacks."""
     held = found.table
     assert (held.rows, held.whole, held.empty, held.classes, held.learned, held.alone) == (ROWS, ROWS, 1, 2, ROWS, 0)
-    assert (held.words, held.unknown_count, held.median, held.longest) == (22 * 6 + 2, 2, 6, 6)
+    assert (held.words, held.unknown, held.median, held.longest) == (22 * 6 + 2, 2, 6, 6)
 
 
 def test_epsilons_ascend_and_more_is_kept(found):

@@ -189,7 +189,9 @@ class TestDamaged:
 
     def test_fewer_words(self, path, held):
         """A vocabulary of another size than the encoder's is refused."""
-        assert "size mismatch for embedding" in refusal(path, changed(held, "words", held["configuration"]["words"][:-1]))
+        assert "size mismatch for embedding" in refusal(
+            path, changed(held, "words", held["configuration"]["words"][:-1])
+        )
 
     def test_a_learned_epsilon_is_below_its_bound(self, path):
         """As published epsilon may be any up to the bound that it was learned under, and no more."""

@@ -8,15 +8,16 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
 from deniable.core.parallel import compile_loop
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words import WordMechanism
-from deniable.words.laws.exponential import ExponentialLaw, compute_log_normalisers
-from deniable.words.laws.tabulated import compute_point_priors
-from deniable.words.recovery import MAX_QUADRATURE_POINTS
+from deniable.words.laws import ExponentialKernel, ExponentialLaw, Law
+from deniable.words.laws.kernel import compute_log_normalisers
+from deniable.words.laws.outcomes import compute_point_priors
+from deniable.words.laws.quadrature import MAX_QUADRATURE_POINTS
 
 _FITTING_DRAWS = 2_000
 """Draws that the attacker fits to."""
@@ -188,22 +189,23 @@ def build_likelihood(
         seed: public, of those draws.
         workers: threads.
     """
-    space, law = mechanism.space, mechanism.sampled_exponential_law
-    if law is not None:
-        return WordLikelihood(
-            space, _build_exponential_logs(law, compute_log_normalisers(space, law, workers)), is_exact=True
-        )
-    if mechanism.has_law and len(space.points) <= MAX_QUADRATURE_POINTS:
+    space, law = mechanism.space, mechanism.law
+    if isinstance(law, ExponentialLaw) and law.is_closed_form:
+        logs = compute_log_normalisers(space, law.kernel, workers)
+        return WordLikelihood(space, _build_exponential_logs(law.kernel, logs), is_exact=True)
+    if law.has_rows and len(space.points) <= MAX_QUADRATURE_POINTS:
         try:
-            return WordLikelihood(space, _build_table_logs(mechanism, workers), is_exact=True)
+            return WordLikelihood(space, _build_table_logs(law, workers), is_exact=True)
         except NotTractable:
             pass  # an integral that two grids disagree about: the attacker, too, goes on with a surrogate
     return WordLikelihood(space, fit_surrogate(mechanism, prior, seed, workers).compute_logs, is_exact=False)
 
 
-def _build_exponential_logs(law: ExponentialLaw, logs: FloatArray) -> Callable[[PointNumbers, FloatArray], FloatArray]:
+def _build_exponential_logs(
+    kernel: ExponentialKernel, logs: FloatArray
+) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return -s min(d, gamma) - ln Z(w); ln c(y) is a number of y's own."""
-    exponential = SurrogateLikelihood(law.scale, 1, 0.0, law.cutoff)
+    exponential = SurrogateLikelihood(kernel.scale, 1, 0.0, kernel.cutoff)
 
     def compute_logs(outputs: PointNumbers, distances: FloatArray) -> FloatArray:
         scores = exponential.compute_logs(outputs, distances)
@@ -213,14 +215,10 @@ def _build_exponential_logs(law: ExponentialLaw, logs: FloatArray) -> Callable[[
     return compute_logs
 
 
-def _build_table_logs(
-    mechanism: WordMechanism, workers: int | None
-) -> Callable[[PointNumbers, FloatArray], FloatArray]:
+def _build_table_logs(law: Law, workers: int | None) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return the law by output, from the rows of all inputs."""
-    blocks = mechanism.space.map_row_blocks(
-        lambda _, distances: np.log(np.maximum(mechanism.rows(distances), _LEAST_PROBABILITY)),
-        range(len(mechanism.space.points)),
-        workers,
+    blocks = law.map_rows(
+        lambda _, rows: np.log(np.maximum(rows, _LEAST_PROBABILITY)), np.arange(len(law.space.points)), workers
     )
     log_probabilities = np.ascontiguousarray(np.concatenate(blocks).T)
 

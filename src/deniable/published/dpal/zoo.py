@@ -68,9 +68,7 @@ def _build_audit_verdict(
 ) -> Verdict:
     status: Status = "refuted" if bound > guarantee.epsilon else "not refuted"
     seconds = time.perf_counter() - start
-    return Verdict(
-        guarantee, status, math.inf, bound, ZOO_CONFIDENCE, samples, witness, method, seconds, detectable
-    )
+    return Verdict(guarantee, status, math.inf, bound, ZOO_CONFIDENCE, samples, witness, method, seconds, detectable)
 
 
 def _judge_differences(seed: int) -> Verdict:
@@ -162,7 +160,13 @@ def _make_label_audit(claim: float, noise: LabelNoiseForm) -> Callable[[int], Ve
         )
         detectable = audit.compute_detectable_epsilon(claim, ZOO_CONFIDENCE)
         return _build_audit_verdict(
-            _state_claim(claim, "one label replaced by another"), bound, audit.total_labels, witness, "labels drawn and guessed in one run", start, detectable
+            _state_claim(claim, "one label replaced by another"),
+            bound,
+            audit.total_labels,
+            witness,
+            "labels drawn and guessed in one run",
+            start,
+            detectable,
         )
 
     return sampled

@@ -15,12 +15,12 @@ import torch
 from deniable import __version__
 from deniable.core.errors import InputError
 from deniable.core.parallel import get_progress_reporter
+from deniable.learning.artifact import serialize_model
 from deniable.learning.loop import Checkpoint
 from deniable.measure.labels import ClassCodes
 from deniable.registry.methods import METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, REWRITING_METHODS
 from deniable.rewriting.attacks.candidates import drop_indistinguishable_texts
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
-from deniable.learning.artifact import serialize_model
 from deniable.rewriting.model import Rewriter, fit_rewriter, load_rewriter
 from deniable.rewriting.training import RewriterOptions
 from deniable.studies.rewriting.plan import FILES, INTENT, TEXT, Sizes
