@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from deniable import InputError
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
 from deniable.learning.artifact import save_model, serialize_model
-from deniable.models.images.model import load_image_model
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.smoothing import GaussianSmoothing
 from deniable.models.images.training import private
@@ -19,7 +18,7 @@ from deniable.models.images.training.trainer import ImageTrainingTask
 from deniable.published.adlm import trainer as adlm
 from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.securesgd.certificate import SecureSGDCertificate, compute_heterogeneous_sigma
-from deniable.registry.image_models import load_image_model
+from deniable.registry.models import load_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
 from tests.models.images.random_images import data
 
@@ -149,7 +148,7 @@ def test_the_others_claim_nothing_of_the_records(name, trained):
 def test_dpal_is_refuted(trained):
     """DPAL's claim of privacy and its certificate come with their refutation."""
     model, _ = trained("dpal")
-    assert model.guarantee == PureDP(0.2, model.guarantee.source, "refuted")
+    assert model.guarantee == PureDP(0.2, model.guarantee.source, "refuted", adjacency=REPLACED_RECORD)
     assert model.verdict.status == "refuted"
     assert model.verdict.lower_bound == math.inf
     assert model.verdict.witness is not None

@@ -44,7 +44,7 @@ def test_the_list_names_what_needs_torch(monkeypatch):
     assert entries[: len(ZOO_ENTRIES)] == ZOO_ENTRIES
     assert tuple(entry.name for entry in entries[len(ZOO_ENTRIES) :]) == TORCH_ENTRY_NAMES
     assert len({entry.name for entry in entries}) == len(entries)
-    monkeypatch.setattr(zoo.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(zoo.importlib.util, "find_spec", lambda _: None)
     assert load_zoo_entries() == (ZOO_ENTRIES, TORCH_ENTRY_NAMES)
 
 

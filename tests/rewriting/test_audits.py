@@ -66,7 +66,7 @@ def test_the_ball_s_own_worst_pair(model):
 
 
 def test_an_audit_of_vectors(model):
-    """At a claim of 3 the published method is refuted by the likelihood of its vectors, the mended one is not."""
+    """At a claim of 3 the published method is refuted by the likelihood of its vectors, the corrected one is not."""
     vectors = encode_clipped_vectors(made(model, "adept", 3.0), TEXTS)
     pair = find_farthest_texts(made(model, "adept", 3.0).mechanism, vectors)
     texts = TEXTS[pair.first_row], TEXTS[pair.second_row]

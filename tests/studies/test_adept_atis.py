@@ -11,7 +11,7 @@ import pytest
 
 from deniable.core.errors import InputError
 from deniable.core.parallel import report_progress_to
-from deniable.rewriting.attacks.ranking import compute_max_success
+from deniable.rewriting.attacks.success import compute_max_success
 from deniable.studies import Setting, adept_atis, conduct
 from deniable.studies.adept_atis import FULL, QUICK, STUDY
 from deniable.studies.rewriting import bench, measuring

@@ -97,7 +97,7 @@ def test_calibration_agrees_with_dp_accounting(epsilon, delta):
 
 @pytest.mark.parametrize("s", [2, 5, 40])
 def test_discrete_and_rounded_gaussian_differ_as_little_as_charged(s):
-    """ln of discrete mass over rounded mass lies in the band that `compute_discretization_cost` derives, tails included."""
+    """ln of discrete mass over rounded mass lies in the band that `compute_discretization_cost` derives, with tails."""
     mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(60):
         total = mpmath.nsum(lambda j: mpmath.exp(-(j**2) / (2 * s**2)), [-mpmath.inf, mpmath.inf])

@@ -1,4 +1,4 @@
-"""Kinds of trained models, by the name that their files hold."""
+"""Kinds of trained models, by the name that their files hold, with the certificates of published systems."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,10 +7,14 @@ from deniable.core.errors import InputError
 from deniable.learning.artifact import Artifact, read_artifact
 from deniable.models.images.model import IMAGE_MODEL_KIND, ImageModel, restore_image_model
 from deniable.models.text.model import TEXT_MODEL_KIND, TextModel, restore_text_model
+from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.dptext.representation import REPRESENTATION_KIND, Representation, restore_representation
+from deniable.published.securesgd.certificate import SecureSGDCertificate
 from deniable.rewriting.model import REWRITER_KIND, Rewriter, restore_rewriter
 from deniable.space import Space
 
+PUBLISHED_CERTIFICATES = (DPALCertificate, SecureSGDCertificate)
+"""Each registers itself where it is defined, so that image models with it can be read once this module is imported."""
 TrainedModel = ImageModel | TextModel | Rewriter | Representation
 
 
@@ -46,3 +50,12 @@ def load_model(path: Path, *, space: Space | None = None) -> TrainedModel:
         kinds = ", ".join(MODEL_KINDS)
         raise InputError(f"The model {str(path)!r} must be one of {kinds}. Got {artifact.kind[:50]!r}.")
     return restore(artifact, space)
+
+
+def load_image_model(path: Path) -> ImageModel:
+    """Read an image model, whatever certificate it has.
+
+    Raises:
+        InputError: no such file, it is not an image model, or it is damaged.
+    """
+    return restore_image_model(read_artifact(path, IMAGE_MODEL_KIND))

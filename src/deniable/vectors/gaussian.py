@@ -86,7 +86,7 @@ def compute_noise_ratio(epsilon: float, delta: float) -> float:
 _MAX_EPSILON = 1e9
 """Beyond it the noise is finer than a 4,096th of any domain, which the grid refuses anyway."""
 _MIN_DELTA, _MAX_DELTA = 1e-200, 0.999999
-"""The least is far above the n e^-999 by which the discrete Gaussian's delta can differ, see `compute_discretization_cost`."""
+"""The least is far above the n e^-999 by which the discrete Gaussian's delta can differ (`compute_discretization_cost`)."""
 _DELTA_SHARE = 1 - 2.0**-30
 
 
@@ -131,7 +131,8 @@ class Gaussian(VectorMechanism):
         s = ceil(r (S + sqrt(n) g) / g)                deviation of the noise in steps
         y = g (rint(clip(x) / g) + Z),                 P(Z_i = k) proportional to exp(-k^2 / (2 s^2))
 
-    where epsilon' and delta' are epsilon and delta less what the discrete Gaussian costs: `compute_discretization_cost`.
+    where epsilon' and delta' are epsilon and delta minus the cost of the discrete Gaussian, see
+    `compute_discretization_cost`.
 
     Args:
         epsilon: of one row, > 0 and below 1e9.

@@ -89,8 +89,8 @@ def compute_step_exponent(owner: str, scale: float, max_coordinate: float) -> in
         raise InputError(f"{owner} cannot make noise of scale {scale:g}; choose epsilon and domain of usual size.")
     if math.ldexp(max_coordinate, -exponent) > 1 << 52:
         raise InputError(
-            f"{owner} cannot serve inputs up to {max_coordinate:g} with noise of scale {scale:g}, more than 4,096 times "
-            "smaller; choose a smaller epsilon or a domain nearer to 0."
+            f"{owner} cannot serve inputs up to {max_coordinate:g} with noise of scale {scale:g}, more than 4,096 "
+            "times smaller; choose a smaller epsilon or a domain nearer to 0."
         )
     return exponent
 

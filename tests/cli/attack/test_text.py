@@ -174,7 +174,7 @@ def test_options_that_cannot_be_used(attack, refused, options, message):
         (("--mechanism", "tme", "--epsilon", "1"), "Did you mean 'tem'?"),
         (("--mechanism", "tem", "--epsilon", "nan"), "Got nan."),
         (("--substitutions", "none.json"), "'none.json' cannot be read: No such file or directory."),
-        (("--substitutions", "test.csv"), "'test.csv' are no JSON"),
+        (("--substitutions", "test.csv"), "'test.csv' are not valid JSON"),
     ],
 )
 def test_words_that_cannot_be_tried(attack, refused, words, message):

@@ -152,7 +152,7 @@ def test_limit(certify):
         ([*SETS, "-o", "sets.json", "--force"], "The output 'sets.json' is a file that is read"),
         ([*SETS, "-o", "words.npz", "--force"], "The output 'words.npz' is a file that is read"),
         ([*SETS, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
-        (["--substitutions", "in.csv"], "'in.csv' are no JSON"),
+        (["--substitutions", "in.csv"], "'in.csv' are not valid JSON"),
     ],
 )
 def test_options_that_cannot_be_used(certify, refused, options, message):

@@ -48,7 +48,7 @@ def test_a_model_without_published_kinds_refuses_theirs(monkeypatch):
     """A kind that nothing has registered is refused in one line that says where published ones are read."""
     content = encode_certificate(HELD[-1])
     monkeypatch.delitem(CERTIFICATE_KINDS, "DPALCertificate")
-    with pytest.raises(InputError, match="Got 'DPALCertificate': .* read by deniable.registry.image_models") as raised:
+    with pytest.raises(InputError, match="Got 'DPALCertificate': .* read by deniable.registry.models") as raised:
         decode_certificate(content)
     assert "\n" not in str(raised.value)
     with pytest.raises(InputError, match="cannot be saved"):
@@ -58,7 +58,7 @@ def test_a_model_without_published_kinds_refuses_theirs(monkeypatch):
 def test_published_certificates_are_known_to_the_registry():
     """Importing the registry is enough to read every published certificate."""
     code = (
-        "from deniable.registry import image_models; from deniable.models.images.certificates import CERTIFICATE_KINDS;"
-        "assert all(CERTIFICATE_KINDS[kind.__name__] is kind for kind in image_models.PUBLISHED_CERTIFICATES)"
+        "from deniable.registry import models; from deniable.models.images.certificates import CERTIFICATE_KINDS;"
+        "assert all(CERTIFICATE_KINDS[kind.__name__] is kind for kind in models.PUBLISHED_CERTIFICATES)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,11 +12,12 @@ from deniable import InputError
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
 from deniable.learning.artifact import save_model
-from deniable.models.images.model import ImageModel, load_image_model, measure_image_accuracy
+from deniable.models.images.model import ImageModel, measure_image_accuracy
 from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture, NetworkNoise
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.published.dpal.certificate import DPALCertificate
+from deniable.registry.models import load_image_model
 from tests.models.images.random_images import images
 
 VERDICT = Verdict(
@@ -47,7 +48,7 @@ def model(**given):
     """Return a model with some of it changed."""
     architecture = given.pop("architecture", ImageArchitecture("small", (1, 28, 28), 10, 0.25))
     held = {
-        "system": "dp-sgd",
+        "trainer": "dp-sgd",
         "network": architecture.build(5).eval(),
         "noises": (),
         "guarantee": None,
@@ -97,7 +98,7 @@ def test_claims_come_back(guarantee, verdict, certificate, tmp_path):
     """Guarantee, verdict and certificate of every kind come back equal, with facts and noise."""
     made = model(guarantee=guarantee, verdict=verdict, certificate=certificate, noises=NOISES)
     found = kept(made, tmp_path)
-    for name in ("system", "guarantee", "verdict", "certificate", "facts"):
+    for name in ("trainer", "guarantee", "verdict", "certificate", "facts"):
         assert getattr(found, name) == getattr(made, name)
         assert type(getattr(found, name)) is type(getattr(made, name))
     for one, other in zip(found.noises, NOISES, strict=True):
@@ -146,6 +147,11 @@ def _saved(held):
     return stream.getvalue()
 
 
+def _changed(content, **parts):
+    held = _held(content)
+    return _saved({**held, "configuration": {**held["configuration"], **parts}})
+
+
 class _Evil:
     """Code that a pickle would run."""
 
@@ -164,18 +170,18 @@ DAMAGE = {
     "code alone": lambda _: _saved(_Evil()),
     "a tensor": lambda _: _saved(torch.ones(3)),
     "another dictionary": lambda _: _saved({"weights": {}}),
-    "another version": lambda content: _saved({**_held(content), "format": "deniable-model/0"}),
+    "another version": lambda content: _saved({**_held(content), "format": "deniable-model/2"}),
     "no weights": lambda content: _saved({**_held(content), "weights": {}}),
     "weights that are text": lambda content: _saved({**_held(content), "weights": {"first.weight": "1"}}),
-    "another size": lambda content: _saved({**_held(content), "architecture": {"name": "small"}}),
-    "unknown network": lambda content: _saved(
-        {**_held(content), "architecture": {"name": "large", "shape": (1, 28, 28), "classes": 10}}
+    "another size": lambda content: _changed(content, architecture={"name": "small"}),
+    "unknown network": lambda content: _changed(
+        content, architecture={"name": "large", "shape": (1, 28, 28), "classes": 10}
     ),
-    "unknown guarantee": lambda content: _saved({**_held(content), "guarantee": {"kind": "MetricDP", "epsilon": 1}}),
-    "unknown certificate": lambda content: _saved({**_held(content), "certificate": {"kind": "Trust", "me": 1}}),
-    "noise of no law": lambda content: _saved({**_held(content), "noises": [{"place": "input"}]}),
-    "a verdict of other fields": lambda content: _saved({**_held(content), "verdict": {"witness": None, "x": 1}}),
-    "noises that are none": lambda content: _saved({**_held(content), "noises": 3}),
+    "unknown guarantee": lambda content: _changed(content, guarantee={"kind": "MetricDP", "epsilon": 1}),
+    "unknown certificate": lambda content: _changed(content, certificate={"kind": "Trust", "me": 1}),
+    "noise of no law": lambda content: _changed(content, noises=[{"place": "input"}]),
+    "a verdict of other fields": lambda content: _changed(content, verdict={"witness": None, "x": 1}),
+    "noises that are none": lambda content: _changed(content, noises=3),
 }
 
 
@@ -206,8 +212,8 @@ def test_a_model_is_not_written_over(tmp_path):
     save_model(model(), path)
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"model\.pt"):
-        save_model(model(system="plain"), path)
+        save_model(model(trainer="plain"), path)
     assert path.read_bytes() == before
-    save_model(model(system="plain"), path, force=True)
+    save_model(model(trainer="plain"), path, force=True)
     assert load_image_model(path).trainer == "plain"
     assert [held.name for held in tmp_path.iterdir()] == ["model.pt"]

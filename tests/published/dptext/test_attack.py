@@ -16,7 +16,8 @@ from deniable.published.dptext.attack import (
     rank_true_texts,
 )
 from deniable.published.dptext.mechanism import DPText
-from deniable.rewriting.attacks.ranking import evaluate_success
+from deniable.rewriting.attacks.success import evaluate_success
+from deniable.vectors import Box, Laplace
 from tests.published.dptext import toy
 
 N = 6
@@ -28,8 +29,8 @@ def encodings():
     return np.random.default_rng(0).uniform(-1, 1, (200, N))
 
 
-def mechanism(epsilon, sampler="published", invalid="redraw"):
-    return DPText(epsilon=epsilon, sampler=sampler, invalid=invalid, lower=-1.0, upper=1.0, seed=1)
+def mechanism(epsilon, invalid="redraw"):
+    return DPText(epsilon=epsilon, invalid=invalid, lower=-1.0, upper=1.0, seed=1)
 
 
 def found(encodings, law, released, truths):
@@ -57,7 +58,7 @@ def test_the_law_of_a_model(variant, invalid, kind):
     model = toy.fitted(variant, 2.0, invalid=invalid, epochs=1)
     law = get_noise_law(model)
     assert law.kind == kind
-    assert law.scale == (0 if variant == "none" else model.mechanism().scale(model.dimensions))
+    assert law.scale == (0 if variant == "none" else model.make_mechanism().scale(model.dimensions))
 
 
 def test_zeros_name_every_text(encodings):
@@ -75,7 +76,7 @@ def test_the_support_names_texts(encodings):
     truths = coins.integers(200, size=4_000)
     scale = 2 * N / 1.0
     one_sided = found(encodings, NoiseLaw("one-sided", scale), mechanism(1.0).sample(encodings[truths]), truths)
-    corrected = mechanism(1.0, "corrected").sample(encodings[truths])
+    corrected = Laplace(epsilon=1.0, domain=Box(-1.0, 1.0), seed=1).sample(encodings[truths])
     two_sided = found(encodings, NoiseLaw("two-sided", scale), corrected, truths)
     assert not evaluate_success(two_sided, 4_000, 200, epsilon=1.0).is_refuted
     assert one_sided > two_sided

@@ -1,7 +1,7 @@
 """Certificates of robustness as JSON values, by the name of their class.
 
 The kinds of the models room are listed here; a published certificate is added by `register_certificate` where it is
-defined. `deniable.registry.image_models` reads a model of any kind.
+defined. `deniable.registry.models` reads a model of any kind.
 """
 
 import dataclasses
@@ -52,7 +52,7 @@ def decode_certificate(content: dict[str, Any]) -> RobustnessCertificate:
     if kind is None:
         raise InputError(
             f"The certificate's kind must be one of {', '.join(CERTIFICATE_KINDS)}. Got {name!r}: certificates of "
-            "published systems are read by deniable.registry.image_models."
+            "published systems are read by deniable.registry.models."
         )
     try:
         certificate: RobustnessCertificate = kind(**parameters)

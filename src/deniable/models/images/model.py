@@ -1,7 +1,6 @@
 """A trained model: its network, its noise, and what is claimed of it and proved."""
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -11,7 +10,7 @@ from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP, PureDP, decode_guarantee, encode_guarantee
 from deniable.core.intervals import Estimate, estimate_share
-from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
+from deniable.learning.artifact import Artifact, load_weights, reraise_corrupt_file
 from deniable.models.images.certificates import decode_certificate, encode_certificate
 from deniable.models.images.dataset import DataDeclaration, LabelledImages
 from deniable.models.images.networks import ImageArchitecture, ImageNetwork, NetworkNoise, compute_noisy_scores
@@ -107,17 +106,8 @@ def measure_image_accuracy(model: ImageModel, images: LabelledImages, draws: int
     return estimate_share(int((predicted == images.labels).sum()), len(images))
 
 
-def load_image_model(path: Path) -> ImageModel:
-    """Read an image model that `deniable.learning.artifact.save_model` wrote.
-
-    Raises:
-        InputError: no such file, or it is no image model.
-    """
-    return restore_image_model(read_artifact(path, IMAGE_MODEL_KIND))
-
-
 def restore_image_model(artifact: Artifact) -> ImageModel:
-    """Rebuild a model from what its file holds.
+    """Rebuild a model from what its file holds; `deniable.registry.models.load_image_model` reads the file.
 
     Raises:
         InputError: the file is damaged.

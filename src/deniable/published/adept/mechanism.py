@@ -1,4 +1,4 @@
-"""The mechanism inside ADePT as published: Laplace noise for the wrong sensitivity (Krishna et al. 2021; Habernal 2021)."""
+"""ADePT's mechanism as published: Laplace noise for the wrong sensitivity (Krishna et al. 2021; Habernal 2021)."""
 
 from deniable.core.guarantees import PureDP
 from deniable.vectors.domains import L2Ball

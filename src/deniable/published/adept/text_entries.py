@@ -1,4 +1,4 @@
-"""ADePT in the zoo, text in and vector out: the published form behind an encoder of texts, and two remedies as controls."""
+"""ADePT in the zoo, from text to vector: the published form behind an encoder, and two remedies as controls."""
 
 import dataclasses
 import functools

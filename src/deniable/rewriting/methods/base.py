@@ -124,7 +124,8 @@ class VectorMethod:
         bad_rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(bad_rows):
             raise InputError(
-                f"The model gives text {bad_rows[0] + 1} a vector that is not finite: nothing is released. Train it again."
+                f"The model gives text {bad_rows[0] + 1} a vector that is not finite: nothing is released. "
+                "Train it again."
             )
         return vectors if self.decoder_domain is None or not len(vectors) else self.decoder_domain.clip(vectors)
 

@@ -15,7 +15,7 @@ from deniable.published.dptext.attack import (
 from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER
 from deniable.published.dptext.representation import fit_representation
 from deniable.published.dptext.training import AttributeRecords, RepresentationOptions
-from deniable.rewriting.attacks.ranking import evaluate_success
+from deniable.rewriting.attacks.success import evaluate_success
 from deniable.rewriting.tokens import Vocabulary
 from deniable.studies.representation.bench import Bench
 from deniable.studies.representation.plan import FIXED, NOISY, ZEROED, Cell

@@ -36,7 +36,7 @@ def aims(held, margins=None, key=KEY):
 
 def everything(words, substitutions):
     """Return all texts (c, L) that sets allow for one text."""
-    return np.array(list(itertools.product(*[substitutions.of(word) for word in words])), dtype=np.int32)
+    return np.array(list(itertools.product(*[substitutions.choices_of(word) for word in words])), dtype=np.int32)
 
 
 class Asked:

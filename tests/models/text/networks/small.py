@@ -50,7 +50,7 @@ def documents(kind, lengths=(4, 1, 3), seed=0):
 
 def versions(given, row, choices):
     """Return all texts that substitutions make of one document, as documents."""
-    words = list(itertools.product(*(choices.of(word) for word in given.texts[row])))
+    words = list(itertools.product(*(choices.choices_of(word) for word in given.texts[row])))
     many = given.take(np.full(len(words), row))
     return Documents(concatenate_texts(words), many.labels, many.classes, many.premises)
 
@@ -66,7 +66,7 @@ def margins_of(made, many):
 def violation(made, given, choices):
     """Return by how much the worst of all substitutions falls below the bounds; negative where none does."""
     with torch.no_grad():
-        bounds = made.margins(make_text_batch(given), choices)
+        bounds = made.compute_margin_bounds(make_text_batch(given), choices)
     worst = torch.stack([margins_of(made, versions(given, row, choices)).amin(0) for row in range(len(given))])
     others = torch.arange(CLASSES) != torch.from_numpy(given.labels)[:, None]
     return float((bounds - worst)[others].max())

@@ -52,7 +52,10 @@ class TestBounds:
         made, held = network(kind), documents(kind)
         true = margins_of(made, held)
         alone = dataclasses.replace(sets(), choices=np.arange(WORDS, dtype=np.int32)[:, None])
-        for bounds in (made.margins(make_text_batch(held), sets(), 0.0), made.margins(make_text_batch(held), alone)):
+        for bounds in (
+            made.compute_margin_bounds(make_text_batch(held), sets(), 0.0),
+            made.compute_margin_bounds(make_text_batch(held), alone),
+        ):
             torch.testing.assert_close(bounds, true, rtol=1e-4, atol=1e-4)
 
     @every
@@ -60,12 +63,12 @@ class TestBounds:
         """Bounds fall as boxes grow, and as choices are added; those of the label itself are 0."""
         made, held = network(kind), documents(kind)
         found = torch.stack(
-            [made.margins(make_text_batch(held), sets(), scale) for scale in (0.0, 0.25, 0.5, 0.75, 1.0)]
+            [made.compute_margin_bounds(make_text_batch(held), sets(), scale) for scale in (0.0, 0.25, 0.5, 0.75, 1.0)]
         )
         assert (found.diff(dim=0) <= 1e-4).all()
         assert (found[-1] < found[0]).any()
         fewer = dataclasses.replace(sets(), choices=sets().choices[:, :2])
-        assert (made.margins(make_text_batch(held), fewer) >= found[-1] - 1e-4).all()
+        assert (made.compute_margin_bounds(make_text_batch(held), fewer) >= found[-1] - 1e-4).all()
         assert not found.gather(2, make_text_batch(held).labels[:, None].expand(5, -1, 1)).any()
 
     @every
@@ -86,7 +89,7 @@ class TestBounds:
         made, given = network(kind), make_text_batch(documents(kind))
         logits, bounds = made.compute_logits_and_bounds(given, sets(), 0.7)
         torch.testing.assert_close(logits, made(given), rtol=1e-4, atol=1e-4)
-        torch.testing.assert_close(bounds, made.margins(given, sets(), 0.7))
+        torch.testing.assert_close(bounds, made.compute_margin_bounds(given, sets(), 0.7))
 
     @every
     def test_both_teach_all_weights(self, kind):
@@ -103,7 +106,7 @@ class TestBounds:
         """Float32 and float64 give logits that differ by a small part of the slack of their margins."""
         made, held = network(kind), documents(kind, (40, 40, 40))
         alone = dataclasses.replace(sets(), choices=np.arange(WORDS, dtype=np.int32)[:, None])
-        slack = (margins_of(made, held) - made.margins(make_text_batch(held), alone)).max()
+        slack = (margins_of(made, held) - made.compute_margin_bounds(make_text_batch(held), alone)).max()
         single = margins_of(made, held)
         rounding = (single - margins_of(made.double(), held)).abs().max()
         assert 10 * rounding < slack
@@ -133,11 +136,11 @@ class TestLogits:
     def test_other_documents_change_nothing(self, kind):
         """A document has the same logits and margins alone as beside longer ones, which pad it."""
         made, held = network(kind), documents(kind, (3, 9, 1, 5))
-        beside, bounds = made(make_text_batch(held)), made.margins(make_text_batch(held), sets())
+        beside, bounds = made(make_text_batch(held)), made.compute_margin_bounds(make_text_batch(held), sets())
         for row in range(len(held)):
             alone = make_text_batch(held.take(np.array([row])))
             torch.testing.assert_close(made(alone)[0], beside[row], rtol=1e-4, atol=1e-4)
-            torch.testing.assert_close(made.margins(alone, sets())[0], bounds[row], rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(made.compute_margin_bounds(alone, sets())[0], bounds[row], rtol=1e-4, atol=1e-4)
 
     @every
     def test_padding_s_words_are_not_read(self, kind):
@@ -164,7 +167,7 @@ class TestLogits:
         before = torch.get_rng_state()
 
         def drawn(seed):
-            made.coins = torch.Generator().manual_seed(seed)
+            made.rng = torch.Generator().manual_seed(seed)
             return made.compute_logits_and_bounds(given, sets(), 0.0)
 
         logits, bounds = drawn(1)
@@ -188,8 +191,8 @@ class TestScorers:
         many = held.take(rows)
         words = [np.random.default_rng(place).permutation(text) for place, text in enumerate(many.texts)]
         many = Documents(concatenate_texts(words), many.labels, many.classes, many.premises)
-        made.coins = torch.Generator().manual_seed(0)
-        found = made.train().scorer(held)(many.texts, rows)
+        made.rng = torch.Generator().manual_seed(0)
+        found = made.train().make_scorer(held)(many.texts, rows)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, made.eval()(make_text_batch(many)).detach().numpy(), rtol=1e-4, atol=1e-4)
 
@@ -200,7 +203,7 @@ class TestScorers:
         rows = np.zeros(700, dtype=np.int64)
         coins = np.random.default_rng(3)
         many = concatenate_texts([coins.permutation(held.texts[0])[: 30 + row % 30] for row in range(len(rows))])
-        score = made.scorer(held)
+        score = made.make_scorer(held)
         found = score(many, rows)
         apart = np.concatenate([score(many.take(some), rows[some]) for some in np.array_split(np.arange(700), 9)])
         np.testing.assert_allclose(found, apart, rtol=1e-4, atol=1e-4)
@@ -208,7 +211,7 @@ class TestScorers:
     @every
     def test_scores_of_no_text(self, kind):
         """No versions have no scores."""
-        found = network(kind).scorer(documents(kind))(concatenate_texts([]), np.zeros(0, dtype=np.int64))
+        found = network(kind).make_scorer(documents(kind))(concatenate_texts([]), np.zeros(0, dtype=np.int64))
         assert found.shape == (0, CLASSES)
 
 
@@ -240,7 +243,7 @@ def test_versions_are_all_there_are():
     """The search tries every combination of choices, the text itself among them."""
     held = documents(TEXT_NETWORKS["cnn"][0])
     many = versions(held, 0, sets())
-    assert len(many) == np.prod([len(sets().of(word)) for word in held.texts[0]])
+    assert len(many) == np.prod([len(sets().choices_of(word)) for word in held.texts[0]])
     assert held.texts[0].tolist() in [text.tolist() for text in many.texts]
 
 
@@ -250,4 +253,6 @@ def test_bounds_of_a_linear_model_are_reached(seed, lengths):
     (kind,) = TEXT_NETWORKS["fasttext"]
     made, held = network(kind, seed), documents(kind, lengths, seed)
     worst = torch.stack([margins_of(made, versions(held, row, sets(seed))).amin(0) for row in range(len(held))])
-    torch.testing.assert_close(made.margins(make_text_batch(held), sets(seed)), worst, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(
+        made.compute_margin_bounds(make_text_batch(held), sets(seed)), worst, rtol=1e-3, atol=1e-3
+    )

@@ -117,7 +117,7 @@ def test_changes_are_refuted_where_they_are_false(small_space, scorer, held, nam
     assert found.witness.changes <= 3
     if named:
         own = held[found.witness.text]
-        assert all(word in replacements.of(at) for word, at in zip(found.witness.words, own, strict=True))
+        assert all(word in replacements.choices_of(at) for word, at in zip(found.witness.words, own, strict=True))
 
 
 def test_the_classifier_is_told_which_document_is_attacked(subject, short, sound):

@@ -46,7 +46,7 @@ def test_simulated_mechanisms_vote_too(small_space, table):
         "estimation"
     ][0]
     drawn = subject.sample([small_space.words[3]] * 20_000)
-    expected = np.bincount(table[[small_space.number(word) for word in drawn]].argmax(axis=1), minlength=3)
+    expected = np.bincount(table[[small_space.index_of(word) for word in drawn]].argmax(axis=1), minlength=3)
     assert stats.chi2_contingency([tally.votes, expected]).pvalue > 1e-6
 
 

@@ -1,4 +1,4 @@
-"""The sharpest bound for one given pair of texts, from the exact laws of the words in which they differ."""
+"""How much the law of a word changes when it is replaced, and a sharp bound for one pair of texts."""
 
 import dataclasses
 import functools
@@ -21,20 +21,20 @@ from deniable.words.laws.law import IntegerTable
 ANY_WORD = "any word of the space"
 """Name of the replacements where there are no sets."""
 _MAX_EXACT_POINTS = 3000
-"""Points up to which divergences of all pairs are computed where any word may replace any."""
+"""Number of points up to which divergences of all pairs are computed where any word may replace any."""
 _POWER_SUM_ERROR = 1e-9
-"""Relative error allowed for in a sum of powers; repeated squaring makes at most 2^12 roundings of it."""
+"""Bound on the relative error of a sum of powers; repeated squaring makes at most 2^12 roundings."""
 _LOGARITHM_ERROR = 2.0**-46
 """Bound on the rounding of the difference of two logarithms of table entries."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReplacementCosts:
-    """For each word of some texts the most that its law differs from the law of what may replace it.
+    """For each word of some texts the largest difference between its law and the laws of its replacements.
 
     Attributes:
-        replacements: name of what may replace a word.
-        source: how the numbers were found.
+        replacements: name of the words that may replace a word.
+        source: basis of the numbers.
         words: (m,) distinct words, in ascending order.
         losses: (m,) largest |ln P(y|w) - ln P(y|s)| over replacements s and outputs y, nats; 0 for a word without any.
         divergences: (m, len(ORDERS)) largest of D_alpha(P_w||P_s) and D_alpha(P_s||P_w); None where no law is known.
@@ -60,7 +60,7 @@ def compute_replacement_costs(
     guarantee: MetricDP | None = None,
     workers: int | None = None,
 ) -> ReplacementCosts:
-    """Return what replacing each distinct word of some texts costs.
+    """Return the cost of replacing each distinct word of some texts.
 
     Where draws come from integer tables, the tables themselves are compared. Where they are simulated, the loss is the
     guarantee's epsilon times the distance.
@@ -68,8 +68,8 @@ def compute_replacement_costs(
     Args:
         mechanism: that replaces every word.
         texts: texts.
-        replacements: the sets of what may replace a word; None for any word of the space.
-        guarantee: to rely on where no law is known; the mechanism's own by default.
+        replacements: the words that may replace a word; None for any word of the space.
+        guarantee: used where no law is known; the mechanism's own by default.
         workers: threads.
     """
     words = np.unique(texts.words)
@@ -133,7 +133,7 @@ def compute_integer_tables(mechanism: WordMechanism, points: WordIds) -> Integer
     if not mechanism.law.is_tabulated:
         raise NotTractable(
             f"The draws of {mechanism.name} are simulated, so that no exact law of them can be compared: "
-            "certify by distance, or take a mechanism with tables (calibrated, tight, tem)."
+            "certify by distance, or choose a mechanism that is drawn from tables."
         )
     return mechanism.law.tables(points)
 
@@ -164,7 +164,7 @@ def _compare_laws(own: FloatArray, other: FloatArray) -> tuple[float, FloatArray
 
 
 def _batch_sets(sets: list[WordIds]) -> list[list[int]]:
-    """Return the places of sets in runs of about as many words as one product of distances has rows."""
+    """Return indices of sets in batches of about `BLOCK_ROWS` words, the rows of one block of distances."""
     batches: list[list[int]] = []
     batch_size = math.inf
     for index, word_set in enumerate(sets):
@@ -188,21 +188,21 @@ def _describe_claim(claim: MetricDP) -> str:
 
 
 _LOSS_GRID = 1e-3
-"""Nats between losses that are told apart; they are rounded up, so that the bound holds."""
+"""Step of the grid, in nats, to which losses are rounded up, so that the bound holds."""
 _EPSILON_LEVELS = 400
 
 
 def bound_pair_probability(
     mechanism: WordMechanism, text: WordIds, other: WordIds, probability: float, grid: float = _LOSS_GRID
 ) -> float:
-    """Return a lower bound on Q(A) for the law Q of one text and any event of chance >= p under another's.
+    """Return a lower bound on Q(A) for the law Q of one text and any event of probability >= p under that of another.
 
     The privacy losses of the differing words are composed as distributions (Koskela et al. 2020; dp-accounting, rounded
     towards more loss). With delta(e) = sup_S P(S) - e^e Q(S), and delta' for Q and P exchanged::
 
         Q(A) >= e^-e (p - delta(e))          Q(A) >= 1 - e^e (1 - p) - delta'(e)          for every e >= 0
 
-    which together are the curve of Neyman and Pearson. It tells how sharp the bounds for whole sets of texts are.
+    which together are the curve of Neyman and Pearson. It shows how sharp the bounds for whole sets of texts are.
 
     Args:
         mechanism: with integer tables.
