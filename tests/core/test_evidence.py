@@ -156,7 +156,9 @@ def test_json_by_the_letter(epsilon, lower_bound, loss):
 )
 def test_a_stored_verdict_comes_back(fields):
     """What JSON holds of a verdict makes the same verdict again."""
-    assert dn.Verdict.from_dict(json.loads(json.dumps(verdict(**fields).to_dict(), allow_nan=False))) == verdict(**fields)
+    assert dn.Verdict.from_dict(json.loads(json.dumps(verdict(**fields).to_dict(), allow_nan=False))) == verdict(
+        **fields
+    )
 
 
 @pytest.mark.parametrize("change", [{"kind": "DP"}, {"status": "true"}, {"unit": "house"}, {"gamma": 1.0}])

@@ -260,7 +260,7 @@ def test_documents_without_words(lengths, documents):
 )
 def test_the_median_of_a_tally(lengths, median):
     """The median is the lower one of two in the middle, and 0 of no records."""
-    assert tally_of(*lengths).median() == median
+    assert tally_of(*lengths).median_length() == median
 
 
 def test_attacker():
@@ -283,7 +283,7 @@ def test_figures_under_public_counts_name_them(kind):
     prior = build_prior(SPACE, counts, "the counts of 'counts.txt'", is_public=True)
     line, kept = describe_attacker(mechanism, prior), describe_expected_kept(mechanism, prior)
     assert ", if words follow the counts of 'counts.txt' (without the output: 75.0 %; " in line
-    assert kept == f"{mechanism.expected_kept(counts)} of words, if words follow the counts of 'counts.txt'"
+    assert kept == f"{mechanism.expected_kept_share(counts)} of words, if words follow the counts of 'counts.txt'"
     if kind is TEM:
         assert f"names {100 * recovery(mechanism, counts):.1f} % of words" in line
 

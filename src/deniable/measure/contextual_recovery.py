@@ -14,7 +14,7 @@ from deniable.measure.attackers.guesses import RankedGuesses, build_likelihood, 
 from deniable.measure.attackers.language_model import LanguageModel, NgramTables, WordNumbers, temper_tables
 from deniable.measure.recovery import RecoveryResult, check_attackable, count_recovered_words
 from deniable.space.metrics import FloatArray
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 from deniable.words import WordMechanism
 
 BEAM_WIDTH, MAX_CANDIDATES = 32, 64

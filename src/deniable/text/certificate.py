@@ -18,7 +18,8 @@ from deniable.core.evidence import encode_nonfinite_numbers, limit_status
 from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
 from deniable.core.keys import NoiseSource
 from deniable.space import Space
-from deniable.text.release import Release, Tally
+from deniable.text.batches import Tally
+from deniable.text.release import Release
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior
@@ -228,9 +229,7 @@ def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: S
 
 def _encode_limited(guarantee: PureDP | ApproxDP, status: Status) -> dict[str, Any]:
     """Return a guarantee of a record as JSON holds it, known no better than that of a word."""
-    return encode_guarantee(
-        dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status))
-    )
+    return encode_guarantee(dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status)))
 
 
 def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:
