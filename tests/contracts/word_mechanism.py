@@ -9,7 +9,7 @@ import pytest
 import deniable as dn
 from deniable.core.evidence import limit_status
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
-from deniable.text.release import TextCell
+from deniable.text.batches import TextCell
 from tests.contracts.statistics import DRAWS, THRESHOLD, agreement, fit, sample, streams
 
 PROBES = ("baran", "kutel", "supen")

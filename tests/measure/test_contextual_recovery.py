@@ -15,7 +15,7 @@ from deniable.measure.contextual_recovery import (
     measure_crossfitted_recovery,
 )
 from deniable.measure.recovery import measure_recovery
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 
 
 def chain(space, count, length, seed=0, loyal=0.9):

@@ -11,7 +11,7 @@ from deniable import InputError
 from deniable.measure.batches import privatize_texts
 from deniable.measure.similarity import measure_similarity
 from deniable.space.metrics import METRICS
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 from tests.conftest import SMALL_WORDS
 
 TEXTS = ["Baran dotel, baran qqq.", "", "fevim kuzor", "zzz", "Ligus mopen naran"]

@@ -28,7 +28,7 @@ from deniable import (
     TruncatedGumbel,
 )
 from deniable.space.metrics import METRICS
-from deniable.text.release import TextCell
+from deniable.text.batches import TextCell
 from deniable.words.laws import ExponentialKernel, ExponentialLaw, TabulatedLaw
 from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
 

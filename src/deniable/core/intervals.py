@@ -125,8 +125,8 @@ def estimate_clustered_share(
 ) -> Estimate:
     """Return the share of successes among trials that come in independent clusters, such as the words of texts.
 
-    As `estimate_clustered_mean`, cut off at 0 and 1. Where no cluster differs from the others, which leaves no residual,
-    Clopper and Pearson's interval with one trial a cluster.
+    As `estimate_clustered_mean`, cut off at 0 and 1. Where no cluster differs from the others, which leaves no
+    residual, Clopper and Pearson's interval with one trial a cluster.
 
     Args:
         successes: (n,) of each cluster.

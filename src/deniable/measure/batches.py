@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from deniable.space import Space
 from deniable.space.grammar import split_words
-from deniable.text.release import DEFAULT_COLUMN, PrivatizedBatch, Release, TextCell
+from deniable.text.batches import PrivatizedBatch, TextCell
+from deniable.text.release import DEFAULT_COLUMN, Release
 from deniable.words import WordMechanism
 
 

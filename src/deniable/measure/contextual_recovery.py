@@ -14,7 +14,7 @@ from deniable.measure.attackers.decoding import decode_words
 from deniable.measure.attackers.guesses import RankedGuesses, build_likelihood, rank_guesses
 from deniable.measure.attackers.language_model import LanguageModel, NgramTables, WordNumbers, temper_tables
 from deniable.measure.recovery import RecoveryResult, check_attackable, count_recovered_words
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 from deniable.words import WordMechanism
 
 BEAM_WIDTH, MAX_CANDIDATES = 32, 64

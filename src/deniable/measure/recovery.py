@@ -14,7 +14,7 @@ from deniable.core.errors import InputError, NotTractable, make_parameter_error
 from deniable.core.intervals import Estimate
 from deniable.measure.attackers.guesses import build_likelihood, draw_from_prior, rank_guesses
 from deniable.measure.attackers.language_model import WordNumbers
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 from deniable.words import WordMechanism, recovery
 from deniable.words.prior import PriorLike, build_prior
 

@@ -14,7 +14,7 @@ from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
 from deniable.space import Space
 from deniable.space.grammar import fold_word, split_words
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 
 PartOfSpeechTagger = Callable[[list[str]], list[str]]
 """Maps the words of one text, as they are spelled in it, to their parts of speech."""

@@ -29,7 +29,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         seed: a public seed in place of a key, for tests: the output is then **not private**.
 
     Raises:
-        InputError: at once if the key is no key, when first used if another parameter is outside its domain.
+        InputError: at once if the key cannot be parsed; when first used, if another parameter is outside its domain.
     """
 
     def __init__(

@@ -36,7 +36,8 @@ from deniable.measure.roc import MembershipResult
 from deniable.measure.similarity import measure_similarity
 from deniable.measure.utility import UtilityResult, measure_utilities
 from deniable.text.certificate import Certificate
-from deniable.text.release import PrivatizedBatch, Release, Tally
+from deniable.text.batches import PrivatizedBatch, Tally
+from deniable.text.release import Release
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, PriorLike, build_prior
