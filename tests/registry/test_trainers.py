@@ -239,7 +239,7 @@ def test_a_budget_is_needed(name):
 )
 def test_options_that_mean_nothing_are_refused(name, option):
     """An option that a system does not use is refused, and those it uses are named."""
-    with pytest.raises(InputError, match=f"'{option}' option means nothing to {name}, which takes .*steps"):
+    with pytest.raises(InputError, match=f"'{option}' is not an option of {name}, which takes .*steps"):
         IMAGE_TRAINERS[name].choose_options(**{option: 1})
 
 

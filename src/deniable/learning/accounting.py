@@ -1,4 +1,4 @@
-"""The epsilon that DP-SGD spends: privacy loss distributions of the Poisson-sampled Gaussian mechanism, by dp-accounting."""
+"""The epsilon that DP-SGD spends, by privacy loss distributions of the Poisson-sampled Gaussian (dp-accounting)."""
 
 import dataclasses
 import functools
@@ -14,8 +14,8 @@ RecordAdjacency = Literal["make one empty", "replace one"]
 EMPTY_RECORD_ADJACENCY = "one record made empty: the number of records and the sampling rate are public"
 """Which data sets the guarantee of DP-SGD compares: the zero-out relation of Ponomareva et al. 2023.
 
-An empty record keeps its place and has the gradient 0. Sampling rate and divisor follow from the number of records, which
-the model card states: adding or removing a record would change both.
+An empty record keeps its place and has the gradient 0. Sampling rate and divisor follow from the number of records,
+which the model card states: adding or removing a record would change both.
 """
 _MIN_MULTIPLIER = 0.3
 _MAX_MULTIPLIER = 1e4
@@ -58,8 +58,8 @@ def compute_epsilon_spent(
         multiplier: noise per unit of the clipping norm, > 0.
         delta: in (0, 1).
         adjacency: of two data sets of the same size. Either one term of a batch's sum is missing
-            (`EMPTY_RECORD_ADJACENCY`), as if a record were removed while rate and divisor stay; or one term is replaced,
-            which costs more.
+            (`EMPTY_RECORD_ADJACENCY`), as if a record were removed while rate and divisor stay; or one term is
+            replaced, which costs more.
     """
     import dp_accounting  # noqa: PLC0415 - a second to import
     from dp_accounting.pld import PLDAccountant  # noqa: PLC0415
@@ -75,7 +75,7 @@ def compute_epsilon_spent(
 
 
 def find_noise_multiplier(schedule: SamplingSchedule, epsilon: float, delta: float) -> float:
-    """Return approximately the least noise per unit of the clipping norm that spends at most epsilon (one record made empty).
+    """Return about the least noise per unit of the clipping norm that spends at most epsilon.
 
     Raises:
         InputError: even the largest multiplier spends more, or even the smallest spends less; the message names the

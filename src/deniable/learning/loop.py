@@ -112,7 +112,8 @@ class Checkpoint:
         torch.save({**content, "key": bytes(key), "state": run.state()}, buffer)
         part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
         try:
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:  # noqa: PTH123 - a descriptor
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:  # noqa: PTH123 - a
+            descriptor
                 stream.write(buffer.getbuffer())
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -135,7 +136,7 @@ class Checkpoint:
             return None
         try:
             stored = read_tensor_file(self.path)
-            is_intact = stored["format"] == _CHECKPOINT_FORMAT and _CHECKPOINT_FIELDS <= stored.keys()
+            is_intact = stored["format"] == _CHECKPOINT_FORMAT and stored.keys() >= _CHECKPOINT_FIELDS
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
             reason = " ".join(str(error).split())[:100]
             raise InputError(
@@ -200,7 +201,7 @@ Built = TypeVar("Built")
 
 
 def build_with_seed(seed: int, build: Callable[[], Built]) -> Built:
-    """Return what ``build`` builds with torch's generator seeded by a public seed; the generator is restored afterwards."""
+    """Return what ``build`` returns under a public seed of torch's generator, whose state is restored afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build()

@@ -1,4 +1,4 @@
-"""Image models from files, whatever certificate they hold: the certificates of published systems are registered here."""
+"""Image models from files with any certificate, also those of published systems, which are registered here."""
 
 from pathlib import Path
 

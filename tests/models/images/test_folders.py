@@ -81,7 +81,7 @@ def test_declared_classes_and_range(tmp_path, kind):
         ({"train/bee/x.jpg": b""}, "'train/bee/x.jpg' cannot be read"),
         ({"train/bee/x.jpg": b"GIF89a"}, "'train/bee/x.jpg' cannot be read"),
         ({"train/bee/x.gif": GREY}, "'train/bee/x.gif' is no .png"),
-        ({"train/x.png": GREY}, "'train/x.png' does not lie at train/<class>/<image>"),
+        ({"train/x.png": GREY}, "'train/x.png' is not at train/<class>/<image>"),
         ({"test/dog/x.png": GREY}, "class 'dog', which train/ does not"),
     ],
 )

@@ -82,7 +82,9 @@ def scale_both_splits(
     names = f"{train[0]} and {test[0]}"
     kinds = [_name_pixel_type(*named) for named in (train, test)]
     if kinds[0] != kinds[1]:
-        raise InputError(f"{train[0]} is of type {train[1].dtype} and {test[0]} of {test[1].dtype}: save both as one type.")
+        raise InputError(
+            f"{train[0]} is of type {train[1].dtype} and {test[0]} of {test[1].dtype}: save both as one type."
+        )
     if pixel_range is None and kinds[0] == "uint8" and max(x.max(initial=0) for _, x in (train, test)) == 1:
         raise InputError(f"{names} are uint8 of 0 and 1 only, where 255 is white: declare it by --range=0,1.")
     scaled = scale_pixels(*train, pixel_range), scale_pixels(*test, pixel_range)
@@ -109,7 +111,9 @@ def scale_pixels(name: str, x: NumericArray, pixel_range: PixelRange | None) -> 
     if x.dtype.kind == "f":  # the range rounded to the type, as pixels at its ends are
         low, high = x.dtype.type(low), x.dtype.type(high)
         if not (np.isfinite([low, high]).all() and low < high):
-            raise InputError(f"{name} is of type {x.dtype}, which cannot represent the declared range: declare another.")
+            raise InputError(
+                f"{name} is of type {x.dtype}, which cannot represent the declared range: declare another."
+            )
     _check_pixel_range(name, x, low, high, is_declared=pixel_range is not None)
     if (low, high) == (0, 1):
         return x.astype(np.float32)
@@ -195,8 +199,8 @@ def read_idx(prefix: str, name: str, declaration: DataDeclaration) -> ImageDatas
     """Return the images of train-images-idx3-ubyte and the three files beside it.
 
     Raises:
-        InputError: a file is missing, damaged, of another type, shorter or longer than its header states, or contradicts
-            the declaration.
+        InputError: a file is missing, damaged, of another type, shorter or longer than its header states, or
+            contradicts the declaration.
     """
     train, test = (_read_idx_split(prefix, split, declaration) for split in _IDX_SPLITS)
     return assemble_dataset(

@@ -12,7 +12,6 @@ from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.robustness import RobustnessCertificate
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 
-
 Kind = TypeVar("Kind", bound=type)
 
 CERTIFICATE_KINDS: dict[str, type[Any]] = {}

@@ -143,8 +143,8 @@ class LabelledImages:
 
     Attributes:
         pixels: float32 (n, channels, height, width) in [0, 1].
-        labels: int64 (n,), indices of classes. `EMPTY_LABEL` marks an empty record, which no file holds: in the guarantee of
-            DP-SGD, a neighbouring data set has one in place of a record.
+        labels: int64 (n,), indices of classes. `EMPTY_LABEL` marks an empty record, which no file holds: in the
+            guarantee of DP-SGD, a neighbouring data set has one in place of a record.
     """
 
     pixels: Tensor

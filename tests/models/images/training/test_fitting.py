@@ -188,7 +188,7 @@ def test_facts():
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("dpal", {"batch_size": 5}, "among 3 attacks, two images each. Got batches of 5: give more."),
+        ("dpal", {"batch_size": 5}, "among 3 attacks, two images each. Got batches of 5: take at least 6."),
         ("dpal", {"epsilon": 0.1}, "DPAL needs a budget above epsilon 0.1"),
         ("adlm", {"batch_size": 1}, "Got batches of 1: give more."),
     ],

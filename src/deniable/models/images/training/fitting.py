@@ -82,9 +82,7 @@ def fit_image_model(
         checkpoint = checkpoint.bind(describe_image_run(trainer, data, options, seed))
         key = checkpoint.load_key(key)
     device = device or choose_device()
-    prepared = trainer.prepare(
-        ImageTrainingTask(trainer.name, data.train, len(data.classes), options, key, device)
-    )
+    prepared = trainer.prepare(ImageTrainingTask(trainer.name, data.train, len(data.classes), options, key, device))
     run, generator = prepared.run, torch.Generator(device).manual_seed(0)
 
     def report_step(done: int, loss: float) -> None:
