@@ -29,10 +29,13 @@ TESTS = (
     "tests/auditing/test_zoo.py",
     "tests/measure",
     "tests/rewrite",
-    "tests/robust/certificates",
+    "tests/models/images",
+    "tests/models/shared",
+    "tests/published/dpal",
+    "tests/published/securesgd",
     "tests/robust/text",
-    "tests/robust/training/test_gradients.py",
-    "tests/robust/training/test_private.py",
+    "tests/learning/test_clipping.py",
+    "tests/learning/test_dp_sgd.py",
 )
 """Where floats decide. The rest of the suite is about files, options and texts."""
 

@@ -112,8 +112,7 @@ class Checkpoint:
         torch.save({**content, "key": bytes(key), "state": run.state()}, buffer)
         part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
         try:
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:  # noqa: PTH123 - a
-            descriptor
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:  # noqa: PTH123 - a descriptor
                 stream.write(buffer.getbuffer())
                 stream.flush()
                 os.fsync(stream.fileno())

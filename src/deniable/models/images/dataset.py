@@ -238,8 +238,8 @@ def assemble_dataset(
             )
     if train.pixels.shape[1:] != test.pixels.shape[1:]:
         raise InputError(
-            f"The images of {train.images_name} are {_describe_shape(train.pixels)} but those of {test.images_name} are "
-            f"{_describe_shape(test.pixels)}: make them of one size."
+            f"The images of {train.images_name} are {_describe_shape(train.pixels)} but those of "
+            f"{test.images_name} are {_describe_shape(test.pixels)}: make them of one size."
         )
     if classes is None:
         y_train, y_test, classes = number_labels(

@@ -92,8 +92,7 @@ def build_small_network(architecture: ImageArchitecture) -> ImageNetwork:
 
 
 def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
-    """Return the network of Phan et al. 2020 for MNIST, Appendix M: two 5 x 5 convolutions of 32 and 64 maps, 256
-    units.
+    """Return the network of Phan et al. 2020 for MNIST, Appendix M: two 5 x 5 convolutions (32, 64 maps), 256 units.
 
     The strides of 2 follow from the paper's sensitivity, in which a feature map has 14^2 neurons. The last hidden
     layer is bounded in [-1, 1], as Lemma 4 needs.

@@ -1,6 +1,7 @@
 """DPAL as published (Phan et al. 2020, Algorithm 1). Its privacy claim and its certificate are refuted."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -45,7 +46,7 @@ _GREY_EPS2 = 0.1
 _CERTIFICATE_ATTACK_SIZE = 0.2
 """mu in the certificate's Delta_r^x = mu d: the attack size of Figures 2 and 3, in pixels of [-1, 1]."""
 
-_ATTACK_ENSEMBLE = (i_fgsm, mim, pgd)
+_ATTACK_ENSEMBLE: tuple[Callable[..., Tensor], ...] = (i_fgsm, mim, pgd)
 """The attacks of Algorithm 1, its set A."""
 
 
