@@ -42,7 +42,6 @@ def space(name: str, data: Path | None) -> dn.Space:
 
 def moved(mechanism: dn.WordMechanism) -> float:
     """Return the expected distance between a word and its output, the mean over all words."""
-
     points = np.arange(len(mechanism.space.points))
 
     def visit(first: int, rows: npt.NDArray[np.float64]) -> float:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from deniable.models.images.dataset import ImageDataset
-    from deniable.published.dpal.image_audit import EventCounts, ImageRecovery
+    from deniable.published.dpal.events import EventCounts
+    from deniable.published.dpal.image_audit import ImageRecovery
     from deniable.published.dpal.label_audit import DifferenceAxis, LabelNoiseForm
     from deniable.published.dpal.mechanism import DPALBudget
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import parallel_map
 from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel
-from deniable.space.metrics import FloatArray
 
 _INPUTS, _OUTPUTS = 16, 128
 

@@ -21,11 +21,11 @@ from .registry.methods import rewriting_method as rewriting_method
 from .registry.words import mechanism as mechanism
 from .space.metrics import Metric as Metric
 from .space.space import Space as Space
+from .text.batches import Released as Released
+from .text.batches import Tally as Tally
 from .text.certificate import Certificate as Certificate
 from .text.privatizer import TextPrivatizer as TextPrivatizer
 from .text.release import Release as Release
-from .text.release import Released as Released
-from .text.release import Tally as Tally
 from .vectors.domains import Box as Box
 from .vectors.domains import L1Ball as L1Ball
 from .vectors.domains import L2Ball as L2Ball

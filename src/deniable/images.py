@@ -10,7 +10,7 @@ from deniable.models.images.dataset import ImageDataset, LabelledImages
 from deniable.models.images.model import ImageModel, measure_image_accuracy
 from deniable.models.images.reading import read_images
 from deniable.models.images.training.fitting import fit_image_model
-from deniable.registry.image_models import load_image_model
+from deniable.registry.models import load_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
 
 __all__ = [

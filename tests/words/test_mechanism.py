@@ -7,7 +7,6 @@ import pytest
 
 import deniable as dn
 from deniable.registry.words import MIN_KEPT_SHARE, WORD_MECHANISMS, choose_word_mechanism
-from deniable.words.laws import tabulated as laws
 from deniable.words.laws import SimulatedLaw, Simulation
 from deniable.words.mechanism import KEPT_SHARE_DRAWS, KeptShare
 from deniable.words.prior import compute_zipf_prior

@@ -1,6 +1,6 @@
-from .attacks.ranking import compute_max_success as compute_max_success
-from .attacks.ranking import evaluate_success as evaluate_success
 from .attacks.ranking import rank_true_candidates as rank_true_candidates
+from .attacks.success import compute_max_success as compute_max_success
+from .attacks.success import evaluate_success as evaluate_success
 from .audits import audit_pair as audit_pair
 from .audits import encode_clipped_vectors as encode_clipped_vectors
 from .audits import find_farthest_texts as find_farthest_texts

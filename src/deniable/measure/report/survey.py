@@ -35,8 +35,8 @@ from deniable.measure.report.inputs import RowNumbers, SurveyInputs, SurveyPlan,
 from deniable.measure.roc import MembershipResult
 from deniable.measure.similarity import measure_similarity
 from deniable.measure.utility import UtilityResult, measure_utilities
-from deniable.text.certificate import Certificate
 from deniable.text.batches import PrivatizedBatch, Tally
+from deniable.text.certificate import Certificate
 from deniable.text.release import Release
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
