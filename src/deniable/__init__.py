@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from deniable.published.dptext.mechanism import DPText
     from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel
     from deniable.space import Metric, Space
-    from deniable.text import Certificate, Release, Released, Tally, TextPrivatizer
+    from deniable.text import Certificate, Release, Released, Tally
+    from deniable.text.privatizer import TextPrivatizer
     from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
     from deniable.words import (
         TEM,
@@ -57,7 +58,7 @@ _HOMES = {
     "Space": "deniable.space",
     "Tally": "deniable.text",
     "TEM": "deniable.words",
-    "TextPrivatizer": "deniable.text",
+    "TextPrivatizer": "deniable.text.privatizer",
     "TightExponential": "deniable.words",
     "TruncatedGumbel": "deniable.published.truncated_gumbel.mechanism",
     "VectorMechanism": "deniable.vectors",

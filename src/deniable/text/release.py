@@ -82,6 +82,24 @@ class PrivatizedBatch:
         is_changed: npt.NDArray[np.bool_] = (self.outputs != self.words) | self.unknown_mask
         return is_changed
 
+    def select(self, rows: npt.NDArray[np.int64]) -> "PrivatizedBatch":
+        """Return some of the texts as a batch, in the order given.
+
+        Args:
+            rows: (k,) indices among the R texts, at least one.
+        """
+        places = np.concatenate([np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows])
+        unknown_mask = self.unknown_mask[places]
+        return PrivatizedBatch(
+            [self.texts[row] for row in rows.tolist()],
+            np.concatenate([[0], np.cumsum(np.diff(self.offsets)[rows])]),
+            self.words[places],
+            self.outputs[places],
+            unknown_mask,
+            int(unknown_mask.sum()),
+            self.kept_counts[rows],
+        )
+
 
 @dataclasses.dataclass(frozen=True)
 class Tally:

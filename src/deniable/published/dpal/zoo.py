@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from deniable.core.evidence import Verdict, Witness
+from deniable.core.extras import import_extra
 from deniable.core.guarantees import PROVED_IDEAL, Status
 from deniable.published.dpal.image_audit import EventCounts, audit_differences, audit_image_recovery
 from deniable.published.dpal.label_audit import LabelNoiseForm, audit_labels
@@ -32,9 +33,8 @@ _TRIALS = 50
 @functools.cache
 def _load_digits() -> Tensor:
     """Return handwritten digits (1797, 1, 8, 8) that come with scikit-learn, pixels in [0, 1]."""
-    from sklearn.datasets import load_digits  # noqa: PLC0415 - slow to import
-
-    return torch.from_numpy(load_digits().images / 16)[:, None]
+    datasets = import_extra("sklearn.datasets", "This entry", "measure")
+    return torch.from_numpy(datasets.load_digits().images / 16)[:, None]
 
 
 def _judge_event(
