@@ -16,8 +16,8 @@ from deniable.core.randomness import Streams, derive_key_from_seed, derive_strea
 from deniable.space import Space
 from deniable.space.metrics import FloatArray
 from deniable.words import WordMechanism
-from deniable.words.laws import tabulated
-from deniable.words.recovery import MAX_QUADRATURE_POINTS
+from deniable.words.laws import Law, tables
+from deniable.words.laws.quadrature import MAX_QUADRATURE_POINTS
 
 WordCounts = npt.NDArray[np.int64]
 MAX_RUNS = 10_000_000
@@ -164,37 +164,35 @@ def _compute_expectations(
     """Return E N_w and E S_w (k,) of the words, or two times None where the law cannot be computed."""
     space = mechanism.space
     points, point_index = np.unique(space.point_by_word[numbers], return_inverse=True)
-    if not mechanism.has_law or (
-        not mechanism.is_tabulated and len(points) * len(space.points) >= MAX_QUADRATURE_POINTS**2
-    ):
+    law = mechanism.law
+    if not law.has_rows or (not law.is_tabulated and len(points) * len(space.points) >= MAX_QUADRATURE_POINTS**2):
         return None, None
     words_per_point = np.bincount(space.point_by_word).astype(np.float64)
-    compute_block = functools.partial(_compute_block_expectations, mechanism, points, words_per_point, runs)
+    compute_block = functools.partial(_compute_block_expectations, law, points, words_per_point, runs)
     try:
-        expected_unchanged, expected_distinct = np.concatenate(space.map_row_blocks(compute_block, points, workers)).T
+        expected_unchanged, expected_distinct = np.concatenate(law.map_rows(compute_block, points, workers)).T
     except NotTractable:  # the integral is not accurate enough
         return None, None
     return expected_unchanged[point_index], expected_distinct[point_index]
 
 
 def _compute_block_expectations(
-    mechanism: WordMechanism,
+    law: Law,
     points: npt.NDArray[np.int32],
     words_per_point: FloatArray,
     runs: int,
     first: int,
-    distances: FloatArray,
+    rows: FloatArray,
 ) -> FloatArray:
-    """Return E N_w and E S_w (k, 2) of a block of input points, from their distances to all points (k, n).
+    """Return E N_w and E S_w (k, 2) of a block of input points, from their rows of the law (k, n).
 
     An output point has ``words_per_point`` (n,) words, which are equally likely. A word of probability p is
     returned by some run with probability 1 - (1 - p)^runs.
     """
-    expectations = np.empty((len(distances), 2))
-    for i, point in enumerate(points[first : first + len(distances)]):
-        row = mechanism.rows(distances[i : i + 1])
+    expectations = np.empty((len(rows), 2))
+    for i, point in enumerate(points[first : first + len(rows)]):
         # Draws come from integer tables, whose floor is the probability of far words.
-        chances = tabulated.compute_table_entries(row)[0] / tabulated.TABLE_TOTAL if mechanism.is_tabulated else row[0]
+        chances = tables.compute_table_entries(rows[i : i + 1])[0] / tables.TABLE_TOTAL if law.is_tabulated else rows[i]
         shares = np.clip(chances / words_per_point, 0.0, 1.0)
         with np.errstate(divide="ignore"):
             seen_probabilities = -np.expm1(runs * np.log1p(-shares))

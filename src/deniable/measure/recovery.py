@@ -89,11 +89,11 @@ def simulate_recovery(
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
         raise make_parameter_error("simulate_recovery", "draws", "an int of at least 1", draws)
-    if mechanism.has_law and not always_simulate:
+    if not always_simulate:
         try:
             return RecoveryResult(as_exact_estimate(recovery(mechanism, prior, workers)), 0, optimal=True)
         except NotTractable:
-            pass  # too many words for an exact sum
+            pass  # no law is known, or too many words for an exact sum
     weights = build_prior(mechanism.space, prior).weights
     word_likelihood = build_likelihood(mechanism, weights, seed=seed, workers=workers)
     words, outputs = draw_from_prior(mechanism, weights, draws, seed, "count", workers)

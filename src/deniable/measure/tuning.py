@@ -19,14 +19,12 @@ from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
 from deniable.space import Space
 from deniable.space.metrics import FloatArray
 from deniable.words import TEM, WordMechanism
-from deniable.words.calibrated_exponential import load_or_calibrate
-from deniable.words.laws.exponential import ExponentialLaw, compute_normalisers, prove_exact_epsilon
+from deniable.words.laws.kernel import ExponentialKernel, compute_normalisers
 from deniable.words.laws.outcomes import compute_exponential_outcomes
-from deniable.words.laws.tabulated import compute_zipf_prior
-from deniable.words.prior import Prior, PriorLike, build_prior
+from deniable.words.prior import Prior, PriorLike, build_prior, compute_zipf_prior
+from deniable.words.search import KernelSearch
 from deniable.words.tight_exponential import MAX_DENSE_POINTS
 
-LawFamily = Callable[[Space, float], ExponentialLaw]
 _SUBSPACE_WORDS = 2_000
 """Number of words of the part of a large space on which the search begins."""
 _SIMULATED_DRAWS = 20_000
@@ -39,12 +37,6 @@ _HUGE_EPSILON = 1e12
 """An epsilon above the minimum of every mechanism."""
 _MAX_ROUNDED_EPSILONS = 100
 """Maximum number of rounded epsilons tried until one is on the safe side of the target."""
-
-_FAMILIES: dict[str, LawFamily] = {
-    "calibrated": lambda _, scale: ExponentialLaw(scale),
-    "tem": lambda space, epsilon: TEM(space, epsilon=epsilon).exponential_law,
-}
-"""Mechanisms whose laws are known before anything is calibrated; the parameter of calibrated is its scale."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,14 +66,14 @@ class _Goal:
 
     Attributes:
         target: target of the quantity, which increases with epsilon.
-        evaluate_laws: the quantity under several laws of a space.
+        evaluate_kernels: the quantity under the laws of several kernels of a space.
         evaluate_mechanism: the quantity under a mechanism, on the safe side where it is simulated.
         max_ratio: epsilons of this ratio or less are taken as equal.
         is_upper_limit: whether the target must not be exceeded; else it must be reached.
     """
 
     target: float
-    evaluate_laws: Callable[[Space, Sequence[ExponentialLaw]], list[float]]
+    evaluate_kernels: Callable[[Space, Sequence[ExponentialKernel]], list[float]]
     evaluate_mechanism: Callable[[WordMechanism], float]
     max_ratio: float
     is_upper_limit: bool
@@ -115,14 +107,14 @@ def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior
             f"the output who always says the most frequent word. Got {target:g}."
         )
 
-    def evaluate_laws(domain: Space, laws: Sequence[ExponentialLaw]) -> list[float]:
+    def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
         # In the part of the space where the search begins, the words have no counts of their own.
         weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))
-        return [bayes_success for _, bayes_success in _compute_law_outcomes(domain, laws, weights)]
+        return [bayes_success for _, bayes_success in _compute_kernel_outcomes(domain, kernels, weights)]
 
     goal = _Goal(
         target,
-        evaluate_laws,
+        evaluate_kernels,
         lambda candidate: _estimate_outcomes(candidate, public_prior)[0].high,
         max_ratio=1.004,
         is_upper_limit=True,
@@ -145,17 +137,17 @@ def tune_kept(space: Space, target: float, *, mechanism: str = "auto", prior: Pr
     public_prior = build_prior(space, prior)
     check_positive("tune", "kept", target, upper=1.0)
 
-    def evaluate_laws(domain: Space, laws: Sequence[ExponentialLaw]) -> list[float]:
+    def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
         # In the part of the space where the search begins, the words have no counts of their own.
         weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))
         return [
             float(weights @ kept_probabilities)
-            for kept_probabilities, _ in _compute_law_outcomes(domain, laws, weights)
+            for kept_probabilities, _ in _compute_kernel_outcomes(domain, kernels, weights)
         ]
 
     goal = _Goal(
         target,
-        evaluate_laws,
+        evaluate_kernels,
         lambda candidate: _estimate_outcomes(candidate, public_prior)[1].low,
         max_ratio=1.004,
         is_upper_limit=False,
@@ -221,13 +213,13 @@ def tune_utility(
             )
         return [utility_results[name].private.value for name in private_versions]
 
-    def evaluate_laws(domain: Space, laws: Sequence[ExponentialLaw]) -> list[float]:
+    def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
         # TEM with twice the scale and the same cutoff has exactly these laws.
-        return measure_accuracies([TEM(domain, epsilon=2 * law.scale, gamma=law.cutoff) for law in laws])
+        return measure_accuracies([TEM(domain, epsilon=2 * kernel.scale, gamma=kernel.cutoff) for kernel in kernels])
 
     goal = _Goal(
         target,
-        evaluate_laws,
+        evaluate_kernels,
         lambda candidate: measure_accuracies([candidate])[0],
         max_ratio=1.05,
         is_upper_limit=False,
@@ -250,10 +242,10 @@ def _choose_mechanism(space: Space, mechanism: str, goal: _Goal, prior: Prior) -
 
 def _tune_mechanism(space: Space, name: str, goal: _Goal, prior: Prior) -> TuningResult:
     """Return the result for one mechanism: where the target is crossed, then the rounded epsilon on its safe side."""
-    family = _FAMILIES.get(name)
-    scale_per_epsilon = None
-    if family is None:
-        if name in WORD_MECHANISMS and WORD_MECHANISMS[name].requires_euclidean_metric:
+    search = WORD_MECHANISMS[name].kernel_search(space) if name in WORD_MECHANISMS else None
+    parameter_per_epsilon = 1.0
+    if search is None:
+        if name in WORD_MECHANISMS:
             _build_mechanism(space, name, _HUGE_EPSILON)  # refuses the space, if it must be refused at every epsilon
         bracket = find_crossing(
             _build_mechanism_quantity(space, name, goal),
@@ -265,23 +257,22 @@ def _tune_mechanism(space: Space, name: str, goal: _Goal, prior: Prior) -> Tunin
         )
         epsilon = bracket[0 if goal.is_upper_limit else 1]
     else:
-        start = _find_start(space, family, goal)
-        quantity = _build_law_quantity(space, family, goal)
+        start = _find_start(space, name, search, goal)
+        quantity = _build_kernel_quantity(space, search, goal)
         bracket = find_crossing(
             quantity, goal.target, start=start, initial_points=7, max_ratio=goal.max_ratio, name=name
         )
-        epsilon = bracket[0 if goal.is_upper_limit else 1]
-        if name == "calibrated":
-            scale, epsilon = epsilon, prove_exact_epsilon(space, ExponentialLaw(epsilon)).epsilon
-            scale_per_epsilon = scale / epsilon
+        parameter = bracket[0 if goal.is_upper_limit else 1]
+        epsilon = search.epsilon_at(parameter)
+        parameter_per_epsilon = parameter / epsilon
     for step in range(_MAX_ROUNDED_EPSILONS):
         rounded_epsilon = round_significant(
             epsilon * (1 + (goal.max_ratio - 1) / 2) ** (-step if goal.is_upper_limit else step),
             _SIGNIFICANT_DIGITS,
             upward=not goal.is_upper_limit,
         )
-        if scale_per_epsilon is not None:  # starts from a good guess, and fills the cache for the mechanism
-            load_or_calibrate(space, rounded_epsilon, guess=scale_per_epsilon * rounded_epsilon)
+        if search is not None:
+            search.prepare(parameter_per_epsilon * rounded_epsilon, rounded_epsilon)
         try:
             mechanism = _build_mechanism(space, name, rounded_epsilon)
         except InputError:  # below the mechanism's minimum epsilon
@@ -298,15 +289,16 @@ def _compute_typical_scale(space: Space) -> float:
     return 2 * float(np.log(len(space.points)) / np.median(space.distances([0])[0]))
 
 
-def _find_start(space: Space, family: LawFamily, goal: _Goal) -> float:
+def _find_start(space: Space, name: str, search: KernelSearch, goal: _Goal) -> float:
     """Return where to begin the search: the crossing in a small part of the space, which costs next to nothing."""
     if len(space.points) <= _SUBSPACE_WORDS or goal.max_ratio > _COARSE_RATIO:
         return _compute_typical_scale(space)
     subspace_words = np.unique(np.linspace(0, len(space) - 1, _SUBSPACE_WORDS).astype(int))
     subspace = Space([space.words[word] for word in subspace_words], space.vectors[subspace_words], metric=space.metric)
+    subspace_search = WORD_MECHANISMS[name].kernel_search(subspace) or search
     try:
         low, _ = find_crossing(
-            _build_law_quantity(subspace, family, goal),
+            _build_kernel_quantity(subspace, subspace_search, goal),
             goal.target,
             start=_compute_typical_scale(subspace),
             initial_points=1,
@@ -318,9 +310,9 @@ def _find_start(space: Space, family: LawFamily, goal: _Goal) -> float:
     return low * float(np.log(len(space.points)) / np.log(_SUBSPACE_WORDS))
 
 
-def _build_law_quantity(space: Space, family: LawFamily, goal: _Goal) -> Quantity:
-    """Return the quantity as a function of the parameters of a family."""
-    return lambda parameters: goal.evaluate_laws(space, [family(space, parameter) for parameter in parameters])
+def _build_kernel_quantity(space: Space, search: KernelSearch, goal: _Goal) -> Quantity:
+    """Return the quantity as a function of the parameters of a search."""
+    return lambda parameters: goal.evaluate_kernels(space, list(map(search.kernel_at, parameters)))
 
 
 def _build_mechanism_quantity(space: Space, name: str, goal: _Goal) -> Quantity:
@@ -336,16 +328,17 @@ def _build_mechanism_quantity(space: Space, name: str, goal: _Goal) -> Quantity:
     return lambda parameters: list(map(evaluate_epsilon, parameters))
 
 
-def _compute_law_outcomes(
-    space: Space, laws: Sequence[ExponentialLaw], prior: FloatArray
+def _compute_kernel_outcomes(
+    space: Space, kernels: Sequence[ExponentialKernel], prior: FloatArray
 ) -> list[tuple[FloatArray, float]]:
-    """Return kept probabilities and Bayes success for several laws, computing the distances once."""
-    return compute_exponential_outcomes(space, laws, [np.log(sums) for sums in compute_normalisers(space, laws)], prior)
+    """Return kept probabilities and Bayes success for several kernels, computing the distances once."""
+    logs = [np.log(sums) for sums in compute_normalisers(space, kernels)]
+    return compute_exponential_outcomes(space, kernels, logs, prior)
 
 
 def _estimate_outcomes(mechanism: WordMechanism, prior: Prior) -> tuple[Estimate, Estimate]:
     """Return the shares of words that an attacker names and that are kept, exact where draws come from a law."""
-    if mechanism.is_tabulated:
+    if mechanism.law.is_tabulated:
         kept_probability, bayes_success = mechanism.outcomes(prior)
         return as_exact_estimate(bayes_success), as_exact_estimate(kept_probability)
     words, outputs = draw_from_prior(mechanism, prior.weights, _SIMULATED_DRAWS, 0, "kept")

@@ -253,7 +253,7 @@ def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> s
         InputError: a prior that was made from private texts.
     """
     public_prior = _build_public_prior(mechanism, prior)
-    if mechanism.is_drawn_from_law:
+    if mechanism.law.is_tabulated:
         success = f"{100 * mechanism.outcomes(public_prior)[1]:.1f} %"
     else:
         success = (
@@ -282,7 +282,7 @@ def _build_public_prior(mechanism: WordMechanism, prior: Prior | None) -> Prior:
 
 def _describe_arithmetic(mechanism: WordMechanism) -> str:
     stream = "AES-128-CTR keystreams, so that the guarantee is computational in that step"
-    if mechanism.is_drawn_from_law:
+    if mechanism.law.is_tabulated:
         return f"draws from integer tables that sum to 2^62, no entry below 2^24; {stream}"
     if not mechanism.is_builtin:
         return "draws by a class that is not deniable's, which nothing here verifies"

@@ -224,7 +224,7 @@ class Release:
     @functools.cached_property
     def fingerprint(self) -> str | None:
         """Names everything that an output is a function of, beside text, id and key; None where it has no name."""
-        law = self.mechanism.law_fingerprint
+        law = self.mechanism.law.fingerprint
         if law is None:
             return None
         return derive_stream_start(bytes(32), _STREAM_LAYOUT, self.mechanism.fingerprint, law, *self._options).hex()

@@ -12,8 +12,9 @@ from deniable.measure.attackers.surrogate import SurrogateLikelihood, fit_surrog
 from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words import WordMechanism
-from deniable.words.laws.exponential import ExponentialLaw, compute_log_normalisers
-from deniable.words.recovery import MAX_QUADRATURE_POINTS
+from deniable.words.laws import ExponentialKernel, ExponentialLaw, Law
+from deniable.words.laws.kernel import compute_log_normalisers
+from deniable.words.laws.quadrature import MAX_QUADRATURE_POINTS
 
 _LEAST_PROBABILITY = 1e-300
 """Probabilities that quadrature computes as 0 are taken as this."""
@@ -49,22 +50,23 @@ def build_likelihood(
         seed: public; those draws follow from it.
         workers: number of threads.
     """
-    space, law = mechanism.space, mechanism.sampled_exponential_law
-    if law is not None:
-        return WordLikelihood(
-            space, _build_exponential_logs(law, compute_log_normalisers(space, law, workers)), is_exact=True
-        )
-    if mechanism.has_law and len(space.points) <= MAX_QUADRATURE_POINTS:
+    space, law = mechanism.space, mechanism.law
+    if isinstance(law, ExponentialLaw) and law.is_closed_form:
+        logs = compute_log_normalisers(space, law.kernel, workers)
+        return WordLikelihood(space, _build_exponential_logs(law.kernel, logs), is_exact=True)
+    if law.has_rows and len(space.points) <= MAX_QUADRATURE_POINTS:
         try:
-            return WordLikelihood(space, _build_table_logs(mechanism, workers), is_exact=True)
+            return WordLikelihood(space, _build_table_logs(law, workers), is_exact=True)
         except NotTractable:
             pass  # the integral is not accurate enough: the attacker uses a surrogate instead
     return WordLikelihood(space, fit_surrogate(mechanism, prior, seed, workers).compute_logs, is_exact=False)
 
 
-def _build_exponential_logs(law: ExponentialLaw, logs: FloatArray) -> Callable[[PointNumbers, FloatArray], FloatArray]:
+def _build_exponential_logs(
+    kernel: ExponentialKernel, logs: FloatArray
+) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return -s min(d, gamma) - ln Z(w); ln c(y) is a number of y's own."""
-    exponential = SurrogateLikelihood(law.scale, 1, 0.0, law.cutoff)
+    exponential = SurrogateLikelihood(kernel.scale, 1, 0.0, kernel.cutoff)
 
     def compute_logs(outputs: PointNumbers, distances: FloatArray) -> FloatArray:
         scores = exponential.compute_logs(outputs, distances)
@@ -74,14 +76,10 @@ def _build_exponential_logs(law: ExponentialLaw, logs: FloatArray) -> Callable[[
     return compute_logs
 
 
-def _build_table_logs(
-    mechanism: WordMechanism, workers: int | None
-) -> Callable[[PointNumbers, FloatArray], FloatArray]:
+def _build_table_logs(law: Law, workers: int | None) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return the law by output, computed from the rows of all inputs."""
-    blocks = mechanism.space.map_row_blocks(
-        lambda _, distances: np.log(np.maximum(mechanism.rows(distances), _LEAST_PROBABILITY)),
-        range(len(mechanism.space.points)),
-        workers,
+    blocks = law.map_rows(
+        lambda _, rows: np.log(np.maximum(rows, _LEAST_PROBABILITY)), np.arange(len(law.space.points)), workers
     )
     log_probabilities = np.ascontiguousarray(np.concatenate(blocks).T)
 

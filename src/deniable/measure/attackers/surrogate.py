@@ -18,7 +18,7 @@ from deniable.core.randomness import Streams, derive_key_from_seed, derive_strea
 from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers
 from deniable.words import WordMechanism
-from deniable.words.laws.tabulated import compute_point_priors
+from deniable.words.laws.outcomes import compute_point_priors
 
 _FITTING_DRAWS = 2_000
 """Number of draws that the surrogate is fitted to."""

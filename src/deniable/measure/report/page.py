@@ -72,8 +72,8 @@ def _advise_epsilon(survey: SurveyResult) -> str:
     else:
         text += (
             f" and {high_share} at epsilon {highest.epsilon:g}. (If words follow {survey.prior}, an attacker without "
-            f"the private texts, who always says the most frequent word, names {100 * survey.blind:.1f} %; in this table "
-            "that share is another.) "
+            f"the private texts, who always says the most frequent word, names {100 * survey.blind:.1f} %; in this "
+            "table that share is another.) "
         )
     if safe_results:
         text += f"Up to epsilon {safe_results[-1].epsilon:g} it was fewer than one word in ten. "
