@@ -14,6 +14,7 @@ import numpy as np
 from deniable.auditing.float_precision import count_fractional_bits
 from deniable.auditing.outputs import Outputs
 from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.extras import import_extra
 
 InputScorer = Callable[[Outputs], FloatArray]
 Attacker = Callable[[Sequence[Any], Outputs, IntArray], InputScorer]
@@ -77,17 +78,18 @@ def fit_support(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
     return scores
 
 
+def _import_sklearn(name: str) -> Any:  # noqa: ANN401 - a module without types
+    """Return a module of scikit-learn, whose import takes a second that only audits need."""
+    return import_extra(f"sklearn.{name}", "A black-box audit", "measure")
+
+
 def fit_linear(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
     """Return a logistic regression on the numbers, raw and clipped, or on tokens and their positions."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a second, only for audits
-    from sklearn.pipeline import make_pipeline  # noqa: PLC0415
-    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
-
-    model = LogisticRegression(max_iter=200)
+    model = _import_sklearn("linear_model").LogisticRegression(max_iter=200)
+    make_pipeline = _import_sklearn("pipeline").make_pipeline
     if outputs.is_textual:
-        from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415
-
-        classifier = make_pipeline(CountVectorizer(analyzer=_list_placed_tokens, binary=True), model)
+        text = _import_sklearn("feature_extraction.text")
+        classifier = make_pipeline(text.CountVectorizer(analyzer=_list_placed_tokens, binary=True), model)
         return _make_probability_scores(
             classifier.fit(list(outputs.strings), labels), lambda new_outputs: list(new_outputs.strings), len(inputs)
         )
@@ -97,25 +99,25 @@ def fit_linear(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> Inp
         values = _clip_values(new_outputs)
         return np.hstack([values, np.clip(values, low, high)])
 
-    classifier = make_pipeline(StandardScaler(), model).fit(features(outputs), labels)
+    classifier = make_pipeline(_import_sklearn("preprocessing").StandardScaler(), model).fit(features(outputs), labels)
     return _make_probability_scores(classifier, features, len(inputs))
 
 
 def fit_tree(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
     """Return a shallow decision tree on the numbers, their extremes and sums: it finds moved supports."""
-    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - a second, only for audits
-
     features = _make_summary_features(inputs, outputs)
-    classifier = DecisionTreeClassifier(max_depth=3, min_samples_leaf=max(3, len(outputs) // 200), random_state=_SEED)
+    classifier = _import_sklearn("tree").DecisionTreeClassifier(
+        max_depth=3, min_samples_leaf=max(3, len(outputs) // 200), random_state=_SEED
+    )
     return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
 
 
 def fit_forest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
     """Return a random forest on the features of `fit_tree`, for laws that no line and no small tree separates."""
-    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - a second, only for audits
-
     features = _make_summary_features(inputs, outputs)
-    classifier = RandomForestClassifier(_TREE_COUNT, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED)
+    classifier = _import_sklearn("ensemble").RandomForestClassifier(
+        _TREE_COUNT, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED
+    )
     return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
 
 

@@ -1,5 +1,4 @@
 from .authorship import measure_authorship as measure_authorship
-from .authorship import measure_authorships as measure_authorships
 from .batches import privatize_texts as privatize_texts
 from .contextual_recovery import measure_contextual_recovery as measure_contextual_recovery
 from .contextual_recovery import measure_crossfitted_recovery as measure_crossfitted_recovery
@@ -8,5 +7,4 @@ from .labels import encode_labels as encode_labels
 from .membership import measure_membership as measure_membership
 from .recovery import measure_recovery as measure_recovery
 from .similarity import measure_similarity as measure_similarity
-from .utility import measure_utilities as measure_utilities
 from .utility import measure_utility as measure_utility

@@ -51,6 +51,24 @@ class PrivatizedBatch:
     unknown_count: int
     kept_counts: IntArray
 
+    def select(self, rows: IntArray) -> "PrivatizedBatch":
+        """Return some of the texts as a batch, in the order given.
+
+        Args:
+            rows: (k,) indices among the R texts, at least one.
+        """
+        places = np.concatenate([np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows])
+        unknown_mask = self.unknown_mask[places]
+        return PrivatizedBatch(
+            [self.texts[row] for row in rows.tolist()],
+            np.concatenate([[0], np.cumsum(np.diff(self.offsets)[rows])]),
+            self.words[places],
+            self.outputs[places],
+            unknown_mask,
+            int(unknown_mask.sum()),
+            self.kept_counts[rows],
+        )
+
     @property
     def lengths(self) -> list[int]:
         """Number of words of each released text, kept ones among them: nothing tells those from drawn ones."""

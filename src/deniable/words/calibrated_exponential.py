@@ -5,7 +5,6 @@ import math
 import time
 
 import numpy as np
-from scipy.optimize import brentq
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
@@ -153,6 +152,8 @@ class _BindingPairs:
             return math.nan
         if self.exact_epsilon(high) <= epsilon:
             return high
+        from scipy.optimize import brentq  # noqa: PLC0415 - half a second that only calibration needs
+
         return float(
             brentq(lambda scale: self.exact_epsilon(scale) - epsilon, low, high, xtol=1e-13 * high, rtol=1e-13)
         )
