@@ -117,7 +117,8 @@ def calibrate_scale(
             )
         raise InputError(
             f"The 'epsilon' parameter must be larger for this space: rounding alone may add "
-            f"{worst_pairs[0].epsilon:.2g} between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."
+            f"{worst_pairs[0].epsilon:.2g} between {words}. Got {epsilon!r}: raise it, or leave one of the two words "
+            "out."
         )
     return best
 

@@ -50,8 +50,8 @@ class ExponentialKernel:
         if weights.ndim != 1 or not len(nonzero) or not ((nonzero >= _MIN_WEIGHT) & (nonzero <= 1 / _MIN_WEIGHT)).all():
             raise InputError(
                 f"The 'weights' parameter of ExponentialKernel must be numbers (n,) from {_MIN_WEIGHT:g} to "
-                f"{1 / _MIN_WEIGHT:g}, or 0 but not all of them. Got shape {weights.shape}, from {weights.min(initial=math.inf):g} to "
-                f"{weights.max(initial=-math.inf):g}."
+                f"{1 / _MIN_WEIGHT:g}, or 0 but not all of them. Got shape {weights.shape}, from "
+                f"{weights.min(initial=math.inf):g} to {weights.max(initial=-math.inf):g}."
             )
         weights.setflags(write=False)
         object.__setattr__(self, "weights", weights)
