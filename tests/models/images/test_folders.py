@@ -65,7 +65,10 @@ def test_declared_classes_and_range(tmp_path, kind):
     ("changes", "message"),
     [
         ({"train/bee/x.png": encoded(np.zeros((6, 6), np.uint8))}, "'train/bee/x.png' is L of 6 x 6 pixels but"),
-        ({"train/bee/x.png": encoded(np.zeros((6, 5, 3), np.uint8))}, "'train/bee/x.png' is RGB of 5 x 6 .* one size and mode"),
+        (
+            {"train/bee/x.png": encoded(np.zeros((6, 5, 3), np.uint8))},
+            "'train/bee/x.png' is RGB of 5 x 6 .* one size and mode",
+        ),
         ({"train/bee/x.png": _mode("RGBA")}, "'train/bee/x.png' is of the mode RGBA: convert"),
         ({"train/bee/x.png": _mode("P")}, "is of the mode P"),
         ({"train/bee/x.png": GREY[:-30]}, "'train/bee/x.png' cannot be read as a .png or .jpg image"),
