@@ -58,7 +58,7 @@ class DPSGDRun:
         inputs: the training records, (n, ...).
         labels: their classes, int64 (n,); `deniable.learning.clipping.EMPTY_LABEL` for an empty record.
         settings: of DP-SGD.
-        key: 32 bytes, secret; whoever has it can remove the noise.
+        key: 32 bytes, secret: the noise can be removed with it.
         forward: evaluates the network, with its robustness noise.
         views: makes the views of each example.
         project_parameters: called after every step, to project parameters onto the set that a theorem requires; it may

@@ -46,7 +46,7 @@ def test_sizes(name, parameters):
 
 @pytest.mark.parametrize("name", ["paper-mnist", "paper-cifar10"])
 def test_the_paper_s_first_layer_has_14_x_14_neurons_a_map(name):
-    """The sensitivity of paper 004 is made for feature maps of 14 x 14, and its last hidden layer is bounded by 1."""
+    """The sensitivity of Phan et al. 2020 is made for feature maps of 14 x 14, which the first layer gives."""
     network = ImageArchitecture(name, (1, 28, 28), 10).build(0).eval()
     assert network.first(torch.zeros(1, 1, 28, 28)).shape[2:] == (14, 14)
     hidden = network.rest[:-1](100 * network.first(torch.rand(5, 1, 28, 28)))

@@ -14,7 +14,7 @@ from deniable.models.images.networks import ImageArchitecture, NetworkNoise
 from deniable.models.images.pixeldp import PixelDP, compute_pixeldp_sigma
 from deniable.models.images.smoothing import GaussianSmoothing, compute_gaussian_radius
 from deniable.vectors.gaussian import bound_log_delta
-from tests.models.shared.tallies import counted, drawn
+from tests.models.shared.tallies import draw_tally, make_tally
 
 CALIBRATIONS = ["gaussian", "analytic"]
 
@@ -89,7 +89,7 @@ def test_radius_scales_and_ends():
 
 def test_bounds_of_softmax_and_votes():
     """Means of softmax get Hoeffding's bounds at alpha / K, votes Clopper and Pearson's, and these certify more."""
-    found = counted([9_500, 300, 200])
+    found = make_tally([9_500, 300, 200])
     half = math.sqrt(math.log(3 / 0.001) / 20_000)
     softmax = PixelDP(0.25).certify(found, found, 0.001)
     assert softmax.label == 0
@@ -107,7 +107,9 @@ def test_coverage_at_a_half_space(decision_rule):
     certificate = PixelDP(0.5, calibration="gaussian", decision_rule=decision_rule)
     true = certificate.radius(0.75, 0.25)
     radii = [
-        certificate.certify(drawn((0.75, 0.25), 50, generator), drawn((0.75, 0.25), 4_000, generator), 0.2).radius
+        certificate.certify(
+            draw_tally((0.75, 0.25), 50, generator), draw_tally((0.75, 0.25), 4_000, generator), 0.2
+        ).radius
         for _ in range(200)
     ]
     assert sum(radius > true for radius in radii) <= stats.binom.isf(1e-6, 200, 0.2)

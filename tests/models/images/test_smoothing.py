@@ -15,7 +15,7 @@ from deniable.models.images.smoothing import (
     compute_laplace_radius,
 )
 from deniable.models.shared.intervals import compute_clopper_pearson_lower, compute_clopper_pearson_upper
-from tests.models.shared.tallies import counted, drawn, normal
+from tests.models.shared.tallies import draw_tally, make_tally, normal
 
 ALPHA = 0.05
 REPETITIONS = 2_000
@@ -25,7 +25,7 @@ def too_large(certificate, shares, true):
     """Return how often a certificate exceeds the true radius, and the mean radius."""
     generator = np.random.default_rng(0)
     radii = [
-        certificate.certify(drawn(shares, 50, generator), drawn(shares, 1_000, generator), ALPHA).radius
+        certificate.certify(draw_tally(shares, 50, generator), draw_tally(shares, 1_000, generator), ALPHA).radius
         for _ in range(REPETITIONS)
     ]
     return sum(radius > true for radius in radii), np.mean(radii)
@@ -66,7 +66,7 @@ def test_coverage_with_several_classes():
 
 def test_gaussian_closed_form():
     """One bound gives sigma Phi^-1(p_A), two give half the difference of the quantiles."""
-    votes = counted([800, 150, 50])
+    votes = make_tally([800, 150, 50])
     one = GaussianSmoothing(0.25).certify(votes, votes, 0.001)
     assert one.label == 0
     assert one.radius == pytest.approx(0.25 * stats.norm.ppf(compute_clopper_pearson_lower(800, 1_000, 0.001)))
@@ -77,7 +77,7 @@ def test_gaussian_closed_form():
 
 def test_both_bounds_help_with_many_classes():
     """Where no class has half of the votes only the bounds on both classes certify."""
-    votes = counted([4_000, 1_500, 1_500, 1_500, 1_500])
+    votes = make_tally([4_000, 1_500, 1_500, 1_500, 1_500])
     assert GaussianSmoothing(0.25).certify(votes, votes, 0.001) == CertifiedImage(None, 0.0)
     assert GaussianSmoothing(0.25, "estimated").certify(votes, votes, 0.001).radius > 0.05
     assert LaplaceSmoothing(0.25, "estimated").certify(votes, votes, 0.001).radius > 0.05
@@ -85,8 +85,8 @@ def test_both_bounds_help_with_many_classes():
 
 def test_class_comes_from_the_selection():
     """The class is the selection's; an estimation that disagrees makes the certificate abstain."""
-    assert GaussianSmoothing(1.0).certify(counted([1, 9]), counted([90, 10]), 0.05) == CertifiedImage(None, 0.0)
-    assert GaussianSmoothing(1.0).certify(counted([1, 9]), counted([5, 95]), 0.05).label == 1
+    assert GaussianSmoothing(1.0).certify(make_tally([1, 9]), make_tally([90, 10]), 0.05) == CertifiedImage(None, 0.0)
+    assert GaussianSmoothing(1.0).certify(make_tally([1, 9]), make_tally([5, 95]), 0.05).label == 1
 
 
 @pytest.mark.parametrize(("p_a", "p_b"), [(0.6, 0.4), (0.9, 0.1), (0.9, 0.05), (0.4, 0.3), (0.3, 0.01)])
@@ -127,4 +127,4 @@ def test_parameters_are_checked(kind):
     with pytest.raises(InputError, match="runner_up"):
         kind(1.0, "none")
     with pytest.raises(InputError, match="alpha"):
-        kind(1.0).certify(counted([9, 1]), counted([9, 1]), 1.0)
+        kind(1.0).certify(make_tally([9, 1]), make_tally([9, 1]), 1.0)

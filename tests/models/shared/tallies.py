@@ -9,7 +9,7 @@ from deniable.models.shared.tally import PredictionTally
 from deniable.published.dpal.counterexample import compute_threshold
 
 
-def counted(votes, sums=None):
+def make_tally(votes, sums=None):
     """Return a tally of given votes, whose softmax scores are the votes themselves unless given."""
     votes = np.asarray(votes, dtype=np.int64)
     return PredictionTally(
@@ -17,9 +17,9 @@ def counted(votes, sums=None):
     )
 
 
-def drawn(shares, draws, generator):
+def draw_tally(shares, draws, generator):
     """Return a tally of independent votes with given probabilities."""
-    return counted(generator.multinomial(draws, shares))
+    return make_tally(generator.multinomial(draws, shares))
 
 
 def laplace(shape, scale, source):

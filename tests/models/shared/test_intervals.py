@@ -14,7 +14,7 @@ from deniable.models.shared.intervals import (
     compute_hoeffding_bounds,
     select_class,
 )
-from tests.models.shared.tallies import counted
+from tests.models.shared.tallies import make_tally
 
 
 @pytest.mark.parametrize(("successes", "draws"), [(1, 1), (3, 10), (950, 1_000), (99_000, 100_000)])
@@ -49,7 +49,7 @@ def test_hoeffding_half_width():
 
 def test_levels_are_split():
     """One bound takes all of alpha; two take half each, and the second is shared by the other classes."""
-    found = counted([700, 200, 50, 50])
+    found = make_tally([700, 200, 50, 50])
     assert bound_by_complement(found, 0, 0.04) == (
         compute_clopper_pearson_lower(700, 1_000, 0.04),
         1 - compute_clopper_pearson_lower(700, 1_000, 0.04),
@@ -62,7 +62,7 @@ def test_levels_are_split():
 
 def test_a_rival_is_never_likelier_than_the_rest():
     """With two classes the bound on p_A limits p_B better than a bound of its own."""
-    low, high = bound_both_classes(counted([900, 100]), 0, 0.05)
+    low, high = bound_both_classes(make_tally([900, 100]), 0, 0.05)
     assert high == 1 - low
 
 
@@ -72,7 +72,7 @@ def test_alpha_is_checked(alpha):
     for call in (
         lambda: compute_clopper_pearson_lower(1, 2, alpha),
         lambda: compute_hoeffding_bounds([1.0], 2, alpha),
-        lambda: select_class(counted([1, 1]), counted([1, 1]), alpha),
+        lambda: select_class(make_tally([1, 1]), make_tally([1, 1]), alpha),
     ):
         with pytest.raises(InputError, match="alpha") as error:
             call()
@@ -86,4 +86,4 @@ def test_counts_are_checked():
     with pytest.raises(InputError, match="draws"):
         compute_hoeffding_bounds([0.0], 0, 0.1)
     with pytest.raises(InputError, match="2 and 3 classes"):
-        select_class(counted([1, 1]), counted([1, 1, 0]), 0.1)
+        select_class(make_tally([1, 1]), make_tally([1, 1, 0]), 0.1)

@@ -22,7 +22,7 @@ from deniable.published.dpal.counterexample import (
     compare_two_networks,
     compute_threshold,
 )
-from tests.models.shared.tallies import counted
+from tests.models.shared.tallies import make_tally
 
 MNIST = DPALCertificate(
     delta_r=(14**2 + 2) * 25, m=2_499, eps1=0.1, mu=0.2, d=784, beta=14**2 * 32, theta1=1.0, psi=2.0
@@ -53,7 +53,7 @@ def test_corrections_one_by_one():
 def test_certify_as_published():
     """The class has the largest mean score, and the size follows from Hoeffding's bounds at alpha / 2K."""
     votes, sums = [600, 390, 10], [550.0, 400.0, 50.0]
-    found = MNIST.certify(counted(votes, sums), counted(votes, sums), 0.05)
+    found = MNIST.certify(make_tally(votes, sums), make_tally(votes, sums), 0.05)
     half = math.sqrt(math.log(6 / 0.05) / 2_000)
     assert found.label == 0
     assert found.radius == pytest.approx(
@@ -64,7 +64,7 @@ def test_certify_as_published():
 
 def test_abstains_without_a_gap():
     """Bounds that overlap certify nothing."""
-    assert MNIST.certify(counted([51, 49]), counted([51, 49]), 0.05).label is None
+    assert MNIST.certify(make_tally([51, 49]), make_tally([51, 49]), 0.05).label is None
     assert compute_robustness_epsilon(0.3, 0.3) == 0
     assert compute_robustness_epsilon(0.3, 0.0) == math.inf
 

@@ -14,7 +14,7 @@ from deniable.models.images.networks import ImageArchitecture, NetworkNoise
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.smoothing import compute_gaussian_radius
 from deniable.published.securesgd.certificate import SecureSGDCertificate, compute_heterogeneous_sigma
-from tests.models.shared.tallies import counted
+from tests.models.shared.tallies import make_tally
 
 
 def test_known_sigma():
@@ -64,13 +64,13 @@ def test_uneven_noise_breaks_the_radius():
 
 def test_certify():
     """The class and its bounds are those of PixelDP, the radius that of the formula."""
-    tally = counted([9_500, 300, 200])
+    tally = make_tally([9_500, 300, 200])
     certificate = SecureSGDCertificate(0.25, decision_rule="votes")
     found = certificate.certify(tally, tally, 0.001)
     ends = stats.beta.ppf([0.001 / 3, 1 - 0.001 / 3], [9_500, 301], [501, 9_700])
     assert found.label == PixelDP(0.25, decision_rule="votes").certify(tally, tally, 0.001).label == 0
     assert found.radius == pytest.approx(certificate.radius(*ends))
-    assert certificate.certify(counted([51, 49]), counted([51, 49]), 0.05).label is None
+    assert certificate.certify(make_tally([51, 49]), make_tally([51, 49]), 0.05).label is None
 
 
 def test_of_a_network():

@@ -187,11 +187,7 @@ def pgd(
     check_attack_inputs(images, labels, bounds, draws, steps)
     sizes = parse_attack_sizes(size, images)
     starts = images + sizes * (2 * draw_uniform(images.shape, images, generator) - 1)
-    step_sizes = (
-        2.5 * sizes / steps
-        if step_size is None
-        else torch.full_like(sizes, check_positive("pgd", "step_size", step_size))
-    )
+    step_sizes = _choose_step_sizes(sizes, steps, step_size)
     return _take_sign_steps(scores, starts, images, labels, sizes, step_sizes, bounds, draws, steps, decay=0.0)
 
 
@@ -213,11 +209,7 @@ def pgd_l2(
     """
     check_attack_inputs(images, labels, bounds, draws, steps)
     sizes = parse_attack_sizes(size, images)
-    step_sizes = (
-        2.5 * sizes / steps
-        if step_size is None
-        else torch.full_like(sizes, check_positive("pgd_l2", "step_size", step_size))
-    )
+    step_sizes = _choose_step_sizes(sizes, steps, step_size)
     perturbations = sizes * draw_in_unit_ball(images, generator)
     points = (images + perturbations).clamp(*bounds)
     for _ in range(steps if sizes.any() else 0):
@@ -227,6 +219,12 @@ def pgd_l2(
         perturbations = perturbations * (sizes / compute_norms(perturbations)).clamp(max=1.0)
         points = (images + perturbations).clamp(*bounds)  # moves no pixel away from its image, so the ball is not left
     return points
+
+
+def _choose_step_sizes(sizes: Tensor, steps: int, step_size: float | None) -> Tensor:
+    if step_size is None:
+        return 2.5 * sizes / steps
+    return torch.full_like(sizes, check_positive("an attack", "step_size", step_size))
 
 
 def _take_sign_steps(

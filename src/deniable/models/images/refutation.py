@@ -100,8 +100,8 @@ def refute_image_certificate(
     _check_refutation_inputs(len(images), certified, norm, certified_at, samples)
     check_positive("refute", "alpha", alpha, 1.0)
     predictions = {
-        batch: (prediction.label, prediction.radius)
-        for batch, prediction in enumerate(certified)
+        image: (prediction.label, prediction.radius)
+        for image, prediction in enumerate(certified)
         if prediction.label is not None and prediction.radius > 0
     }
     attempts: list[AttackedImage] = []
@@ -115,21 +115,50 @@ def refute_image_certificate(
         adversarial = _BALL_ATTACKS[norm](
             scores, images[batch], labels, sizes, generator=generator, bounds=bounds, draws=draws, steps=steps
         )
-        distances = compute_norms((adversarial - images[batch]).double(), _NORM_ORDERS[norm]).flatten().tolist()
-        selection, estimation = (tally_images(scores, adversarial, samples // 2) for _ in range(2))
-        for row, image in enumerate(batch):
-            label, radius = predictions[image]
-            rival = _choose_rival(selection[row], label, decision_rule)
-            p_value = (
-                _compute_p_value(estimation[row], label, rival, decision_rule) if distances[row] <= radius else 1.0
-            )
-            votes_certified, votes_rival = estimation[row].votes[[label, rival]].tolist()
-            attempts.append(
-                AttackedImage(
-                    image, label, rival, radius, distances[row], votes_certified, votes_rival, p_value, adversarial[row]
-                )
-            )
+        attempts += _test_attacked_images(
+            scores, images[batch], adversarial, batch, predictions, norm=norm, rule=decision_rule, samples=samples
+        )
     return conclude_refutation(attempts, alpha, certified_at)
+
+
+def _test_attacked_images(
+    scores: ImageScorer,
+    images: Tensor,
+    adversarial: Tensor,
+    indices: list[int],
+    predictions: dict[int, tuple[int, float]],
+    *,
+    norm: Norm,
+    rule: DecisionRule,
+    samples: int,
+) -> list[AttackedImage]:
+    """Return each attacked image with its test on fresh draws: one half chooses the rival, the other half decides.
+
+    Args:
+        scores: the model.
+        images: the certified images (b, channels, height, width).
+        adversarial: the same after the attack.
+        indices: of these images, (b,).
+        predictions: certified class and radius by index.
+        norm: of the radii.
+        rule: what is certified.
+        samples: draws at each attacked image.
+    """
+    distances = compute_norms((adversarial - images).double(), _NORM_ORDERS[norm]).flatten().tolist()
+    selection, estimation = (tally_images(scores, adversarial, samples // 2) for _ in range(2))
+    attempts = []
+    for row, image in enumerate(indices):
+        label, radius = predictions[image]
+        rival = _choose_rival(selection[row], label, rule)
+        is_inside = distances[row] <= radius
+        p_value = _compute_p_value(estimation[row], label, rival, rule) if is_inside else 1.0
+        votes_certified, votes_rival = estimation[row].votes[[label, rival]].tolist()
+        attempts.append(
+            AttackedImage(
+                image, label, rival, radius, distances[row], votes_certified, votes_rival, p_value, adversarial[row]
+            )
+        )
+    return attempts
 
 
 def _choose_rival(tally: PredictionTally, label: int, decision_rule: DecisionRule) -> int:

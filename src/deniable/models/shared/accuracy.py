@@ -1,26 +1,9 @@
-"""Conventional and certified accuracy, as in Phan et al. 2020, section 4."""
+"""Certified accuracy, as in Phan et al. 2020, section 4."""
 
 from collections.abc import Sequence
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
-
-
-def measure_conventional_accuracy(
-    labels: Sequence[int], predicted: Sequence[int | None], confidence: float = DEFAULT_CONFIDENCE
-) -> Estimate:
-    """Return the share of images that get their own class; an image without a prediction counts as wrong.
-
-    Args:
-        labels: (n,) true classes.
-        predicted: (n,) classes; None for none.
-        confidence: of the interval.
-
-    Raises:
-        InputError: no images, or predictions of other images.
-    """
-    _check_lengths(labels, predicted)
-    return estimate_share(sum(map(_is_correct, labels, predicted)), len(labels), confidence)
 
 
 def measure_certified_accuracy(

@@ -14,7 +14,7 @@ from deniable.published.dpal.events import EventCounts
 from deniable.published.dpal.mechanism import DPALBudget
 from deniable.published.noise import draw_laplace_noise
 
-_IMAGE_TRIALS_PER_BLOCK = 500
+_TRIALS_PER_BLOCK = 500
 """Number of trials whose noise is drawn at once."""
 HALF_GREY_LEVEL = 1 / 255
 """Half a grey level of [-1, 1]: images closer than this in every pixel are the same image."""
@@ -102,8 +102,8 @@ def audit_differences(
     counts = []
     for image in (original, replacement):
         hits = 0
-        for start in range(0, trials, _IMAGE_TRIALS_PER_BLOCK):
-            count = min(_IMAGE_TRIALS_PER_BLOCK, trials - start)
+        for start in range(0, trials, _TRIALS_PER_BLOCK):
+            count = min(_TRIALS_PER_BLOCK, trials - start)
             first_noise = draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)
             second_noise = (
                 draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)

@@ -1,6 +1,6 @@
 """DPAL's mechanism (Phan et al. 2020): its budget, its noise, its objectives, and the verdict on its claim by law.
 
-The names of the paper stand in brackets: chi1, chi2 and chi3 are the noise on input, first layer and labels.
+In the paper chi1, chi2 and chi3 are the noise on the input, the first layer and the labels.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ class DPALBudget:
         delta_r: the sensitivity d (beta + 2) of the reconstruction objective (Lemma 2): a patch of d pixels,
             a feature map of beta neurons.
         delta_l2: the sensitivity 2 |h_pi| of the label coefficients (Lemma 4).
-        theta_norm: ||theta1||_{1,1}, the 1-norm at which every kernel of the first layer is held.
+        theta_norm: ||theta1||_{1,1}, the 1-norm to which every kernel of the first layer is limited.
 
     Raises:
         InputError: a number that is not positive, or a total that eps2 uses up.

@@ -21,8 +21,11 @@ _PIXEL_WIDTH = 2.0
 """By which one pixel of [-1, 1] can differ."""
 _LOSS_GRID = 1e-3
 """Discretization of privacy losses; the result is an upper bound at any value."""
-_SENSITIVITY_TRIALS_PER_BLOCK = 500
+_TRIALS_PER_BLOCK = 500
 """Number of trials whose noise is drawn at once."""
+_HIDDEN_UNITS = 128
+_LEARNING_RATE = 1e-3
+_TRAINING_BATCH = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,11 +96,11 @@ def count_likelier_guesses(
     counts = []
     for image in (original_pixels, replacement_pixels):
         hits = 0
-        for start in range(0, trials, _SENSITIVITY_TRIALS_PER_BLOCK):
+        for start in range(0, trials, _TRIALS_PER_BLOCK):
             observed = image + draw_laplace_noise(
                 random,
                 budget.input_scale,
-                (min(_SENSITIVITY_TRIALS_PER_BLOCK, trials - start), len(original_pixels)),
+                (min(_TRIALS_PER_BLOCK, trials - start), len(original_pixels)),
                 original_pixels.dtype,
             )
             hits += int(
@@ -105,11 +108,6 @@ def count_likelier_guesses(
             )
         counts += [hits, trials]
     return EventCounts(*counts)
-
-
-_HIDDEN_UNITS = 128
-_LEARNING_RATE = 1e-3
-_TRAINING_BATCH = 500
 
 
 @dataclasses.dataclass(frozen=True)

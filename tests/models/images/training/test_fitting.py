@@ -197,3 +197,11 @@ def test_what_a_system_needs(name, given, message):
     """What a system cannot be made with is refused with the value."""
     with pytest.raises(InputError, match=message):
         fit_image_model(IMAGE_TRAINERS[name], small(), options(name, **given))
+
+
+def test_a_trainer_needs_no_registry():
+    """A trainer of the user's own is fitted as those of the package, under its own name."""
+    trainer = dataclasses.replace(IMAGE_TRAINERS["plain"], name="mine")
+    model = fit_image_model(trainer, small(), options("plain"), seed=5)
+    assert model.trainer == "mine"
+    assert same(model, fit_image_model(IMAGE_TRAINERS["plain"], small(), options("plain"), seed=5))

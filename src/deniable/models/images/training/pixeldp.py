@@ -96,7 +96,7 @@ def prepare_private_pixeldp(
 
     Args:
         task: what to train on, and how.
-        network: its first layer is held at a norm of about 1.
+        network: its first layer is limited to a norm of about 1.
         get_noise: noise after the first layer, a function of the present parameters.
         build_certificate: from the noise of the finished model to its certificate.
     """
