@@ -42,7 +42,7 @@ def test_the_page(small):
     page = render_rewriter_card(make_rewriter_card(model, "c0ffee", figures, None, None))
     assert "Reconstruction without noise, on the texts held out, which also said when to stop:" in page
     assert "noise in training: none" in page
-    assert f"  exact match: {figures['exact match'].percent()}" in page
+    assert f"  exact match: {figures['exact match'].format_percent()}" in page
     noise = {"method": "adept-gaussian", "epsilon": 10.0, "delta": 1e-5, "law": "gaussian", "scale": 0.4321}
     page = render_rewriter_card(make_rewriter_card(model, "c0ffee", figures, 893, noise))
     assert "Reconstruction without noise, on 893 test texts:" in page

@@ -45,7 +45,7 @@ def rewritten(place, data, kind="csv", method=None, **layout):
         target=str(place / "out"),
         certificate=str(place / "certificate"),
         table_format=kind,
-        layout=TableLayout(name="the table", **{"empty": True, **layout}),
+        layout=TableLayout(name="the table", **{"replace_empty": True, **layout}),
         force=True,
     )
     made, _ = rewrite_table(files, method or REWRITING_METHODS["tokens"](MODEL, epsilon=5.0))
@@ -193,7 +193,7 @@ def test_a_blank_line_of_one_column_is_a_record(tmp_path, end):
 def test_a_layout_that_keeps_empty_cells(tmp_path):
     """A layout under which empty cells would stay is refused."""
     with pytest.raises(dn.InputError, match="layout with empty=True"):
-        rewritten(tmp_path, b"text\nshow\n", empty=False)
+        rewritten(tmp_path, b"text\nshow\n", replace_empty=False)
 
 
 def test_tables_of_one_shape_have_one_certificate(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from deniable.auditing import audit, verify
+from deniable.core.arrays import FloatArray
 from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
 from deniable.published.dptext.attack import (
     SAME_WIDTH,
@@ -20,7 +21,6 @@ from deniable.studies.representation.bench import Bench
 from deniable.studies.representation.plan import FIXED, NOISY, ZEROED, Cell
 from deniable.studies.representation.readers import Released, learned
 from deniable.studies.study import Data, derived
-from deniable.vectors.domains import FloatArray
 
 _BOTH = (1 + DEFAULT_CONFIDENCE) / 2
 """Confidence of each of two attackers' intervals, so that that of the better one holds too."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.attack import NoiseLaw
 from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER
 from deniable.published.dptext.representation import Representation
-from deniable.vectors.domains import FloatArray
 
 _HELD = 3
 """One in so many of the vectors to learn from decides between two classifiers."""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.auditing import audit
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import parallel_map
 from deniable.studies.sanity.check import limit
 from deniable.studies.study import Data, derived
 from deniable.vectors import Box, Laplace
-from deniable.vectors.domains import FloatArray
 
 _BOX = Box(0.0, 1.0)
 FACTOR = 2.0

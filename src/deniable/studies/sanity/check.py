@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.vectors import VectorMechanism
-from deniable.vectors.domains import FloatArray
 
 _COORDINATES = 1 << 19
 """Coordinates drawn at a time."""
