@@ -48,5 +48,7 @@ def test_texts_are_the_mechanism_s(small_space):
 
 def test_bad_option_is_refused():
     """No draws are refused by name."""
-    with pytest.raises(dn.InputError, match=r"^The 'draws' parameter of run_resampling_attack must be an int of at least 1."):
+    with pytest.raises(
+        dn.InputError, match=r"^The 'draws' parameter of the resampling attack must be an int of at least 1."
+    ):
         run_resampling_attack(linear(np.ones(60)), documents([[0]]), SETS, KEY, draws=0)

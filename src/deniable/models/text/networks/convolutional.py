@@ -113,7 +113,7 @@ class ConvolutionalNetwork(ProjectedNetwork):
 
     @torch.no_grad()
     def make_scorer(self, documents: Documents) -> Scorer:  # noqa: ARG002 - a text has no premise
-        """See `TextNetwork.make_scorer`; the outputs of the taps are computed once for all words, and looked up for texts."""
+        """See `TextNetwork.make_scorer`; the taps of all words are computed once and looked up."""
         vectors = self.projection.vectors
         taps = self._apply_taps(self.projection.linear(vectors)).view(len(vectors), 3, CONVOLUTION_UNITS).cpu().numpy()
 
