@@ -165,15 +165,15 @@ class TestFinding:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"population": 1}, "'population' parameter of the genetic attack must be an int of at least 2. Got 1."),
+        ({"population": 1}, "The 'population' parameter of the genetic attack must be an int of at least 2. Got 1."),
         (
             {"population": 2.0},
-            "'population' parameter of the genetic attack must be an int of at least 2. Got 2.0.",
+            "The 'population' parameter of the genetic attack must be an int of at least 2. Got 2.0.",
         ),
-        ({"generations": 0}, "'generations' parameter of the genetic attack must be an int of at least 1. Got 0."),
+        ({"generations": 0}, "The 'generations' parameter of the genetic attack must be an int of at least 1. Got 0."),
         (
             {"generations": True},
-            "'generations' parameter of the genetic attack must be an int of at least 1. Got True.",
+            "The 'generations' parameter of the genetic attack must be an int of at least 1. Got True.",
         ),
     ],
 )
@@ -181,4 +181,4 @@ def test_bad_options_are_refused(options, message):
     """An option outside its domain is named with its domain."""
     with pytest.raises(dn.InputError) as caught:
         run_genetic_attack(linear(np.ones(60)), documents([[0]]), SETS, KEY, **options)
-    assert str(caught.value) == f"The {message}"
+    assert str(caught.value) == message
