@@ -9,8 +9,8 @@ import pytest
 import deniable as dn
 from deniable.core.evidence import limit_status
 from deniable.published.adept.mechanism import ADePT
-from deniable.published.dptext.mechanism import DPText
 from deniable.published.dptext.copied_input import CopyMechanism
+from deniable.published.dptext.mechanism import DPText
 from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, RandomMechanism
 from deniable.vectors.grid import NoiseGrid
 

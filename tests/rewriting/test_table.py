@@ -192,7 +192,7 @@ def test_a_blank_line_of_one_column_is_a_record(tmp_path, end):
 
 def test_a_layout_that_keeps_empty_cells(tmp_path):
     """A layout under which empty cells would stay is refused."""
-    with pytest.raises(dn.InputError, match="layout with empty=True"):
+    with pytest.raises(dn.InputError, match="layout with replace_empty=True"):
         rewritten(tmp_path, b"text\nshow\n", replace_empty=False)
 
 

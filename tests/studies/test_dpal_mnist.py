@@ -42,7 +42,10 @@ def bench(study_data):
 def model(bench, system, budget=1.0):
     """Return a model of a step or two."""
     return fit_image_model(
-        system, bench.data, IMAGE_TRAINERS[system].choose_options(**training.options(bench, system, budget)), seed=1
+        IMAGE_TRAINERS[system],
+        bench.data,
+        IMAGE_TRAINERS[system].choose_options(**training.options(bench, system, budget)),
+        seed=1,
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.auditing.sensitivity import FloatArray, count_sensitivity_violations, find_farthest_pair
+from deniable.auditing.sensitivity import count_sensitivity_violations, find_farthest_pair
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import parallel_map
 from deniable.studies.sensitivity.figure import draw
 from deniable.studies.sensitivity.words import NORMAL, UNIFORM, WIDE, findings, table

@@ -118,9 +118,9 @@ def _audit(sizes: Sizes, subject: Subject, epsilon: float, n: int, seed: int) ->
     return {
         "audit": verdict.status,
         "lower bound": verdict.lower_bound,
-        "detectable": verdict.detectable,
+        "detectable": verdict.detectable_epsilon,
         "samples": verdict.samples,
-        "right": verdict.witness.right if verdict.witness else 0,
+        "right": verdict.witness.correct_guesses if verdict.witness else 0,
         "guesses": verdict.witness.guesses if verdict.witness else 0,
     }
 

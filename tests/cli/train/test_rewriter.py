@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from deniable.cli.train import rewriter as module
-from deniable.vectors import Gaussian, L2Ball, Laplace
 from deniable.rewriting.model import load_rewriter
+from deniable.vectors import Gaussian, L2Ball, Laplace
 from tests.cli.text_models import write
 from tests.rewriting.small import corpus
 
@@ -33,11 +33,11 @@ def train(call, place):
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     """Return the bytes of a model that others go on from."""
-    from deniable.rewriting.model import pack_rewriter
+    from deniable.learning.artifact import serialize_model
     from tests.rewriting.small import fitted
 
     del tmp_path_factory
-    return pack_rewriter(fitted(epochs=1))
+    return serialize_model(fitted(epochs=1))
 
 
 def weights(path):
@@ -152,7 +152,7 @@ def test_an_interrupted_run(train, place, monkeypatch):
         (["--method", "adept", "--epsilon", "1", "--delta", "1e-5", "--start", "first.pt"], "has no delta"),
         (["--method", "adept", "--epsilon", "-1", "--start", "first.pt"], "Got -1.0."),
         (["--start", "none.pt"], "There is no model 'none.pt'"),
-        (["--start", "corpus.csv"], "'corpus.csv' is no model"),
+        (["--start", "corpus.csv"], "'corpus.csv' is not a model"),
         (["--start", "first.pt"], "--latent is that of the model to go on from"),
         (["--limit", "0"], "--limit must be from 1 to 1,000. Got 0."),
         (["--latent", "0"], "The 'latent' parameter of training must be an int from 1 to 100000. Got 0."),

@@ -92,8 +92,8 @@ def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
         _format_bound(exact_verdict) if exact_verdict else "-",
         sampled_verdict.status if sampled_verdict else "-",
         _format_bound(sampled_verdict) if sampled_verdict else "-",
-        _format_epsilon(sampled_verdict.detectable)
-        if sampled_verdict and sampled_verdict.detectable is not None
+        _format_epsilon(sampled_verdict.detectable_epsilon)
+        if sampled_verdict and sampled_verdict.detectable_epsilon is not None
         else "-",
         f"{sampled_verdict.samples:,}" if sampled_verdict else "-",
         f"{seconds:.1f}",

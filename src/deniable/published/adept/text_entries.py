@@ -77,7 +77,11 @@ def _make_sampled_audit(make_method: _MethodMaker) -> Callable[[int], Verdict]:
 
 
 def _make_exact_check(make_method: _MethodMaker) -> Callable[[], Verdict]:
-    return lambda: dataclasses.replace(make_method(None).verify(), claim=_EPSILON)
+    def verify_method() -> Verdict:
+        verdict = make_method(None).verify()
+        return dataclasses.replace(verdict, guarantee=dataclasses.replace(verdict.guarantee, epsilon=_EPSILON))
+
+    return verify_method
 
 
 ADEPT_TEXT_ENTRIES: tuple[ZooEntry, ...] = (

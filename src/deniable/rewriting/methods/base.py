@@ -10,7 +10,7 @@ from deniable.auditing import verify
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import ANY_TWO_TEXTS, ApproxDP, PureDP
 from deniable.rewriting.model import Rewriter
 from deniable.rewriting.training import TrainingNoise
 from deniable.vectors import VectorMechanism
@@ -90,8 +90,8 @@ class VectorMethod:
 
     @property
     def guarantee(self) -> PureDP | ApproxDP:
-        """That of the mechanism, for any two vectors: decoding costs nothing."""
-        return self.mechanism.guarantee
+        """That of the mechanism, for the vectors of any two texts: decoding costs nothing."""
+        return dataclasses.replace(self.mechanism.guarantee, adjacency=ANY_TWO_TEXTS)
 
     @property
     def training_noise(self) -> TrainingNoise:
@@ -111,7 +111,8 @@ class VectorMethod:
 
     def verify(self) -> Verdict:
         """Return the exact loss of the mechanism, or its theorem."""
-        return verify(self.mechanism, dimension=self.model.latent)
+        verdict = verify(self.mechanism, dimension=self.model.latent)
+        return dataclasses.replace(verdict, guarantee=self.guarantee)
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return the vectors (k, n) of texts before the mechanism's own clip and noise.

@@ -14,7 +14,7 @@ from randomgen import AESCounter
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import PureDP
+from deniable.core.guarantees import ANY_TWO_TEXTS, PureDP
 from deniable.rewriting.methods.token_law import (
     ExponentialTokenLaw,
     Logits,
@@ -130,10 +130,9 @@ class TokenMethod:
     def guarantee(self) -> PureDP:
         """Epsilon for any two texts; refuted where the noise comes from a public seed."""
         if self.seed is not None:
-            return PureDP(self.epsilon, "not private: public seed", "refuted")
-        return PureDP(
-            self.epsilon, f"{_LAW_SOURCES[self.kind]}, composed over {self.draw_limit} draws, the end among them"
-        )
+            return PureDP(self.epsilon, "not private: public seed", "refuted", adjacency=ANY_TWO_TEXTS)
+        source = f"{_LAW_SOURCES[self.kind]}, composed over {self.draw_limit} draws, the end among them"
+        return PureDP(self.epsilon, source, adjacency=ANY_TWO_TEXTS)
 
     def verify(self) -> Verdict:
         """Return the exact loss of a draw over all logits, times the number of draws; infinite under a public seed.
@@ -146,8 +145,8 @@ class TokenMethod:
         text_loss = round_up_to_float(Fraction(draw_loss) * self.draw_limit)
         is_private = self.seed is None
         return Verdict(
+            guarantee=self.guarantee,
             status="proved" if is_private else "refuted",
-            claim=self.epsilon,
             epsilon=text_loss if is_private else float("inf"),
             lower_bound=0.0 if is_private else float("inf"),
             confidence=1.0,

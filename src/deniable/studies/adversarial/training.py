@@ -43,7 +43,7 @@ def _cell(bench: Bench, system: str, budget: float | None) -> Data:
     """Train one system, and return what is claimed of it, what is proved, and its accuracies."""
     start = time.perf_counter()
     model = fit_image_model(
-        system,
+        IMAGE_TRAINERS[system],
         bench.data,
         IMAGE_TRAINERS[system].choose_options(**options(bench, system, budget)),
         seed=derived(bench.seed, "train", system, budget),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from deniable.models.images.dataset import ImageDataset
-    from deniable.published.dpal.image_audit import EventCounts
+    from deniable.published.dpal.events import EventCounts
     from deniable.published.dpal.label_audit import DifferenceAxis, LabelNoiseForm
     from deniable.published.dpal.mechanism import DPALBudget
     from deniable.studies.dpal_audit import Sizes

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.space import Space
 from deniable.space.grammar import fold_word, split_words
-from deniable.space.metrics import FloatArray
 from deniable.studies.study import Data, derived
 from deniable.text.tables.columns import read_columns
 from deniable.text.tables.layout import TableLayout

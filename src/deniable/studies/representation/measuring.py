@@ -139,7 +139,7 @@ def _claims(bench: Bench, cell: Cell, held: Released) -> Data:
         "audit": {
             "status": found.status,
             "least": found.lower_bound,
-            "detectable": found.detectable,
+            "detectable": found.detectable_epsilon,
             "method": found.method,
             "apart": float(np.abs(x - other).sum()),
         },

@@ -87,7 +87,7 @@ def blind(dimensions: tuple[int, ...], samples: int, seed: int) -> list[Data]:
             "the same, ties by a coin": limit((wrong, 1 - wrong), n, coin=True),
             "audit": verdict.status,
             "lower bound": verdict.lower_bound,
-            "detectable": verdict.detectable,
+            "detectable": verdict.detectable_epsilon,
         }
 
     return parallel_map(one, dimensions)

@@ -23,7 +23,7 @@ from deniable.models.text.smoothing.costs import ReplacementCosts, compute_repla
 from deniable.models.text.smoothing.sampling import count_votes
 from deniable.models.text.substitutions import Substitutions
 from deniable.words import WordMechanism
-from deniable.words.laws import tabulated
+from deniable.words.laws import tables
 
 SELECTION_DRAWS, ESTIMATION_DRAWS = 100, 10_000
 """Draws that choose the class of a text, and others that bound the probabilities of the classes."""
@@ -140,7 +140,7 @@ def certify_texts(
         mechanism, scorer, texts, {"selection": selection, "estimation": estimation}, key=key, workers=workers
     )
     costs = compute_replacement_costs(mechanism, texts, replacements, guarantee=claim, workers=workers)
-    rounding = 2 / tabulated.TABLE_FLOOR if mechanism.is_tabulated else 0.0
+    rounding = 2 / tables.TABLE_FLOOR if mechanism.law.is_tabulated else 0.0
     certified_texts = tuple(
         certify_from_votes(text, selection_tally, estimation_tally, alpha, claim.epsilon, costs, rounding)
         for text, selection_tally, estimation_tally in zip(
@@ -216,7 +216,7 @@ def certify_from_probabilities(
 
 def get_certificate_status(mechanism: WordMechanism, claim: MetricDP) -> Status:
     """Return the status of a certificate that rests on a guarantee of a mechanism."""
-    if mechanism.is_drawn_from_law:
+    if mechanism.law.is_tabulated:
         return claim.status
     # A guarantee is not proved for the draws of a foreign subclass, and only nearly for draws in floating point.
     return find_weakest_status(claim.status, PROVED_IDEAL if mechanism.is_builtin else "claimed")

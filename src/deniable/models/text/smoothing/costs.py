@@ -14,9 +14,9 @@ from deniable.models.text.documents import IndexedTexts, WordIds
 from deniable.models.text.substitutions import Substitutions
 from deniable.space.metrics import BLOCK_ROWS
 from deniable.words import WordMechanism
-from deniable.words.composition import RENYI_ORDERS, compute_exact_divergence
-from deniable.words.laws import tabulated
-from deniable.words.laws.exponential import bound_rounding, compute_log_normalisers
+from deniable.words.composition import RENYI_ORDERS
+from deniable.words.laws import tables
+from deniable.words.laws.law import IntegerTable
 
 ANY_WORD = "any word of the space"
 """Name of the replacements where there are no sets."""
@@ -77,7 +77,7 @@ def compute_replacement_costs(
     if replacements is None:
         return _compute_costs_of_any_word(mechanism, words, claim, workers)
     sets = [replacements.choices_of(int(word)) for word in words]
-    if not mechanism.is_drawn_from_law:
+    if not mechanism.law.is_tabulated:
         max_distances = [max(_measure_distances_from_first(mechanism, item).tolist()) for item in sets]
         return ReplacementCosts(
             replacements.name,
@@ -93,32 +93,17 @@ def compute_replacement_costs(
 def _compute_costs_of_any_word(
     mechanism: WordMechanism, words: WordIds, claim: MetricDP, workers: int | None
 ) -> ReplacementCosts:
-    """Return the costs of replacing words by any word of the space.
-
-    A law of the exponential family loses at most s min(d(w, v), gamma) + |ln Z(v) - ln Z(w)|, at y = w or y = v; see
-    `deniable.words.laws.exponential`.
-    """
-    space, family = mechanism.space, mechanism.sampled_exponential_law
+    """Return the costs of replacing words by any word of the space."""
+    space, law = mechanism.space, mechanism.law
     points = space.point_by_word[words]
-    if family is None or not space.metric.is_builtin:
+    losses = law.input_losses(points, workers)
+    if losses is None:
         farthest = space.map_row_blocks(lambda _, distances: distances.max(axis=1), points, workers)
         return ReplacementCosts(ANY_WORD, _describe_claim(claim), words, claim.epsilon * np.concatenate(farthest), None)
-    log_norms = compute_log_normalisers(space, family, workers)
-
-    def find_largest_losses(first: int, distances: FloatArray) -> FloatArray:
-        np.minimum(distances, family.cutoff, out=distances)
-        normaliser_gaps = np.abs(log_norms[points[first : first + len(distances)], None] - log_norms)
-        largest: FloatArray = (family.scale * distances + normaliser_gaps).max(axis=1)
-        return largest
-
-    losses = (
-        np.concatenate(space.map_row_blocks(find_largest_losses, points, workers))
-        + bound_rounding(space, family)
-        + 1 / tabulated.TABLE_FLOOR
-    )
     divergences = None
     if len(space.points) <= _MAX_EXACT_POINTS:
-        largest = np.array([compute_exact_divergence(mechanism, alpha, workers) for alpha in RENYI_ORDERS])
+        bounds = [law.renyi(alpha, workers) for alpha in RENYI_ORDERS]
+        largest = np.array([math.inf if bound is None else bound.divergence for bound in bounds])
         divergences = np.broadcast_to(largest, (len(words), len(RENYI_ORDERS)))
     return ReplacementCosts(ANY_WORD, "the law that is sampled, over all words", words, losses, divergences)
 
@@ -128,7 +113,7 @@ def _compare_tables(mechanism: WordMechanism, sets: list[WordIds]) -> tuple[Floa
     losses, divergences = np.zeros(len(sets)), np.zeros((len(sets), len(RENYI_ORDERS)))
     for batch in _batch_sets(sets):
         points = mechanism.space.point_by_word[np.concatenate([sets[index] for index in batch])]
-        log_rows = np.log(compute_integer_tables(mechanism, points) / tabulated.TABLE_TOTAL)
+        log_rows = np.log(compute_integer_tables(mechanism, points) / tables.TABLE_TOTAL)
         first = 0
         for index in batch:
             for other in range(first + 1, first + len(sets[index])):
@@ -139,18 +124,18 @@ def _compare_tables(mechanism: WordMechanism, sets: list[WordIds]) -> tuple[Floa
     return np.where(losses > 0, losses + _LOGARITHM_ERROR, 0.0), divergences
 
 
-def compute_integer_tables(mechanism: WordMechanism, points: WordIds) -> tabulated.IntegerTable:
+def compute_integer_tables(mechanism: WordMechanism, points: WordIds) -> IntegerTable:
     """Return the entries (k, number of points) of the integer tables of k points, which sum to 2^62.
 
     Raises:
         NotTractable: draws do not come from integer tables.
     """
-    if not mechanism.is_drawn_from_law:
+    if not mechanism.law.is_tabulated:
         raise NotTractable(
             f"The draws of {mechanism.name} are simulated, so that no exact law of them can be compared: "
             "certify by distance, or choose a mechanism that is drawn from tables."
         )
-    return tabulated.compute_table_entries(mechanism.rows(mechanism.space.distances(points)))
+    return mechanism.law.tables(points)
 
 
 def _compare_laws(own: FloatArray, other: FloatArray) -> tuple[float, FloatArray]:
@@ -238,7 +223,7 @@ def bound_pair_probability(
     changed = points[:, points[0] != points[1]]
     if not changed.size:
         return probability
-    rows = compute_integer_tables(mechanism, changed.ravel()).reshape(2, changed.shape[1], -1) / tabulated.TABLE_TOTAL
+    rows = compute_integer_tables(mechanism, changed.ravel()).reshape(2, changed.shape[1], -1) / tables.TABLE_TOTAL
     deltas = []
     for own, against in ((rows[0], rows[1]), (rows[1], rows[0])):
         singles = [

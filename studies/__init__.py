@@ -1,0 +1,18 @@
+"""Studies: published figures run again, each a declaration; see README.md."""
+
+from studies import adept_sensitivity, dpal_audit, dptext, frontier, gumbel_deniability, sanity_check, tem_utility
+from studies.study import Study
+
+STUDIES: dict[str, Study] = {
+    study.name: study
+    for study in (
+        adept_sensitivity.STUDY,
+        sanity_check.STUDY,
+        gumbel_deniability.STUDY,
+        tem_utility.STUDY,
+        frontier.STUDY,
+        dpal_audit.STUDY,
+        dptext.STUDY,
+    )
+}
+"""The registry: a new study is one file and one entry here."""

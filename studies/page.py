@@ -1,0 +1,226 @@
+"""The page of a study: question, figure, findings by hand, statements, points, and how to run it."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from deniable.core.errors import InputError
+from studies.plotter import describe_figure, draw_figure, find_difference
+from studies.rows import Results, Row, Selection, find_row, read_results
+from studies.study import Expectation, Metric, Study, Table
+
+ROOM = Path(__file__).parent
+RESULTS, FINDINGS = ROOM / "results", ROOM / "findings"
+DOCS = ROOM.parent / "docs"
+_REFERENCE = re.compile(r"\{([^{}]+)\}")
+_FORM = re.compile(r"(?P<curve>.+?)(?:@(?P<x>[^@/]+))?/(?P<metric>[^/|]+)(?:\|(?P<form>[a-z]+))?")
+_AGGREGATES: dict[str, Callable[[list[float]], float]] = {"max": max, "min": min, "sum": sum, "count": len}
+_MANY = 3
+"""More rows than these are shown as a count."""
+_ENDS = {"low": "from", "high": "to"}
+
+
+def build_page(study: Study, results: Results, findings: str) -> str:
+    """Return the page in markdown.
+
+    Args:
+        study: which.
+        results: of its run.
+        findings: text by hand; everything from its first heading on goes to the end of the page.
+
+    Raises:
+        InputError: the text quotes a number that was not measured.
+    """
+    text = fill_references(study, results, findings).strip()
+    head, _, tail = text.partition("\n## ")
+    parts = [
+        f"<!-- Written by `python -m studies page {study.name}`; change studies/findings/{study.stem}.md instead. -->",
+        f"# {study.title}",
+        study.citation,
+        study.question,
+        f"![{study.picture}](../figures/{study.stem}.png)",
+        head.strip(),
+        f"## What the paper says\n\n{_build_statements(study, results.rows)}",
+        *(f"## {table.title}\n\n{_build_table(study, table, results.rows)}" for table in study.tables),
+        _describe_run(study, results),
+        *([f"## {tail.strip()}"] if tail else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def fill_references(study: Study, results: Results, text: str) -> str:
+    """Return a text with every ``{curve@x/metric}`` replaced by the number of that row.
+
+    ``{curve/metric}`` is a row without a place. ``{curve@*/metric|max}`` is the largest of all places, where ``*`` in
+    a curve's name stands for any text; likewise ``min``, ``sum`` and ``count``. ``|low``, ``|high``, ``|n`` and
+    ``|interval`` are the ends, the observations, and the value with both ends.
+    ``{seconds}``, ``{seed}`` and the like are facts of the run.
+    """
+
+    def fill(match: re.Match[str]) -> str:
+        reference = " ".join(match[1].split())
+        if reference in results.facts:
+            fact = results.facts[reference]
+            return f"{fact:,.0f}" if isinstance(fact, int | float) else str(fact)
+        parts = _FORM.fullmatch(reference)
+        if parts is None or parts["metric"] not in study.metrics:
+            raise InputError(f"{study.name}: no number is called {match[0]}; a reference is {{curve@x/metric}}.")
+        return _quote_number(study, results.rows, match[0], parts)
+
+    return _REFERENCE.sub(fill, text)
+
+
+def _quote_number(study: Study, rows: Sequence[Row], shown: str, parts: re.Match[str]) -> str:
+    curve, x, name, form = parts["curve"], parts["x"], parts["metric"], parts["form"]
+    metric = study.metrics[name]
+    if x == "*":
+        pattern = re.compile(re.escape(curve).replace(r"\*", ".*"))
+        values = [row.value for row in rows if row.metric == name and pattern.fullmatch(row.curve)]
+        if form in _AGGREGATES and values:
+            number = _AGGREGATES[form](values)
+            return f"{number:,.0f}" if form in {"sum", "count"} else metric.show(number)
+        raise InputError(f"{study.name}: {shown} needs measured rows, and |max or |min behind it.")
+    row = find_row(rows, curve, None if x is None else float(x), name)
+    if row is None:
+        raise InputError(f"{study.name}: {shown} was not measured.")
+    low, high = row.interval
+    forms = {
+        None: metric.show(row.value),
+        "low": metric.show(low),
+        "high": metric.show(high),
+        "n": f"{row.n:,}",
+        "interval": f"{metric.show(row.value)} ({metric.show_number(low)} to {metric.show_number(high)})",
+    }
+    if form not in forms:
+        raise InputError(f"{study.name}: {shown} ends in no known form: {', '.join(filter(None, forms))}.")
+    return forms[form]
+
+
+def _format_table(head: Sequence[str], lines: Sequence[Sequence[str]], texts: int) -> str:
+    """Return a markdown table; all but the first columns hold numbers, and are aligned to the right."""
+    rule = ["---"] * texts + ["---:"] * (len(head) - texts)
+    escaped = [[cell.replace("|", "\\|") for cell in line] for line in (head, rule, *lines)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+
+
+def _build_statements(study: Study, rows: Sequence[Row]) -> str:
+    """Return the statements with their outcomes, and a line for everything that they were compared with."""
+    everything, lines = (*rows, *study.published), []
+    for statement in study.statements:
+        first: tuple[str, str] = statement.text, statement.judge(everything)
+        compared = [line for check in statement.checks for line in _compare_rows(study, *check, everything)]
+        for line in compared or [("", "", "", "", "")]:
+            lines.append((*first, *line))
+            first = ("", "")
+    head = ("the paper says", "outcome", "measured", "expected", "here", "from", "to")
+    used = len(head) if any(line[-1] for line in lines) else len(head) - len(_ENDS)
+    return _format_table(head[:used], [line[:used] for line in lines], 3)
+
+
+def _compare_rows(
+    study: Study, selection: Selection, expectation: Expectation, rows: Sequence[Row]
+) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield what was measured, what was expected, the number and its interval; a count for many rows."""
+    chosen = selection.select(rows)
+    if len(chosen) > _MANY:
+        agreeing = sum(expectation.judge(row, rows) == "agrees" for row in chosen)
+        curves = list(dict.fromkeys(study.curves.get(row.curve, row.curve) for row in chosen))
+        where = selection.label or (curves[0] if len(curves) == 1 else f"{len(curves)} curves")
+        title = study.metrics[chosen[0].metric].title
+        expected = expectation.describe_all(study.metrics, study.curves, chosen[0])
+        yield f"{title}: {where}", expected, f"{agreeing} of {len(chosen)}", "", ""
+        return
+    for row in chosen:
+        metric, place = study.metrics[row.metric], "" if row.x is None else f" at {row.x:g}"
+        where = f"{metric.title}: {study.curves.get(row.curve, row.curve)}{place}"
+        low, high = ("", "") if row.low is None else map(metric.show_number, row.interval)
+        yield where, expectation.describe(study.metrics, row, rows), metric.show(row.value), low, high
+
+
+def _build_table(study: Study, table: Table, rows: Sequence[Row]) -> str:
+    """Return measured numbers, one in a cell."""
+    everything = (*rows, *study.published)
+    names = {column.partition("|")[0] for column in table.columns}
+    chosen = [row for row in everything if row.metric in names]
+    curves = [name for name in table.curves or study.curves if any(row.curve == name for row in chosen)]
+    titles = {name: study.curves.get(name, name) for name in curves}
+    if table.across:
+        (column,) = table.columns
+        places = sorted({row.x for row in chosen if row.x is not None and row.curve in titles})
+        lines = [[titles[c], *(_show_cell(study, everything, c, x, column) for x in places)] for c in curves]
+        return _format_table([study.metrics[column].heading, *(f"{x:g}" for x in places)], lines, 1)
+    lines, is_single = [], len(curves) == 1 and bool(table.x)
+    for curve in curves:
+        own = {row.x for row in chosen if row.curve == curve}
+        for x in sorted(own, key=lambda place: (place is not None, place or 0.0)):
+            cells = [_show_cell(study, everything, curve, x, column) for column in table.columns]
+            own_names = [titles[curve], "" if x is None else f"{x:g}"]
+            lines.append([*own_names[is_single : 1 + bool(table.x)], *cells])
+    heads = [_ENDS.get(column.partition("|")[2]) or study.metrics[column].heading for column in table.columns]
+    return _format_table([*["", table.x][is_single : 1 + bool(table.x)], *heads], lines, 1)
+
+
+def _show_cell(study: Study, rows: Sequence[Row], curve: str, x: float | None, column: str) -> str:
+    name, _, end = column.partition("|")
+    row = find_row(rows, curve, x, name)
+    if row is None or (end and row.low is None):
+        return ""
+    metric: Metric = study.metrics[name]
+    value = row.value if not end else row.interval[end == "high"]
+    return metric.show_number(value)
+
+
+def _describe_run(study: Study, results: Results) -> str:
+    facts = results.facts
+    needs = f"`DIR` holds {', '.join(f'`{name}`' for name in study.files)}. " if study.files else ""
+    extra = f"Needs {', '.join(study.packages)}: `pip install 'deniable[train]'`. " if study.packages else ""
+    return (
+        f"## Run it\n\n```sh\npython -m studies run {study.name}{' --data DIR' if study.files else ''}\n```\n\n"
+        f"{needs}{extra}All numbers of this page are in `studies/results/{study.stem}.csv`, with 95 % intervals: "
+        f"seed {facts['seed']}, version {facts['version']}, {facts['seconds']:,.0f} s on {facts['machine']}. "
+        "`--quick` measures a small grid in a few minutes."
+    )
+
+
+def write_page(study: Study, results: Path = RESULTS, output: Path = DOCS) -> tuple[Path, Path]:
+    """Write page and figure from the rows of a finished run, and return their paths.
+
+    Args:
+        study: which.
+        results: folder with the rows.
+        output: folder with the folders ``studies`` and ``figures``.
+    """
+    page, figure = _find_outputs(study, output)
+    measured = read_results(results, study.stem)
+    text, picture = build_page(study, measured, read_findings(study)), None
+    if find_difference(study, measured, figure) is not None:
+        picture = draw_figure(describe_figure(study, measured), measured.picture)
+    for path in (page, figure):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(text, encoding="utf-8")
+    if picture is not None:
+        figure.write_bytes(picture)
+    return page, figure
+
+
+def check_page(study: Study, results: Path = RESULTS, output: Path = DOCS) -> list[str]:
+    """Return what of page and figure does not follow from the rows, one line for each."""
+    page, figure = _find_outputs(study, output)
+    measured = read_results(results, study.stem)
+    problems = []
+    if not page.is_file() or page.read_text(encoding="utf-8") != build_page(study, measured, read_findings(study)):
+        problems.append(f"{page} does not follow from the rows: write it with python -m studies page {study.name}")
+    difference = find_difference(study, measured, figure)
+    if difference is not None:
+        problems.append(f"{figure}: {difference}: draw it with python -m studies page {study.name}")
+    return problems
+
+
+def read_findings(study: Study) -> str:
+    """Return the text by hand; empty where there is none yet."""
+    path = FINDINGS / f"{study.stem}.md"
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _find_outputs(study: Study, output: Path) -> tuple[Path, Path]:
+    return output / "studies" / f"{study.stem}.md", output / "figures" / f"{study.stem}.png"
