@@ -86,7 +86,7 @@ def compute_noise_ratio(epsilon: float, delta: float) -> float:
 _MAX_EPSILON = 1e9
 """Beyond it the noise is finer than a 4,096th of any domain, which the grid refuses anyway."""
 _MIN_DELTA, _MAX_DELTA = 1e-200, 0.999999
-"""The least is far above the n e^-999 by which the discrete Gaussian's delta can differ (`compute_discretization_cost`)."""
+"""The least is far above the n e^-999 by which delta can differ for the discrete Gaussian."""
 _DELTA_SHARE = 1 - 2.0**-30
 
 

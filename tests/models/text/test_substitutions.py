@@ -55,8 +55,8 @@ def test_files_are_read_compressed_or_not(words_space, tmp_path, ending, packed)
         (b"{}", "Got dict"),
         (b'{"film": "movie"}', "Got 'movie' for 'film'"),
         (b'{"film": [1]}', r"Got \[1\] for 'film'"),
-        (b'{"qzx": ["qzy"]}', "No word of the substitutions"),
-        (b'{"film": ["qzy"], "good": []}', "No word of the substitutions"),
+        (b'{"qzx": ["qzy"]}', "together with a substitute: choose other substitutions"),
+        (b'{"film": ["qzy"], "good": []}', "together with a substitute: choose other substitutions"),
     ],
 )
 def test_a_malformed_file_is_one_clear_line(words_space, tmp_path, content, what):

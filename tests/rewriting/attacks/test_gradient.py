@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from deniable.core.errors import InputError
+from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.registry.methods import REWRITING_METHODS
 from deniable.rewriting.attacks.gradient import (
     _clip_differentiably,
@@ -229,5 +230,7 @@ def test_bad_arguments(model):
                 search_nearest_texts(method, released, ["show", "show"], **{name: value})
     with pytest.raises(InputError, match="has 65 tokens"):
         search_nearest_texts(method, released, ["show", "to " * 65])
-    with pytest.raises(InputError, match="clips to a domain"):
-        search_nearest_texts(dataclasses.replace(method, mechanism=None), released, ["show", "show"])
+    with pytest.raises(InputError, match="clips to no domain"):
+        search_nearest_texts(
+            dataclasses.replace(method, mechanism=CopyMechanism(epsilon=1.0)), released, ["show", "show"]
+        )

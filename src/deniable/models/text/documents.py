@@ -1,4 +1,4 @@
-"""Texts as the numbers of their words: what classifiers, attacks and certificates work on."""
+"""Texts as word ids, the form in which classifiers, attacks and certificates handle them."""
 
 import dataclasses
 import hashlib
@@ -13,16 +13,16 @@ from deniable.space.grammar import fold_word, split_words
 WordIds = npt.NDArray[np.int32]
 TextOffsets = npt.NDArray[np.int64]
 RowIndices = npt.NDArray[np.int64]
-"""Numbers of rows, or one number for each."""
+"""Indices of rows, or one integer for each row."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class IndexedTexts:
-    """Texts end to end.
+    """Texts as one array of word ids.
 
     Attributes:
-        words: (N,) numbers of words in a space.
-        offsets: (n + 1,) where each text begins, and N.
+        words: (N,) word ids of a space, all texts in turn.
+        offsets: (n + 1,) position at which each text begins, and N.
     """
 
     words: WordIds
@@ -42,7 +42,7 @@ class IndexedTexts:
 
     @property
     def lengths(self) -> RowIndices:
-        """Words of each text (n,)."""
+        """Number of words of each text (n,)."""
         return np.diff(self.offsets)
 
     def take(self, rows: RowIndices) -> "IndexedTexts":
@@ -51,7 +51,7 @@ class IndexedTexts:
 
 
 def concatenate_texts(word_ids: Sequence[npt.ArrayLike]) -> IndexedTexts:
-    """Return texts from the word numbers of each."""
+    """Return texts from the word ids of each."""
     arrays = [np.asarray(ids, dtype=np.int32) for ids in word_ids]
     offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
     return IndexedTexts(np.concatenate([np.empty(0, np.int32), *arrays]), offsets)
@@ -59,11 +59,11 @@ def concatenate_texts(word_ids: Sequence[npt.ArrayLike]) -> IndexedTexts:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Documents:
-    """Labelled texts; those of a pair have a premise besides, which is never attacked.
+    """Labelled texts, or labelled pairs of premise and text; premises are never attacked.
 
     Attributes:
         texts: n texts to classify.
-        labels: (n,) numbers of classes.
+        labels: (n,) indices of classes.
         classes: names of the classes.
         premises: n premises; None where a document is one text.
     """
@@ -79,7 +79,7 @@ class Documents:
 
     @property
     def fingerprint(self) -> str:
-        """BLAKE2b of the numbers of words, of labels and of names of classes, 32 hexadecimal digits."""
+        """BLAKE2b of word ids, labels and names of classes, 32 hexadecimal digits."""
         digest = hashlib.blake2b(repr((self.classes, len(self), self.premises is None)).encode(), digest_size=16)
         parts = [self.texts] if self.premises is None else [self.texts, self.premises]
         for array in [self.labels, *(part for texts in parts for part in (texts.offsets, texts.words))]:
@@ -94,12 +94,12 @@ class Documents:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TokenizedTexts:
-    """Texts, and what of them a space does not know.
+    """Texts as word ids of a space, with the original text around the known words.
 
     Attributes:
         texts: the known words; none of a text that has none.
         pieces: [gap, word, gap, ..., gap] of each text, as `deniable.space.grammar.split_words` gives it.
-        word_positions: of the known words in ``pieces``, for each text.
+        word_positions: positions of the known words in ``pieces``, for each text.
     """
 
     texts: IndexedTexts
@@ -108,7 +108,7 @@ class TokenizedTexts:
 
     @property
     def unknown_count(self) -> int:
-        """Words that the space lacks; a classifier leaves them out."""
+        """Number of words that the space lacks; a classifier leaves them out."""
         return sum(len(text_pieces) // 2 for text_pieces in self.pieces) - len(self.texts.words)
 
     def take(self, rows: RowIndices) -> "TokenizedTexts":
@@ -119,7 +119,7 @@ class TokenizedTexts:
         )
 
     def replace_words(self, row: int, words: Sequence[str | None]) -> str:
-        """Return one text with other words in the places of the known ones; None leaves a word as it is."""
+        """Return one text with other words in place of the known ones; None keeps a word."""
         parts = list(self.pieces[row])
         for place, word in zip(self.word_positions[row], words, strict=True):
             if word is not None:
@@ -128,7 +128,7 @@ class TokenizedTexts:
 
 
 def tokenize_texts(space: Space, column: Sequence[str | None]) -> TokenizedTexts:
-    """Cut texts into words, and look them up; a row without a text, or without a known word, is a text of no words.
+    """Split texts into words, and look them up; a row without text or without known words is a text of no words.
 
     No classifier takes a text of no words: leave such rows out.
 

@@ -20,9 +20,9 @@ all ordered pairs, K (K - 1) delta. Solved for s this is the theorem. (Densities
 **The bound is attained.** Pure: release a set T of k texts, with odds e^epsilon : 1 that it holds the true one,
 uniform otherwise (subset selection, Ye and Barg 2018). Any two texts fulfil the claim, and an attacker who names T
 is right with probability k e^epsilon / (k e^epsilon + K - k). With delta: with probability
-q = delta (K - 1) / (K - k), marked as such, T is a uniform set of k that does hold the true text; of two texts the second explains all of it but a
-share (K - k) / (K - 1), so this part has a sum of d_ij of delta, and the success is q + (1 - q) times the pure one:
-the theorem with equality, as long as q <= 1.
+q = delta (K - 1) / (K - k), marked as such, T is a uniform set of k that does hold the true text; of two texts the
+second explains all of it but a share (K - k) / (K - 1), so this part has a sum of d_ij of delta, and the success is
+q + (1 - q) times the pure one: the theorem with equality, as long as q <= 1.
 
 For two texts and k = 1 the bound is sigmoid(epsilon), that of the coin-flip game (`deniable.auditing`). It
 is nearly 1 from epsilon = ln K on, so no rate of success refutes a claim far above that. Trials with a fresh

@@ -165,15 +165,15 @@ class TestFinding:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"population": 1}, "The 'population' parameter of run_genetic_attack must be an int of at least 2. Got 1."),
+        ({"population": 1}, "The 'population' parameter of the genetic attack must be an int of at least 2. Got 1."),
         (
             {"population": 2.0},
-            "The 'population' parameter of run_genetic_attack must be an int of at least 2. Got 2.0.",
+            "The 'population' parameter of the genetic attack must be an int of at least 2. Got 2.0.",
         ),
-        ({"generations": 0}, "The 'generations' parameter of run_genetic_attack must be an int of at least 1. Got 0."),
+        ({"generations": 0}, "The 'generations' parameter of the genetic attack must be an int of at least 1. Got 0."),
         (
             {"generations": True},
-            "The 'generations' parameter of run_genetic_attack must be an int of at least 1. Got True.",
+            "The 'generations' parameter of the genetic attack must be an int of at least 1. Got True.",
         ),
     ],
 )

@@ -60,8 +60,8 @@ def run_genetic_attack(
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("run_genetic_attack", "population", population, 2)
-    check_int_at_least("run_genetic_attack", "generations", generations, 1)
+    check_int_at_least("the genetic attack", "population", population, 2)
+    check_int_at_least("the genetic attack", "generations", generations, 1)
     replacements = make_replacements(source)
     budget = compute_query_budget(population, generations)
 
@@ -139,7 +139,7 @@ def run_greedy_attack(
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("run_greedy_attack", "tries", tries, 1)
+    check_int_at_least("the greedy attack", "tries", tries, 1)
     replacements = make_replacements(source)
 
     def start_searches(targets: AttackTargets) -> list[AttackSearch]:
@@ -197,7 +197,7 @@ def run_resampling_attack(
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("run_resampling_attack", "draws", draws, 1)
+    check_int_at_least("the resampling attack", "draws", draws, 1)
     replacements = make_replacements(source)
 
     def start_searches(targets: AttackTargets) -> list[AttackSearch]:

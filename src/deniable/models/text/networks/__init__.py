@@ -1,4 +1,4 @@
-"""The classifiers of text: a new one is one more file and one more entry."""
+"""The networks of text classifiers by name: a new one is one more file and one more entry."""
 
 import torch
 

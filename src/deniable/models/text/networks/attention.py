@@ -24,7 +24,7 @@ ATTENTION_UNITS = 100
 
 
 class DecomposableAttention(ProjectedNetwork):
-    """Each word of a sentence is compared with the words of the other that it is most like, and the comparisons added.
+    """Each word of a sentence is compared with a weighted mean of the other's words, and the comparisons are added.
 
     With a_i of the premise and b_j of the text, projected words, and networks F, G and H of two layers (one for F)::
 
@@ -75,7 +75,7 @@ class DecomposableAttention(ProjectedNetwork):
         )
 
     def _compare_words(self, own: TensorOrBox, other: TensorOrBox, present: Tensor) -> TensorOrBox:
-        """Return the sum (b, 100) over the words that are present of what G makes of them."""
+        """Return the sum (b, 100) of G over the words that are present."""
         hidden = concatenate_features(own, other)  # (b, L, 200)
         for layer in self.compare:
             hidden = apply_relu(apply_layer(hidden, cast("nn.Linear", layer)))

@@ -1,4 +1,4 @@
-"""The bag of words of Jia et al. 2019, section 5.1, for pairs of texts, and its like for single ones."""
+"""The bag of words of Jia et al. 2019, section 5.1, for pairs of texts, and the same for single texts."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -59,7 +59,7 @@ class BagOfWords(ProjectedNetwork):
         return self._apply_hidden_layers(pooled, dropout_factors)
 
     def _pool_sums(self, sums: Tensor, lengths: Tensor) -> Tensor:
-        """Return what is kept (b, 300) of the sums over the words of texts of such lengths (b,)."""
+        """Return the pooled vectors (b, 300) from sums over the words of texts of lengths (b,)."""
         return sums if self.takes_pairs else sums / lengths.unsqueeze(1)
 
     def _apply_hidden_layers(self, pooled: TensorOrBox, dropout_factors: Sequence[Tensor]) -> TensorOrBox:
@@ -93,12 +93,12 @@ class BagOfWords(ProjectedNetwork):
 
 
 class PairedBagOfWords(BagOfWords):
-    """The network of Jia et al. for entailment: a sum for each sentence, both side by side, and layers of 600."""
+    """The network of Jia et al. for entailment: a sum for each sentence, both concatenated, and layers of 600."""
 
     takes_pairs = True
 
 
 def _sum_word_rows(texts: IndexedTexts, table: Tensor) -> Tensor:
-    """Return the sums (R, h) over the words of texts of what a table (V, h) holds of each."""
+    """Return the sums (R, h) of the rows of a table (V, h) over the words of texts."""
     words = torch.from_numpy(texts.words.astype(np.int64)).to(table.device)
     return functional.embedding_bag(words, table, torch.from_numpy(texts.offsets[:-1]).to(table.device), mode="sum")

@@ -1,4 +1,4 @@
-"""Scores of many texts in pieces, on all cores."""
+"""The contract of a text classifier's network: batches of documents, logits, certified bounds, and fast scores."""
 
 import abc
 import dataclasses
@@ -15,15 +15,15 @@ from deniable.models.text.documents import Documents, IndexedTexts, RowIndices
 from deniable.models.text.substitutions import Substitutions
 
 Scorer = Callable[[IndexedTexts, RowIndices], npt.NDArray[np.float32]]
-"""From R texts, and the document (R,) that each is a version of, to logits (R, K), quickly and without gradients."""
+"""From R texts, and the document (R,) that each is a version of, to logits (R, K), without gradients."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TextBatch:
-    """Documents side by side.
+    """A batch of documents, padded to one length.
 
     Attributes:
-        words: int64 (b, L) numbers of words, 0 behind the end of a text.
+        words: int64 (b, L) word ids, 0 behind the end of a text.
         present: bool (b, L), whether there is a word.
         labels: int64 (b,).
         premise: int64 (b, P), as ``words``; None where a document is one text.
@@ -61,11 +61,11 @@ class TextNetwork(nn.Module, abc.ABC):
     """
 
     max_words: ClassVar[int]
-    """Most words of a text that it takes."""
+    """Maximum number of words of a text."""
     takes_pairs: ClassVar[bool]
     """Whether a document is a pair of premise and text."""
     rng: torch.Generator | None = None
-    """What dropout draws from in training; without any, nothing is dropped."""
+    """Generator of dropout in training; None for no dropout."""
 
     @abc.abstractmethod
     def forward(self, batch: TextBatch) -> Tensor:
@@ -75,7 +75,7 @@ class TextNetwork(nn.Module, abc.ABC):
     def compute_logits_and_bounds(
         self, batch: TextBatch, sets: Substitutions, scale: float = 1.0
     ) -> tuple[Tensor, Tensor]:
-        """Return logits, and lower bounds on the label's logit less each class's over all substitutions, (b, K) each.
+        """Return logits, and lower bounds over all substitutions on the label's logit minus each class's, (b, K) each.
 
         The bounds hold for every text in which every word is one of its choices, and are 0 for the label itself. By
         interval bound propagation (Jia et al. 2019, section 3), the last linear layer folded into the difference

@@ -101,7 +101,7 @@ class ConvolutionalNetwork(ProjectedNetwork):
         return self._apply_hidden_layer(apply_monotone(at_words, average_positions))
 
     def _apply_taps(self, words: TensorOrBox) -> TensorOrBox:
-        """Return what the three taps make of each word, (D, 100) -> (D, 300)."""
+        """Return the outputs of the three taps for each word, (D, 100) -> (D, 300)."""
         weight = self.convolution.weight.permute(2, 0, 1).reshape(3 * CONVOLUTION_UNITS, CONVOLUTION_UNITS)
         return apply_linear(
             apply_relu(words), weight, functional.pad(self.bias, (CONVOLUTION_UNITS, CONVOLUTION_UNITS))
@@ -113,7 +113,7 @@ class ConvolutionalNetwork(ProjectedNetwork):
 
     @torch.no_grad()
     def make_scorer(self, documents: Documents) -> Scorer:  # noqa: ARG002 - a text has no premise
-        """See `TextNetwork.make_scorer`; what the taps make of all words is computed once, and texts are looked up."""
+        """See `TextNetwork.make_scorer`; the taps of all words are computed once and looked up."""
         vectors = self.projection.vectors
         taps = self._apply_taps(self.projection.linear(vectors)).view(len(vectors), 3, CONVOLUTION_UNITS).cpu().numpy()
 
@@ -127,7 +127,7 @@ class ConvolutionalNetwork(ProjectedNetwork):
 
 
 def _find_neighbours(distinct_words: DistinctWords) -> tuple[Tensor, Tensor, Tensor]:
-    """Return which of the distinct words stands before, at and behind every place (b L,)."""
+    """Return the indices of the distinct words before, at and behind every position (b L,)."""
     before = functional.pad(distinct_words.places, (1, -1), value=len(distinct_words.word_ids))
     behind = functional.pad(distinct_words.places, (-1, 1), value=len(distinct_words.word_ids))
     return before.flatten(), distinct_words.places.flatten(), behind.flatten()

@@ -1,4 +1,4 @@
-"""What the networks over frozen, projected word vectors share: all but their body."""
+"""The common parts of networks over frozen, projected word vectors: projection, dropout, last layer and bounds."""
 
 import abc
 import dataclasses
@@ -18,7 +18,7 @@ from deniable.models.text.substitutions import Substitutions
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DistinctWords:
-    """Which words stand in a batch, and where.
+    """The distinct words of a batch, and the positions of each.
 
     Attributes:
         word_ids: int64 (D,) of the words.
@@ -43,7 +43,7 @@ def find_distinct_words(words: Tensor, present: Tensor) -> DistinctWords:
 
 
 def append_zero_row(rows: Tensor) -> Tensor:
-    """Return rows (D, h) and one of zeros behind them, which is what stands where there is no word."""
+    """Return rows (D, h) and a row of zeros behind them, for positions without a word."""
     return functional.pad(rows, (0, 0, 0, 1))
 
 
@@ -108,11 +108,11 @@ def _find_extremes(projected: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 _WORDS_PER_BATCH = 1 << 15
-"""Words of texts and premises that are scored side by side."""
+"""Maximum number of words of texts and premises that are scored together."""
 
 
 class ProjectedNetwork(TextNetwork):
-    """A network whose body is one function of projected words, be they numbers or boxes.
+    """A network whose body is one function of projected words, which are tensors or boxes.
 
     Args:
         vectors: float32 (V, d), frozen and not saved with the weights.
@@ -140,7 +140,7 @@ class ProjectedNetwork(TextNetwork):
     def features(
         self, words: TensorOrBox, distinct_words: DistinctWords, batch: TextBatch, dropout_factors: Sequence[Tensor]
     ) -> TensorOrBox:
-        """Return what the last layer takes (b, n).
+        """Return the inputs (b, n) of the last layer.
 
         Args:
             words: projections (D + 1, h) of the batch's distinct words, the last of zeros.
@@ -150,7 +150,7 @@ class ProjectedNetwork(TextNetwork):
         """
 
     def project_premise(self, batch: TextBatch) -> tuple[Tensor, DistinctWords, Tensor]:
-        """Return the premises' distinct words (D + 1, h), where they stand, and whether there is one (b, P)."""
+        """Return the premises' distinct words (D + 1, h), their positions, and whether there is a word (b, P)."""
         if batch.premise is None or batch.premise_present is None:
             raise TypeError(f"{type(self).__name__} takes pairs of texts")
         distinct_words = find_distinct_words(batch.premise, batch.premise_present)
@@ -175,7 +175,7 @@ class ProjectedNetwork(TextNetwork):
         return logits, bound_margins(box_features, self.output.weight, self.output.bias, batch.labels)
 
     def make_scorer(self, documents: Documents) -> Scorer:
-        """See `TextNetwork.make_scorer`; versions of like length are scored side by side."""
+        """See `TextNetwork.make_scorer`; versions of similar lengths are scored together."""
         dropout_factors = [torch.ones((), device=self.output.weight.device)] * len(self._dropout_sizes)
         zero = np.zeros(1, dtype=np.int64)
 

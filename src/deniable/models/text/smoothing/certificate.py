@@ -89,7 +89,7 @@ class TextCertificates:
     def accuracy_at_changes(
         self, labels: Sequence[int], change_counts: Sequence[int], confidence: float = DEFAULT_CONFIDENCE
     ) -> list[Estimate]:
-        """Return the share of texts that are classified correctly whichever words are replaced, for each number of them.
+        """Return the share of texts classified correctly whichever words are replaced, for each number of words.
 
         A text with all its words certified counts at larger numbers too: no more of its words can be replaced.
         """
@@ -188,8 +188,8 @@ def certify_from_probabilities(
 
     ``distance``: the draws of different words are independent, so that the losses of the words add up: with words at
     distances d_1, ..., d_L the law of the whole noisy text changes by a factor of at most
-    e^(epsilon (d_1 + ... + d_L)), and so does the probability of every class. `compute_max_loss` is the largest such exponent under which the class
-    stays the likeliest.
+    e^(epsilon (d_1 + ... + d_L)), and so does the probability of every class. `compute_max_loss` is the largest such
+    exponent under which the class stays the likeliest.
 
     ``changes``: the same with the largest loss of each word, or its largest Renyi divergences, of the k words for which
     they are largest. Both numbers are certified, so the larger one is.
