@@ -220,7 +220,7 @@ def test_a_refuted_claim_is_told():
 
     class Broken(TEM):
         @property
-        def family(self):
+        def exponential_law(self):
             return ExponentialLaw(4 * self.epsilon, self.gamma)
 
     made = certificate(Broken(SPACE, epsilon=1.0))
@@ -252,15 +252,6 @@ def test_documents_without_words(lengths, documents):
     made = certificate(tally=tally_of(*lengths))
     assert [entry["record"] for entry in made.documents] == documents
     assert ("whole records" in made.summary()) == bool(documents)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "median"),
-    [([], 0), ([3], 3), ([1, 9], 1), ([5, 1, 3], 3), ([1, 2, 3, 9], 2), ([0, 0, 7], 0), ([4] * 6, 4)],
-)
-def test_the_median_of_a_tally(lengths, median):
-    """The median is the lower one of two in the middle, and 0 of no records."""
-    assert tally_of(*lengths).median_length() == median
 
 
 def test_attacker():
@@ -350,7 +341,9 @@ def test_odds(loss, text):
 @pytest.mark.parametrize(("scale", "begin"), [(4.0, "the claim is false"), (0.5, "one output word")])
 def test_odds_are_told_no_firmer_than_the_guarantee_stands(scale, begin):
     """A refuted claim bounds no odds, and none are told from it."""
-    other = type("Other", (TEM,), {"family": property(lambda self: ExponentialLaw(scale * self.epsilon, self.gamma))})
+    other = type(
+        "Other", (TEM,), {"exponential_law": property(lambda self: ExponentialLaw(scale * self.epsilon, self.gamma))}
+    )
     release = Release(other(SPACE, epsilon=1.0))
     found = Certificate.of(release, release.batch(["london"], ["1"]).tally)
     assert found.meaning[0].startswith(begin)

@@ -179,7 +179,7 @@ class PixelDP:
         return f"Lecuyer et al. 2019, Proposition 2; {calibration[self.mechanism]}"
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
+        """Return the class and its radius, wrong with probability at most alpha; see `RobustnessCertificate.certify`."""
         label = select_class(selection, estimation, alpha)
         class_alpha = alpha / len(estimation.votes)
         if self.estimated == "votes":

@@ -63,7 +63,7 @@ class GaussianSmoothing:
             )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
+        """Return the class and its radius, wrong with probability at most alpha; see `RobustnessCertificate.certify`."""
         label = select_class(selection, estimation, alpha)
         radius = compute_gaussian_radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha), self.sigma)
         return CertifiedImage(label, radius) if radius > 0 else ABSTAINED
@@ -115,7 +115,7 @@ class LaplaceSmoothing:
             )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
+        """Return the class and its radius, wrong with probability at most alpha; see `RobustnessCertificate.certify`."""
         label = select_class(selection, estimation, alpha)
         radius = compute_laplace_radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha), self.scale)
         return CertifiedImage(label, radius) if radius > 0 else ABSTAINED

@@ -82,7 +82,7 @@ class DPALCertificate:
                 check_positive("DPALCertificate", field.name, getattr(self, field.name))
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and the claimed size, as Algorithm 1, lines 13 to 18; arguments as `Certificate.certify`.
+        """Return the class and the claimed size, as Algorithm 1, lines 13 to 18; arguments as `RobustnessCertificate.certify`.
 
         Both of Hoeffding's bounds hold for all K classes at once, as the paper needs, with alpha / (2 K) for each.
         """
