@@ -1,11 +1,10 @@
 """Batches of texts of like length."""
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.core.arrays import IntArray
 from deniable.core.randomness import make_generator
 
-IntArray = npt.NDArray[np.int64]
 _BATCHES_PER_SORT = 100
 """Batches whose texts are put in order of length together: short texts are not padded to the length of long ones."""
 

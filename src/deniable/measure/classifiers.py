@@ -4,13 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
+from deniable.core.arrays import FloatArray
 from deniable.measure.labels import ClassCodes
-
-Array = npt.NDArray[np.float64]
 
 
 class TextClassifier(Protocol):
@@ -19,7 +17,7 @@ class TextClassifier(Protocol):
     def fit(self, texts: Sequence[str], codes: ClassCodes, classes: int) -> Self:
         """Learn from n texts and their classes (n,), which are numbers below ``classes``."""
 
-    def probabilities(self, texts: Sequence[str]) -> Array:
+    def probabilities(self, texts: Sequence[str]) -> FloatArray:
         """Return (n, classes) how likely each class is; next to nothing for a class that was never seen."""
 
 
@@ -50,7 +48,7 @@ class TfIdfClassifier:
             self._model.fit(matrix, codes)
         return self
 
-    def probabilities(self, texts: Sequence[str]) -> Array:
+    def probabilities(self, texts: Sequence[str]) -> FloatArray:
         """See `TextClassifier`."""
         probabilities = np.zeros((len(texts), self._classes))
         if self._only_class is not None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.parallel import parallel_map
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
@@ -13,7 +14,6 @@ from deniable.measure.attackers.decoding import decode_words
 from deniable.measure.attackers.guesses import RankedGuesses, build_likelihood, rank_guesses
 from deniable.measure.attackers.language_model import LanguageModel, NgramTables, WordNumbers, temper_tables
 from deniable.measure.recovery import RecoveryResult, check_attackable, count_recovered_words
-from deniable.space.metrics import FloatArray
 from deniable.text.batches import PrivatizedBatch
 from deniable.words import WordMechanism
 

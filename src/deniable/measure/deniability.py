@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_mean
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start, generate_key
 from deniable.space import Space
-from deniable.space.metrics import FloatArray
 from deniable.words import WordMechanism
 from deniable.words.laws import tabulated
 from deniable.words.recovery import MAX_QUADRATURE_POINTS

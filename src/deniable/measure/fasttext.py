@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.measure.labels import ClassCodes
 from deniable.space.grammar import fold_word, split_words
@@ -16,7 +17,6 @@ try:
 except ImportError:
     raise InputError("The FastText classifier needs torch, which is missing: install deniable[train].") from None
 
-Array = npt.NDArray[np.float64]
 WordNumbers = npt.NDArray[np.int32]
 TextOffsets = npt.NDArray[np.int64]
 
@@ -72,7 +72,7 @@ class FastTextClassifier:
             *self._encode_words(tokenized_texts), codes, classes=classes, size=len(self._number_of_word)
         )
 
-    def probabilities(self, texts: Sequence[str]) -> Array:
+    def probabilities(self, texts: Sequence[str]) -> FloatArray:
         """See `deniable.measure.classifiers.TextClassifier`."""
         return self.probabilities_of_words(
             *self._encode_words([[fold_word(word) for word in split_words(t)[1::2]] for t in texts])
@@ -119,11 +119,11 @@ class FastTextClassifier:
                 optimizer.step()
         return self
 
-    def probabilities_of_words(self, words: WordNumbers, offsets: TextOffsets) -> Array:
+    def probabilities_of_words(self, words: WordNumbers, offsets: TextOffsets) -> FloatArray:
         """Return (R, classes) for texts given as numbers, see `fit_words`."""
         with torch.no_grad():
             logits = self._network(torch.from_numpy(words), torch.from_numpy(offsets[:-1].astype(np.int32)))
-            probabilities: Array = torch.softmax(logits.double(), dim=1).numpy()
+            probabilities: FloatArray = torch.softmax(logits.double(), dim=1).numpy()
         return probabilities
 
 

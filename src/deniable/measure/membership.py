@@ -5,15 +5,13 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import BoolArray, FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.parallel import parallel_map
 from deniable.measure.attackers.membership_scores import compute_lira_scores, compute_rmia_scores, compute_shadow_scores
 from deniable.measure.classifiers import CLASSIFIERS
 from deniable.measure.labels import ClassCodes
 from deniable.measure.roc import MembershipResult, compute_roc
-
-Array = npt.NDArray[np.float64]
-BooleanMask = npt.NDArray[np.bool_]
 
 _MIN_RECORDS = 8
 
@@ -72,7 +70,7 @@ def measure_membership(
     records = {"original": texts} if private is None else {"original": texts, "private": private}
     training_texts = texts if private is None else private
 
-    def compute_outputs(model: int) -> list[Array]:
+    def compute_outputs(model: int) -> list[FloatArray]:
         rows = np.flatnonzero(members[model]).tolist()
         fitted_classifier = CLASSIFIERS[classifier](seeds[0][model]).fit(
             [training_texts[row] for row in rows], checked_codes[rows], classes
@@ -114,7 +112,7 @@ def _check_known(name: str, value: str, known_names: Collection[str]) -> None:
         raise make_parameter_error("membership", name, f"one of {', '.join(map(repr, known_names))}", value)
 
 
-def _draw_halves(records: int, models: int, rng: np.random.Generator) -> BooleanMask:
+def _draw_halves(records: int, models: int, rng: np.random.Generator) -> BoolArray:
     """Return (models, records) who is trained on what: models 2k and 2k + 1 on the two halves of one random split."""
     members = np.zeros((models, records), dtype=np.bool_)
     for first in range(0, models, 2):
@@ -124,7 +122,7 @@ def _draw_halves(records: int, models: int, rng: np.random.Generator) -> Boolean
 
 
 def _attack_all_models(
-    probabilities: Array, codes: ClassCodes, members: BooleanMask, attack: str, seeds: list[int]
+    probabilities: FloatArray, codes: ClassCodes, members: BoolArray, attack: str, seeds: list[int]
 ) -> MembershipResult:
     """Return the attack on every model in turn, from probabilities (models, records, classes)."""
     compute_scores = _SCORERS[attack]
@@ -141,7 +139,9 @@ def _list_shadow_models(models: int, target: int) -> list[int]:
     return [model for model in range(models) if model // 2 != target // 2]
 
 
-def _score_with_lira(probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int) -> Array:
+def _score_with_lira(
+    probabilities: FloatArray, codes: ClassCodes, members: BoolArray, target: int, seed: int
+) -> FloatArray:
     del seed  # nothing is drawn
     confidences, shadow_models = (
         probabilities[:, np.arange(len(codes)), codes],
@@ -150,7 +150,9 @@ def _score_with_lira(probabilities: Array, codes: ClassCodes, members: BooleanMa
     return compute_lira_scores(confidences[shadow_models], members[shadow_models], confidences[target])
 
 
-def _score_with_rmia(probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int) -> Array:
+def _score_with_rmia(
+    probabilities: FloatArray, codes: ClassCodes, members: BoolArray, target: int, seed: int
+) -> FloatArray:
     del seed  # nothing is drawn
     confidences, shadow_models = (
         probabilities[:, np.arange(len(codes)), codes],
@@ -160,15 +162,15 @@ def _score_with_rmia(probabilities: Array, codes: ClassCodes, members: BooleanMa
 
 
 def _score_with_shadow_network(
-    probabilities: Array, codes: ClassCodes, members: BooleanMask, target: int, seed: int
-) -> Array:
+    probabilities: FloatArray, codes: ClassCodes, members: BoolArray, target: int, seed: int
+) -> FloatArray:
     del codes  # the TEM paper's network sees the outputs alone
     shadow = (target + 2) % len(members)
     outputs, is_member = probabilities[shadow], members[shadow]
     return compute_shadow_scores(outputs[is_member], outputs[~is_member], probabilities[target], seed)
 
 
-_SCORERS: dict[str, Callable[[Array, ClassCodes, BooleanMask, int, int], Array]] = {
+_SCORERS: dict[str, Callable[[FloatArray, ClassCodes, BoolArray, int, int], FloatArray]] = {
     "lira": _score_with_lira,
     "rmia": _score_with_rmia,
     "shadow": _score_with_shadow_network,

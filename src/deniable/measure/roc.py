@@ -7,10 +7,10 @@ import numpy.typing as npt
 from scipy import special, stats
 from sklearn.metrics import roc_curve
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_clustered_share, estimate_share
 
-Array = npt.NDArray[np.float64]
 RecordNumbers = npt.NDArray[np.int64]
 
 JUDGED_FALSE_POSITIVE_RATES = (0.001, 0.01)
@@ -95,7 +95,7 @@ def compute_roc(
     )
 
 
-def _check_scores(given: npt.ArrayLike, name: str) -> Array:
+def _check_scores(given: npt.ArrayLike, name: str) -> FloatArray:
     """Return scores (n,) that can be ranked."""
     scores = np.asarray(given, dtype=np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
@@ -123,8 +123,8 @@ def _number_records(
 
 
 def _estimate_area(
-    member_scores: Array,
-    nonmember_scores: Array,
+    member_scores: FloatArray,
+    nonmember_scores: FloatArray,
     member_records: RecordNumbers,
     nonmember_records: RecordNumbers,
     confidence: float,
@@ -165,8 +165,8 @@ def _estimate_area(
 
 def _estimate_tpr(
     rate: float,
-    member_scores: Array,
-    nonmember_scores: Array,
+    member_scores: FloatArray,
+    nonmember_scores: FloatArray,
     member_records: RecordNumbers,
     nonmember_records: RecordNumbers,
     confidence: float,
@@ -191,7 +191,7 @@ def _estimate_tpr(
     return dataclasses.replace(estimate, method=f"{estimate.method}, {condition}")
 
 
-def _compute_curve(member_scores: Array, nonmember_scores: Array) -> tuple[Array, Array]:
+def _compute_curve(member_scores: FloatArray, nonmember_scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return false and true positive rates at no more than `_MAX_POINTS` thresholds, dense at low rates."""
     truth = np.repeat([1, 0], [len(member_scores), len(nonmember_scores)])
     false_positives, true_positives, _ = roc_curve(truth, np.concatenate([member_scores, nonmember_scores]))

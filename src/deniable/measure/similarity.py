@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
 from deniable.space import Space
 from deniable.space.grammar import fold_word, split_words
-from deniable.space.metrics import FloatArray
 from deniable.text.batches import PrivatizedBatch
 
 PartOfSpeechTagger = Callable[[list[str]], list[str]]

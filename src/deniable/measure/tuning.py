@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from deniable.auditing import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
 from deniable.core.evidence import Verdict
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
@@ -17,7 +18,6 @@ from deniable.measure.root_finding import Quantity, find_crossing, round_signifi
 from deniable.measure.utility import measure_utilities
 from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
 from deniable.space import Space
-from deniable.space.metrics import FloatArray
 from deniable.words import TEM, WordMechanism
 from deniable.words.calibrated_exponential import load_or_calibrate
 from deniable.words.laws.exponential import ExponentialLaw, compute_normalisers, prove_exact_epsilon

@@ -8,10 +8,11 @@ import numpy.typing as npt
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.evidence import Verdict
 from deniable.published.adept.mechanism import ADePT
 from deniable.published.dptext.mechanism import DPText
-from deniable.published.entry import ZOO_CONFIDENCE, FloatArray, ZooEntry, audit_nearest_words
+from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry, audit_nearest_words
 from deniable.space import Space
 from deniable.vectors import Box, Gaussian, Laplace, RandomMechanism, VectorMechanism
 from deniable.words import TEM, CalibratedExponential, WordMechanism

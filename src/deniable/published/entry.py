@@ -4,14 +4,13 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.black_box import audit
+from deniable.core.arrays import FloatArray
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import Status
 from deniable.space import Space
 
-FloatArray = npt.NDArray[np.float64]
 ZOO_CONFIDENCE = 0.999
 """Of sampled verdicts: a correct entry is refuted by chance once in a thousand runs, not once in twenty."""
 

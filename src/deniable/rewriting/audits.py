@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.sensitivity import SensitivityViolations, count_sensitivity_violations
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP
@@ -19,7 +19,6 @@ from deniable.rewriting.attacks.ranking import get_norm_order
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
 from deniable.vectors import VectorMechanism
 
-_Array = npt.NDArray[np.float64]
 AuditView = Literal["vector", "likelihood", "text"]
 """What an audit is shown of a release: the vector; how much likelier it is from one text than from the other, as who
 has the public model can work out; or the text that is decoded from it."""
@@ -53,7 +52,7 @@ class FarthestTexts:
         return self.distance / self.claimed_sensitivity
 
 
-def find_farthest_texts(mechanism: VectorMechanism, clipped: _Array) -> FarthestTexts:
+def find_farthest_texts(mechanism: VectorMechanism, clipped: FloatArray) -> FarthestTexts:
     """Return the pair of a corpus that a mechanism protects least: all pairs are compared.
 
     Args:
@@ -82,7 +81,7 @@ def find_farthest_texts(mechanism: VectorMechanism, clipped: _Array) -> Farthest
     return FarthestTexts(one, other, distance, mechanism.sensitivity(n), loss)
 
 
-def encode_clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> _Array:
+def encode_clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> FloatArray:
     """Return the vectors (k, n) of texts that a method adds its noise to.
 
     Raises:
@@ -91,11 +90,11 @@ def encode_clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> _Array
     domain = getattr(method.mechanism, "domain", None)
     if domain is None:
         raise make_parameter_error("clipped_vectors", "method", "one whose mechanism clips to a domain", method.name)
-    clipped: _Array = domain.clip(method.encode(texts))
+    clipped: FloatArray = domain.clip(method.encode(texts))
     return clipped
 
 
-def pairs_beyond_sensitivity(mechanism: VectorMechanism, clipped: _Array) -> SensitivityViolations:
+def pairs_beyond_sensitivity(mechanism: VectorMechanism, clipped: FloatArray) -> SensitivityViolations:
     """Return how many pairs of texts lie farther apart than the sensitivity that the noise is calibrated to.
 
     Each is a pair of neighbours which the noise does not protect as claimed (Habernal 2021, Section 6, there of drawn
@@ -151,12 +150,14 @@ def audit_pair(
     )
 
 
-def _release_pair(method: VectorMethod, pair: _Array, one: str, view: AuditView, texts: Sequence[str]) -> _Array:
+def _release_pair(
+    method: VectorMethod, pair: FloatArray, one: str, view: AuditView, texts: Sequence[str]
+) -> FloatArray:
     """Return what is shown (m, n) or (m,) of releases of texts, which are encoded once and not in every call."""
     released = method.mechanism.sample(pair[[0 if text == one else 1 for text in texts]])
     if view == "vector":
         return released
     order = get_norm_order(method.mechanism)
     distances = (np.abs(released[:, None, :] - pair[None]) ** order).sum(axis=2)
-    differences: _Array = distances[:, 1] - distances[:, 0]
+    differences: FloatArray = distances[:, 1] - distances[:, 0]
     return differences

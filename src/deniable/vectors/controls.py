@@ -5,9 +5,10 @@ import math
 import numpy as np
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive
 from deniable.core.guarantees import ApproxDP, PureDP
-from deniable.vectors.domains import FloatArray, check_dimension
+from deniable.vectors.domains import check_dimension
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
 

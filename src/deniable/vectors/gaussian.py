@@ -6,10 +6,11 @@ from fractions import Fraction
 
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import ApproxDP
 from deniable.vectors.discrete_noise import sample_discrete_gaussian
-from deniable.vectors.domains import Domain, FloatArray, check_number_within
+from deniable.vectors.domains import Domain, check_number_within
 from deniable.vectors.grid import ROUNDING_FACTOR, NoiseGrid, compute_noise_steps, compute_step_exponent
 from deniable.vectors.mechanism import VectorMechanism, check_domain
 

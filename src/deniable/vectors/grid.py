@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-from deniable.vectors.discrete_noise import MAX_NOISE_STEPS, IntArray
-from deniable.vectors.domains import FloatArray
+from deniable.vectors.discrete_noise import MAX_NOISE_STEPS
 
 FINENESS_BITS = 40
 """The step is between 2^-40 and 2^-39 of the noise's scale."""

@@ -4,10 +4,11 @@ from fractions import Fraction
 
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive
 from deniable.core.guarantees import PureDP
 from deniable.vectors.discrete_noise import sample_discrete_laplace
-from deniable.vectors.domains import Domain, FloatArray
+from deniable.vectors.domains import Domain
 from deniable.vectors.grid import (
     ROUNDING_FACTOR,
     NoiseGrid,

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.classes import is_builtin_class
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
 from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.core.randomness import derive_key_from_seed
 from deniable.vectors.discrete_noise import make_noise_generator
-from deniable.vectors.domains import Domain, FloatArray, check_dimension
+from deniable.vectors.domains import Domain, check_dimension
 
 
 class ExactLoss(NamedTuple):

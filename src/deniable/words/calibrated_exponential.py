@@ -7,10 +7,10 @@ import time
 import numpy as np
 from scipy.optimize import brentq
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.exponential import (
     ExponentialLaw,

@@ -27,11 +27,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import ApproxDP, PureDP, Status, find_weakest_status
 from deniable.core.parallel import parallel_map
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws import tabulated
 from deniable.words.laws.exponential import ExponentialLaw, bound_rounding, compute_log_normalisers

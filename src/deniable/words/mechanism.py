@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce, is_builtin_class
 from deniable.core.errors import InputError, NotTractable, check_positive
 from deniable.core.guarantees import MetricDP
 from deniable.core.parallel import parallel_map
 from deniable.core.randomness import CHUNK_TOKENS, Streams, derive_stream_start, generate_key
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words.composition import DocumentGuarantee, compute_document_guarantee
 from deniable.words.laws import tabulated

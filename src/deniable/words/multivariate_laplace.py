@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.guarantees import MetricDP
 from deniable.core.parallel import parallel_map
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers
 from deniable.words.mechanism import WordMechanism
 

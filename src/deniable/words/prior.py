@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.space.grammar import fold_word
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws import tabulated
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
 from deniable.core.guarantees import MetricDP
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.calibrated_exponential import CALIBRATION_SOURCE, CALIBRATION_TOLERANCE, load_or_calibrate
 from deniable.words.laws.exponential import ExponentialLaw, compute_decay_sums

@@ -8,9 +8,9 @@ text as a whole does. A state is a pair of words, and at each place the likelies
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
 from deniable.measure.attackers.language_model import NgramTables, WordNumbers, look_up_after_pair, look_up_after_word
-from deniable.space.metrics import FloatArray
 
 Positions = npt.NDArray[np.int64]
 _NEGLIGIBLE = 1e-6

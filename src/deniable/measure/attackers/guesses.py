@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
 from deniable.core.parallel import compile_loop
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words import WordMechanism
 from deniable.words.laws.exponential import ExponentialLaw, compute_log_normalisers

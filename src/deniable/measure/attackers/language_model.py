@@ -7,10 +7,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
 from deniable.space import Space
-from deniable.space.metrics import FloatArray
 from deniable.text.tokens import Lexer
 
 SymbolNumbers = npt.NDArray[np.int64]

@@ -7,11 +7,9 @@ import numpy.typing as npt
 from scipy import special, stats
 from sklearn.neural_network import MLPClassifier
 
+from deniable.core.arrays import BoolArray, FloatArray
 from deniable.core.errors import InputError, check_positive
 from deniable.measure.roc import MembershipResult, compute_roc
-
-Array = npt.NDArray[np.float64]
-BooleanMask = npt.NDArray[np.bool_]
 
 _SHADOW_EPOCHS, _SHADOW_BATCH_SIZE = 20, 64
 
@@ -47,7 +45,7 @@ def attack_with_shadow_model(
 
 def compute_shadow_scores(
     shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, records: npt.ArrayLike, seed: int
-) -> Array:
+) -> FloatArray:
     """Return (n,) how likely the network of `attack_with_shadow_model` takes each record for a member.
 
     Args:
@@ -64,7 +62,7 @@ def compute_shadow_scores(
 
 def fit_shadow_network(
     shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, seed: int
-) -> Callable[[npt.ArrayLike], Array]:
+) -> Callable[[npt.ArrayLike], FloatArray]:
     """Return the network of `attack_with_shadow_model`: a function from probabilities (n, classes) to scores (n,).
 
     One network serves many target models.
@@ -85,14 +83,14 @@ def fit_shadow_network(
     for _ in range(_SHADOW_EPOCHS):  # epoch by epoch, as `fit` stops early and warns otherwise
         network.partial_fit(features, truth, classes=[0, 1])
 
-    def score_records(records: npt.ArrayLike) -> Array:
-        member_probabilities: Array = network.predict_proba(_check_outputs(sides[0], records)[1])[:, 1]
+    def score_records(records: npt.ArrayLike) -> FloatArray:
+        member_probabilities: FloatArray = network.predict_proba(_check_outputs(sides[0], records)[1])[:, 1]
         return member_probabilities
 
     return score_records
 
 
-def _check_outputs(*outputs: npt.ArrayLike) -> list[Array]:
+def _check_outputs(*outputs: npt.ArrayLike) -> list[FloatArray]:
     """Return a model's outputs as arrays (records, classes), or raise `InputError`."""
     sides = [np.asarray(side, dtype=np.float64) for side in outputs]
     if any(
@@ -106,7 +104,7 @@ def _check_outputs(*outputs: npt.ArrayLike) -> list[Array]:
     return sides
 
 
-def compute_lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> Array:
+def compute_lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> FloatArray:
     """Return (n,) the log likelihood ratio of "member" to "not a member" for each record under the target model.
 
     The online attack of Carlini et al. (2022): confidences p of the true class, scaled as ln(p / (1 - p)), are taken
@@ -131,7 +129,7 @@ def compute_lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, targ
     member_log_likelihoods, nonmember_log_likelihoods = (
         stats.norm.logpdf(target_logits, mean, deviation) for mean, deviation in zip(means, deviations, strict=True)
     )
-    scores: Array = member_log_likelihoods - nonmember_log_likelihoods
+    scores: FloatArray = member_log_likelihoods - nonmember_log_likelihoods
     return scores
 
 
@@ -141,7 +139,7 @@ def compute_rmia_scores(
     target: npt.ArrayLike,
     population: npt.ArrayLike | None = None,
     gamma: float = 1.0,
-) -> Array:
+) -> FloatArray:
     """Return (n,) the share of the population that each record dominates under the target model.
 
     The online attack of Zarifzadeh, Liu and Shokri (2024): x dominates z where the ratio of p(x | target) / p(x)
@@ -180,7 +178,7 @@ def compute_rmia_scores(
 
 def _check_attack_arrays(
     confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike
-) -> tuple[Array, BooleanMask, Array]:
+) -> tuple[FloatArray, BoolArray, FloatArray]:
     """Return the arrays of an attack with shadow models, after checks."""
     shadow_confidences, target_confidences = (
         np.asarray(confidences, dtype=np.float64),
@@ -210,20 +208,20 @@ def _check_attack_arrays(
     return shadow_confidences, is_member, target_confidences
 
 
-def _compute_logits(confidences: Array) -> Array:
+def _compute_logits(confidences: FloatArray) -> FloatArray:
     """Return ln(p / (1 - p)), finite also for certainty."""
     epsilon = np.finfo(np.float64).eps
-    logits: Array = special.logit(np.clip(confidences, epsilon, 1 - epsilon))
+    logits: FloatArray = special.logit(np.clip(confidences, epsilon, 1 - epsilon))
     return logits
 
 
-def _compute_means(values: Array, models: BooleanMask) -> Array:
+def _compute_means(values: FloatArray, models: BoolArray) -> FloatArray:
     """Return (n,) means of values (S, n) over the chosen models."""
-    means: Array = values.mean(axis=0, where=models)
+    means: FloatArray = values.mean(axis=0, where=models)
     return means
 
 
-def _fit_normals(logits: Array, models: BooleanMask) -> tuple[Array, Array]:
+def _fit_normals(logits: FloatArray, models: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Return means (n,) and standard deviations (n,) or (1,) of the logits (S, n) over the chosen models."""
     means = _compute_means(logits, models)
     squares = ((logits - means) ** 2).sum(axis=0, where=models)

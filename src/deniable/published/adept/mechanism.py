@@ -4,9 +4,10 @@ from typing import Literal
 
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import make_parameter_error
 from deniable.core.guarantees import ApproxDP, PureDP
-from deniable.vectors.domains import Domain, FloatArray, L1Ball, L2Ball
+from deniable.vectors.domains import Domain, L1Ball, L2Ball
 from deniable.vectors.gaussian import Gaussian
 from deniable.vectors.laplace import Laplace
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism

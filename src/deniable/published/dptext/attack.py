@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.core.arrays import BoolArray, FloatArray
 from deniable.core.parallel import parallel_map
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.representation import Representation
-from deniable.vectors.domains import FloatArray
 
-_BoolArray = npt.NDArray[np.bool_]
 NoiseKind = Literal["none", "two-sided", "one-sided", "one-sided or none"]
 
 SAME_WIDTH = 1e-6
@@ -114,7 +112,7 @@ class AttributeAttacker:
     law: NoiseLaw
     width: float
 
-    def predict(self, released: FloatArray, excluded: _BoolArray | None = None) -> ClassCodes:
+    def predict(self, released: FloatArray, excluded: BoolArray | None = None) -> ClassCodes:
         """Return the likeliest class (k,) of vectors (k, n): that of which all known texts together explain the most.
 
         Args:

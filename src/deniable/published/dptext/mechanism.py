@@ -6,9 +6,10 @@ from typing import Literal
 import numpy as np
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import PureDP
-from deniable.vectors.domains import Box, FloatArray
+from deniable.vectors.domains import Box
 from deniable.vectors.laplace import Laplace
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.core.randomness import derive_key_from_seed, generate_key
@@ -32,7 +33,6 @@ from deniable.published.dptext.training import (
 )
 from deniable.rewriting.tokens import Vocabulary
 from deniable.vectors import CopyMechanism, VectorMechanism
-from deniable.vectors.domains import FloatArray
 
 LEARNED_EPSILON_NOTE = "; its epsilon was learned from the training texts, and tells of them by itself"
 

@@ -21,9 +21,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import NotTractable
 from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
 
 _MAX_KINKS = 2048
 _MIN_KINK = 1e-10

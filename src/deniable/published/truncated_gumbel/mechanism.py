@@ -11,12 +11,12 @@ from randomgen import AESCounter
 from scipy.special import lambertw
 from scipy.stats import poisson
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
 from deniable.core.parallel import compile_loop, parallel_map
 from deniable.published.truncated_gumbel.law import QUADRATURE_TOLERANCE, integrate_row, integrate_row_with_error
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 from deniable.words.mechanism import WordMechanism
 

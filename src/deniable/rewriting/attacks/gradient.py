@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.rewriting.attacks.ranking import NormOrder, get_norm_order
 from deniable.rewriting.audits import encode_clipped_vectors
@@ -15,7 +16,7 @@ from deniable.rewriting.autoencoder import clip_to_l2_ball
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.rewriting.tokens import SPECIAL_TOKENS, UNKNOWN
 from deniable.rewriting.training import pad_token_rows
-from deniable.vectors.domains import Box, Domain, FloatArray, L1Ball, L2Ball
+from deniable.vectors.domains import Box, Domain, L1Ball, L2Ball
 
 TokenTuple = tuple[int, ...]
 """The numbers of the tokens of a text, none of them special."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.adam import AdamRun
@@ -18,7 +19,6 @@ from deniable.rewriting.autoencoder import Autoencoder
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.rewriting.tokens import END, PAD, look_up_tokens
 from deniable.rewriting.training import pad_token_rows
-from deniable.vectors.domains import FloatArray
 
 _GRADIENT_CLIP = 1.0
 

@@ -5,9 +5,9 @@ import math
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.guarantees import ApproxDP
 from deniable.core.intervals import Estimate, estimate_share
@@ -119,8 +119,6 @@ def _check_ranking_parameters(candidates: int, first: int, delta: float) -> None
         raise make_parameter_error("bound", "delta", "a float in [0, 1)", delta)
 
 
-_Array = npt.NDArray[np.float64]
-_Indices = npt.NDArray[np.int64]
 NormOrder = Literal[1, 2]
 _METRICS = {1: "cityblock", 2: "sqeuclidean"}
 _RELEASES_PER_BLOCK = 256
@@ -132,7 +130,7 @@ def get_norm_order(mechanism: VectorMechanism) -> NormOrder:
     return 2 if isinstance(mechanism.claim, ApproxDP) else 1
 
 
-def rank_true_candidates(released: _Array, truths: _Indices, candidates: _Array, order: NormOrder) -> _Indices:
+def rank_true_candidates(released: FloatArray, truths: IntArray, candidates: FloatArray, order: NormOrder) -> IntArray:
     """Return the place (N,) of the true text among the candidates, from 1, nearest first.
 
     With independent noise of one scale in every coordinate, the log-likelihood of a candidate is a falling function
@@ -154,18 +152,18 @@ def rank_true_candidates(released: _Array, truths: _Indices, candidates: _Array,
             f"{truths.shape} and {candidates.shape}."
         )
 
-    def rank_block(first: int) -> _Indices:
+    def rank_block(first: int) -> IntArray:
         rows = slice(first, first + _RELEASES_PER_BLOCK)
         distances = cdist(released[rows], candidates, _METRICS[order])
         true_distances = np.take_along_axis(distances, truths[rows, None], axis=1)
-        block_ranks: _Indices = (distances <= true_distances).sum(axis=1)
+        block_ranks: IntArray = (distances <= true_distances).sum(axis=1)
         return block_ranks
 
     blocks = parallel_map(rank_block, range(0, len(released), _RELEASES_PER_BLOCK))
     return np.concatenate(blocks) if blocks else np.empty(0, np.int64)
 
 
-def find_nearest_candidates(released: _Array, candidates: _Array, order: NormOrder) -> _Indices:
+def find_nearest_candidates(released: FloatArray, candidates: FloatArray, order: NormOrder) -> IntArray:
     """Return the number (N,) of the likeliest candidate for each release."""
     blocks = parallel_map(
         lambda first: cdist(released[first : first + _RELEASES_PER_BLOCK], candidates, _METRICS[order]).argmin(axis=1),
@@ -175,7 +173,7 @@ def find_nearest_candidates(released: _Array, candidates: _Array, order: NormOrd
 
 
 def measure_ranking_success(
-    ranks: _Indices, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1
+    ranks: IntArray, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1
 ) -> RankingSuccess:
     """Return how often the truth was among the first k of a ranking, beside what the claim permits.
 

@@ -7,13 +7,14 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from deniable.auditing import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ANY_TWO_TEXTS, ApproxDP, PureDP
 from deniable.rewriting.model import Rewriter
 from deniable.rewriting.training import TrainingNoise
 from deniable.vectors import VectorMechanism
-from deniable.vectors.domains import Domain, FloatArray
+from deniable.vectors.domains import Domain
 
 
 class RewritingMethod(Protocol):

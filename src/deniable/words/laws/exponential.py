@@ -21,11 +21,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
 from deniable.core.classes import get_picklable_state
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.tabulated import TABLE_FLOOR, TABLE_TOTAL, Finding, OutputLoss, find_worst_output
 

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop, parallel_map
-from deniable.space.metrics import FloatArray
 
 MAX_MATRIX_INPUTS = 3_000
 """Inputs up to which all pairs and outputs are compared: n^3 comparisons, seconds at 3,000."""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.laws.exponential import ExponentialLaw
 from deniable.words.laws.tabulated import compute_point_priors

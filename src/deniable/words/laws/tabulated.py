@@ -17,10 +17,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers, Space
 
 TABLE_TOTAL = 1 << 62

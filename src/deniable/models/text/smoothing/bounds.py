@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from deniable.space.metrics import FloatArray
+from deniable.core.arrays import FloatArray
 from deniable.words.composition import RENYI_ORDERS
 
 _MAX_STEPS, _MIN_STEPS, _TOTAL_STEPS = 64, 4, 8192

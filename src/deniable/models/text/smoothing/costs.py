@@ -7,11 +7,12 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable
 from deniable.core.guarantees import MetricDP
 from deniable.models.text.documents import IndexedTexts, WordIds
 from deniable.models.text.substitutions import Substitutions
-from deniable.space.metrics import BLOCK_ROWS, FloatArray
+from deniable.space.metrics import BLOCK_ROWS
 from deniable.words import WordMechanism
 from deniable.words.composition import RENYI_ORDERS, compute_exact_divergence
 from deniable.words.laws import tabulated

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.randomness import Streams, derive_stream_start, make_generator
 from deniable.models.shared.refutation import Refutation, conclude_refutation
@@ -18,7 +19,6 @@ from deniable.models.text.smoothing.certificate import CertifiedText, TextCertif
 from deniable.models.text.smoothing.sampling import count_votes, draw_noisy_versions, score_in_parts
 from deniable.models.text.substitutions import Substitutions
 from deniable.space import Space
-from deniable.space.metrics import FloatArray
 from deniable.words import WordMechanism
 
 _MAX_DRAWN_WORDS = 1 << 21
