@@ -99,7 +99,7 @@ class WordMechanismContract:
     def test_one_call_with_many_words_fits_every_law(self, subject):
         """Words drawn side by side in one call do not disturb each other's law."""
         space = subject.space
-        numbers = np.array([space.number(word) for word in PROBES], dtype=np.int32)
+        numbers = np.array([space.index_of(word) for word in PROBES], dtype=np.int32)
         words = np.tile(numbers, DRAWS)
         drawn = subject.privatize_cells(words, streams(len(words), "side by side"))
         for word, number in zip(PROBES, numbers, strict=True):
