@@ -1,11 +1,10 @@
 """Batches of texts of similar length."""
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.core.arrays import IntArray
 from deniable.core.randomness import make_generator
 
-IntArray = npt.NDArray[np.int64]
 _BATCHES_PER_SORT = 100
 """Batches that are sorted by length together, so that short texts are not padded to the length of long ones."""
 

@@ -3,7 +3,6 @@
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from deniable.core.arrays import FloatArray
@@ -47,11 +46,11 @@ def rank_true_candidates(released: FloatArray, truths: _Indices, candidates: Flo
             f"{truths.shape} and {candidates.shape}."
         )
 
-    def rank_block(first: int) -> _Indices:
+    def rank_block(first: int) -> IntArray:
         rows = slice(first, first + _RELEASES_PER_BLOCK)
         distances = cdist(released[rows], candidates, _METRICS[order])
         true_distances = np.take_along_axis(distances, truths[rows, None], axis=1)
-        block_ranks: _Indices = (distances <= true_distances).sum(axis=1)
+        block_ranks: IntArray = (distances <= true_distances).sum(axis=1)
         return block_ranks
 
     blocks = parallel_map(rank_block, range(0, len(released), _RELEASES_PER_BLOCK))
@@ -68,7 +67,7 @@ def find_nearest_candidates(released: FloatArray, candidates: FloatArray, order:
 
 
 def measure_ranking_success(
-    ranks: _Indices, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1
+    ranks: IntArray, candidates: int, *, epsilon: float, delta: float = 0.0, first: int = 1
 ) -> RankingSuccess:
     """Return how often the true text was among the first k of a ranking, beside what the claim permits.
 
