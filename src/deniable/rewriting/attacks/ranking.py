@@ -5,14 +5,13 @@ from typing import Literal
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from deniable.core.arrays import FloatArray
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.guarantees import ApproxDP
 from deniable.core.parallel import parallel_map
 from deniable.rewriting.attacks.success import RankingSuccess, evaluate_success
 from deniable.vectors import VectorMechanism
 
-_Indices = npt.NDArray[np.int64]
 NormOrder = Literal[1, 2]
 _METRICS = {1: "cityblock", 2: "sqeuclidean"}
 _RELEASES_PER_BLOCK = 256
@@ -24,7 +23,7 @@ def get_norm_order(mechanism: VectorMechanism) -> NormOrder:
     return 2 if isinstance(mechanism.claim, ApproxDP) else 1
 
 
-def rank_true_candidates(released: FloatArray, truths: _Indices, candidates: FloatArray, order: NormOrder) -> _Indices:
+def rank_true_candidates(released: FloatArray, truths: IntArray, candidates: FloatArray, order: NormOrder) -> IntArray:
     """Return the rank (N,) of the true text among the candidates, from 1, nearest first.
 
     With independent noise of one scale in every coordinate, the log-likelihood of a candidate decreases with this
@@ -57,7 +56,7 @@ def rank_true_candidates(released: FloatArray, truths: _Indices, candidates: Flo
     return np.concatenate(blocks) if blocks else np.empty(0, np.int64)
 
 
-def find_nearest_candidates(released: FloatArray, candidates: FloatArray, order: NormOrder) -> _Indices:
+def find_nearest_candidates(released: FloatArray, candidates: FloatArray, order: NormOrder) -> IntArray:
     """Return the index (N,) of the likeliest candidate for each release."""
     blocks = parallel_map(
         lambda first: cdist(released[first : first + _RELEASES_PER_BLOCK], candidates, _METRICS[order]).argmin(axis=1),

@@ -6,7 +6,6 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.randomness import Streams, derive_stream_start, make_generator
 from deniable.models.shared.refutation import Refutation, conclude_refutation
