@@ -46,7 +46,7 @@ def recording(seen, release=identity):
 @contextlib.contextmanager
 def buffers(chunk=decoding.CHUNK_BYTES, window=layout.MAX_BATCH_CHARACTERS):
     """Read that many bytes at a time and release that many characters together."""
-    with mock.patch.object(decoding, "CHUNK", chunk), mock.patch.object(layout, "WINDOW", window):
+    with mock.patch.object(decoding, "CHUNK_BYTES", chunk), mock.patch.object(layout, "MAX_BATCH_CHARACTERS", window):
         yield
 
 

@@ -342,12 +342,6 @@ def test_examples_in_a_space_of_two():
     assert certificate(TEM(space, epsilon=1.0)).meaning
 
 
-@pytest.mark.parametrize(("loss", "text"), [(0.0, "1"), (math.log(6.31), "6.31"), (10 * math.log(10), "10^10.0")])
-def test_odds(loss, text):
-    """Odds are plain figures while they are small, and powers of ten beyond."""
-    assert format_odds(loss) == text
-
-
 @pytest.mark.parametrize(("scale", "begin"), [(4.0, "the claim is false"), (0.5, "one output word")])
 def test_odds_are_told_no_firmer_than_the_guarantee_stands(scale, begin):
     """A refuted claim bounds no odds, and none are told from it."""
