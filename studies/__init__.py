@@ -1,6 +1,6 @@
 """Studies: published figures run again, each a declaration; see README.md."""
 
-from studies import adept_sensitivity, dpal_audit, sanity_check, tem_utility
+from studies import adept_sensitivity, dpal_audit, dptext, frontier, gumbel_deniability, sanity_check, tem_utility
 from studies.study import Study
 
 STUDIES: dict[str, Study] = {
@@ -8,8 +8,11 @@ STUDIES: dict[str, Study] = {
     for study in (
         adept_sensitivity.STUDY,
         sanity_check.STUDY,
+        gumbel_deniability.STUDY,
         tem_utility.STUDY,
+        frontier.STUDY,
         dpal_audit.STUDY,
+        dptext.STUDY,
     )
 }
 """The registry: a new study is one file and one entry here."""

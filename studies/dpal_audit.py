@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from deniable.models.images.dataset import ImageDataset
-    from deniable.published.dpal.image_audit import EventCounts, ImageRecovery
+    from deniable.published.dpal.events import EventCounts
+    from deniable.published.dpal.image_audit import ImageRecovery
     from deniable.published.dpal.label_audit import DifferenceAxis, LabelNoiseForm
     from deniable.published.dpal.mechanism import DPALBudget
 
@@ -343,9 +344,9 @@ STUDY = Study(
     question="DPAL trains models that are said to be private, robust and accurate at once, at a total epsilon of 0.2. "
     "What does its noise hide of the training images and labels?",
     picture="Ten digits; the noise that DPAL calls private, in which nothing can be seen; the same ten digits, "
-    "recovered from that noise alone without an error; and the same attack on independent noise, which recovers nothing. Beside: "
-    "bounds on epsilon 40 to 270 times the claims, labels recovered in full, and accuracy that vanishes with "
-    "independent noise.",
+    "recovered from that noise alone without an error; and the same attack on independent noise, which recovers "
+    "nothing. Beside: bounds on epsilon 40 to 270 times the claims, labels recovered in full, and accuracy that "
+    "vanishes with independent noise.",
     full=Grid(tuple((name,) for name in MEASURES), Sizes()),
     quick=Grid(tuple((name,) for name in MEASURES), Sizes(recoveries=25, steps=25, training_images=15_000, epochs=4)),
     measure=measure,

@@ -97,7 +97,9 @@ class Expectation:
         if not isinstance(self.target, Selection):
             return Row("", None, row.metric, self.target)
         wanted = self.target.beside(row)
-        return next(iter(wanted.select(rows)), None)
+        # A curve without places, such as the original text, stands for all of them.
+        everywhere = (row for row in Selection(wanted.curve, None, wanted.metric).select(rows) if row.x is None)
+        return next(iter(wanted.select(rows)), None) or next(everywhere, None)
 
     def describe(self, metrics: Mapping[str, Metric], row: Row, rows: Sequence[Row]) -> str:
         """Return the expectation of a row as a number, with its tolerance."""

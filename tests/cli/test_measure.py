@@ -217,7 +217,7 @@ def test_missing_libraries(measure, refused, monkeypatch):
 
     monkeypatch.delitem(sys.modules, "deniable.measure.fasttext", raising=False)
     monkeypatch.setattr(builtins, "__import__", missing)
-    assert "install deniable[plot]" in refused(measure())
+    assert "install deniable[measure]" in refused(measure())
     assert "install deniable[train]" in refused(measure("--classifier", "fasttext"))
 
 

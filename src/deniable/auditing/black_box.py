@@ -22,9 +22,9 @@ from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
 
 MIN_SAMPLES = 20
-"""Samples below which no audit is worth its name."""
+"""With fewer samples an audit could show next to nothing."""
 MAX_SAMPLES = 100_000_000
-"""Samples beyond which memory ends before the audit does."""
+"""More samples would not fit in memory."""
 _FITTING_SHARE = 1 / 3
 """Share of the samples that the attacker is fitted on."""
 _FIRST_ROUND_TRIALS = 32
@@ -61,8 +61,8 @@ def audit(
     the violation it would have seen.
 
     Give two inputs ``x`` and ``x_prime``, or several ``pairs`` (their trials pool, each pair with its
-    own distance), or ``candidates`` among which the input is to be identified: two inputs tell
-    nothing of losses beyond about ln(samples), K candidates reach farther the more they are.
+    own distance), or ``candidates`` among which the input is to be identified: two inputs show
+    no loss beyond about ln(samples), and K candidates show larger ones the more they are.
 
     Args:
         sampler: takes an input, returns one output: a number, an array, a word, a text or a list of
@@ -78,11 +78,11 @@ def audit(
         confidence: of the lower bound, in (0, 1).
         samples: calls of the sampler, a third of them for fitting.
         method: ``auto`` plays the game that the inputs make, with every attacker; ``coin``,
-            ``pooled`` or ``candidates`` name that game, and look at values only; ``precision``
-            looks at the last bits of floats only; ``anytime`` is ``auto`` that stops as soon as the
+            ``pooled`` or ``candidates`` name that game, and use values only; ``precision``
+            uses the last bits of floats only; ``anytime`` is ``auto`` that stops as soon as the
             claim is refuted, or at ``samples`` or ``seconds``. Where last bits are what refutes, ``auto``
-            and ``anytime`` say besides what is found when outputs are rounded to a grid: by the same
-            samples, or by those that are left.
+            and ``anytime`` also report the verdict on outputs rounded to a grid: by the same samples, or
+            by those that are left.
         batched: the sampler takes m inputs (a list, or an array with numbers stacked in its first
             axis) and returns m outputs, each with randomness of its own.
         seconds: budget of time, looked at between calls. It ends an anytime audit with a verdict, and
@@ -113,7 +113,7 @@ def audit(
 
 
 def _make_coins(seed: object) -> np.random.Generator:
-    """Return the audit's own coins: never the stream that a mechanism under audit makes of the same seed."""
+    """Return the audit's own randomness, unlike any stream that a mechanism under audit derives from the same seed."""
     if seed is None:
         return np.random.default_rng()
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
@@ -122,7 +122,7 @@ def _make_coins(seed: object) -> np.random.Generator:
 
 
 def _list_allowed_attackers(method: AuditMethod) -> Sequence[str]:
-    """Return who may play: last bits and values, or one of the two."""
+    """Return the names of the attackers that a method allows: those that read last bits, values, or both."""
     if method == "precision":
         return ["precision"]
     return [name for name in ATTACKERS if name != "precision" or method in {"auto", "anytime"}]
@@ -187,7 +187,7 @@ def _judge_guesses(
     *,
     alpha_share: float = 1.0,
 ) -> Verdict:
-    """Return the verdict of a player's guesses on fresh trials, at a share of alpha."""
+    """Return the verdict of an attacker's guesses on fresh trials, at a share of alpha."""
     score = score_trials(game, claim, attacker, trials.outputs, trials.sets, trials.places)
     alpha = alpha_share * claim.alpha
     lower_bound = bounds.compute_lower_bound(game, score, alpha, claim.delta)
@@ -204,9 +204,9 @@ def _add_rounded_verdict(
     fresh_trials: _Trials,
     allowed: Sequence[str],
 ) -> Verdict:
-    """Return a verdict of last bits and, where it refutes, beside it the verdict of the same game on rounded outputs.
+    """Return a verdict of last bits and, where it refutes, with it the verdict of the same game on rounded outputs.
 
-    The grid and the attacker are chosen on the known trials alone, the fresh ones decide.
+    The grid and the attacker are chosen on the fitting trials alone; the bound rests on the fresh ones.
     """
     if verdict.status != "refuted":
         return verdict
@@ -230,7 +230,7 @@ def _audit_anytime(
     coins: np.random.Generator,
     allowed: Sequence[str],
 ) -> Verdict:
-    """Play in rounds, each with an attacker fitted on all before it, until convinced or out of budget."""
+    """Play rounds, each with an attacker fitted on all earlier ones, until the claim is refuted or the budget spent."""
     score = Score(np.zeros_like(game.sets), np.zeros_like(game.sets), 0)
     lower_bound, attacker_name, stop_reason, alpha = 0.0, "none", "budget of samples spent", claim.alpha
     sets, places = _draw_balanced_trials(game, min(max(_FIRST_ROUND_TRIALS, 4 * len(game.inputs)), samples // 2), coins)
@@ -330,7 +330,8 @@ def _make_verdict(
         confidence=1 - claim.alpha,
         samples=runner.calls,
         witness=witness if guesses else None,
-        method=f"{game_name}, {design}, attacker {attacker!r} ({ATTACKER_DESCRIPTIONS[attacker]}) chosen and fitted on other samples",
+        method=f"{game_name}, {design}, attacker {attacker!r} ({ATTACKER_DESCRIPTIONS[attacker]}) chosen and fitted on "
+        "other samples",
         seconds=runner.elapsed,
         detectable_epsilon=detectable,
     )

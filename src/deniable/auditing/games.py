@@ -1,4 +1,8 @@
-"""What an audit is given: inputs and distances that make a game, a claim, a method."""
+"""Guessing games: inputs, the distances between them, and how sure a guess may be under a claim.
+
+A trial draws one of the inputs by fair chance, and an attacker guesses from the mechanism's output which one it was.
+Under the claim no guess is right with a larger probability than its cap; more right guesses refute the claim.
+"""
 
 import dataclasses
 import math
@@ -21,7 +25,7 @@ class Game:
 
     Attributes:
         inputs: M inputs.
-        sets: (S, K) numbers of the inputs among which one trial's input is drawn; a trial draws its set first.
+        sets: (S, K) indices of the inputs among which one trial's input is drawn; a trial draws its set first.
         distances: (S, K, K) d_ij within each set, > 0 off the diagonal.
     """
 
@@ -175,14 +179,14 @@ def _build_pooled_game(pairs: Sequence[tuple[Any, Any]], distance: Any) -> Game:
     index_pairs = []
     pairs = list(pairs) if isinstance(pairs, Iterable) else pairs
     try:
-        for one, other in pairs:
-            index_pairs.append((_index_input(inputs, one), _index_input(inputs, other)))
+        for first, second in pairs:
+            index_pairs.append((_index_input(inputs, first), _index_input(inputs, second)))
     except (TypeError, ValueError):
         raise make_parameter_error("audit", "pairs", "pairs of inputs", pairs) from None
     if not index_pairs:
         raise make_parameter_error("audit", "pairs", "at least one pair of inputs", pairs)
     if callable(distance):
-        distances = [_check_pair_distance(distance(one, other)) for one, other in pairs]
+        distances = [_check_pair_distance(distance(first, second)) for first, second in pairs]
     else:
         distance_array = _parse_distances(distance)
         distances = distance_array.tolist() if distance_array.ndim else [float(distance_array)] * len(index_pairs)
@@ -194,7 +198,7 @@ def _build_pooled_game(pairs: Sequence[tuple[Any, Any]], distance: Any) -> Game:
 
 
 def _index_input(inputs: list[Any], value: Any) -> int:  # noqa: ANN401 - any input
-    """Return the number of an input, listed anew unless it is a text met before."""
+    """Return the index of an input; it is appended unless it is a text that is listed already."""
     if isinstance(value, str) and value in inputs:
         return inputs.index(value)
     inputs.append(value)

@@ -51,7 +51,8 @@ class Witness:
         odds_ratio = (
             f"{math.exp(self.loss):.4g}" if self.loss < _MAX_PLAIN_LOSS else f"10^{self.loss / math.log(10):.1f}"
         )
-        return f"output {self.output!r} is {odds_ratio} times as likely from {self.input!r} as from {self.other!r}, {distance_text}"
+        likelier = f"{odds_ratio} times as likely from {self.input!r} as from {self.other!r}"
+        return f"output {self.output!r} is {likelier}, {distance_text}"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""What every kind of training shares: runs that resume from a checkpoint, DP-SGD, accounting, stored artifacts. Needs torch."""
+"""What all training shares: runs that resume from a checkpoint, DP-SGD, accounting, stored artifacts. Needs torch."""

@@ -1,4 +1,4 @@
-"""The epsilon that DP-SGD spends: privacy loss distributions of the Poisson-sampled Gaussian mechanism, by dp-accounting."""
+"""The epsilon that DP-SGD spends, by privacy loss distributions of the Poisson-sampled Gaussian (dp-accounting)."""
 
 import dataclasses
 import functools
@@ -68,7 +68,7 @@ def compute_epsilon_spent(
 
 
 def find_noise_multiplier(schedule: SamplingSchedule, epsilon: float, delta: float) -> float:
-    """Return approximately the least noise per unit of the clipping norm that spends at most epsilon (one record made empty).
+    """Return about the least noise per unit of the clipping norm that spends at most epsilon.
 
     Raises:
         InputError: even the largest multiplier spends more, or even the smallest spends less; the message names the

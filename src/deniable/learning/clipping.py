@@ -17,7 +17,7 @@ from deniable.core.errors import InputError
 EMPTY_LABEL = -1
 """Label of an empty record: whatever its inputs are, its gradient is 0."""
 _CLIP_SLACK = 1e-3
-"""Norms are float32: clipping to a norm smaller by this share than the one the noise is calibrated to covers rounding."""
+"""Norms are float32: clipping to less than the calibrated norm, by this share, covers their rounding."""
 _BATCH_NORMALIZATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 """Layers whose output for one example depends on the other examples of the batch, with or without parameters."""
 

@@ -109,7 +109,7 @@ class DPSGDRun:
 
     @property
     def result(self) -> dict[str, Tensor]:
-        """The parameters to release: the last ones, or their running mean, which depends on nothing but released steps."""
+        """The parameters to release: the last ones, or their running mean, which is made of released steps alone."""
         if self._settings.averaging_decay:
             return self._mean
         return {name: parameter.detach() for name, parameter in self._network.named_parameters()}

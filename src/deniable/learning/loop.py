@@ -200,7 +200,7 @@ Built = TypeVar("Built")
 
 
 def build_with_seed(seed: int, build: Callable[[], Built]) -> Built:
-    """Return what ``build`` builds with torch's generator seeded by a public seed; the generator is restored afterwards."""
+    """Return what ``build`` returns under a public seed of torch's generator, whose state is restored afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build()

@@ -2,11 +2,12 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, make_parameter_error
 from deniable.published.adept.method import make_adept_method
 from deniable.published.dptext.method import make_dptext_method
-from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
+from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.methods.clipped_noise import (
     make_box_method,
     make_gaussian_ball_method,
@@ -14,6 +15,7 @@ from deniable.rewriting.methods.clipped_noise import (
     make_l2_ball_method,
 )
 from deniable.rewriting.methods.token_method import TokenMethod
+from deniable.rewriting.model import Rewriter
 
 REWRITING_METHODS: dict[str, Callable[..., RewritingMethod]] = {
     "adept": make_adept_method,
@@ -56,12 +58,18 @@ def check_method_options(name: str, *, delta: float | None = None, max_draws: in
     return {key: value for key, value in (("delta", delta), ("max_draws", max_draws)) if value is not None}
 
 
-__all__ = [
-    "METHODS_WITH_DELTA",
-    "METHODS_WITH_DRAW_LIMIT",
-    "REWRITING_METHODS",
-    "RewritingMethod",
-    "TokenMethod",
-    "VectorMethod",
-    "check_method_options",
-]
+def rewriting_method(name: str, model: Rewriter, *, epsilon: float, **options: Any) -> RewritingMethod:  # noqa: ANN401
+    """Return a rewriting method by its name.
+
+    Args:
+        name: one of `REWRITING_METHODS`.
+        model: that encodes and decodes texts.
+        epsilon: per text, > 0.
+        **options: ``delta``, ``max_draws`` or ``seed``, as the method takes them.
+
+    Raises:
+        InputError: no such method, or it does not take these numbers.
+    """
+    if name not in REWRITING_METHODS:
+        raise make_parameter_error("rewriting_method", "name", f"one of {', '.join(REWRITING_METHODS)}", name)
+    return REWRITING_METHODS[name](model, epsilon=epsilon, **options)

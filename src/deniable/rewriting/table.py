@@ -7,7 +7,7 @@ from deniable.core.parallel import get_progress_reporter
 from deniable.rewriting.certificate import RewriteCertificate, certify_rewriting
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.tokens import truncate_text
-from deniable.text.release import TextCell
+from deniable.text.batches import TextCell
 from deniable.text.table_release import ReleaseFiles, TableReleaser, write_released_table
 
 FORMATS_WITH_NULLS = frozenset({"jsonl", "parquet"})

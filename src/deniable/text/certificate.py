@@ -18,7 +18,8 @@ from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee,
 from deniable.core.keys import NoiseSource
 from deniable.core.report import Fact
 from deniable.space import Space
-from deniable.text.release import Release, Tally
+from deniable.text.batches import Tally
+from deniable.text.release import Release
 from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism

@@ -8,8 +8,9 @@ from typing import Protocol, TypeVar
 
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_input, open_outputs
+from deniable.text.batches import Tally, TextCell
 from deniable.text.certificate import Certificate
-from deniable.text.release import Release, Tally, TextCell
+from deniable.text.release import Release
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow
 from deniable.words.prior import Prior

@@ -5,7 +5,6 @@ import math
 import time
 
 import numpy as np
-from scipy.optimize import brentq
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
@@ -117,8 +116,8 @@ def calibrate_scale(
                 f"float. Got {epsilon!r}: lower it."
             )
         raise InputError(
-            f"The 'epsilon' parameter must be larger for this space: rounding alone may add {worst_pairs[0].epsilon:.2g} "
-            f"between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."
+            f"The 'epsilon' parameter must be larger for this space: rounding alone may add "
+            f"{worst_pairs[0].epsilon:.2g} between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."
         )
     return best
 
@@ -153,6 +152,8 @@ class _BindingPairs:
             return math.nan
         if self.exact_epsilon(high) <= epsilon:
             return high
+        from scipy.optimize import brentq  # noqa: PLC0415 - half a second that only calibration needs
+
         return float(
             brentq(lambda scale: self.exact_epsilon(scale) - epsilon, low, high, xtol=1e-13 * high, rtol=1e-13)
         )

@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, cg
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
@@ -47,6 +46,8 @@ def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple
             raise _NegativeSolution
 
     try:
+        from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415 - half a second that only this fit needs
+
         operator = LinearOperator((count, count), matvec=product, dtype=np.float64)
         solution, failed = cg(
             operator, np.ones(count), rtol=_CG_RESIDUAL, maxiter=_MAX_CG_STEPS, callback=check_iterate

@@ -150,7 +150,7 @@ def test_dpals_certificate_may_fail(certify, call):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "The model plain is deterministic, and nothing is certified of it: give --noise, for example 0.25"),
+        ([], "The model plain is deterministic, and has no certificate: give --noise, for example 0.25"),
         (["--noise", "0"], "The 'noise' parameter of smoothing must be a float from 1e-30 to 1e+30. Got 0.0."),
         (["--noise", "nan"], "Got nan."),
         (["--noise", "1e300"], "Got 1e+300."),
@@ -179,7 +179,7 @@ def test_noise_twice(certify, refused, place, model):
     """A model with noise of its own takes no other."""
     save_model(smooth_image_model(model, 0.1), place / "noisy.pt")
     refused.given()
-    assert "has noise of its own: certify it as it is" in refused(certify(*SMOOTHED, path="noisy.pt"))
+    assert "already has noise: certify it without" in refused(certify(*SMOOTHED, path="noisy.pt"))
 
 
 class Code:

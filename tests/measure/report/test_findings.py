@@ -4,7 +4,7 @@ from collections import Counter
 
 import deniable as dn
 from deniable.measure.report.findings import GuaranteeSummary
-from deniable.text.release import Tally
+from deniable.text.batches import Tally
 
 
 def test_a_promise_stands_no_higher_than_its_certificate(small_space):

@@ -7,7 +7,11 @@ import tarfile
 import zipfile
 
 import numpy as np
+import pytest
 from PIL import Image
+
+from deniable.core.errors import InputError
+from deniable.models.images.reading import read_images
 
 TRAIN, TEST = 9, 4
 
@@ -93,3 +97,10 @@ def zipped(path, held):
         for name, content in held.items():
             archive.writestr(name, content)
     return path
+
+
+def assert_refused(path, message):
+    with pytest.raises(InputError, match=message) as refused:
+        read_images(path)
+    assert str(refused.value).startswith(f"{str(path)!r}: ")
+    assert "\n" not in str(refused.value)

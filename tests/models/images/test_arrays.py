@@ -1,6 +1,8 @@
 """Images in numpy archives: shapes, ranges and labels that are read, and those that are refused by name."""
 
+import gzip
 import io
+import struct
 import zipfile
 
 import numpy as np
@@ -10,8 +12,9 @@ import torch
 from deniable.core.errors import InputError
 from deniable.models.images.reading import read_images
 from tests.models.images import image_files
-from tests.models.images.image_files import TEST, TRAIN, arrays, npz
+from tests.models.images.image_files import TEST, TRAIN, arrays, assert_refused, idx, idx_bytes, npz
 
+LABELS, IMAGES = "train-labels-idx1-ubyte", "train-images-idx3-ubyte"
 BOTH = ("x_train", "x_test")
 
 
@@ -87,67 +90,11 @@ def test_a_declared_range_of_bytes(tmp_path):
     assert torch.equal(usual, declared)
 
 
-def test_declared_classes_need_not_occur(tmp_path):
-    """Declared classes keep their order, with records or without, and a label outside is named by its row."""
-    path = npz(tmp_path / "a.npz")
-    read = read_images(path, classes=("2", "1", "0", "9"))
-    assert read.classes == ("2", "1", "0", "9")
-    assert read.train.labels.tolist() == (2 - arrays()["y_train"]).tolist()
-    with pytest.raises(InputError, match=r"y_train\[2\] is 2, which is none of the declared classes 0, 1: declare"):
-        read_images(path, classes=("0", "1"))
-
-
-def test_what_one_record_decides_is_declared(tmp_path):
-    """With declared classes, the only record of a class may be any other without a change to the list of classes."""
-    labels = np.array([0, 1, 0, 1, 0, 1, 0, 1, 2])
-    tested = {"y_test": np.zeros(TEST, int)}
-    with_it, without = (
-        read_images(npz(tmp_path / "a.npz", y_train=given, **tested), classes=("0", "1", "2"))
-        for given in (labels, np.where(labels == 2, 0, labels))
-    )
-    assert with_it.classes == without.classes == ("0", "1", "2")
-
-
-@pytest.mark.parametrize(
-    ("declared", "message"),
-    [
-        ({"pixel_range": (1, 0)}, "must be two finite numbers, black and white, .* Got 1 and 0"),
-        ({"pixel_range": (0, np.inf)}, "must be two finite numbers"),
-        ({"pixel_range": (np.nan, 1)}, "must be two finite numbers"),
-        ({"classes": ("a",)}, "What is declared holds the one class a"),
-        ({"classes": ()}, "What is declared holds no class"),
-        ({"classes": ("a", "b", "a")}, "hold 'a' twice"),
-    ],
-)
-def test_what_cannot_be_declared(tmp_path, declared, message):
-    """An empty or infinite range, and fewer than two different classes, are refused with what was given."""
-    with pytest.raises(InputError, match=message):
-        read_images(npz(tmp_path / "a.npz"), **declared)
-
-
 def test_a_range_beyond_the_type(tmp_path):
     """A range that the type of the pixels cannot hold is refused."""
     path = npz(tmp_path / "a.npz", **_floats(kind=np.float32))
     with pytest.raises(InputError, match="float32, which cannot represent the declared range"):
         read_images(path, pixel_range=(0, 1e300))
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64, np.uint64])
-def test_labels_with_gaps_are_numbered_in_order(tmp_path, kind):
-    """Labels 2, 30 and 100, as a column too, become 0, 1 and 2, and keep their names."""
-    names = np.array([2, 30, 100], dtype=kind)
-    labels = {"y_train": names[arrays()["y_train"]], "y_test": names[arrays()["y_test"]][:, None]}
-    read = read_images(npz(tmp_path / "a.npz", **labels))
-    assert read.classes == ("2", "30", "100")
-    assert read.train.labels.tolist() == arrays()["y_train"].tolist()
-    assert read.test.labels.tolist() == arrays()["y_test"].tolist()
-
-
-def test_fewer_classes_may_be_tested_than_trained(tmp_path):
-    """A test set of one class keeps the numbers of the training set."""
-    read = read_images(npz(tmp_path / "a.npz", y_test=np.full(TEST, 2)))
-    assert read.test.labels.tolist() == [2] * TEST
-    assert len(read.classes) == 3
 
 
 @pytest.mark.parametrize(
@@ -158,7 +105,7 @@ def test_fewer_classes_may_be_tested_than_trained(tmp_path):
         ({"x_train": np.zeros((TRAIN, 30), np.uint8)}, r"x_train has the shape \(9, 30\), flat.*reshape"),
         ({"x_test": np.uint8(3)}, r"x_test has the shape \(\)"),
         ({"x_test": np.zeros((TEST, 2, 2, 3, 3), np.uint8)}, r"x_test has the shape"),
-        ({name: arrays(3, 5, 1)[name] for name in BOTH}, "both the second and the last axis"),
+        ({name: arrays(3, 5, 1)[name] for name in BOTH}, "the second and the last axis could both be"),
         ({name: arrays(6, 5, 4)[name] for name in BOTH}, "neither the second nor the last axis"),
         ({"x_test": arrays(5, 6)["x_test"]}, "of x_train are 1 channels of 6 x 5 pixels but those of x_test"),
         ({"x_test": arrays(6, 5, 3)["x_test"]}, "make them of one size"),
@@ -170,7 +117,7 @@ def test_fewer_classes_may_be_tested_than_trained(tmp_path):
         ({**_floats(), **_with("x_train", (0, 0, 1), 1.001, _floats())}, r"x_train\[0, 0, 1\] is 1.001.*\[0, 1\]"),
         (
             {**_floats(-1.0), **_with("x_test", (0, 0, 0), -1.5, _floats())},
-            r"x_train\[.*\] is -.*pixels must lie in \[0, 1\], as no other",
+            r"x_train\[.*\] is -.*pixels must lie in \[0, 1\], the range unless another",
         ),
         (
             {name: arrays()[name].astype(np.float32) for name in BOTH},
@@ -221,7 +168,7 @@ def test_members_that_are_no_arrays_are_named(tmp_path):
 def test_headers_that_claim_too_much_are_refused(tmp_path):
     """An array of 2^60 bytes by its header is not allocated."""
     header = io.BytesIO()
-    np.lib.table_format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (2**20,) * 3})
+    np.lib.format.write_array_header_1_0(header, {"descr": "|u1", "fortran_order": False, "shape": (2**20,) * 3})
     path = npz(tmp_path / "a.npz", x_train=None)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("x_train.npy", header.getvalue())
@@ -235,3 +182,31 @@ def test_pixels_are_not_shared_between_readings(tmp_path):
     first = read_images(path)
     first.train.pixels.zero_()
     assert not torch.equal(read_images(path).train.pixels, first.train.pixels)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        (LABELS, None, f"no file '{LABELS}'"),
+        ("t10k-images-idx3-ubyte", None, "no file 't10k-images-idx3-ubyte'"),
+        (LABELS, b"", f"{LABELS}.* is empty"),
+        (IMAGES, b"\0\0", f"{IMAGES}.* cannot be read as an IDX file"),
+        (IMAGES, idx_bytes(arrays()["x_train"])[:-1], f"{IMAGES}.* holds less than the 270 bytes"),
+        (IMAGES, idx_bytes(arrays()["x_train"]) + b"x", f"{IMAGES}.* holds more than the 270 bytes"),
+        (IMAGES, idx_bytes(arrays()["x_train"], magic=0x0D03), f"{IMAGES}.* starts with 3331: .* starts with 2051"),
+        (IMAGES, struct.pack(">4I", 0x803, *[2**32 - 1] * 3), f"{IMAGES}.* holds less than the 792281624"),
+        (IMAGES, idx_bytes(arrays()["x_train"][:5]), f"{IMAGES}.* has 5 images but {LABELS}.* has 9 labels"),
+        (IMAGES, idx_bytes(arrays()["x_train"][:, 1:]), "1 channels of 5 x 5 pixels but"),
+        (LABELS, idx_bytes(np.full(9, 3)), f"{LABELS}.* holds the one class 3"),
+        (LABELS, idx_bytes(np.arange(9) % 2), "t10k-labels.* holds the class 2, which"),
+    ],
+)
+def test_unfit_idx_files_are_named(tmp_path, packed, file, content, message):
+    """Each missing or damaged IDX file is refused by its name, and no header makes memory be allocated."""
+    place = idx(tmp_path / "idx", packed=packed)
+    path = place / (f"{file}.gz" if packed else file)
+    path.unlink()
+    if content is not None:
+        path.write_bytes(gzip.compress(content) if packed else content)
+    assert_refused(place, message)

@@ -39,7 +39,7 @@ def test_formulas_hold_up_to_epsilon_one(calibration, epsilon, delta):
 
 
 def test_classical_formula_fails_for_large_epsilon():
-    """At delta 1e-5 the classical formula gives too little noise from an epsilon of about 8.4; the analytic does not."""
+    """At delta 1e-5 the classical formula gives too little noise from epsilon 8.4 on; the analytic never does."""
     crossing = optimize.brentq(lambda epsilon: true_delta("gaussian", epsilon, 1e-5) - 1e-5, 2.0, 20.0)
     assert crossing == pytest.approx(8.42, abs=0.01)
     assert true_delta("analytic", 20.0, 1e-5) == pytest.approx(1e-5)

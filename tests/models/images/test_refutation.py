@@ -183,10 +183,20 @@ def test_false_alarms_are_rare():
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x + torch.randn(x.shape, generator=source))
     images = torch.full((400, 1, 1, 1), 0.5)
     alone = [
-        refute_image_certificate(scores, image[None], [CertifiedImage(0, 1e-12)], "l2", generator=_generator(1), certified_at=0.0,
-               alpha=0.2, steps=1, draws=1, samples=200).is_refuted
+        refute_image_certificate(
+            scores,
+            image[None],
+            [CertifiedImage(0, 1e-12)],
+            "l2",
+            generator=_generator(1),
+            certified_at=0.0,
+            alpha=0.2,
+            steps=1,
+            draws=1,
+            samples=200,
+        ).is_refuted
         for image in images
-    ]  # fmt: skip
+    ]
     # The rival is the other class; the test at alpha / 2 is discrete, so it errs a little less than that.
     size = stats.binom.sf(stats.binom.isf(0.1, 100, 0.5), 100, 0.5)
     low, high = stats.binom.ppf(1e-6, 400, size), stats.binom.isf(1e-6, 400, size)

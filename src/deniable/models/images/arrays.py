@@ -199,8 +199,8 @@ def read_idx(prefix: str, name: str, declaration: DataDeclaration) -> ImageDatas
     """Return the images of train-images-idx3-ubyte and the three files beside it.
 
     Raises:
-        InputError: a file is missing, damaged, of another type, shorter or longer than its header states, or contradicts
-            the declaration.
+        InputError: a file is missing, damaged, of another type, shorter or longer than its header states, or
+            contradicts the declaration.
     """
     train, test = (_read_idx_split(prefix, split, declaration) for split in _IDX_SPLITS)
     return assemble_dataset(

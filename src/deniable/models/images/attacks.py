@@ -188,7 +188,9 @@ def pgd(
     sizes = parse_attack_sizes(size, images)
     starts = images + sizes * (2 * draw_uniform(images.shape, images, generator) - 1)
     step_sizes = (
-        2.5 * sizes / steps if step_size is None else torch.full_like(sizes, check_positive("pgd", "step", step_size))
+        2.5 * sizes / steps
+        if step_size is None
+        else torch.full_like(sizes, check_positive("pgd", "step_size", step_size))
     )
     return _take_sign_steps(scores, starts, images, labels, sizes, step_sizes, bounds, draws, steps, decay=0.0)
 
@@ -214,7 +216,7 @@ def pgd_l2(
     step_sizes = (
         2.5 * sizes / steps
         if step_size is None
-        else torch.full_like(sizes, check_positive("pgd_l2", "step", step_size))
+        else torch.full_like(sizes, check_positive("pgd_l2", "step_size", step_size))
     )
     perturbations = sizes * draw_in_unit_ball(images, generator)
     points = (images + perturbations).clamp(*bounds)

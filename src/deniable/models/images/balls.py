@@ -38,7 +38,7 @@ def compute_norms(images: Tensor, order: float = 2.0) -> Tensor:
 
 
 def normalize_images(images: Tensor) -> Tensor:
-    """Return each image over its l2 norm; divided by its largest entry first, since squares of small gradients underflow."""
+    """Return each image over its l2 norm; over its largest entry first, since small squares underflow."""
     scaled = images / compute_norms(images, order=torch.inf)
     return scaled / compute_norms(scaled)
 

@@ -143,8 +143,8 @@ class LabelledImages:
 
     Attributes:
         pixels: float32 (n, channels, height, width) in [0, 1].
-        labels: int64 (n,), indices of classes. `EMPTY_LABEL` marks an empty record, which no file holds: in the guarantee of
-            DP-SGD, a neighbouring data set has one in place of a record.
+        labels: int64 (n,), indices of classes. `EMPTY_LABEL` marks an empty record, which no file holds: in the
+            guarantee of DP-SGD, a neighbouring data set has one in place of a record.
     """
 
     pixels: Tensor
@@ -238,8 +238,8 @@ def assemble_dataset(
             )
     if train.pixels.shape[1:] != test.pixels.shape[1:]:
         raise InputError(
-            f"The images of {train.images_name} are {_describe_shape(train.pixels)} but those of {test.images_name} are "
-            f"{_describe_shape(test.pixels)}: make them of one size."
+            f"The images of {train.images_name} are {_describe_shape(train.pixels)} but those of "
+            f"{test.images_name} are {_describe_shape(test.pixels)}: make them of one size."
         )
     if classes is None:
         y_train, y_test, classes = number_labels(

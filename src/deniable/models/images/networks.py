@@ -92,7 +92,7 @@ def build_small_network(architecture: ImageArchitecture) -> ImageNetwork:
 
 
 def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
-    """Return the network of Phan et al. 2020 for MNIST, Appendix M: two 5 x 5 convolutions of 32 and 64 maps, 256 units.
+    """Return the network of Phan et al. 2020 for MNIST, Appendix M: two 5 x 5 convolutions (32, 64 maps), 256 units.
 
     The strides of 2 follow from the paper's sensitivity, in which a feature map has 14^2 neurons. The last hidden
     layer is bounded in [-1, 1], as Lemma 4 needs.
@@ -184,7 +184,8 @@ def _count_features(architecture: ImageArchitecture, first: nn.Module, body: lis
         except RuntimeError:
             _, height, width = architecture.shape
             raise InputError(
-                f"The network {architecture.name} takes larger images. Got {height} x {width} pixels: enlarge or pad them."
+                f"The network {architecture.name} takes larger images. Got {height} x {width} pixels: "
+                "enlarge or pad them."
             ) from None
     return math.prod(shape[1:])
 

@@ -79,8 +79,8 @@ class PixelDP:
         sensitivity: Delta, the l2 change before the noise per unit of attack; 1 for noise on the pixels and l2.
         calibration: the formula that gives (epsilon, delta) for sigma and L. ``gaussian`` is used up to epsilon 1.
         decision_rule: ``softmax``: means of softmax scores with Hoeffding's bounds, as in Lecuyer et al.; ``votes``:
-            shares of votes with Clopper and Pearson's bounds, sound as well since a vote is a score in {0, 1}, and about
-            the class with most votes. alpha is split among the K classes.
+            shares of votes with Clopper and Pearson's bounds, sound as well since a vote is a score in {0, 1}, and
+            about the class with most votes. alpha is split among the K classes.
         norm: of the attack for which the sensitivity is given.
         pixels_per_unit: 1: the radius is in pixels of [0, 1].
 
@@ -135,7 +135,7 @@ class PixelDP:
         return f"Lecuyer et al. 2019, Proposition 2; {theorems[self.calibration]}"
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `RobustnessCertificate.certify`."""
+        """Return the class and its radius, as `RobustnessCertificate.certify`."""
         return certify_by_privacy(selection, estimation, alpha, self.decision_rule, self.radius)
 
     def radius(self, low: float, high: float) -> float:

@@ -37,7 +37,8 @@ class RobustnessCertificate(Protocol):
         norm: of the radius.
         status: what is known of its claim.
         source: the theorem.
-        decision_rule: which class is certified: the one with most ``votes``, or with the largest mean ``softmax`` score.
+        decision_rule: which class is certified: the one with most ``votes``, or with the largest mean ``softmax``
+            score.
         pixels_per_unit: factor from the unit of the radius to pixels of [0, 1].
     """
 

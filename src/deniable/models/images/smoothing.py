@@ -1,4 +1,4 @@
-"""Randomized smoothing with Gaussian noise (Cohen et al. 2019) and Laplace noise (Teng et al. 2019; Yang et al. 2020)."""
+"""Randomized smoothing with Gaussian (Cohen et al. 2019) or Laplace noise (Teng et al. 2019; Yang et al. 2020)."""
 
 import dataclasses
 import math
@@ -65,7 +65,7 @@ class GaussianSmoothing:
             )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `RobustnessCertificate.certify`."""
+        """Return the class and its radius, as `RobustnessCertificate.certify`."""
         label = select_class(selection, estimation, alpha)
         radius = compute_gaussian_radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha), self.sigma)
         return CertifiedImage(label, radius) if radius > 0 else ABSTAINED
@@ -120,7 +120,7 @@ class LaplaceSmoothing:
             )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `RobustnessCertificate.certify`."""
+        """Return the class and its radius, as `RobustnessCertificate.certify`."""
         label = select_class(selection, estimation, alpha)
         radius = compute_laplace_radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha), self.scale)
         return CertifiedImage(label, radius) if radius > 0 else ABSTAINED

@@ -84,7 +84,7 @@ class DPALCertificate:
                 check_positive("DPALCertificate", field.name, getattr(self, field.name))
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and the claimed size, as Algorithm 1, lines 13 to 18; arguments as of `RobustnessCertificate.certify`.
+        """Return the class and the claimed size, as `RobustnessCertificate.certify` (Algorithm 1, lines 13 to 18).
 
         Both of Hoeffding's bounds hold for all K classes at once, as the paper needs, with alpha / (2 K) for each.
         """

@@ -34,7 +34,8 @@ def check_image_count(images: Tensor, budget: DPALBudget, extra: int) -> None:
     """Raise `InputError` unless there are a batch of images and so many more."""
     if len(images) < budget.m + extra:
         raise InputError(
-            f"The audit needs {budget.m + extra:,} images: a batch of {budget.m:,} and {extra} more. Got {len(images):,}."
+            f"The audit needs {budget.m + extra:,} images: a batch of {budget.m:,} and {extra} more. "
+            f"Got {len(images):,}."
         )
 
 
@@ -146,7 +147,7 @@ def audit_image_recovery(
     shape = tuple(batch.shape if independent else first_image.shape)
 
     def count_recoveries(count: int) -> tuple[int, Tensor, Tensor]:
-        """Return how often the first image recovered is ``first_image``, and the last release with what is recovered."""
+        """Return how often ``first_image`` is recovered, and the last release with what is recovered from it."""
         hits = 0
         for _ in range(count):
             perturbed = batch + draw_laplace_noise(random, budget.input_scale, shape, batch.dtype)

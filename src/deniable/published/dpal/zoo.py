@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from deniable.core.evidence import Verdict, Witness
+from deniable.core.extras import import_extra
 from deniable.core.guarantees import PROVED_IDEAL, REPLACED_RECORD, PureDP, Status
 from deniable.published.dpal.events import EventCounts
 from deniable.published.dpal.image_audit import audit_differences, audit_image_recovery
@@ -34,9 +35,8 @@ _TRIALS = 50
 @functools.cache
 def _load_digits() -> Tensor:
     """Return handwritten digits (1797, 1, 8, 8) that come with scikit-learn, pixels in [0, 1]."""
-    from sklearn.datasets import load_digits  # noqa: PLC0415 - slow to import
-
-    return torch.from_numpy(load_digits().images / 16)[:, None]
+    datasets = import_extra("sklearn.datasets", "This entry", "measure")
+    return torch.from_numpy(datasets.load_digits().images / 16)[:, None]
 
 
 def _judge_event(

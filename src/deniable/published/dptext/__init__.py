@@ -11,3 +11,7 @@ the loss is infinite (Habernal 2022, Theorem 3.2); and epsilon is learned from t
 - ``network``, ``training``, ``representation``: the adversarial training, and what it releases; they need torch.
 - ``attack``: which text a released vector came from, and which class that text has.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -83,7 +83,7 @@ class SecureSGDCertificate:
 
     @property
     def status(self) -> Status:
-        """Refuted for uneven noise, see `deniable.published.securesgd.flaw`; proved for even noise, ideal arithmetic."""
+        """Refuted for uneven noise, see `deniable.published.securesgd.flaw`; else proved for ideal arithmetic."""
         return "refuted" if self.least_share < 1 else PROVED_IDEAL
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:

@@ -7,7 +7,6 @@ import threading
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import poisson
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
@@ -47,6 +46,8 @@ class GumbelQuadrature:
     def poisson_masses(self) -> FloatArray:
         """P(Y = 0), P(Y = 1), ... up to where the rest is below 1e-300, at most n values."""
         count = len(self._space.points)
+        from scipy.stats import poisson  # noqa: PLC0415 - a second that only this mechanism needs
+
         masses: FloatArray = poisson.pmf(np.arange(min(count, 1000)), math.log(count))
         return masses[: int(np.flatnonzero(masses > _MIN_MASS)[-1]) + 1]
 
@@ -56,6 +57,7 @@ class GumbelQuadrature:
         Raises:
             NotTractable: two quadrature grids disagree by more than 1e-9.
         """
+        del points
         return np.stack(
             [integrate_row(row, self.poisson_masses, self._scale, self._space.diameter) for row in distances]
         )

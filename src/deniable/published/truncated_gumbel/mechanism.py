@@ -3,8 +3,6 @@
 import functools
 import math
 
-from scipy.special import lambertw
-
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
 from deniable.published.truncated_gumbel.bound import search_far_outputs
@@ -92,5 +90,7 @@ def compute_min_epsilon(count: int, separation: float) -> float:
 def compute_gumbel_scale(epsilon: float, count: int, diameter: float, separation: float) -> float:
     """Return b of Algorithm 2, line 1; epsilon must exceed `compute_min_epsilon`."""
     alpha = (epsilon - 2 * (1 + math.log(count)) / separation) / 3
+    from scipy.special import lambertw  # noqa: PLC0415 - only this mechanism needs it
+
     lambert = float(lambertw(2 * alpha * diameter).real)
     return 2 * diameter / min(lambert, math.log(alpha * separation))

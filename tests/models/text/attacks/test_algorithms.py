@@ -88,5 +88,7 @@ def test_mechanism_changes_come_from_its_draws(small_space):
 
 def test_bad_option_is_refused():
     """No tries are refused by name."""
-    with pytest.raises(dn.InputError, match=r"^The 'tries' parameter of run_greedy_attack must be an int of at least 1. Got 0.$"):
+    with pytest.raises(
+        dn.InputError, match=r"^The 'tries' parameter of run_greedy_attack must be an int of at least 1. Got 0.$"
+    ):
         run_greedy_attack(linear(np.ones(60)), documents([[0]]), SETS, KEY, tries=0)

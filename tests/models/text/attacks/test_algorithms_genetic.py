@@ -166,9 +166,15 @@ class TestFinding:
     ("options", "message"),
     [
         ({"population": 1}, "The 'population' parameter of run_genetic_attack must be an int of at least 2. Got 1."),
-        ({"population": 2.0}, "The 'population' parameter of run_genetic_attack must be an int of at least 2. Got 2.0."),
+        (
+            {"population": 2.0},
+            "The 'population' parameter of run_genetic_attack must be an int of at least 2. Got 2.0.",
+        ),
         ({"generations": 0}, "The 'generations' parameter of run_genetic_attack must be an int of at least 1. Got 0."),
-        ({"generations": True}, "The 'generations' parameter of run_genetic_attack must be an int of at least 1. Got True."),
+        (
+            {"generations": True},
+            "The 'generations' parameter of run_genetic_attack must be an int of at least 1. Got True.",
+        ),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -26,7 +26,7 @@ def mechanism(small_space):
 
 def law_of(mechanism, word):
     """Return the law (V,) of one word of a space without twins."""
-    return mechanism.rows(mechanism.space.distances([word]))[0]
+    return mechanism.law.rows([word])[0]
 
 
 def fits(drawn, law):

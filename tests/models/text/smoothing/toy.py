@@ -6,8 +6,7 @@ import numpy as np
 
 import deniable as dn
 from deniable.models.text.substitutions import Substitutions
-from deniable.words.laws import tabulated
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.laws import ExponentialKernel, ExponentialLaw
 from deniable.words.mechanism import WordMechanism
 
 
@@ -15,15 +14,13 @@ class Given(WordMechanism):
     """The exponential law of a scale, with a guarantee of a status."""
 
     name = "given"
-    is_tabulated = True
 
     def __init__(self, space, scale, status="proved"):
         super().__init__(space, epsilon=2 * scale)
-        self._family, self._standing = ExponentialLaw(scale), status
+        self._family, self._standing = ExponentialKernel(scale), status
 
-    @property
-    def exponential_law(self):
-        return self._family
+    def build_law(self):
+        return ExponentialLaw(self.space, self._family)
 
     @property
     def guarantee(self):
@@ -44,7 +41,7 @@ def mean_scorer(table):
 def tables(mechanism):
     """Return the law of every word as it is sampled (n, n), in a space without twins."""
     space = mechanism.space
-    return tabulated.compute_table_entries(mechanism.rows(space.distances(np.arange(len(space))))) / 2.0**62
+    return mechanism.law.tables(np.arange(len(space))) / 2.0**62
 
 
 def chances(mechanism, table, length):

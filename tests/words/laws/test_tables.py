@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.words.laws import tabulated
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.laws import ExponentialKernel, tables
 
 
 def as_row(weights):
@@ -41,7 +40,7 @@ def reference_table(row):
 def test_table_is_the_one_of_unbounded_integers(weights):
     """The running sums are, to the last unit, those of the definition in Python integers."""
     row = as_row(weights)
-    sums = tabulated.build_integer_tables(row[None])[0]
+    sums = tables.build_integer_tables(row[None])[0]
     assert sums.tolist() == list(itertools.accumulate(reference_table(row)))
 
 
@@ -49,10 +48,10 @@ def test_table_is_the_one_of_unbounded_integers(weights):
 def test_table_is_a_floored_distribution(weights):
     """Entries sum to exactly 2^62, none is below the floor, larger probabilities have larger entries."""
     row = as_row(weights)
-    sums = tabulated.build_integer_tables(row[None])[0]
+    sums = tables.build_integer_tables(row[None])[0]
     entries = np.diff(sums, prepend=0)
     assert sums[-1] == 2**62
-    assert entries.min() >= tabulated.TABLE_FLOOR == 2**24
+    assert entries.min() >= tables.TABLE_FLOOR == 2**24
     rest = np.delete(np.arange(len(row)), np.argmax(entries))
     order = rest[np.argsort(row[rest], kind="stable")]
     assert (np.diff(entries[order]) >= 0).all()
@@ -62,10 +61,10 @@ def test_table_is_a_floored_distribution(weights):
 
 def test_tables_of_glove(glove):
     """The tables of 50,000 words sum to exactly 2^62 and leave no word out."""
-    rows = dn.TEM(glove, epsilon=3.0).rows(glove.distances([0, 1, 49_999]))
-    sums = tabulated.build_integer_tables(rows)
+    rows = dn.TEM(glove, epsilon=3.0).law.rows([0, 1, 49_999])
+    sums = tables.build_integer_tables(rows)
     assert sums[:, -1].tolist() == [2**62] * 3
-    assert np.diff(sums, axis=1, prepend=0).min() >= tabulated.TABLE_FLOOR
+    assert np.diff(sums, axis=1, prepend=0).min() >= tables.TABLE_FLOOR
     assert sums[0].tolist() == list(itertools.accumulate(reference_table(rows[0])))
 
 
@@ -75,17 +74,18 @@ def line():
     return dn.Space(["a", "b", "c", "d"], [[0.0], [1.0], [2.5], [4.0]])
 
 
-def exponential_rows(distances):
+def exponential_rows(points, distances):
     """Return the exponential law at scale 1 without cutoff."""
-    return ExponentialLaw(1.0).rows(distances)
+    del points
+    return ExponentialKernel(1.0).rows(distances)
 
 
 @given(bits=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=50), seed=st.integers(0, 100))
 def test_draw_follows_the_running_sums(line, bits, seed):
     """The word drawn is the first whose running sum exceeds the upper 62 bits, whatever the order of tokens."""
     points = np.random.default_rng(seed).integers(4, size=len(bits)).astype(np.int32)
-    drawn = tabulated.sample_from_tables(line, exponential_rows, points, np.array(bits, dtype=np.uint64))
-    sums = tabulated.build_integer_tables(exponential_rows(line.distances(range(4)))).tolist()
+    drawn = tables.sample_from_tables(line, exponential_rows, points, np.array(bits, dtype=np.uint64))
+    sums = tables.build_integer_tables(exponential_rows(range(4), line.distances(range(4)))).tolist()
     expected = [next(y for y in range(4) if bit >> 2 < sums[point][y]) for point, bit in zip(points, bits, strict=True)]
     assert drawn.tolist() == expected
     assert drawn.dtype == np.int32
@@ -93,10 +93,10 @@ def test_draw_follows_the_running_sums(line, bits, seed):
 
 def test_draw_at_the_edges(line):
     """The least and the largest number draw the first and the last word; each sum begins the next word."""
-    sums = tabulated.build_integer_tables(exponential_rows(line.distances(range(4))))[1]
+    sums = tables.build_integer_tables(exponential_rows(range(4), line.distances(range(4))))[1]
     bits = [0, 2**64 - 1, *(4 * int(total) - 1 for total in sums[:3]), *(4 * int(total) for total in sums[:3])]
     points = np.ones(len(bits), dtype=np.int32)
-    drawn = tabulated.sample_from_tables(line, exponential_rows, points, np.array(bits, dtype=np.uint64))
+    drawn = tables.sample_from_tables(line, exponential_rows, points, np.array(bits, dtype=np.uint64))
     assert drawn.tolist() == [0, 3, 0, 1, 2, 1, 2, 3]
 
 
@@ -104,12 +104,14 @@ def test_draw_at_the_edges(line):
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
 def test_many_draws_of_one_word(small_space, count, scale):
     """However often a row is drawn from, and however steep it is, each draw is where a binary search finds it."""
-    family = ExponentialLaw(scale)
+    family = ExponentialKernel(scale)
     bits = np.random.default_rng(count).integers(2**64, size=count, dtype=np.uint64)
-    sums = tabulated.build_integer_tables(family.rows(small_space.distances([7])))[0]
+    sums = tables.build_integer_tables(family.rows(small_space.distances([7])))[0]
     # Every running sum, and the number before it, besides.
     bits = np.concatenate([bits, *(4 * (sums[:-1] - before).astype(np.uint64) for before in (0, 1))])
-    drawn = tabulated.sample_from_tables(small_space, family.rows, np.full(len(bits), 7, dtype=np.int32), bits)
+    drawn = tables.sample_from_tables(
+        small_space, lambda _, d: family.rows(d), np.full(len(bits), 7, dtype=np.int32), bits
+    )
     expected = np.searchsorted(sums, (bits >> np.uint64(2)).astype(np.int64), side="right")
     np.testing.assert_array_equal(drawn, expected)
 
@@ -117,7 +119,7 @@ def test_many_draws_of_one_word(small_space, count, scale):
 def test_no_draws():
     """No input points give no output points."""
     space = dn.Space(["a", "b"], [[0.0], [1.0]])
-    drawn = tabulated.sample_from_tables(
+    drawn = tables.sample_from_tables(
         space, exponential_rows, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint64)
     )
     assert drawn.shape == (0,)
@@ -129,55 +131,7 @@ def test_draw_covers_several_blocks(workers):
     space = dn.Space([f"w{number}" for number in range(150)], 100.0 * np.arange(150)[:, None])
     points = np.random.default_rng(0).integers(150, size=2000).astype(np.int32)
     bits = np.random.default_rng(1).integers(2**63, size=2000, dtype=np.uint64)
-    np.testing.assert_array_equal(tabulated.sample_from_tables(space, exponential_rows, points, bits, workers), points)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_kept_is_the_diagonal_of_the_law(small_space, workers):
-    """The share kept of each word is its own entry in its own row of the law."""
-    subject = dn.TEM(small_space, epsilon=3.0)
-    expected = [subject.probabilities(word)[number] for number, word in enumerate(small_space.words)]
-    np.testing.assert_array_equal(
-        tabulated.compute_outcomes(small_space, subject.rows, tabulated.compute_zipf_prior(60), workers)[0], expected
-    )
-
-
-def test_kept_counts_twins_as_changes(twin_space):
-    """A word at a shared point is kept only where its own twin is drawn."""
-    subject = dn.TEM(twin_space, epsilon=2.0)
-    expected = [subject.probabilities(word)[number] for number, word in enumerate(twin_space.words)]
-    np.testing.assert_allclose(
-        tabulated.compute_outcomes(twin_space, subject.rows, tabulated.compute_zipf_prior(12))[0], expected, rtol=1e-14
-    )
-
-
-@pytest.mark.parametrize(("epsilon", "share"), [(2, "10.2"), (3, "50.2"), (4, "83.7")])
-def test_kept_on_glove_is_the_published_share(glove_2000, epsilon, share):
-    """TEM without truncation on the 2,000 most frequent alphabetic words keeps the shares worked out before."""
-    subject = dn.TEM(glove_2000, epsilon=epsilon, gamma=math.inf)
-    assert (
-        f"{100 * tabulated.compute_outcomes(glove_2000, subject.rows, tabulated.compute_zipf_prior(2000))[0].mean():.1f}"
-        == share
-    )
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_recovered_is_the_sum_of_the_best_guesses(small_space, workers):
-    """The Bayes success is the sum over outputs of the largest prior times law, by any number of workers."""
-    subject = dn.TEM(small_space, epsilon=3.0)
-    prior = np.random.default_rng(4).dirichlet(np.ones(60))
-    matrix = np.array([subject.probabilities(word) for word in small_space.words])
-    expected = (prior[:, None] * matrix).max(axis=0).sum()
-    assert tabulated.compute_outcomes(small_space, subject.rows, prior, workers)[1] == pytest.approx(
-        expected, rel=1e-13
-    )
-
-
-def test_zipf_is_one_over_rank():
-    """The public prior falls as one over rank and sums to 1."""
-    prior = tabulated.compute_zipf_prior(1000)
-    assert prior.sum() == pytest.approx(1, abs=1e-12)
-    np.testing.assert_allclose(prior[0] / prior, np.arange(1, 1001), rtol=1e-12)
+    np.testing.assert_array_equal(tables.sample_from_tables(space, exponential_rows, points, bits, workers), points)
 
 
 @pytest.mark.parametrize(
@@ -196,9 +150,9 @@ def test_zipf_is_one_over_rank():
 def test_no_table_of_what_is_no_distribution(line, row):
     """Neither a table is made, nor a word drawn, of numbers that are no probabilities."""
     with pytest.raises(dn.InputError, match="no distribution"):
-        tabulated.build_integer_tables(np.array([row]))
+        tables.build_integer_tables(np.array([row]))
     four = np.resize(row, 4) if row != [0.5] * 10 else np.array([1.25] * 4)
     with pytest.raises(dn.InputError, match="no distribution"):
-        tabulated.sample_from_tables(
-            line, lambda d: np.resize(four, d.shape), np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.uint64)
+        tables.sample_from_tables(
+            line, lambda _, d: np.resize(four, d.shape), np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.uint64)
         )
