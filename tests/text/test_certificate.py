@@ -255,15 +255,6 @@ def test_documents_without_words(lengths, documents):
     assert ("whole records" in made.summary()) == bool(documents)
 
 
-@pytest.mark.parametrize(
-    ("lengths", "median"),
-    [([], 0), ([3], 3), ([1, 9], 1), ([5, 1, 3], 3), ([1, 2, 3, 9], 2), ([0, 0, 7], 0), ([4] * 6, 4)],
-)
-def test_the_median_of_a_tally(lengths, median):
-    """The median is the lower one of two in the middle, and 0 of no records."""
-    assert tally_of(*lengths).median_length() == median
-
-
 def test_attacker():
     """The attacker's success is that of `recovery` where the law is known, and called a lower bound elsewhere."""
     blind = 100 / sum(1 / rank for rank in range(1, len(WORDS) + 1))

@@ -58,7 +58,7 @@ def lexer(unknown="draw", case="lower", keep=(), space=SPACE):
 
 def written(cutter, text, *words):
     """Return the text with the given words in place of its own."""
-    return cutter.write(cutter.lex(text), [cutter.space.index_of(word) for word in words])
+    return cutter.rebuild_text(cutter.lex(text), [cutter.space.index_of(word) for word in words])
 
 
 def spellings(text):
@@ -76,15 +76,15 @@ def test_known_words_are_looked_up():
     cut = lexer().lex("  The, FOOD!")
     assert cut.gaps == ["  ", ", ", "!"]
     assert cut.words.tolist() == [SPACE.index_of("the"), SPACE.index_of("food")]
-    assert cut.unknown == 0
+    assert cut.unknown_count == 0
 
 
 def test_an_unknown_word_is_drawn_as_the_public_word():
     """With draw, an unknown word is read as the space's public word and counted as unknown."""
     cut = lexer().lex("the zork food")
     assert cut.words.tolist() == [SPACE.index_of(word) for word in ("the", SPACE.unknown_word, "food")]
-    assert cut.unknown == 1
-    assert cut.stand_ins.tolist() == [1]
+    assert cut.unknown_count == 1
+    assert cut.unknown_positions.tolist() == [1]
 
 
 def test_all_unknown_words_are_one_input():
@@ -116,7 +116,7 @@ def test_kept_words_pass_as_they_are():
 
 def test_a_kept_unknown_word_is_not_counted_as_unknown():
     """Keeping goes before looking up."""
-    assert lexer("mask", keep=["zork"]).lex("zork blarg").unknown == 1
+    assert lexer("mask", keep=["zork"]).lex("zork blarg").unknown_count == 1
 
 
 @given(texts, st.sampled_from(["draw", "mask", "drop"]), st.sampled_from(["lower", "copy"]))
@@ -125,7 +125,7 @@ def test_all_kept_text_is_identical(text, unknown, case):
     keep = spellings(text)
     assume(all(split_words(word) == ["", word, ""] for word in keep))  # a lone 's is no word
     cutter = lexer(unknown, case, keep)
-    assert cutter.write(cutter.lex(text), []) == text
+    assert cutter.rebuild_text(cutter.lex(text), []) == text
 
 
 @pytest.mark.parametrize("unknown", ["draw", "mask", "drop"])
@@ -151,7 +151,7 @@ def test_a_contraction_is_two_words():
     cutter = lexer(space=CONTRACTIONS)
     cut = cutter.lex("don't it's")
     assert [CONTRACTIONS.words[number] for number in cut.words] == ["do", "n't", "it", "'s"]
-    assert cutter.write(cut, cut.words.tolist()) == "don't it's"
+    assert cutter.rebuild_text(cut, cut.words.tolist()) == "don't it's"
 
 
 def test_touching_words_are_written_apart():
@@ -204,12 +204,12 @@ def test_any_text_is_counted(text, unknown, case, keep):
     cut = cutter.lex(text)
     found = [fold_word(word) for word in spellings(text)]
     kept = [word for word in found if word in keep]
-    strange = [word for word in found if word not in SPACE.index]
-    assert cut.unknown == len(strange)
+    strange = [word for word in found if word not in SPACE.index_by_word]
+    assert cut.unknown_count == len(strange)
     assert len(cut.words) == len(found) - len(kept) - (len(strange) if unknown != "draw" else 0)
     assert len(cut.gaps) == len(cut.words) + 1
     out, tally = released(text, unknown=unknown, case=case, keep=keep)
-    assert (tally.words, tally.unknown) == (len(cut.words) + cut.kept, cut.unknown)
+    assert (tally.words, tally.unknown) == (len(cut.words) + cut.kept_count, cut.unknown_count)
     assert tally.changed <= tally.words
     if unknown == "draw" and not keep:
         assert not set(out) - set(text) - set("".join(WORDS)) - set("".join(WORDS).upper()) - {" "}
@@ -228,7 +228,7 @@ def test_changed_words_are_counted():
     always = SPACE.index_of(SPACE.unknown_word)
 
     class Fixed(TEM):
-        def draw(self, words, streams, workers=None):
+        def draw_words(self, words, streams, workers=None):
             del streams, workers
             return np.full_like(words, always)
 
@@ -266,5 +266,5 @@ def test_remembered_spellings_are_bounded(monkeypatch):
     monkeypatch.setattr("deniable.text.tokens._MAX_CACHED_SPELLINGS", 3)
     cutter = lexer("mask")
     first = [cutter.lex(f"{word} zork{word}").words.tolist() for word in WORDS]
-    assert len(cutter._numbers) <= 3
+    assert len(cutter._number_of_spelling) <= 3
     assert first == [[SPACE.index_of(word)] for word in WORDS]

@@ -1,0 +1,68 @@
+"""Batches: what is counted of them, and which ids their records may have."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.text.batches import PrivatizedBatch, Tally, check_record_ids
+
+
+def tally_of(*lengths):
+    """Return the counts of a release of records of so many words."""
+    return Tally(records=len(lengths), words=sum(lengths), lengths=Counter(lengths))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "median"),
+    [([], 0), ([3], 3), ([1, 9], 1), ([5, 1, 3], 3), ([1, 2, 3, 9], 2), ([0, 0, 7], 0), ([4] * 6, 4)],
+)
+def test_the_median_of_a_tally(lengths, median):
+    """The median is the lower one of two in the middle, and 0 of no records."""
+    assert tally_of(*lengths).median_length() == median
+
+
+def test_tallies_add_up():
+    """The sum of two tallies counts what both count, and nothing is added by an empty one."""
+    first = Tally(2, 3, Counter([1, 2]), changed=2, unknown=1)
+    second = Tally(1, 2, Counter([2]), changed=1, unknown=0)
+    assert first + second == Tally(3, 5, Counter([1, 2, 2]), changed=3, unknown=1)
+    assert sum([first, second], Tally()) == second + first
+
+
+def test_a_batch_counts_its_words():
+    """Kept words belong to the length of a text; an unknown word has changed even where its public word came out."""
+    batch = PrivatizedBatch(
+        texts=["b a the", ""],
+        offsets=np.array([0, 2, 2]),
+        words=np.array([0, 0], dtype=np.int32),
+        outputs=np.array([1, 0], dtype=np.int32),
+        unknown_mask=np.array([False, True]),
+        unknown_count=1,
+        kept_counts=np.array([1, 0]),
+    )
+    assert batch.lengths == [3, 0]
+    assert batch.changed_mask.tolist() == [True, True]
+    assert Tally.count(batch.lengths, batch) == Tally(2, 3, Counter([3, 0]), changed=2, unknown=1)
+
+
+def test_record_ids_are_texts():
+    """Ids may be str or int, of any ordered collection, and become texts."""
+    assert check_record_ids(["a", 7, np.int64(8)], 3) == ["a", "7", "8"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (["a"], "one record id per text. Got 1 for 2"),
+        ({"a", "b"}, "one record id per text. Got one set for 2"),
+        ([1, "1"], "must be unique. '1' is in rows 0 and 1"),
+        ([1.0, 2.0], "must be str or int. Got float in row 0"),
+        (["a", True], "must be str or int. Got bool in row 1"),
+    ],
+)
+def test_wrong_record_ids(ids, message):
+    """Too few ids, a set, equal ones, and those that may be written in several ways are refused in one line."""
+    with pytest.raises(dn.InputError, match=message):
+        check_record_ids(ids, 2)
