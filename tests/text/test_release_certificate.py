@@ -1,4 +1,4 @@
-"""What certificates of all releases share: bounds and odds in plain figures, what is copied, and the three renderings."""
+"""What certificates of all releases share: bounds, odds, what is copied, and the three renderings."""
 
 import json
 import math
