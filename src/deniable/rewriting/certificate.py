@@ -153,7 +153,10 @@ def _describe_meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded:
         lower_bound = verdict.lower_bound
         odds_change = f"{format_odds(lower_bound)}-fold" if math.isfinite(lower_bound) else "without bound"
         return [
-            f"the claim is false: a released text can change anyone's odds between two texts {odds_change}",
+            (
+                "the claim is false: what is released of one text can change anyone's odds between two texts "
+                f"{odds_change}"
+            ),
             "nothing smaller is known of the texts decoded from it: treat them as not private",
         ]
     delta_clause = f", with delta {guarantee.delta:g} on top" if isinstance(guarantee, ApproxDP) else ""
