@@ -48,7 +48,7 @@ def test_every_method(rewrite, place, name):
     before, after = rows(TABLE.encode()), rows((place / "out.csv").read_bytes())
     assert [[row[0], row[2]] for row in after] == [[row[0], row[2]] for row in before]
     certificate = written(place)
-    assert certificate["method"]["name"] == name
+    assert certificate["mechanism"]["name"] == name
     assert (certificate["records"], certificate["texts"]) == (3, 3)
     warned = result.err.startswith(f"warning: the guarantee of {name} is refuted: ")
     assert warned == (not certificate["private"]) == (name in {"adept", "dptext"})

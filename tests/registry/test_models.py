@@ -8,7 +8,7 @@ from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageArchitecture
 from deniable.registry.models import MODEL_KINDS, load_model
 from deniable.rewriting.model import Rewriter
-from tests.rewrite.untrained import untrained
+from tests.rewriting.untrained import untrained
 
 
 class Stored:

@@ -29,7 +29,7 @@ from deniable.core.guarantees import encode_guarantee
 from deniable.text.certificate import choose_example_words, describe_attacker, describe_expected_kept
 from deniable.text.release_certificate import format_odds
 from deniable.text.tables.layout import CopiedContent
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.laws.exponential import ExponentialKernel
 from deniable.words.prior import build_prior
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 
@@ -221,8 +221,8 @@ def test_a_refuted_claim_is_told():
 
     class Broken(TEM):
         @property
-        def exponential_law(self):
-            return ExponentialLaw(4 * self.epsilon, self.gamma)
+        def kernel(self):
+            return ExponentialKernel(4 * self.epsilon, self.gamma)
 
     made = certificate(Broken(SPACE, epsilon=1.0))
     assert made.verification["status"] == "refuted"
@@ -333,17 +333,11 @@ def test_examples_in_a_space_of_two():
     assert certificate(TEM(space, epsilon=1.0)).meaning
 
 
-@pytest.mark.parametrize(("loss", "text"), [(0.0, "1"), (math.log(6.31), "6.31"), (10 * math.log(10), "10^10.0")])
-def test_odds(loss, text):
-    """Odds are plain figures while they are small, and powers of ten beyond."""
-    assert format_odds(loss) == text
-
-
 @pytest.mark.parametrize(("scale", "begin"), [(4.0, "the claim is false"), (0.5, "one output word")])
 def test_odds_are_told_no_firmer_than_the_guarantee_stands(scale, begin):
     """A refuted claim bounds no odds, and none are told from it."""
     other = type(
-        "Other", (TEM,), {"exponential_law": property(lambda self: ExponentialLaw(scale * self.epsilon, self.gamma))}
+        "Other", (TEM,), {"kernel": property(lambda self: ExponentialKernel(scale * self.epsilon, self.gamma))}
     )
     release = Release(other(SPACE, epsilon=1.0))
     found = Certificate.of(release, release.batch(["london"], ["1"]).tally)

@@ -19,7 +19,8 @@ class Fact:
 
     Attributes:
         label: what the value is, such as ``clean accuracy``.
-        value: as JSON holds it, or a dataclass of such values, such as `Estimate`; a list or tuple is shown with one line per item.
+        value: as JSON holds it, or a dataclass of such values, such as `Estimate`; a list or tuple is shown with one
+            line per item.
         note: what a reader must know beside the value; shown below it.
         text: how the value reads, where its plain form is not for people; empty for the plain form.
     """

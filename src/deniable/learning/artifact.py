@@ -1,8 +1,8 @@
 """The file of a trained model: kind, configuration, weights and facts, written and read by one codec.
 
 Each kind of model says how it becomes an `Artifact` (its method ``to_artifact``) and how it is rebuilt from one (a
-function of its room, all of them by kind in `deniable.registry.models`). What is common to them stands here: one format,
-one reader, and one line for whatever file is damaged, of another kind or of another version.
+function of its room, all of them by kind in `deniable.registry.models`). What is common to them stands here: one
+format, one reader, and one line for whatever file is damaged, of another kind or of another version.
 """
 
 import dataclasses
@@ -100,15 +100,15 @@ def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
         raise InputError(f"{str(path)!r} is not a model: name the file that training wrote.")
     if stored_format != ARTIFACT_FORMAT:
         raise InputError(
-            f"{str(path)!r} was written by another version of deniable (its format is {_shorten(repr(stored_format))}, and "
-            f"this version reads {ARTIFACT_FORMAT!r}): train it again."
+            f"{str(path)!r} was written by another version of deniable (its format is "
+            f"{_shorten(repr(stored_format))}, and this version reads {ARTIFACT_FORMAT!r}): train it again."
         )
     with reraise_corrupt_file(path):
         artifact = _decode_artifact(content, path)
     if expected_kind is not None and artifact.kind != expected_kind:
         raise InputError(
-            f"{str(path)!r} holds another kind of model, {_shorten(repr(artifact.kind))}: name the file of a model of kind "
-            f"{expected_kind!r}."
+            f"{str(path)!r} holds another kind of model, {_shorten(repr(artifact.kind))}: name the file of a model of "
+            f"kind {expected_kind!r}."
         )
     return artifact
 

@@ -8,8 +8,10 @@ from deniable.learning.card import build_card, make_share_fact
 from deniable.rewriting.model import Rewriter
 
 _NOT_PROTECTED = (
-    "the training texts: the vocabulary lists their words, and the decoder can repeat whole texts of them; no "
-    "guarantee is claimed of them, so train on public texts",
+    (
+        "the training texts: the vocabulary lists their words, and the decoder can repeat whole texts of them; no "
+        "guarantee is claimed of them, so train on public texts"
+    ),
     "a text that goes through the model alone: it comes back; only a method of deniable rewrite adds noise to it",
 )
 _SHAPE_OPTIONS = {"latent", "radius", "noise"}

@@ -153,7 +153,10 @@ def _describe_meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded:
         lower_bound = verdict.lower_bound
         odds_change = f"{format_odds(lower_bound)}-fold" if math.isfinite(lower_bound) else "without bound"
         return [
-            f"the claim is false: what is released of one text can change anyone's odds between two texts {odds_change}",
+            (
+                "the claim is false: what is released of one text can change anyone's odds between two texts "
+                f"{odds_change}"
+            ),
             "nothing smaller is known of the texts decoded from it: treat them as not private",
         ]
     delta_clause = f", with delta {guarantee.delta:g} on top" if isinstance(guarantee, ApproxDP) else ""
@@ -174,8 +177,8 @@ def _list_unprotected(model: Rewriter, copied: CopiedContent, *, nulls: bool) ->
     unprotected = ["number and order of the records, line ends" + (", and which texts are null" if nulls else "")]
     unprotected += list_copied(copied)
     training_leak = (
-        f"what the model was trained on ({describe_training_texts(model)}): it can repeat their words and whole sentences; if they "
-        "were private, that is a leak that the guarantee does not cover"
+        f"what the model was trained on ({describe_training_texts(model)}): it can repeat their words and whole "
+        "sentences; if they were private, that is a leak that the guarantee does not cover"
     )
     return [
         *unprotected,

@@ -77,7 +77,7 @@ def test_the_card(train, place):
     assert (card["model"], card["method"], card["drawn from"]) == ("fasttext", "ibp", f"sets.json ({digest})")
     assert (card["options"]["kappa"], card["options"]["epochs"], card["public seed"]) == (0.5, 8, 3)
     assert "copies" not in card["options"]
-    assert card["training records"] == "no guarantee is claimed"
+    assert card["training records"] == {"guarantee": "none", "status": "no privacy is claimed"}
     data = card["data"]
     assert (data["training texts"], data["test texts"], data["classes"]) == (72, 8, ["bad", "good"])
     assert card["certified accuracy"]["substitutions"] == card["drawn from"]

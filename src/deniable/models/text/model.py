@@ -143,7 +143,7 @@ def describe_source(source: SubstituteSource) -> str:
 
 
 def _fingerprint_source(source: SubstituteSource) -> str:
-    """Return a text that differs between substitutions and between mechanisms: `describe_source` rounds, and trusts names."""
+    """Return a text that differs between any two sources: `describe_source` rounds, and trusts names."""
     if isinstance(source, Substitutions):
         shape = repr((source.name, source.choices.shape)).encode()
         return hashlib.blake2b(shape + source.choices.tobytes(), digest_size=16).hexdigest()
@@ -206,7 +206,8 @@ def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
     if content.get("space") != space.fingerprint:
         raise InputError(
             f"The model {str(artifact.path)!r} was trained on the words of {content.get('source')} (fingerprint "
-            f"{content.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
+            f"{content.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with "
+            "--space."
         )
     with reraise_corrupt_file(artifact.path):
         network = build_with_seed(
