@@ -12,7 +12,7 @@ from deniable.measure.batches import privatize_texts
 from deniable.measure.tuning import TuningResult, tune_kept, tune_recovery, tune_utility
 from deniable.measure.utility import measure_utility
 from deniable.registry.words import WORD_MECHANISMS
-from deniable.words.laws import tabulated
+from deniable.words.prior import compute_zipf_prior
 from tests.measure import toy
 
 TABULATED = ("calibrated", "tem", "tight")
@@ -54,7 +54,7 @@ def test_recovery_is_held(alphabetic, words, mechanism, target):
     assert choice.achieved == choice.recovery_share.value == dn.recovery(choice.mechanism) <= target
     assert dn.recovery(remade(choice, 1.005)) > target
     assert choice.kept_share.value == choice.mechanism.expected_kept_share().value
-    assert choice.blind_share == pytest.approx(tabulated.compute_zipf_prior(words).max())
+    assert choice.blind_share == pytest.approx(compute_zipf_prior(words).max())
     assert choice.verdict == dn.verify(choice.mechanism)
 
 
@@ -136,11 +136,11 @@ def test_a_large_space_begins_with_a_part(glove_2000, monkeypatch):
     """Where the search begins on a part of the space the result is held on the whole, with few passes over it."""
     monkeypatch.setattr(tuning, "_SUBSPACE_WORDS", 200)
     passes = []
-    of_laws = tuning._compute_law_outcomes
+    compute = tuning._compute_kernel_outcomes
     monkeypatch.setattr(
-        tuning, "_compute_law_outcomes", lambda s, laws, p: passes.append(len(s)) or of_laws(s, laws, p)
+        tuning, "_compute_kernel_outcomes", lambda s, kernels, p: passes.append(len(s)) or compute(s, kernels, p)
     )
-    prior = tabulated.compute_zipf_prior(2_000) * (np.arange(2_000) % 7 > 0)
+    prior = compute_zipf_prior(2_000) * (np.arange(2_000) % 7 > 0)
     choice = tune_recovery(glove_2000, 0.2, mechanism="tem", prior=prior)
     assert dn.recovery(choice.mechanism, prior) <= 0.2 < dn.recovery(remade(choice, 1.005), prior)
     assert {*passes} == {200, 2_000}
@@ -210,7 +210,7 @@ def test_targets_that_make_no_sense(small_space, tune, target, message):
 
 def test_at_the_blind_guess(small_space):
     """The success of an attacker without the output is refused as a target, and a little more is not."""
-    blind = float(tabulated.compute_zipf_prior(60).max())
+    blind = float(compute_zipf_prior(60).max())
     with pytest.raises(InputError, match="must be above"):
         tune_recovery(small_space, blind)
     assert tune_recovery(small_space, 1.02 * blind, mechanism="tem").recovery_share.value <= 1.02 * blind
