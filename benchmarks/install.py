@@ -6,7 +6,7 @@ One row for each core dependency, and one for scikit-learn, which the extra ``me
 
 - MB: the files of its distribution as installed, compiled bytecode left out, with those of distributions that only it
   brings (joblib and narwhals for scikit-learn, pydantic and shellingham for typer, Pygments for rich).
-- import s: median over rounds of the seconds of ``import PACKAGE`` in a fresh Python that has imported numpy.
+- import s: median over rounds of the CPU seconds of ``import PACKAGE`` in a fresh Python that has imported numpy.
 - modules: modules of the wheel that import it at their top level, and those that do so inside a function.
 - needed by: what fails when the package cannot be imported (a finder at the front of `sys.meta_path` hides it), in a
   toy space of 12 words. Every command first runs with nothing hidden, and must succeed.
@@ -25,7 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,9 +114,9 @@ def measure_megabytes(distributions: tuple[str, ...]) -> float:
 
 
 def measure_import(package: str, rounds: int, folder: Path) -> float:
-    """Return the median seconds of an import in a fresh Python that has imported numpy."""
+    """Return the median CPU seconds of an import in a fresh Python that has imported numpy."""
     before = "" if package == "numpy" else "import numpy;"
-    code = f"import time; {before} start = time.perf_counter(); import {package}; print(time.perf_counter() - start)"
+    code = f"import time; {before} start = time.process_time(); import {package}; print(time.process_time() - start)"
     runs = [run_code(code, folder) for _ in range(rounds)]
     return statistics.median(float(run.stdout) for run in runs)
 
@@ -145,9 +145,9 @@ def _imports(node: ast.AST, package: str) -> bool:
     return False
 
 
-def measure_import_shares(code: str, folder: Path) -> Counter[str]:
+def measure_import_shares(code: str, folder: Path) -> dict[str, float]:
     """Return package -> seconds that a command spends on importing its modules."""
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = defaultdict(float)
     for line in run_code(code, folder, "-X", "importtime").stderr.splitlines():
         if matched := re.fullmatch(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)", line):
             seconds[matched[2].partition(".")[0]] += int(matched[1]) / 1e6
@@ -180,8 +180,8 @@ def print_commands(commands: dict[str, str], folder: Path) -> None:
     print(f"\n| command | {' | '.join(names)} | deniable | all |\n|---|{'---:|' * (len(names) + 2)}")
     for name, code in commands.items():
         seconds = measure_import_shares(code, folder)
-        cells = [f"{seconds[package]:.2f}" if seconds[package] else "" for package in (*names, "deniable")]
-        print(f"| {name} | {' | '.join(cells)} | {seconds.total():.2f} |", flush=True)
+        cells = [f"{seconds[package]:.2f}" if package in seconds else "" for package in (*names, "deniable")]
+        print(f"| {name} | {' | '.join(cells)} | {sum(seconds.values()):.2f} |", flush=True)
 
 
 def main() -> None:
