@@ -7,27 +7,41 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deniable.auditing import audit, verify
-    from deniable.core.errors import DeniableError, InputError, NotTractable
-    from deniable.core.evidence import Verdict, Witness
-    from deniable.core.guarantees import ApproxDP, MetricDP, PureDP
-    from deniable.published.adept.mechanism import ADePT
-    from deniable.published.dptext.mechanism import DPText
-    from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel
-    from deniable.space import Metric, Space
-    from deniable.text import Certificate, Release, Released, Tally
-    from deniable.text.privatizer import TextPrivatizer
-    from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
-    from deniable.words import (
-        TEM,
-        CalibratedExponential,
-        MultivariateLaplace,
-        Prior,
-        TightExponential,
-        WordMechanism,
-        read_prior,
-        recovery,
-    )
+    from deniable.auditing import audit as audit
+    from deniable.auditing import verify as verify
+    from deniable.core.errors import DeniableError as DeniableError
+    from deniable.core.errors import InputError as InputError
+    from deniable.core.errors import NotTractable as NotTractable
+    from deniable.core.evidence import Verdict as Verdict
+    from deniable.core.evidence import Witness as Witness
+    from deniable.core.guarantees import ApproxDP as ApproxDP
+    from deniable.core.guarantees import MetricDP as MetricDP
+    from deniable.core.guarantees import PureDP as PureDP
+    from deniable.published.adept.mechanism import ADePT as ADePT
+    from deniable.published.dptext.mechanism import DPText as DPText
+    from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel as TruncatedGumbel
+    from deniable.registry.words import mechanism as mechanism
+    from deniable.space import Metric as Metric
+    from deniable.space import Space as Space
+    from deniable.text import Certificate as Certificate
+    from deniable.text import Release as Release
+    from deniable.text import Released as Released
+    from deniable.text import Tally as Tally
+    from deniable.text.privatizer import TextPrivatizer as TextPrivatizer
+    from deniable.vectors import Box as Box
+    from deniable.vectors import Gaussian as Gaussian
+    from deniable.vectors import L1Ball as L1Ball
+    from deniable.vectors import L2Ball as L2Ball
+    from deniable.vectors import Laplace as Laplace
+    from deniable.vectors import VectorMechanism as VectorMechanism
+    from deniable.words import TEM as TEM
+    from deniable.words import CalibratedExponential as CalibratedExponential
+    from deniable.words import MultivariateLaplace as MultivariateLaplace
+    from deniable.words import Prior as Prior
+    from deniable.words import TightExponential as TightExponential
+    from deniable.words import WordMechanism as WordMechanism
+    from deniable.words import read_prior as read_prior
+    from deniable.words import recovery as recovery
 
 __version__ = "0.1.0"
 
@@ -45,6 +59,7 @@ _HOMES = {
     "L1Ball": "deniable.vectors",
     "L2Ball": "deniable.vectors",
     "Laplace": "deniable.vectors",
+    "mechanism": "deniable.registry.words",
     "Metric": "deniable.space",
     "MetricDP": "deniable.core.guarantees",
     "MultivariateLaplace": "deniable.words",
@@ -68,42 +83,7 @@ _HOMES = {
     "WordMechanism": "deniable.words",
 }
 
-__all__ = [
-    "TEM",
-    "ADePT",
-    "ApproxDP",
-    "Box",
-    "CalibratedExponential",
-    "Certificate",
-    "DPText",
-    "DeniableError",
-    "Gaussian",
-    "InputError",
-    "L1Ball",
-    "L2Ball",
-    "Laplace",
-    "Metric",
-    "MetricDP",
-    "MultivariateLaplace",
-    "NotTractable",
-    "Prior",
-    "PureDP",
-    "Release",
-    "Released",
-    "Space",
-    "Tally",
-    "TextPrivatizer",
-    "TightExponential",
-    "TruncatedGumbel",
-    "VectorMechanism",
-    "Verdict",
-    "Witness",
-    "WordMechanism",
-    "audit",
-    "read_prior",
-    "recovery",
-    "verify",
-]
+__all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name

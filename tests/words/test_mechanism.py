@@ -6,22 +6,10 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.registry.words import MIN_KEPT_SHARE, WORD_MECHANISMS, choose_word_mechanism
 from deniable.words.laws import SimulatedLaw, Simulation
 from deniable.words.mechanism import KEPT_SHARE_DRAWS, KeptShare
 from deniable.words.prior import compute_zipf_prior
 from tests.contracts.statistics import streams
-from tests.contracts.word_mechanism import WordMechanismContract
-from tests.published.truncated_gumbel import test_mechanism as test_truncated_gumbel
-from tests.words import test_calibrated_exponential, test_multivariate_laplace, test_tem, test_tight_exponential
-
-CONTRACTS = (
-    test_calibrated_exponential.TestCalibratedExponential,
-    test_tight_exponential.TestTightExponential,
-    test_tem.TestTEM,
-    test_multivariate_laplace.TestMultivariateLaplace,
-    test_truncated_gumbel.TestTruncatedGumbel,
-)
 
 
 class UniformDraws(Simulation):
@@ -54,39 +42,6 @@ class Uniform(dn.WordMechanism):
 
     def build_law(self):
         return SimulatedLaw(self.space, UniformDraws(len(self.space.points)))
-
-
-def test_every_mechanism_has_a_contract_test():
-    """Each entry of the registry, found under its own name, is held to the contract by its test file."""
-    assert {contract.mechanism for contract in CONTRACTS} == set(WORD_MECHANISMS.values())
-    assert all(issubclass(contract, WordMechanismContract) for contract in CONTRACTS)
-    assert all(mechanism.name == name for name, mechanism in WORD_MECHANISMS.items())
-
-
-def test_auto_chooses_by_metric_size_and_what_is_kept(small_space, small_vectors, monkeypatch):
-    """Tight where that is quick and words are kept, calibrated elsewhere, TEM under a metric of the user's own."""
-
-    def own(left, right):
-        return np.abs(left[:, None] - right[None]).sum(axis=2)
-
-    kept = dn.CalibratedExponential(small_space, epsilon=3.0)
-    assert np.mean([kept.probabilities(word)[number] for number, word in enumerate(small_space.words)]) > MIN_KEPT_SHARE
-    assert type(choose_word_mechanism(small_space, 3.0)) is dn.TightExponential
-    assert choose_word_mechanism(small_space, 3.0).epsilon == 3.0
-    little = dn.CalibratedExponential(small_space, epsilon=0.3)
-    assert (
-        np.mean([little.probabilities(word)[number] for number, word in enumerate(small_space.words)]) < MIN_KEPT_SHARE
-    )
-    assert type(choose_word_mechanism(small_space, 0.3)) is dn.CalibratedExponential
-    monkeypatch.setattr("deniable.registry.words.MAX_DENSE_POINTS", 59)
-    assert type(choose_word_mechanism(small_space, 3.0)) is dn.CalibratedExponential
-    assert type(choose_word_mechanism(dn.Space(small_space.words, small_vectors, metric=own), 3.0)) is dn.TEM
-
-
-def test_registry_fits_the_public_names():
-    """Every mechanism of the registry is a public name of the package."""
-    for mechanism in WORD_MECHANISMS.values():
-        assert getattr(dn, mechanism.__name__) is mechanism
 
 
 def test_new_mechanism_needs_only_a_guarantee_and_draws(small_space):

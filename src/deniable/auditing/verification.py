@@ -131,8 +131,9 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
         )
     if count > MAX_MATRIX_INPUTS:
         raise NotTractable(
-            f"A matrix of {count:,} words takes {count**3:.1e} comparisons, about {count**3 / _COMPARISONS_PER_SECOND:,.0f} "
-            f"seconds. Verify at most {MAX_MATRIX_INPUTS:,} words, or a mechanism of a known family."
+            f"A matrix of {count:,} words takes {count**3:.1e} comparisons, about "
+            f"{count**3 / _COMPARISONS_PER_SECOND:,.0f} seconds. Verify at most {MAX_MATRIX_INPUTS:,} words, "
+            "or a mechanism of a known family."
         )
     probabilities = probabilities.astype(np.float64)
     with np.errstate(invalid="ignore"):

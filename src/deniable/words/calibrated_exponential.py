@@ -116,8 +116,9 @@ def calibrate_scale(
                 f"float. Got {epsilon!r}: lower it."
             )
         raise InputError(
-            f"The 'epsilon' parameter must be larger for this space: rounding alone may add {worst_pairs[0].epsilon:.2g} "
-            f"between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."
+            f"The 'epsilon' parameter must be larger for this space: rounding alone may add "
+            f"{worst_pairs[0].epsilon:.2g} between {words}. Got {epsilon!r}: raise it, or leave one of the two words "
+            "out."
         )
     return best
 

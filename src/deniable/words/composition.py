@@ -96,7 +96,8 @@ def _compose_losses(law: Law, word_count: int, delta: float, loss: float, worker
     def compute_epsilon(order_index: int, divergence: float) -> float:
         alpha = RENYI_ORDERS[order_index]
         conversion = math.log1p(-1 / alpha) - (math.log(delta) + math.log(alpha)) / (alpha - 1)
-        return max(0.0, word_count * divergence + conversion)
+        epsilon: float = word_count * divergence + conversion
+        return max(0.0, epsilon)
 
     response_epsilons = [
         compute_epsilon(order_index, bound_divergence_by_loss(loss, alpha))
@@ -104,19 +105,24 @@ def _compose_losses(law: Law, word_count: int, delta: float, loss: float, worker
     ]
     start = int(np.argmin(response_epsilons))
     response = (response_epsilons[start], "Renyi divergences of randomized response with the largest loss of a word")
-    bound_at = functools.cache(lambda order_index: law.renyi(RENYI_ORDERS[order_index], workers))
-    first_bound = bound_at(start)
+    first_bound = law.renyi(RENYI_ORDERS[start], workers)
     if first_bound is None:
         return response
+
+    @functools.cache
+    def divergence_at(order_index: int) -> float:
+        bound = first_bound if order_index == start else law.renyi(RENYI_ORDERS[order_index], workers)
+        return math.inf if bound is None else bound.divergence
+
     method = "exact Renyi divergences of all pairs"
     if not first_bound.is_exact:
         # It grows with the order: where the least order gains nothing, none does.
-        if bound_at(0).divergence >= _MIN_GAIN_SHARE * loss:
+        if divergence_at(0) >= _MIN_GAIN_SHARE * loss:
             return response
         method = "a bound on the Renyi divergences of all pairs"
 
     def compose_at(order_index: int) -> float:
-        return compute_epsilon(order_index, bound_at(order_index).divergence)
+        return compute_epsilon(order_index, divergence_at(order_index))
 
     return min(response, (compose_at(_descend_orders(compose_at, start)), method))
 

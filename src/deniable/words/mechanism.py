@@ -123,7 +123,8 @@ class WordMechanism(WriteOnce, abc.ABC):
         if type(law) not in _LAW_KINDS:
             kinds = ", ".join(kind.__name__ for kind in _LAW_KINDS)
             raise TypeError(
-                f"{type(self).__name__}.build_law must return one of {kinds}, and no subclass. Got {type(law).__name__}."
+                f"{type(self).__name__}.build_law must return one of {kinds}, and no subclass. "
+                f"Got {type(law).__name__}."
             )
         return law
 

@@ -47,7 +47,7 @@ class Prior:
 
 
 PriorLike = Prior | Mapping[str, float] | npt.ArrayLike | None
-"""What functions accept: a prior, counts by word, n numbers in the order of ``space.words``, or None for `ZIPF_NAME`."""
+"""A prior, counts by word, n numbers in the order of ``space.words``, or None for `ZIPF_NAME`."""
 
 
 def build_prior(

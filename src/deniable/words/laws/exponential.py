@@ -30,8 +30,8 @@ from deniable.words.laws.tabulated import TabulatedLaw
 class ExponentialLaw(WriteOnce):
     """A law of the exponential family; see `deniable.words.laws.law.Law` for its methods.
 
-    Draws come from its integer tables. Its epsilon is proved in O(n^2), at any size, where the rounding of the metric is
-    known and the kernel is no subclass, whose rows could be anything: else it is verified as a `TabulatedLaw`.
+    Draws come from its integer tables. Its epsilon is proved in O(n^2), at any size, where the rounding of the metric
+    is known and the kernel is no subclass, whose rows could be anything: else it is verified as a `TabulatedLaw`.
 
     Args:
         space: the domain, of n points.
@@ -130,4 +130,5 @@ class _KernelRows:
         return None if kernel_fingerprint is None else f"{self._space.fingerprint}-{kernel_fingerprint}"
 
     def __call__(self, points: PointIndices, distances: FloatArray) -> FloatArray:
+        del points
         return self._kernel.rows(distances)

@@ -38,20 +38,20 @@ class ExponentialKernel:
     weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        """Check the numbers, in whose domains `bound_rounding` bounds what float64 adds, and keep a copy of the weights."""
+        """Check the numbers, in whose domains the rounding is bounded, and keep a copy of the weights."""
         if not 0 < self.scale < math.inf:
-            raise make_parameter_error("Exponential", "scale", "a float in (0, inf)", self.scale)
+            raise make_parameter_error("ExponentialKernel", "scale", "a float in (0, inf)", self.scale)
         if not self.cutoff > 0:
-            raise make_parameter_error("Exponential", "cutoff", "a float above 0", self.cutoff)
+            raise make_parameter_error("ExponentialKernel", "cutoff", "a float above 0", self.cutoff)
         if self.weights is None:
             return
         weights = np.array(self.weights, dtype=np.float64)
         nonzero = weights[weights != 0]
         if weights.ndim != 1 or not len(nonzero) or not ((nonzero >= _MIN_WEIGHT) & (nonzero <= 1 / _MIN_WEIGHT)).all():
             raise InputError(
-                f"The 'weights' parameter of Exponential must be numbers (n,) from {_MIN_WEIGHT:g} to {1 / _MIN_WEIGHT:g}, or 0 "
-                f"but not all of them. Got shape {weights.shape}, from {weights.min(initial=math.inf):g} to "
-                f"{weights.max(initial=-math.inf):g}."
+                f"The 'weights' parameter of ExponentialKernel must be numbers (n,) from {_MIN_WEIGHT:g} to "
+                f"{1 / _MIN_WEIGHT:g}, or 0 but not all of them. Got shape {weights.shape}, from "
+                f"{weights.min(initial=math.inf):g} to {weights.max(initial=-math.inf):g}."
             )
         weights.setflags(write=False)
         object.__setattr__(self, "weights", weights)

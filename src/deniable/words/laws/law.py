@@ -36,7 +36,7 @@ class Finding:
         other: its point w'.
         output: its point y.
         distance: d(w, w').
-        loss: ln P(y|w) - ln P(y|w'), in nats.
+        loss: ln P(y|w) - ln P(y|w') in nats, or a lower bound on it.
         seconds: how long finding it took.
     """
 

@@ -90,7 +90,7 @@ def _compute_max_log_ratios(log_upper: FloatArray, log_lower: FloatArray) -> Flo
 
 
 def get_distance_error(space: Space) -> float:
-    """Return a bound on the rounding of a distance; 0 under a metric of the user's own, whose distances are taken as exact."""
+    """Return a bound on the rounding of a distance; 0 under a metric of the user's own, which is taken as exact."""
     return space.distance_error if space.metric.is_builtin else 0.0
 
 

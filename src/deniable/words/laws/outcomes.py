@@ -1,7 +1,8 @@
 """What words become under a law: how many stay, how many the best guess names.
 
-One pass over all rows tells it of any law. In the exponential family P(w|w) = c(w) / Z(w), and the best guess behind an output y needs the maximum over w of
-ln prior(w) - ln Z(w) - s min(d(w, y), gamma). Once Z is known no exponentials are needed.
+One pass over all rows tells it of any law. In the exponential family P(w|w) = c(w) / Z(w), and the best guess behind
+an output y needs the maximum over w of ln prior(w) - ln Z(w) - s min(d(w, y), gamma). Once Z is known no exponentials
+are needed.
 """
 
 import functools

@@ -95,6 +95,7 @@ class QuadratureLaw(WriteOnce):
 
     def tables(self, points: PointIndices) -> IntegerTable:
         """Raise `NotTractable`: there are no tables."""
+        del points
         refuse_tables()
 
     def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:

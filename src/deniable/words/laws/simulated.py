@@ -1,6 +1,5 @@
 """A law that is known only by an algorithm that draws from it, in floating point."""
 
-import abc
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -17,7 +16,7 @@ from deniable.space.space import PointNumbers, Space
 from deniable.words.laws.law import ExactEpsilon, IntegerTable, PointIndices, RenyiBound, get_part_fingerprint
 
 
-class Simulation(abc.ABC):
+class Simulation:
     """An algorithm that draws output points. Give `draw_chunk`, or all of `draw`.
 
     One of this package may have a ``fingerprint``, a text that differs between all laws; it names the noise.
@@ -86,16 +85,19 @@ class SimulatedLaw(WriteOnce):
 
     def rows(self, points: PointIndices) -> FloatArray:
         """Raise `NotTractable`: no probabilities are known."""
+        del points
         refuse_unknown_law()
 
     def map_rows(
         self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
     ) -> list[Result]:
         """Raise `NotTractable`: no probabilities are known."""
+        del visit, points, workers
         refuse_unknown_law()
 
     def tables(self, points: PointIndices) -> IntegerTable:
         """Raise `NotTractable`: there are no tables."""
+        del points
         refuse_tables()
 
     def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
@@ -104,10 +106,12 @@ class SimulatedLaw(WriteOnce):
 
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Raise `NotTractable`: no probabilities are known."""
+        del workers
         refuse_unknown_law()
 
     def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
         """Raise `NotTractable`: no probabilities are known."""
+        del prior, workers
         refuse_unknown_law()
 
     def worst_loss(self, workers: int | None = None) -> float | None:
