@@ -40,14 +40,15 @@ def space(name: str, data: Path | None) -> dn.Space:
     return dn.Space([whole.words[number] for number in numbers], whole.vectors[numbers])
 
 
-def moved(mechanism: dn.WordMechanism) -> float:
+def compute_moved_distance(law: ExponentialLaw) -> float:
     """Return the expected distance between a word and its output, the mean over all words."""
-    points = np.arange(len(mechanism.space.points))
 
-    def visit(first: int, rows: npt.NDArray[np.float64]) -> float:
-        return float(np.vdot(rows, mechanism.space.distances(points[first : first + len(rows)])))
+    def visit(_: int, distances: npt.NDArray[np.float64]) -> float:
+        before = distances.copy()
+        return float(np.vdot(law.kernel.rows(distances), before))
 
-    return sum(mechanism.law.map_rows(visit, points)) / len(points)
+    count = len(law.space.points)
+    return sum(law.space.map_row_blocks(visit, range(count))) / count
 
 
 def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
@@ -71,7 +72,7 @@ def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
                 how or f"s {law.kernel.scale:.4f}",
                 f"{100 * kept.mean():.2f} %",
                 f"{100 * float(prior @ kept):.2f} %",
-                f"{moved(mechanism):.3f}",
+                f"{compute_moved_distance(law):.3f}",
                 f"{100 * success:.2f} %",
                 f"{seconds:.1f}",
             )
@@ -88,9 +89,8 @@ def main() -> None:
         os.environ["DENIABLE_CACHE"] = cache
         for name in options.spaces.split(","):
             domain = space(name, options.data)
-            print(
-                f"\n{domain!r}; without seeing the output the attacker is right {100 * compute_zipf_prior(len(domain))[0]:.2f} %"
-            )
+            blind = 100 * compute_zipf_prior(len(domain))[0]
+            print(f"\n{domain!r}; without seeing the output the attacker is right {blind:.2f} %")
             print("\n| " + " | ".join(HEADINGS) + " |")
             print("|---|" + "---:|" * (len(HEADINGS) - 1))
             for line in rows(domain, [float(text) for text in options.epsilons.split(",")]):

@@ -206,9 +206,8 @@ def main() -> None:
         target = str(folder / "out")
         first = [script, "privatize", example, "--epsilon", "3", "--output", f"{target}.csv"]
         cold, *_ = measure(first, DENIABLE_CACHE=str(folder / "cold"), NUMBA_CACHE_DIR=str(folder / "numba"))
-        print(
-            f"{platform.machine()}, {count_cores()} cores, Python {platform.python_version()}, deniable {dn.__version__}\n"
-        )
+        versions = f"Python {platform.python_version()}, deniable {dn.__version__}"
+        print(f"{platform.machine()}, {count_cores()} cores, {versions}\n")
         print(f"README's first command, nothing cached: {cold:.1f} s\n", flush=True)
         space = dn.Space.glove()
         for corpus in corpora(options.data, folder, space, options.limit):
