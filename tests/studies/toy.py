@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+
 from studies.rows import Row, at, row_of_mean
 from studies.study import (
     Axis,
