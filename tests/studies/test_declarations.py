@@ -10,6 +10,7 @@ from deniable.vectors import L2Ball
 from studies import (
     STUDIES,
     adept_sensitivity,
+    dpal,
     dpal_audit,
     dptext,
     frontier,
@@ -24,6 +25,27 @@ from studies.rows import Row, find_row, rows_of
 from studies.runner import Context, measure_cells, run_study
 from studies.study import Grid
 
+DPAL = dpal.Schedule(
+    attack_sizes=(0.05, 0.6),
+    images=12,
+    gradient_draws=1,
+    votes=2,
+    dpal_votes=3,
+    pgd_steps=2,
+    private_steps=2,
+    private_batch=300,  # all of them, for which accounting takes no time
+    dpal_steps=2,
+    dpal_attack_steps=1,
+    dpal_batch=40,
+    adlm_steps=2,
+    adlm_batch=10,
+    pixeldp_steps=2,
+    width=0.25,
+    certified_images=4,
+    choosing=5,
+    certified_draws=20,
+    proved_draws=20,
+)
 TINY = {
     "adept-sensitivity": Grid(
         tuple(cell for cell in adept_sensitivity.CELLS if cell[-1] in {2, 8, 32}), adept_sensitivity.Sizes(60)
@@ -71,6 +93,10 @@ TINY = {
             training_images=300,
             epochs=20,
         ),
+    ),
+    "dpal": Grid(
+        dpal.build_cells({"mnist": (0.2, 1.0), "cifar10": (2.0,)}),
+        dpal.Sizes(DPAL, dataclasses.replace(DPAL, attack_sizes=(0.05,), width=0.125, train=120, private_batch=120)),
     ),
     "dptext": Grid(
         dptext.build_cells((1.0,)),
