@@ -29,10 +29,17 @@ TESTS = (
     "tests/auditing/test_zoo.py",
     "tests/measure",
     "tests/rewrite",
-    "tests/robust/certificates",
+    "tests/models/images/test_layer_noise.py",
+    "tests/models/images/test_pixeldp.py",
+    "tests/models/images/test_refutation.py",
+    "tests/models/images/test_smoothing.py",
+    "tests/models/shared",
+    "tests/published/dpal/test_certificate.py",
+    "tests/published/dpal/test_counterexample.py",
+    "tests/published/securesgd",
     "tests/robust/text",
-    "tests/robust/training/test_gradients.py",
-    "tests/robust/training/test_private.py",
+    "tests/learning/test_clipping.py",
+    "tests/learning/test_dp_sgd.py",
 )
 """Where floats decide. The rest of the suite is about files, options and texts."""
 

@@ -33,7 +33,8 @@ def ours(architecture: ImageArchitecture, images: LabelledImages, chunk: int) ->
     recipe = dp_sgd.DPSGDSettings(SamplingSchedule(1.0, 1_000), MULTIPLIER, CLIP, RATE)
     run = dp_sgd.DPSGDRun(
         network,
-        images,
+        images.pixels,
+        images.labels,
         recipe,
         derive_key_from_seed(0),
         lambda given, _: network(given),

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 import deniable as dn
-from deniable.words.laws import tabulated
-from deniable.words.laws.exponential import find_worst_pairs
+from deniable.words.laws import ExponentialLaw
+from deniable.words.laws.exponential_proof import find_worst_pairs
+from deniable.words.prior import compute_zipf_prior
 
 MECHANISMS: tuple[type[dn.WordMechanism], ...] = (dn.TEM, dn.CalibratedExponential, dn.TightExponential)
 HEADINGS = ("mechanism", "epsilon", "exact", "law", "kept", "kept, Zipf", "moved", "attacker", "found in s")
@@ -41,34 +42,33 @@ def space(name: str, data: Path | None) -> dn.Space:
 
 def moved(mechanism: dn.WordMechanism) -> float:
     """Return the expected distance between a word and its output, the mean over all words."""
+    points = np.arange(len(mechanism.space.points))
 
-    def visit(_: int, distances: npt.NDArray[np.float64]) -> float:
-        before = distances.copy()
-        return float(np.vdot(mechanism.rows(distances), before))
+    def visit(first: int, rows: npt.NDArray[np.float64]) -> float:
+        return float(np.vdot(rows, mechanism.space.distances(points[first : first + len(rows)])))
 
-    count = len(mechanism.space.points)
-    return sum(mechanism.space.map_row_blocks(visit, range(count))) / count
+    return sum(mechanism.law.map_rows(visit, points)) / len(points)
 
 
 def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
     """Yield a line of the table for every epsilon and mechanism."""
-    prior = tabulated.compute_zipf_prior(len(domain))
+    prior = compute_zipf_prior(len(domain))
     for epsilon in epsilons:
         for kind in MECHANISMS:
             start = time.perf_counter()
             mechanism = kind(domain, epsilon=epsilon)
-            family = mechanism.exponential_law
-            if family is None:
+            law = mechanism.law
+            if not isinstance(law, ExponentialLaw):
                 raise SystemExit(f"{kind.__name__} has no closed form.")
             seconds = time.perf_counter() - start
-            exact = find_worst_pairs(domain, family)[0].epsilon
-            kept, success = tabulated.compute_outcomes(domain, mechanism.rows, prior)
+            exact = find_worst_pairs(domain, law.kernel)[0].epsilon
+            kept, success = law.outcomes(prior)
             how = ", ".join(f"{v:.4f}" if isinstance(v, float) else v for v in mechanism.derived_parameters.values())
             yield (
                 mechanism.name,
                 f"{epsilon:g}",
                 f"{exact:.4f}",
-                how or f"s {family.scale:.4f}",
+                how or f"s {law.kernel.scale:.4f}",
                 f"{100 * kept.mean():.2f} %",
                 f"{100 * float(prior @ kept):.2f} %",
                 f"{moved(mechanism):.3f}",
@@ -89,7 +89,7 @@ def main() -> None:
         for name in options.spaces.split(","):
             domain = space(name, options.data)
             print(
-                f"\n{domain!r}; without seeing the output the attacker is right {100 * tabulated.compute_zipf_prior(len(domain))[0]:.2f} %"
+                f"\n{domain!r}; without seeing the output the attacker is right {100 * compute_zipf_prior(len(domain))[0]:.2f} %"
             )
             print("\n| " + " | ".join(HEADINGS) + " |")
             print("|---|" + "---:|" * (len(HEADINGS) - 1))

@@ -28,7 +28,9 @@ RADII = (0.0, 0.25, 0.5)
 def one(data: ImageDataset, name: str, epsilon: float, seed: int, images: int) -> tuple[list[float], float]:
     """Return clean accuracy, and certified accuracy at each radius where there is one, and the seconds of training."""
     start = time.perf_counter()
-    model = fit_image_model(name, data, IMAGE_TRAINERS[name].choose_options(epsilon=epsilon, delta=DELTA), seed=seed)
+    model = fit_image_model(
+        IMAGE_TRAINERS[name], data, IMAGE_TRAINERS[name].choose_options(epsilon=epsilon, delta=DELTA), seed=seed
+    )
     seconds = time.perf_counter() - start
     found = [measure_image_accuracy(model, data.test).value]
     if model.certificate is not None:

@@ -21,7 +21,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import torch
-from deniable.registry.words import WORD_MECHANISMS
 from torch import Tensor
 
 from deniable.core.parallel import count_cores
@@ -34,6 +33,7 @@ from deniable.models.text.networks.base import TextNetwork
 from deniable.models.text.smoothing import count_votes
 from deniable.models.text.substitutions import SubstituteSource, Substitutions, read_substitutions
 from deniable.models.text.training import TextTrainingOptions, prepare_text_run
+from deniable.registry.words import WORD_MECHANISMS
 from deniable.space import Space
 
 KEY = derive_key_from_seed(0)

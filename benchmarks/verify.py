@@ -79,7 +79,7 @@ def line(space: dn.Space, epsilon: float) -> tuple[str, ...]:
     calibrated = seconds(lambda: calibrate_scale(space, epsilon))
     with tempfile.TemporaryDirectory() as cache:
         os.environ["DENIABLE_CACHE"] = cache
-        tight = seconds(lambda: dn.TightExponential(space, epsilon=epsilon).exponential_law)
+        tight = seconds(lambda: dn.TightExponential(space, epsilon=epsilon).kernel)
     count, dimensions = space.vectors.shape
     return (
         f"{count:,} x {dimensions}",

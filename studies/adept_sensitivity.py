@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable.auditing.sensitivity import FloatArray, count_sensitivity_violations, find_farthest_pair
+from deniable.auditing.sensitivity import count_sensitivity_violations, find_farthest_pair
+from deniable.core.arrays import FloatArray
 from deniable.vectors import L1Ball, L2Ball
 from studies.rows import Row, at, rows_of
 from studies.runner import Context

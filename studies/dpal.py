@@ -153,7 +153,7 @@ def measure(context: Context, name: str, system: str, epsilon: float | None) -> 
     )
     options = choose_options(schedule, data_set, system, epsilon, IMAGE_TRAINERS[system].option_names)
     model = fit_image_model(
-        system,
+        IMAGE_TRAINERS[system],
         images.dataset,
         IMAGE_TRAINERS[system].choose_options(**options),
         seed=context.derive_seed(name, "train", system, epsilon),

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from deniable.models.images.dataset import ImageDataset
-    from deniable.published.dpal.image_audit import EventCounts, ImageRecovery
+    from deniable.published.dpal.events import EventCounts
+    from deniable.published.dpal.image_audit import ImageRecovery
     from deniable.published.dpal.label_audit import DifferenceAxis, LabelNoiseForm
     from deniable.published.dpal.mechanism import DPALBudget
 
@@ -323,9 +324,10 @@ def draw_bounds() -> Panel:
         lines += [
             Line(experiment, "epsilon claimed", "o", 1, "", x=number, is_hollow=True),
             Line(experiment, "epsilon at least", "^", 0, "", x=number),
-            Line(experiment, "epsilon", "_", 0, "", x=number),
         ]
-        if experiment != LAW:
+        if experiment == LAW:
+            lines.append(Line(experiment, "epsilon", "_", 0, "", x=number))
+        else:
             lines.append(Line(name_control(experiment), "epsilon at least", "x", 2, "", x=number))
     ticks = ((_FLOOR, "0"), 0.1, 1, 10, 100)
     return Panel(

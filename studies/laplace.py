@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from deniable.space.metrics import FloatArray
+from deniable.core.arrays import FloatArray
 from deniable.space.space import PointNumbers
 from deniable.words import MultivariateLaplace
 

@@ -13,11 +13,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
+from deniable.core.arrays import FloatArray
 from deniable.published.adept.mechanism import ADePT
 from deniable.published.adept.unclipped import UnclippedADePT
+from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
-from deniable.vectors import Box, CopyMechanism, Laplace, RandomMechanism, VectorMechanism
-from deniable.vectors.domains import FloatArray
+from deniable.vectors import Box, Laplace, RandomMechanism, VectorMechanism
 
 BOX = Box(0.0, 1.0)
 Pair = tuple[float, float]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.attack import (
@@ -18,8 +19,7 @@ from deniable.published.dptext.attack import (
 )
 from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER
 from deniable.published.dptext.representation import Representation
-from deniable.rewriting.attacks.ranking import RankingSuccess, evaluate_success
-from deniable.vectors.domains import FloatArray
+from deniable.rewriting.attacks.success import RankingSuccess, evaluate_success
 
 BOTH = (1 + DEFAULT_CONFIDENCE) / 2
 """Confidence of each of two attackers' intervals, so that that of the better one holds too."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.space import Space
 from deniable.space.grammar import fold_word, split_words
-from deniable.space.metrics import FloatArray
 from deniable.text.tables.columns import read_columns
 from deniable.text.tables.layout import TableLayout
 from studies.runner import Context

@@ -34,12 +34,12 @@ def test_import_takes_nothing_heavy():
 @pytest.mark.parametrize(
     ("name", "module", "light_of"),
     [
-        ("MetricDP", "guarantees", HEAVY),
-        ("ApproxDP", "guarantees", HEAVY),
-        ("PureDP", "guarantees", HEAVY),
-        ("InputError", "errors", HEAVY),
-        ("Verdict", "verdict", HEAVY),
-        ("Witness", "verdict", HEAVY),
+        ("MetricDP", "core.guarantees", HEAVY),
+        ("ApproxDP", "core.guarantees", HEAVY),
+        ("PureDP", "core.guarantees", HEAVY),
+        ("InputError", "core.errors", HEAVY),
+        ("Verdict", "core.evidence", HEAVY),
+        ("Witness", "core.evidence", HEAVY),
         ("Space", "space", UNUSED),
         ("audit", "auditing", UNUSED),
         ("Laplace", "vectors", ("numba", "scipy", *UNUSED)),
@@ -56,14 +56,14 @@ def test_name_loads_only_what_it_needs(name, module, light_of):
 @pytest.mark.parametrize(
     "program",
     [
-        "import deniable.robust",
+        "import deniable.models",
         "import studies",
         "import deniable.cli.main",
         "from deniable.cli.main import app; from typer.testing import CliRunner; CliRunner().invoke(app, ['--help'])",
     ],
 )
 def test_extras_are_loaded_by_what_needs_them_only(program):
-    """Neither the front door of the robust room, nor the studies, nor the help of the command line load an extra."""
+    """Neither the front door of the room of models, nor the studies, nor the help of the command line load an extra."""
     loaded = python(f"import sys\n{program}\nprint(*sys.modules)").split()
     assert "deniable" in loaded
     assert not set(EXTRAS) & set(loaded)

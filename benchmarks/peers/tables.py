@@ -56,7 +56,7 @@ def remarks(row: dict[str, Any]) -> list[str]:
         found.append(f"{row['zeros']:.1%} of probabilities are 0" if row["zeros"] else "")
     if (same := row.get("same_sets")) and row["metric"] == ANY:
         found.append(f"largest loss between words of one output set {same['loss']:.3g} ({same['pairs']:,} pairs)")
-    if (power := row["verdict"].get("detectable")) is not None:
+    if (power := row["verdict"].get("detectable_epsilon")) is not None:
         found.append(f"would have seen {power:.3g}")
     return found
 

@@ -24,12 +24,12 @@ EIGHT = {"x": np.zeros(8), "x_prime": np.ones(8)}
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Play with the named attackers only, few thresholds, and no `detectable`: what is left decides the level."""
+    """Play with the named attackers only, few thresholds, and no detectable epsilon: what is left decides the level."""
 
     def use(*names):
         monkeypatch.setattr(attacker_selection, "list_suitable_attackers", lambda *_: names)
         monkeypatch.setattr(attacker_selection, "_GUESS_SHARES", np.array([1.0, 0.6, 0.3]))
-        for name in ("detectable", "detectable_anytime"):
+        for name in ("compute_detectable_epsilon", "compute_anytime_detectable_epsilon"):
             monkeypatch.setattr(bounds, name, lambda *_: 1.0)
 
     return use
@@ -144,7 +144,7 @@ def test_as_users_call_it():
     verdict = dn.audit(mechanism, np.zeros(8), np.ones(8), claim=1.0, seed=1, confidence=0.999)
     assert verdict.status == "not refuted"
     assert verdict.samples == 10_000
-    assert 0.1 < verdict.lower_bound < 1 < verdict.detectable < 3
+    assert 0.1 < verdict.lower_bound < 1 < verdict.detectable_epsilon < 3
     assert dn.audit(mechanism, np.zeros(8), np.ones(8), claim=0.4, seed=1, batched=True).status == "refuted"
 
 
@@ -200,7 +200,7 @@ def test_candidates_see_what_two_inputs_cannot():
     two = dn.audit(copy, 0, 1, claim=5.0, samples=samples, batched=True, seed=0)
     many = dn.audit(copy, candidates=list(range(40)), claim=5.0, samples=samples, batched=True, seed=0)
     assert two.status == "not refuted"
-    assert math.isinf(two.detectable)
+    assert math.isinf(two.detectable_epsilon)
     assert "power: none" in str(two)
     assert many.status == "refuted"
     assert "identification among 40 candidates" in many.method
@@ -236,12 +236,12 @@ def test_a_refutation_by_last_bits_says_what_rounded_outputs_show(method, sample
     assert verdict.status == "refuted"
     assert verdict.lower_bound > (1.0 if method == "anytime" else 4.5)
     assert "float-precision event" in verdict.witness.output
-    rounded = verdict.rounded
+    rounded = verdict.rounded_verdict
     assert rounded.status == status
     assert rounded.lower_bound <= 1 / scale < verdict.lower_bound
     assert rounded.lower_bound > 0.5 / scale
     assert rounded.samples == samples
-    assert rounded.rounded is None
+    assert rounded.rounded_verdict is None
     assert "outputs rounded to multiples of 2^-21" in rounded.method
     assert "precision" not in rounded.method
     lines = str(verdict).splitlines()
@@ -256,8 +256,8 @@ def test_no_rounded_outputs_where_values_decide(method):
     """A verdict by values, for or against, has none beside it; nor has one of last bits that the user asked for."""
     ends = {"x": np.zeros(1), "x_prime": np.ones(1), "claim": 1.0, "samples": 2_000, "batched": True, "seed": 0}
     for scale in (1.0, 0.1):
-        assert dn.audit(Laplace(epsilon=1 / scale, domain=UNIT).sample, method=method, **ends).rounded is None
-    assert dn.audit(last_bits(1.0, 0), method="precision", **ends).rounded is None
+        assert dn.audit(Laplace(epsilon=1 / scale, domain=UNIT).sample, method=method, **ends).rounded_verdict is None
+    assert dn.audit(last_bits(1.0, 0), method="precision", **ends).rounded_verdict is None
 
 
 def test_both_bounds_hold_together(quick):
@@ -268,7 +268,7 @@ def test_both_bounds_hold_together(quick):
         verdict = dn.audit(
             grid_laplace(1.0, number), np.zeros(1), np.ones(1), claim=0.0, samples=240, batched=True, seed=number
         )
-        found = [verdict.lower_bound] + ([verdict.rounded.lower_bound] if verdict.rounded else [])
+        found = [verdict.lower_bound] + ([verdict.rounded_verdict.lower_bound] if verdict.rounded_verdict else [])
         wrong += max(found) > 1.0
     assert wrong <= stats.binom.isf(1e-3, 400, ALPHA)
 
@@ -285,19 +285,19 @@ def test_the_fields_of_a_verdict():
     assert verdict.confidence == pytest.approx(0.95)
     assert verdict.claim == 0.5
     assert math.isinf(verdict.epsilon)
-    assert 0 < witness.right <= witness.guesses <= 600
+    assert 0 < witness.correct_guesses <= witness.guesses <= 600
     assert {witness.input, witness.other} == {"0", "1"}
     assert witness.distance == 2.0
-    least = special.betaincinv(witness.right, witness.guesses - witness.right + 1, 0.05)
+    least = special.betaincinv(witness.correct_guesses, witness.guesses - witness.correct_guesses + 1, 0.05)
     assert verdict.lower_bound == pytest.approx(special.logit(least) / 2, rel=1e-9)
     assert witness.loss == pytest.approx(2 * verdict.lower_bound)
     tally = np.array([[witness.guesses, 0]])
-    assert verdict.detectable == pytest.approx(
+    assert verdict.detectable_epsilon == pytest.approx(
         bounds.compute_detectable_epsilon(games.make_coin_game((0, 1), 2.0), tally, 0.5, 0.05), rel=1e-9
     )
     text = str(verdict)
     assert text.startswith("refuted: claimed epsilon 0.5, true epsilon >=")
-    assert f"{witness.right:,} of {witness.guesses:,} guesses are right" in text
+    assert f"{witness.correct_guesses:,} of {witness.guesses:,} guesses are right" in text
     assert "power:" not in text
     assert "900 samples" in text
 
@@ -383,7 +383,7 @@ def test_what_always_differs_is_refuted(outputs):
     """A deterministic mechanism with two outputs is refuted, however little they differ."""
     verdict = dn.audit(lambda x: outputs[x], 0, 1, claim=1.0, samples=200, seed=0)
     assert verdict.status == "refuted"
-    assert verdict.witness.right == verdict.witness.guesses
+    assert verdict.witness.correct_guesses == verdict.witness.guesses
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,28 @@ from scipy.special import logsumexp
 import deniable as dn
 from deniable.auditing import verification
 from deniable.core.evidence import limit_status
+from deniable.published.truncated_gumbel.law import GumbelQuadrature
 from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
-from deniable.words.laws import tabulated
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.laws import (
+    ExponentialKernel,
+    ExponentialLaw,
+    SimulatedLaw,
+    Simulation,
+    TabulatedLaw,
+    quadrature,
+    tables,
+    tabulated,
+)
 from tests.contracts import reference
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
 EXACT_METHODS = "exact over all"
+
+
+def set_max_inputs(monkeypatch, count):
+    """Set the number of inputs up to which all outputs of a law are compared."""
+    for module in (verification, quadrature, tabulated):
+        monkeypatch.setattr(module, "MAX_MATRIX_INPUTS", count)
 
 
 def manhattan(x, y):
@@ -29,10 +44,10 @@ def manhattan(x, y):
 
 def whole_law(mechanism):
     """Return the law (n, n) that is sampled, over the points of the space."""
-    distances = mechanism.space.distances(range(len(mechanism.space.points)))
-    if mechanism.is_tabulated:
-        return tabulated.compute_table_entries(mechanism.rows(distances)) / tabulated.TABLE_TOTAL
-    return mechanism.rows(distances)
+    points = range(len(mechanism.space.points))
+    if mechanism.law.is_tabulated:
+        return mechanism.law.tables(points) / tables.TABLE_TOTAL
+    return mechanism.law.rows(points)
 
 
 def losses(probabilities):
@@ -53,7 +68,7 @@ def spent(probabilities, distances):
 
 def check_witness(verdict, space, probabilities, distances, rel=1e-9):
     """Check that a verdict's witness has the loss that it states, and that no other triple loses more."""
-    w, other, output = (space.number(word) for word in witnessed(verdict))
+    w, other, output = (space.index_of(word) for word in witnessed(verdict))
     found = losses(probabilities)
     assert w != other
     assert verdict.witness.distance == pytest.approx(distances[w, other], rel=1e-9)
@@ -86,15 +101,17 @@ def split_space():
 class WithoutTheHalf(dn.TEM):
     """TEM as if the normaliser cost nothing."""
 
-    @property
-    def exponential_law(self):
-        return ExponentialLaw(self.epsilon, self.gamma)
+    def build_law(self):
+        return ExponentialLaw(self.space, ExponentialKernel(self.epsilon, self.gamma))
 
 
 class WrongBottom(dn.TEM):
     """TEM as a published package has it: the score of bottom is -gamma + (2 / epsilon) ln(n / |L_w|)."""
 
-    def rows(self, distances):
+    def build_law(self):
+        return TabulatedLaw(self.space, self._compute_rows)
+
+    def _compute_rows(self, _, distances):
         near = distances <= self.gamma
         close, count = near.sum(axis=1, keepdims=True), distances.shape[1]
         bottom = np.exp(-self.epsilon / 2 * self.gamma) * count / close
@@ -106,7 +123,10 @@ class WrongBottom(dn.TEM):
 class BottomIsTheInput(dn.TEM):
     """TEM as another package has it: the input is returned when bottom is drawn."""
 
-    def rows(self, distances):
+    def build_law(self):
+        return TabulatedLaw(self.space, self._compute_rows)
+
+    def _compute_rows(self, _, distances):
         near = distances <= self.gamma
         scores = np.exp(-self.epsilon / 2 * np.minimum(distances, self.gamma))
         out = np.where(near, scores, 0.0)
@@ -142,14 +162,14 @@ def test_a_wrong_score_of_bottom(split_space):
 
 def test_a_wrong_score_of_bottom_in_a_large_space(split_space, monkeypatch):
     """Where not all outputs are compared, the loss found is a true one and no less than that of any output y = w."""
-    monkeypatch.setattr(verification, "MAX_MATRIX_INPUTS", 20)
+    set_max_inputs(monkeypatch, 20)
     mechanism = WrongBottom(split_space, epsilon=1.0, gamma=1.0)
     verdict = dn.verify(mechanism)
     probabilities, distances = whole_law(mechanism), reference.distances(split_space.points)
     own = losses(probabilities)[np.arange(40), :, np.arange(40)]
     np.fill_diagonal(own, -math.inf)
     largest = float((own / np.where(distances > 0, distances, 1.0)).max())
-    w, other, output = (split_space.number(word) for word in witnessed(verdict))
+    w, other, output = (split_space.index_of(word) for word in witnessed(verdict))
     loss = losses(probabilities)[w, other, output] / distances[w, other]
     assert verdict.lower_bound == pytest.approx(loss, rel=1e-9)
     assert verdict.status == "refuted"
@@ -164,10 +184,10 @@ def test_a_right_law_of_unknown_form_in_a_large_space(small_space, monkeypatch, 
     """Rows of one's own are proved where all outputs are compared, and never where only some are."""
 
     class Plain(dn.TEM):
-        def rows(self, distances):
-            return ExponentialLaw(self.epsilon / 2, self.gamma).rows(distances)
+        def build_law(self):
+            return TabulatedLaw(self.space, lambda _, distances: self.kernel.rows(distances))
 
-    monkeypatch.setattr(verification, "MAX_MATRIX_INPUTS", most)
+    set_max_inputs(monkeypatch, most)
     verdict = dn.verify(Plain(small_space, epsilon=2.0))
     assert verdict.status == ("proved" if most == 3_000 else "not refuted")
     assert math.isfinite(verdict.epsilon) == (most == 3_000)
@@ -178,7 +198,7 @@ def test_a_right_law_of_unknown_form_in_a_large_space(small_space, monkeypatch, 
 def test_no_verdict_of_another_class(split_space, monkeypatch, tmp_path, most):
     """Three laws under one name and one set of parameters share a cache, and each has its own verdict."""
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
-    monkeypatch.setattr(verification, "MAX_MATRIX_INPUTS", most)
+    set_max_inputs(monkeypatch, most)
     kinds = (dn.TEM, WrongBottom, BottomIsTheInput, WrongBottom, dn.TEM)
     made = [kind(split_space, epsilon=1.0, gamma=1.0) for kind in kinds]
     assert len({mechanism.fingerprint for mechanism in made}) == 1
@@ -197,9 +217,9 @@ def test_the_input_for_bottom(split_space):
     assert verdict.status == "refuted"
     check_witness(verdict, split_space, whole_law(mechanism), reference.distances(split_space.points))
     assert verdict.witness.loss > 20
-    ideal = mechanism.rows(split_space.distances(range(40)))
+    ideal = mechanism.law.rows(range(40))
     unbounded = dn.verify(ideal, space=split_space, epsilon=1.0)
-    w, other, output = (split_space.number(word) for word in witnessed(unbounded))
+    w, other, output = (split_space.index_of(word) for word in witnessed(unbounded))
     assert (unbounded.status, unbounded.lower_bound) == ("refuted", math.inf)
     assert ideal[w, output] > 0 == ideal[other, output]
 
@@ -208,10 +228,10 @@ def test_the_input_for_bottom(split_space):
 def test_one_entry_off_by_one_percent(small_space, factor, side):
     """A calibrated law with one entry of one row off by 1 % is refuted by that row and that output."""
     mechanism = dn.CalibratedExponential(small_space, epsilon=3.0)
-    matrix = mechanism.rows(small_space.distances(range(60)))
+    matrix = mechanism.law.rows(range(60))
     right = dn.verify(matrix, space=small_space, epsilon=3.0)
     assert right.status == "proved"
-    row, column = (small_space.number(getattr(right.witness, name)) for name in (side, "output"))
+    row, column = (small_space.index_of(getattr(right.witness, name)) for name in (side, "output"))
     matrix[row, column] *= factor
     matrix[row] /= matrix[row].sum()
     verdict = dn.verify(matrix, space=small_space, epsilon=3.0)
@@ -239,7 +259,7 @@ def test_one_output_that_is_never_given(small_space, row, column):
 @pytest.mark.parametrize("column", [0, 31, 59])
 def test_an_output_that_nobody_gives(small_space, column):
     """A column of zeros is no loss."""
-    matrix = dn.TEM(small_space, epsilon=2.0).rows(small_space.distances(range(60)))
+    matrix = dn.TEM(small_space, epsilon=2.0).law.rows(range(60))
     matrix[:, column] = 0.0
     matrix /= matrix.sum(axis=1, keepdims=True)
     verdict = dn.verify(matrix, space=small_space, epsilon=2.0)
@@ -274,20 +294,20 @@ def close_pair(seed, gap):
 class AsTables(dn.TEM):
     """The law of TEM by rows of its own, so that no closed form is known."""
 
-    def rows(self, distances):
-        return ExponentialLaw(self.epsilon / 2, self.gamma).rows(distances)
+    def build_law(self):
+        return TabulatedLaw(self.space, lambda _, distances: self.kernel.rows(distances))
 
 
 @pytest.mark.parametrize("kind", [dn.TEM, AsTables])
 @pytest.mark.parametrize("most", [3_000, 20])
 def test_two_words_that_differ_by_rounding(monkeypatch, kind, most):
     """Two words 1.6e-9 apart lose more than the claim at an output that neither of them is: found at any size."""
-    monkeypatch.setattr(verification, "MAX_MATRIX_INPUTS", most)
+    set_max_inputs(monkeypatch, most)
     space = close_pair(5, 1.6e-9)
     mechanism = kind(space, epsilon=8.0, gamma=math.inf)
     verdict = dn.verify(mechanism, cache=False)
     probabilities, distances = whole_law(mechanism), space.distances(range(40))
-    w, other, output = (space.number(word) for word in witnessed(verdict))
+    w, other, output = (space.index_of(word) for word in witnessed(verdict))
     assert verdict.status == "refuted"
     assert output not in {w, other}
     assert 8 < verdict.lower_bound <= spent(probabilities, distances)
@@ -510,7 +530,7 @@ def test_truncated_gumbel_reference_figures(alphabetic, claim, spends):
     space = alphabetic(400)
     mechanism = dn.TruncatedGumbel(space, epsilon=claim)
     verdict = dn.verify(mechanism)
-    ideal = dn.verify(mechanism.rows(space.distances(range(400))), space=space, epsilon=claim)
+    ideal = dn.verify(mechanism.law.rows(range(400)), space=space, epsilon=claim)
     assert verdict.status == ideal.status == "proved"
     assert float(f"{ideal.epsilon:.3g}") == spends
     assert verdict.lower_bound == pytest.approx(verdict.epsilon, rel=1e-4)
@@ -521,9 +541,9 @@ def log_probability(mechanism, word, output):
     """Return ln P(output|word) of truncated Gumbel by its integral in logarithms, term by term, on an even grid."""
     space, b, limit = mechanism.space, mechanism.scale, mechanism.space.diameter
     count, mean = len(space), math.log(len(space))
-    distances = np.linalg.norm(space.vectors - space.vectors[space.number(word)], axis=1)
+    distances = np.linalg.norm(space.vectors - space.vectors[space.index_of(word)], axis=1)
     order = np.argsort(distances, kind="stable")
-    rank = int(np.flatnonzero(order == space.number(output))[0])
+    rank = int(np.flatnonzero(order == space.index_of(output))[0])
     t = np.linspace(distances[order[rank]] - limit, limit, 1501)[1:-1]
 
     def below(x):
@@ -543,7 +563,7 @@ def log_probability(mechanism, word, output):
 
 
 def test_theorem_1_of_truncated_gumbel_is_refuted(alphabetic):
-    """Near its least epsilon the claim fails on 8,000 words: the witness's loss is that of an independent integral."""
+    """Near its least epsilon the claim fails on 8,000 words: the witness loses what an independent integral says."""
     space = alphabetic(8000)
     mechanism = dn.TruncatedGumbel(space, epsilon=1.001 * compute_min_epsilon(len(space), space.separation))
     verdict = dn.verify(mechanism, cache=False)
@@ -552,22 +572,23 @@ def test_theorem_1_of_truncated_gumbel_is_refuted(alphabetic):
     loss = log_probability(mechanism, witness.input, witness.output) - log_probability(
         mechanism, witness.other, witness.output
     )
-    assert loss / witness.distance == pytest.approx(verdict.lower_bound, rel=0.01)
-    assert loss / witness.distance > mechanism.epsilon
+    assert verdict.lower_bound * witness.distance == pytest.approx(witness.loss, rel=1e-6)
+    assert 0.98 * loss < witness.loss <= loss
+    assert witness.loss / witness.distance > mechanism.epsilon
 
 
 @pytest.mark.parametrize("count", [8, 32])
 @pytest.mark.usefixtures("simulated")
 def test_truncated_gumbel_that_cannot_be_integrated(small_space, monkeypatch, count):
     """Where the error of the quadrature exceeds a probability there is no upper bound, and nothing is proved."""
-    bounded_rows = dn.TruncatedGumbel.rows_with_errors
+    bounded_rows = GumbelQuadrature.integrate_with_errors
 
-    def blurred(mechanism, distances):
-        values, errors = bounded_rows(mechanism, distances)
+    def blurred(self, points, distances):
+        values, errors = bounded_rows(self, points, distances)
         errors[:, 3] = 2 * values[:, 3]
         return values, errors
 
-    monkeypatch.setattr(dn.TruncatedGumbel, "rows_with_errors", blurred)
+    monkeypatch.setattr(GumbelQuadrature, "integrate_with_errors", blurred)
     space = dn.Space(small_space.words[:count], small_space.vectors[:count])
     verdict = dn.verify(dn.TruncatedGumbel(space, epsilon=60.0), cache=False)
     assert (verdict.status, verdict.epsilon) == ("undecided", math.inf)
@@ -577,8 +598,8 @@ def test_truncated_gumbel_that_cannot_be_integrated(small_space, monkeypatch, co
 def test_truncated_gumbel_in_a_large_space(small_space, monkeypatch, tmp_path):
     """Where all inputs would take too long the most frequent are compared, and the verdict says so."""
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
-    monkeypatch.setattr(verification, "MAX_MATRIX_INPUTS", 50)
-    monkeypatch.setattr(verification, "SUBSET_SIZE", 8)
+    set_max_inputs(monkeypatch, 50)
+    monkeypatch.setattr(quadrature, "SUBSET_SIZE", 8)
     mechanism = dn.TruncatedGumbel(small_space, epsilon=60.0)
     verdict = dn.verify(mechanism)
     assert (verdict.status, verdict.epsilon) == ("not refuted", math.inf)
@@ -671,8 +692,8 @@ def test_workers_change_nothing(small_space):
 class OwnRows(dn.TEM):
     """The law of TEM by rows of its own, which are judged as a table."""
 
-    def rows(self, distances):
-        return self.exponential_law.rows(distances)
+    def build_law(self):
+        return TabulatedLaw(self.space, lambda _, distances: self.kernel.rows(distances))
 
 
 @pytest.mark.parametrize("gap", [1e-13, 1e-9, 1e-4, 0.1])
@@ -681,7 +702,7 @@ def test_rounding_of_tables_is_in_the_bounds(gap):
     space = dn.Space(["a", "b", "c"], [[0.0], [gap], [1.0]], metric="chebyshev")
     mechanism = OwnRows(space, epsilon=0.001)
     verdict = dn.verify(mechanism, cache=False)
-    table = tabulated.compute_table_entries(mechanism.rows(space.distances(range(3))))
+    table = mechanism.law.tables(range(3))
     true = max(
         float((decimal.Decimal(int(table[w, y])) / decimal.Decimal(int(table[v, y]))).ln() / decimal.Decimal(apart))
         for w, v, apart in [(0, 1, gap), (1, 0, gap)]
@@ -692,43 +713,96 @@ def test_rounding_of_tables_is_in_the_bounds(gap):
     assert verdict.status != "refuted"
 
 
-def test_who_overrides_privatize_is_not_proved(small_space):
-    """A subclass whose outputs do not come from the tables is not judged by its law."""
+class CopiedInput(Simulation):
+    """Returns the input."""
 
-    class Leak(dn.TEM):
-        def privatize(self, words):
-            return list(words)
+    fingerprint = "multivariate-laplace"
 
-    assert dn.verify(Leak(small_space, epsilon=1.0), cache=False).status == "undecided"
+    def draw(self, points, streams, workers=None):
+        del streams, workers
+        return points
 
 
-class OtherRows(ExponentialLaw):
-    """A law of the family that draws from rows of its own."""
+class OtherRows(ExponentialKernel):
+    """A kernel that draws from rows of its own."""
 
     def rows(self, distances):
-        return ExponentialLaw(30.0).rows(distances)
+        return ExponentialKernel(30.0).rows(distances)
+
+
+class OtherDraws(TabulatedLaw):
+    """The tables of TEM, and draws of its own."""
+
+    def sample(self, points, streams, workers=None):
+        del streams, workers
+        return points
 
 
 @pytest.mark.parametrize(
     "members",
     [
-        {"family": property(lambda self: OtherRows(0.1))},  # noqa: ARG005 - a property
-        {"__module__": "deniable.words.tem", "draw": lambda self, words, streams, workers=None: words},  # noqa: ARG005
-        {"__module__": "deniable.x", "tabulated": False, "_draw_piece": lambda self, points, generator: points},  # noqa: ARG005
-        {
-            "__getattribute__": lambda self, name: (
-                (lambda points, *_: points) if name == "_draw_points" else object.__getattribute__(self, name)
-            )
-        },
+        {"build_law": lambda self: ExponentialLaw(self.space, OtherRows(0.1))},
+        {"build_law": lambda self: SimulatedLaw(self.space, CopiedInput())},
+        {"__module__": "deniable.words.tem", "build_law": lambda self: SimulatedLaw(self.space, CopiedInput())},
     ],
-    ids=["family", "draw", "simulated", "attributes"],
+    ids=["kernel", "simulation", "module"],
 )
-def test_a_subclass_that_copies_its_input_is_never_proved(small_space, members):
-    """Whatever a subclass replaces, and whatever module it names, another law or other draws than its are no proof."""
-    leak = type("TEM", (dn.TEM,), members)(small_space, epsilon=1.0)
-    assert leak.privatize(small_space.words[:9]) == list(small_space.words[:9])
+@pytest.mark.parametrize("parent", [dn.TEM, dn.MultivariateLaplace])
+def test_a_subclass_that_copies_its_input_is_never_proved(small_space, parent, members):
+    """Whatever law a subclass returns, and whatever module it names, it is no proof of what it copies."""
+    leak = type(parent.__name__, (parent,), members)(small_space, epsilon=1.0)
+    assert leak.sample(small_space.words[:9]) == list(small_space.words[:9])
+    assert leak.law.fingerprint is None
     assert dn.verify(leak, cache=False).status not in {"proved", "proved for ideal arithmetic"}
     assert leak.document_guarantee(3, 1e-6).pure.status not in {"proved", "proved for ideal arithmetic"}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"sample": lambda self, words: list(words)},  # noqa: ARG005 - a method
+        {"__call__": lambda self, word: word},  # noqa: ARG005
+        {"draw_words": lambda self, words, streams, workers=None: words},  # noqa: ARG005
+        {"__module__": "deniable.words.tem", "draw_words": lambda self, words, streams, workers=None: words},  # noqa: ARG005
+        {"law": property(lambda self: SimulatedLaw(self.space, CopiedInput()))},
+        {"__getattribute__": lambda self, name: object.__getattribute__(self, name)},
+    ],
+    ids=["sample", "call", "draw_words", "module", "law", "attributes"],
+)
+def test_who_overrides_how_words_are_drawn_is_refused(members):
+    """No subclass draws otherwise than from the law that is verified: the class itself cannot be defined."""
+    with pytest.raises(TypeError, match=r"TEM must not replace '\w+': what a mechanism draws is its law"):
+        type("TEM", (dn.TEM,), members)
+    mixin = type("Mixin", (), members)
+    with pytest.raises(TypeError, match="must not replace"):
+        type("TEM", (mixin, dn.TEM), {})
+
+
+def test_a_law_of_another_class_is_refused(small_space):
+    """A subclass of a law, whose draws may be any, is taken neither for drawing nor for proving."""
+
+    def compute_rows(points, distances):
+        del points
+        return ExponentialKernel(0.5).rows(distances)
+
+    leak = type("Leak", (dn.TEM,), {"build_law": lambda self: OtherDraws(self.space, compute_rows)})
+    subject = leak(small_space, epsilon=1.0)
+    for use in (
+        lambda: subject.sample(["baran"]),
+        lambda: dn.verify(subject),
+        lambda: subject.document_guarantee(1, 0.1),
+    ):
+        with pytest.raises(TypeError, match=r"Leak.build_law must return one of .* and no subclass. Got OtherDraws"):
+            use()
+
+
+def test_law_is_built_once(small_space):
+    """The object that is verified is the one that is drawn from, even where each build gives another."""
+    laws = iter([0.1, 30.0])
+    kinds = {"build_law": lambda self: ExponentialLaw(self.space, ExponentialKernel(next(laws)))}
+    subject = type("Turncoat", (dn.TEM,), kinds)(small_space, epsilon=1.0)
+    assert dn.verify(subject, cache=False).status == "proved"
+    assert subject.sample(small_space.words[:9]) != list(small_space.words[:9])
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import re
 import sys
 
 import pytest
-from deniable.registry.words import choose_word_mechanism
 
 from deniable import Space, recovery
+from deniable.registry.words import choose_word_mechanism
 
 SPOKEN = ("the dog and cat", "the food was good")
 TABLE = "text,kind,who\n" + "".join(
@@ -217,7 +217,7 @@ def test_missing_libraries(measure, refused, monkeypatch):
 
     monkeypatch.delitem(sys.modules, "deniable.measure.fasttext", raising=False)
     monkeypatch.setattr(builtins, "__import__", missing)
-    assert "install deniable[plot]" in refused(measure())
+    assert "install deniable[measure]" in refused(measure())
     assert "install deniable[train]" in refused(measure("--classifier", "fasttext"))
 
 

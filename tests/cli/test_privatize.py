@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from deniable.registry.words import WORD_MECHANISMS
 
 from deniable import Space, TextPrivatizer, TightExponential
+from deniable.registry.words import WORD_MECHANISMS
 from tests.cli.conftest import TABLE
 from tests.text.helpers import WORDS
 

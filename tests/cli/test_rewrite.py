@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from deniable.learning.artifact import ARTIFACT_FORMAT, serialize_model
 from deniable.registry.methods import METHODS_WITH_DELTA, REWRITING_METHODS
-from deniable.rewriting.model import pack_rewriter
-from tests.rewrite.untrained import untrained
+from tests.rewriting.untrained import untrained
 
 TABLE = 'id,text,note\r\n1,"Show me, all",007\r\n2,,"x ""y"""\r\n3,from zork to 🙂,\r\n'
-MODEL = pack_rewriter(untrained())
+MODEL = serialize_model(untrained())
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ WRONG = [
     ({"epsilon": "1e-305", "method": "dptext"}, (), "is too small for the noise of dptext: choose a larger one."),
     ({"method": "adept"}, ("--column", "body"), "in.csv has no column 'body'."),
     ({"model": "none.pt"}, (), "There is no model 'none.pt': name the file that training wrote."),
-    ({"model": "in.csv"}, (), "'in.csv' is no model: File is not a zip file. Name the file that training wrote."),
+    ({"model": "in.csv"}, (), "'in.csv' is not a model: File is not a zip file. Name the file that training wrote."),
     ({"source": "none.csv"}, (), "The input 'none.csv' is not a file: give the path of one, or - for a pipe."),
     ({}, ("--column", "body"), "in.csv has no column 'body'. Its columns: 'id', 'text', 'note'."),
     ({"output": "out.jsonl"}, (), "The output has the input's format, csv. Got 'out.jsonl': change its ending, or "),
@@ -196,7 +196,7 @@ def test_long_texts(rewrite, place):
     assert (place / "out.csv").read_text().count("\n") == 3
 
 
-@pytest.mark.parametrize("kind", ["images", "texts", "damaged"])
+@pytest.mark.parametrize("kind", ["image model", "text model", "damaged"])
 def test_models_of_another_kind(rewrite, refused, kind):
     """A model of images or a classifier of texts is no model that rewrites, and damage is noticed."""
     if kind == "damaged":
@@ -207,9 +207,10 @@ def test_models_of_another_kind(rewrite, refused, kind):
         import torch
 
         held = io.BytesIO()
-        torch.save({"format": {"images": "deniable-model/2", "texts": "deniable-text-model/1"}[kind]}, held)
+        empty_parts = {"configuration": {}, "weights": {}, "facts": {}}
+        torch.save({"format": ARTIFACT_FORMAT, "kind": kind, **empty_parts}, held)
         refused.given(other__pt=held.getvalue())
-        expected = f"'other.pt' is a model of {kind}, not of"
+        expected = f"'other.pt' holds another kind of model, '{kind}': name the file of a model of kind 'rewriter'."
     assert expected in refused(rewrite(model="other.pt"))
 
 

@@ -97,7 +97,7 @@ def test_whole_records(tune, run):
     whole = WORD_MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]).document_guarantee(
         median, 1e-6
     )
-    assert certificate["documents"][0]["epsilon"] == whole.pure.epsilon
+    assert certificate["documents"][0]["pure"]["epsilon"] == whole.pure.epsilon
     assert f"the median record, {median} words: epsilon {whole.pure.epsilon:,.3g}" in line
 
 

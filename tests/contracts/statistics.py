@@ -19,8 +19,8 @@ def streams(draws, *parts, seed=0):
 def sample(mechanism, word, draws=DRAWS, **options):
     """Return (n,) how often each word comes out for one input word, in the order of the space."""
     space = mechanism.space
-    words = np.full(draws, space.number(word), dtype=np.int32)
-    return np.bincount(mechanism.draw(words, streams(draws, "sample", **options)), minlength=len(space))
+    words = np.full(draws, space.index_of(word), dtype=np.int32)
+    return np.bincount(mechanism.draw_words(words, streams(draws, "sample", **options)), minlength=len(space))
 
 
 def _merge(expected, *counts, least=20.0):

@@ -9,7 +9,7 @@ import pytest
 import deniable as dn
 from deniable.core.evidence import limit_status
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
-from deniable.text.release import TextCell
+from deniable.text.batches import TextCell
 from tests.contracts.statistics import DRAWS, THRESHOLD, agreement, fit, sample, streams
 
 PROBES = ("baran", "kutel", "supen")
@@ -59,19 +59,19 @@ class WordMechanismContract:
     def test_outputs_are_words_of_the_space(self, subject):
         """Every output is a word of the space, and there is one for each input."""
         words = list(subject.space.words)
-        outputs = subject.privatize(words * 3)
+        outputs = subject.sample(words * 3)
         assert len(outputs) == 3 * len(words)
         assert set(outputs) <= set(words)
         assert subject(words[0]) in subject.space
 
     def test_no_words_give_no_words(self, subject):
         """An empty list is a valid input."""
-        assert subject.privatize([]) == []
+        assert subject.sample([]) == []
 
     def test_fresh_noise_differs_from_call_to_call(self, subject):
         """Without a key two calls share no noise."""
         words = list(subject.space.words) * 20
-        assert subject.privatize(words) != subject.privatize(words)
+        assert subject.sample(words) != subject.sample(words)
 
     def test_law_is_a_distribution(self, subject):
         """Each word's law is nowhere negative and sums to 1; without a law the refusal says what to do."""
@@ -80,7 +80,7 @@ class WordMechanismContract:
                 subject.probabilities(PROBES[0])
             return
         space = subject.space
-        laws = subject.rows(space.distances(range(len(space))))
+        laws = subject.law.rows(range(len(space)))
         assert laws.shape == (len(space), len(space))
         assert laws.dtype == np.float64
         assert (laws >= 0).all()
@@ -99,9 +99,9 @@ class WordMechanismContract:
     def test_one_call_with_many_words_fits_every_law(self, subject):
         """Words drawn side by side in one call do not disturb each other's law."""
         space = subject.space
-        numbers = np.array([space.number(word) for word in PROBES], dtype=np.int32)
+        numbers = np.array([space.index_of(word) for word in PROBES], dtype=np.int32)
         words = np.tile(numbers, DRAWS)
-        drawn = subject.privatize_cells(words, streams(len(words), "side by side"))
+        drawn = subject.draw_words(words, streams(len(words), "side by side"))
         for word, number in zip(PROBES, numbers, strict=True):
             counts = np.bincount(drawn[words == number], minlength=len(space))
             assert self.p_value(subject, word, counts) > THRESHOLD
@@ -170,7 +170,7 @@ class WordMechanismContract:
 
     def test_a_mechanism_never_changes(self, subject):
         """No parameter can be set again, no method replaced: what is proved of it stays true."""
-        for name in (*vars(subject), "rows", "draw", "guarantee"):
+        for name in (*vars(subject), "law", "build_law", "draw_words", "guarantee"):
             with pytest.raises(AttributeError, match="cannot change"):
                 setattr(subject, name, None)
         with pytest.raises(AttributeError, match="cannot be deleted"):
@@ -201,15 +201,15 @@ class WordMechanismContract:
         key = derive_key_from_seed(3)
         starts = [derive_stream_start(key, subject.fingerprint, str(number)) for number in range(len(lengths))]
         alone = [
-            subject.privatize_cells(words, Streams(key, [start], [len(words)])) if len(words) else words
+            subject.draw_words(words, Streams(key, [start], [len(words)])) if len(words) else words
             for words, start in zip(records, starts, strict=True)
         ]
-        together = subject.privatize_cells(np.concatenate(records), Streams(key, starts, lengths), 1)
+        together = subject.draw_words(np.concatenate(records), Streams(key, starts, lengths), 1)
         np.testing.assert_array_equal(together, np.concatenate(alone))
         np.testing.assert_array_equal(
-            subject.privatize_cells(np.concatenate(records), Streams(key, starts, lengths), 2), together
+            subject.draw_words(np.concatenate(records), Streams(key, starts, lengths), 2), together
         )
-        backwards = subject.privatize_cells(np.concatenate(records[::-1]), Streams(key, starts[::-1], lengths[::-1]), 2)
+        backwards = subject.draw_words(np.concatenate(records[::-1]), Streams(key, starts[::-1], lengths[::-1]), 2)
         np.testing.assert_array_equal(backwards, np.concatenate(alone[::-1]))
 
     def test_law_does_not_depend_on_batches(self, subject):
@@ -217,11 +217,11 @@ class WordMechanismContract:
         if self.tolerance is None:
             pytest.skip("no law is known")
         space = subject.space
-        together = subject.rows(space.distances(range(len(space.points))))
+        together = subject.law.rows(range(len(space.points)))
         for point in (0, 17, 59):
-            np.testing.assert_array_equal(subject.rows(space.distances([point]))[0], together[point])
+            np.testing.assert_array_equal(subject.law.rows([point])[0], together[point])
         order = np.random.default_rng(1).permutation(len(space.points))
-        np.testing.assert_array_equal(subject.rows(space.distances(order)), together[order])
+        np.testing.assert_array_equal(subject.law.rows(order), together[order])
 
     # What goes in.
 
@@ -248,7 +248,7 @@ class WordMechanismContract:
 
     def test_unknown_word_is_refused(self, subject):
         """A word outside the space is refused by name, whether drawn or asked for its law."""
-        for use in (lambda: subject.privatize(["baran", "nonesuch"]), lambda: subject("nonesuch")):
+        for use in (lambda: subject.sample(["baran", "nonesuch"]), lambda: subject("nonesuch")):
             with pytest.raises(dn.InputError, match=r"'nonesuch' is not one of the 60 words of the space"):
                 use()
         if self.tolerance is not None:
@@ -259,12 +259,12 @@ class WordMechanismContract:
     def test_word_must_be_a_string(self, subject, word):
         """A word that is no string is refused like an unknown one."""
         with pytest.raises(dn.InputError, match="is not one of the 60 words"):
-            subject.privatize([word])
+            subject.sample([word])
 
     def test_one_string_is_refused(self, subject):
         """A string in place of a list would be read letter by letter, and is refused."""
         with pytest.raises(dn.InputError, match="takes a list of words"):
-            subject.privatize("baran")
+            subject.sample("baran")
 
     def test_words_are_folded(self, subject):
         """Capitals do not matter."""
@@ -287,7 +287,7 @@ class WordMechanismContract:
         if self.tolerance is None:
             pytest.skip("no law is known")
         distances = small_space.distances(range(len(small_space.points)))
-        law = subject.rows(distances.copy())
+        law = subject.law.rows(range(len(small_space.points)))
         worst = max(
             float((np.log(row) - np.log(law) - self.epsilon * distances[w][:, None]).max()) for w, row in enumerate(law)
         )
@@ -306,7 +306,7 @@ class WordMechanismContract:
         """Neither verdict nor guarantee nor the guarantee of a text is proved where draws are simulated."""
         shown = limit_status(subject.guarantee, dn.verify(subject))
         standings = {dn.verify(subject).status, shown.status, subject.document_guarantee(3, 1e-6).pure.status}
-        assert subject.is_tabulated or "proved" not in standings
+        assert subject.law.is_tabulated or "proved" not in standings
         assert shown.epsilon == subject.guarantee.epsilon
 
     def test_verify_refutes_a_claim_below_the_truth(self, subject, small_space):
@@ -340,7 +340,7 @@ class WordMechanismContract:
         assert (found <= linear[:, None] * (1 + 1e-6)).all()
         for words, most in zip(lengths, linear, strict=True):
             promise = subject.document_guarantee(words, 1e-6)
-            assert promise.words == words
+            assert promise.word_count == words
             assert promise.approximate.epsilon <= promise.pure.epsilon <= most * (1 + 1e-6)
             assert promise.approximate.delta == 1e-6
             assert promise.pure.status == promise.approximate.status == self.status
@@ -365,11 +365,11 @@ class WordMechanismContract:
 
     def test_expected_kept_is_what_the_sampler_keeps(self, subject):
         """The stated share of words released unchanged is that of a sample from the same prior."""
-        share = subject.expected_kept()
-        assert (share.draws == 0) is subject.is_tabulated
+        share = subject.expected_kept_share()
+        assert (share.draws == 0) is subject.law.is_tabulated
         ranks = 1 / np.arange(1, len(subject.space) + 1)
         words = np.random.default_rng(9).choice(len(ranks), size=DRAWS, p=ranks / ranks.sum()).astype(np.int32)
-        kept = np.mean(subject.privatize_cells(words, streams(DRAWS, "kept")) == words)
+        kept = np.mean(subject.draw_words(words, streams(DRAWS, "kept")) == words)
         error = np.sqrt(kept * (1 - kept) * (1 / DRAWS + 1 / (share.draws or np.inf)))
         assert abs(share.value - kept) < 5 * error
 

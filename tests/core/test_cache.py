@@ -336,7 +336,11 @@ def test_a_folder_of_another_user_is_not_used(kept, monkeypatch):
 
 def test_many_processes_at_once(cache):
     """Processes that begin together in an empty folder share one secret: what each has kept is believed."""
-    code = "from deniable.core.cache import remember; import sys; remember(sys.argv[1], ('value',), lambda: {'value': 1.0})"
+    code = """
+import sys
+from deniable.core.cache import load_or_compute_facts
+load_or_compute_facts(sys.argv[1], ("value",), lambda: {"value": 1.0})
+"""
     several = [subprocess.Popen([sys.executable, "-c", code, f"fact{number}"]) for number in range(4)]
     assert [process.wait(60) for process in several] == [0] * 4
     for number in range(4):

@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import STATUSES, find_weakest_status
 
 WITNESS = dn.Witness("paris", "london", "tokyo", 1.5, math.log(8))
-PROVED = dn.Verdict("proved", 2.0, 1.5, 1.4, 1.0, 0, WITNESS, "by hand", 0.25)
+CLAIM = dn.MetricDP(2.0, "euclidean", "Theorem A")
+PROVED = dn.Verdict(CLAIM, "proved", 1.5, 1.4, 1.0, 0, WITNESS, "by hand", 0.25)
 
 
 def verdict(**fields):
@@ -86,26 +89,26 @@ def test_unused():
 def test_fields_as_json():
     """A verdict's fields are a plain mapping, in order, the witness a mapping in it."""
     assert PROVED.to_dict() == {
+        "guarantee": {"kind": "MetricDP", "epsilon": 2.0, "metric": "euclidean", "source": "Theorem A"}
+        | {"status": "proved", "unit": "word", "adjacency": "any two words"},
         "status": "proved",
-        "claim": 2.0,
         "epsilon": 1.5,
         "lower_bound": 1.4,
         "confidence": 1.0,
         "samples": 0,
         "witness": {"input": "paris", "other": "london", "output": "tokyo", "distance": 1.5, "loss": math.log(8)}
-        | {"right": 0, "guesses": 0},
+        | {"correct_guesses": 0, "guesses": 0},
         "method": "by hand",
         "seconds": 0.25,
-        "detectable": None,
-        "delta": 0.0,
+        "detectable_epsilon": None,
     }
     assert verdict(witness=None).to_dict()["witness"] is None
 
 
 def test_a_verdict_on_rounded_outputs():
     """What was found on rounded outputs is a verdict in the verdict, for JSON and, set in, for a person."""
-    both = verdict(status="refuted", rounded=verdict(witness=None))
-    assert both.to_dict() == {**verdict(status="refuted").to_dict(), "rounded": verdict(witness=None).to_dict()}
+    both = verdict(status="refuted", rounded_verdict=verdict(witness=None))
+    assert both.to_dict() == {**verdict(status="refuted").to_dict(), "rounded_verdict": verdict(witness=None).to_dict()}
     assert str(both).splitlines() == [
         *str(verdict(status="refuted")).splitlines(),
         "with rounded outputs:",
@@ -116,15 +119,15 @@ def test_a_verdict_on_rounded_outputs():
 
 def test_a_sampled_verdict():
     """Sampled evidence names the guesses behind it, its confidence, and the violation that it would have seen."""
-    event = dataclasses.replace(WITNESS, output="attacker 'nearest' names the input", right=40, guesses=1000)
+    event = dataclasses.replace(WITNESS, output="attacker 'nearest' names the input", correct_guesses=40, guesses=1000)
     sampled = verdict(status="not refuted", lower_bound=0.5, samples=3000, confidence=0.95, witness=event)
-    first, second, third, last = str(dataclasses.replace(sampled, detectable=2.5)).splitlines()
+    first, second, third, last = str(dataclasses.replace(sampled, detectable_epsilon=2.5)).splitlines()
     assert first == "not refuted: claimed epsilon 2, true epsilon >= 0.5 with 95 % confidence"
     assert "40 of 1,000 guesses are right; nearest inputs paris and london" in second
     assert third == "power: a true epsilon of 2.5 would have been refuted nine times in ten, by the best attacker"
     assert last == "method: by hand; 3,000 samples, 0.2 s"
-    assert "power: none" in str(dataclasses.replace(sampled, detectable=math.inf))
-    assert "power" not in str(dataclasses.replace(sampled, detectable=2.5, status="refuted"))
+    assert "power: none" in str(dataclasses.replace(sampled, detectable_epsilon=math.inf))
+    assert "power" not in str(dataclasses.replace(sampled, detectable_epsilon=2.5, status="refuted"))
 
 
 @given(*[st.floats(allow_nan=True, allow_infinity=True)] * 3)
@@ -135,3 +138,55 @@ def test_json_by_the_letter(epsilon, lower_bound, loss):
     found = (read["epsilon"], read["lower_bound"], read["witness"]["loss"])
     for value, kept in zip((epsilon, lower_bound, loss), found, strict=True):
         assert kept == (value if math.isfinite(value) else str(value))
+    again = dn.Verdict.from_dict(read)
+    stored = (again.epsilon, again.lower_bound, again.witness.loss)
+    for number, kept in zip((epsilon, lower_bound, loss), stored, strict=True):
+        assert kept == number or (math.isnan(kept) and math.isnan(number))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"witness": None, "epsilon": math.inf},
+        {"guarantee": dn.ApproxDP(3.0, 1e-6, "a theorem", "claimed", adjacency="one row removed")},
+        {"status": "refuted", "lower_bound": math.inf, "rounded_verdict": dataclasses.replace(PROVED, witness=None)},
+        {"detectable_epsilon": math.inf, "samples": 10, "witness": dataclasses.replace(WITNESS, loss=math.inf)},
+    ],
+)
+def test_a_stored_verdict_comes_back(fields):
+    """What JSON holds of a verdict makes the same verdict again."""
+    assert dn.Verdict.from_dict(json.loads(json.dumps(verdict(**fields).to_dict(), allow_nan=False))) == verdict(
+        **fields
+    )
+
+
+@pytest.mark.parametrize("change", [{"kind": "DP"}, {"status": "true"}, {"unit": "house"}, {"gamma": 1.0}])
+def test_a_damaged_verdict_is_refused(change):
+    """A kind, status, unit or field that no guarantee has is refused in one line."""
+    stored = PROVED.to_dict()
+    stored["guarantee"] = {**stored["guarantee"], **change}
+    with pytest.raises(dn.InputError, match=r"^A stored guarantee cannot be read: the file is damaged\. Got .*$"):
+        dn.Verdict.from_dict(stored)
+
+
+def test_claim_and_delta_are_those_of_the_guarantee():
+    """The numbers claimed are read from the guarantee that is judged; delta is 0 where it has none."""
+    assert (PROVED.claim, PROVED.delta) == (2.0, 0.0)
+    approximate = verdict(guarantee=dn.ApproxDP(3.0, 1e-6, "a theorem"))
+    assert (approximate.claim, approximate.delta) == (3.0, 1e-6)
+    assert str(approximate).startswith("proved: claimed epsilon 3 and delta 1e-06, ")
+
+
+@pytest.mark.parametrize("claimed", STATUSES)
+@pytest.mark.parametrize("status", STATUSES)
+def test_a_guarantee_stands_no_higher_than_its_verdict(claimed, status):
+    """The statuses of guarantee and verdict are compared on one scale, and all else of the guarantee stays."""
+    for guarantee in (
+        dn.PureDP(2.0, "a theorem", claimed),
+        dn.ApproxDP(2.0, 1e-6, "a theorem", claimed),
+        dn.MetricDP(2.0, "euclidean", "a theorem", claimed),
+    ):
+        shown = limit_status(guarantee, verdict(guarantee=guarantee, status=status))
+        assert shown == dataclasses.replace(guarantee, status=find_weakest_status(claimed, status))
+        assert STATUSES.index(shown.status) >= STATUSES.index(claimed)

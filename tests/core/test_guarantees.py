@@ -1,12 +1,14 @@
 """Guarantees: loss, composition and how they print."""
 
 import dataclasses
+import itertools
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.core.guarantees import STATUSES, decode_guarantee, encode_guarantee, find_weakest_status, is_proved
 
 PROVED = dn.MetricDP(2.0, "euclidean", "Theorem A")
 CLAIMED = dn.MetricDP(3.0, "euclidean", "Theorem B", "claimed")
@@ -112,3 +114,37 @@ def test_short_forms_without_a_metric():
     assert str(PURE) == "12.3457-DP"
     assert str(APPROXIMATE) == "(3, 1e-06)-DP"
     assert str(dn.PureDP(1234567.0, "T")) == "1.23457e+06-DP"
+
+
+def test_units_and_adjacencies():
+    """Metric guarantees protect words and the others records, any two of them unless said otherwise."""
+    assert (PROVED.unit, PROVED.adjacency) == ("word", "any two words")
+    for guarantee in (PURE, APPROXIMATE):
+        assert (guarantee.unit, guarantee.adjacency) == ("record", "any two values")
+
+
+@pytest.mark.parametrize("guarantee", [PROVED, PURE, APPROXIMATE])
+@pytest.mark.parametrize(("name", "value"), [("unit", "person"), ("adjacency", "one record removed")])
+def test_composition_over_two_units_or_adjacencies_is_refused(guarantee, name, value):
+    """What is promised of one unit says nothing of another; equal ones stay as they are."""
+    changed = dataclasses.replace(guarantee, **{name: value})
+    with pytest.raises(dn.InputError, match=f"compose over one {name} only. Got .* and {value!r}"):
+        guarantee.compose(changed)
+    assert getattr(changed.compose(changed), name) == value
+
+
+@pytest.mark.parametrize("guarantee", [PROVED, PURE, APPROXIMATE, dataclasses.replace(PURE, unit="person")])
+def test_a_stored_guarantee_comes_back(guarantee):
+    """The plain fields of a guarantee name its kind and make the same guarantee again."""
+    fields = encode_guarantee(guarantee)
+    assert fields == {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
+    assert decode_guarantee(fields) == guarantee
+
+
+def test_the_weakest_status_of_several():
+    """What rests on several claims is known as its weakest part, in any order; refuted is weakest, proved strongest."""
+    assert (STATUSES[0], STATUSES[-1]) == ("proved", "refuted")
+    for strong, weak in itertools.combinations(STATUSES, 2):
+        assert find_weakest_status(strong, weak) == find_weakest_status(weak, strong) == weak
+    assert find_weakest_status(*STATUSES) == "refuted"
+    assert [status for status in STATUSES if is_proved(status)] == ["proved", "proved for ideal arithmetic"]

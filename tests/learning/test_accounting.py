@@ -8,6 +8,7 @@ import pytest
 from scipy import optimize, stats
 
 from deniable import InputError
+from deniable.core.guarantees import EMPTY_RECORD
 from deniable.learning import accounting
 from deniable.learning.accounting import (
     SamplingSchedule,
@@ -147,4 +148,5 @@ def test_the_guarantee_is_what_was_spent():
     assert found.epsilon == compute_epsilon_spent(MNIST, 2.0, 1e-5)
     assert found.delta == 1e-5
     assert found.status == "proved for ideal arithmetic"
-    assert "one record made empty: the number of records and the sampling rate are public" in found.source
+    assert (found.unit, found.adjacency) == ("record", EMPTY_RECORD)
+    assert EMPTY_RECORD == "one record made empty: the number of records and the sampling rate are public"

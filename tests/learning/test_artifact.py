@@ -39,5 +39,5 @@ def test_weights_that_are_no_numbers(wrong):
     check_finite_weights(network)
     with torch.no_grad():
         network.bias[1] = wrong
-    with pytest.raises(InputError, match="weights that are no numbers"):
+    with pytest.raises(InputError, match="weights that are not finite"):
         check_finite_weights(network)

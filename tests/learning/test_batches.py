@@ -19,9 +19,9 @@ def test_every_text_once(monkeypatch):
         [dealt(epoch * dealt.batches_per_epoch + place) for place in range(dealt.batches_per_epoch)]
         for epoch in range(2)
     ]
-    for batches in epochs:
-        assert sorted(np.concatenate(batches)) == list(range(200))
-        assert {len(rows) for rows in batches} == {7, 200 % 7}
+    for epoch in epochs:
+        assert sorted(np.concatenate(epoch)) == list(range(200))
+        assert {len(rows) for rows in epoch} == {7, 200 % 7}
     assert not np.array_equal(np.concatenate(epochs[0]), np.concatenate(epochs[1]))
 
 

@@ -9,16 +9,17 @@ import torch
 from scipy import stats
 from torch import nn
 
+from deniable.core.guarantees import EMPTY_RECORD
 from deniable.core.randomness import derive_key_from_seed
-from deniable.learning import accounting, dp_sgd
+from deniable.learning import dp_sgd
 from deniable.learning.accounting import SamplingSchedule
-from deniable.learning.clipping import sum_clipped_gradients
+from deniable.learning.clipping import EMPTY_LABEL, sum_clipped_gradients
 from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings
-from deniable.models.images.dataset import EMPTY_LABEL, LabelledImages
+from deniable.models.images.dataset import LabelledImages
 from deniable.models.images.networks import ImageNetwork
 from deniable.models.images.training.fitting import fit_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
-from tests.robust.toy import data, images
+from tests.models.images.random_images import data, images
 
 KEY = derive_key_from_seed(7)
 RECIPE = DPSGDSettings(SamplingSchedule(0.25, 40), noise_multiplier=2.0, clip=0.1, learning_rate=1.0)
@@ -35,7 +36,8 @@ def run(records, recipe=RECIPE, key=KEY, net=None, forward=None, settle=lambda: 
     """Return a run on some records."""
     net = net or network()
     forward = forward or (lambda given, _: net(given))
-    return DPSGDRun(net, records, recipe, key, forward, lambda given, *_: given[:, None], settle)
+    views = lambda inputs, *_: inputs[:, None]  # noqa: E731 - the example is its only view
+    return DPSGDRun(net, records.pixels, records.labels, recipe, key, forward, views, settle)
 
 
 def parameters(trained):
@@ -55,7 +57,7 @@ def replaced(recipe=RECIPE, **given):
     return dataclasses.replace(recipe, **given)
 
 
-QUIET = replaced(multiplier=0.0)
+QUIET = replaced(noise_multiplier=0.0)
 
 
 def test_batches_are_drawn_record_by_record(monkeypatch):
@@ -154,7 +156,7 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
         return found
 
     monkeypatch.setattr(dp_sgd, "sum_clipped_gradients", watched)
-    one, two = (fit_image_model(name, given, options, seed=3) for given in (whole, other))
+    one, two = (fit_image_model(IMAGE_TRAINERS[name], given, options, seed=3) for given in (whole, other))
     assert len(sums) == 2
     moved = torch.cat([(sums[0][part] - sums[1][part]).flatten() for part in sums[0]]).norm()
     assert 0.1 < moved <= 0.5
@@ -164,7 +166,7 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
         two.facts,
         two.architecture,
     )
-    assert accounting.EMPTY_RECORD_ADJACENCY in one.guarantee.source
+    assert one.guarantee.adjacency == EMPTY_RECORD
     step = options.learning_rate / (options.clip * one.facts["sampling rate"] * one.facts["records"])
     if not name.startswith("securesgd"):  # which scales the first layer after the step, by what the step released
         for part, held in one.network.named_parameters():
@@ -177,7 +179,7 @@ def test_a_removed_record_is_no_neighbour():
     options = IMAGE_TRAINERS["dp-sgd"].choose_options(
         epsilon=90.0, delta=1e-5, noise_multiplier=2.0, steps=1, batch_size=6
     )
-    models = [fit_image_model("dp-sgd", data(count), options, seed=3) for count in (60, 59)]
+    models = [fit_image_model(IMAGE_TRAINERS["dp-sgd"], data(count), options, seed=3) for count in (60, 59)]
     assert models[0].facts["sampling rate"] != models[1].facts["sampling rate"]
     assert all("add" not in model.guarantee.source for model in models)
 
@@ -234,7 +236,7 @@ def test_randomness_of_the_forward_pass_follows_the_key():
 
 def test_going_on_is_the_same_run():
     """A run that is taken up from its state, through a file, gives the same parameters bit for bit."""
-    records, recipe = images(40, (1, 8, 8)), replaced(average=0.9)
+    records, recipe = images(40, (1, 8, 8)), replaced(averaging_decay=0.9)
     whole = run(records, recipe)
     for number in range(6):
         whole.step(number)
@@ -256,7 +258,7 @@ def test_going_on_is_the_same_run():
 def test_the_running_mean():
     """The result is the mean of the parameters of all steps, with decays of 1/10, 2/11, ... up to the one asked for."""
     records = images(40, (1, 8, 8))
-    last, mean = run(records), run(records, replaced(average=0.2))
+    last, mean = run(records), run(records, replaced(averaging_decay=0.2))
     expected = parameters(last)
     for number in range(5):
         last.step(number)
@@ -285,7 +287,7 @@ def test_settling_is_part_of_a_step():
     def settle():
         net.first.weight.clamp_(-0.01, 0.01)
 
-    trained = run(images(40, (1, 8, 8)), replaced(average=0.5), net=net, settle=settle)
+    trained = run(images(40, (1, 8, 8)), replaced(averaging_decay=0.5), net=net, settle=settle)
     trained.step(0)
     assert net.first.weight.abs().max() <= 0.01
     assert trained.result["first.weight"].abs().max() < 0.34  # 0.9 of what was settled, 0.1 of the start, below 1/3

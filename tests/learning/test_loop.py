@@ -14,7 +14,7 @@ from deniable.learning.loop import Checkpoint, run_training
 from deniable.models.images.training.fitting import describe_image_run, fit_image_model
 from deniable.models.images.training.trainer import ImageTrainingTask
 from deniable.registry.trainers import IMAGE_TRAINERS
-from tests.robust.toy import data
+from tests.models.images.random_images import data
 
 KEY = derive_key_from_seed(1)
 
@@ -226,13 +226,17 @@ def test_training_that_is_cut_off_gives_the_same_model(system, options, tmp_path
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit_image_model(system, toy, chosen, checkpoint=kept, progress=cut_off)
+        fit_image_model(IMAGE_TRAINERS[system], toy, chosen, checkpoint=kept, progress=cut_off)
     untouched, seen = Checkpoint(tmp_path / "whole.checkpoint", {}, 1_000), []
-    bound = untouched.bind(describe_image_run(system, toy, chosen, None))
+    bound = untouched.bind(describe_image_run(IMAGE_TRAINERS[system], toy, chosen, None))
     bound.write(IMAGE_TRAINERS[system].prepare(task(toy, chosen, kept.load_key(b""))).run, kept.load_key(b""), 0)
-    resumed = fit_image_model(system, toy, chosen, checkpoint=kept, progress=lambda status: seen.append(status.done))
+    resumed = fit_image_model(
+        IMAGE_TRAINERS[system], toy, chosen, checkpoint=kept, progress=lambda status: seen.append(status.done)
+    )
     assert seen == [3, 4, 5]
-    whole = fit_image_model(system, toy, chosen, checkpoint=untouched, progress=lambda status: seen.append(status.done))
+    whole = fit_image_model(
+        IMAGE_TRAINERS[system], toy, chosen, checkpoint=untouched, progress=lambda status: seen.append(status.done)
+    )
     assert seen[3:] == [1, 2, 3, 4, 5]
     found = resumed.network.state_dict()
     assert all(torch.equal(value, found[name]) for name, value in whole.network.state_dict().items())
@@ -248,7 +252,7 @@ def test_the_key_of_a_run_shows_nowhere(kept):
     stopped(kept)
     for key in (
         kept.load_key(b"fresh"),
-        kept._read()["key"],
+        kept._read_content()["key"],
         Checkpoint(kept.path.with_name("none"), {}, 3).load_key(KEY),
     ):
         assert key == KEY

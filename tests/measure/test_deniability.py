@@ -142,7 +142,7 @@ def test_means(found):
     assert tem.mean_expected_distinct.count == 0
     assert tem.mean_expected_distinct.value == tem.expected_distinct.mean()
     assert tem.mean_distinct.count == 60
-    sample = dataclasses.replace(tem, whole=False)
+    sample = dataclasses.replace(tem, is_whole_space=False)
     estimate = sample.mean_expected_unchanged
     assert estimate.count == 60
     assert estimate.low < tem.mean_expected_unchanged.value < estimate.high
@@ -162,10 +162,10 @@ def test_one_word(small_space):
     ("words", "runs", "message"),
     [
         (["nowhere"], 10, "'nowhere' is not one of the 60 words"),
-        (["baran", "BARAN"], 10, "lists 'baran' twice"),
-        ([], 10, "holds no word"),
+        (["baran", "BARAN"], 10, "has 'baran' twice"),
+        ([], 10, "is empty"),
         ("baran", 10, "must be a list of words, or None for all. Got 'baran'"),
-        (["baran"], 0, "The 'runs' parameter of deniability must be an int from 1 to 10,000,000. Got 0"),
+        (["baran"], 0, "The 'runs' parameter of measure_deniability must be an int from 1 to 10,000,000. Got 0"),
         (["baran"], 2.0, "Got 2.0"),
         (["baran"], True, "Got True"),
         (["baran"], 10**8, "Got 100000000"),

@@ -11,15 +11,15 @@ from deniable.core.errors import InputError
 from deniable.measure.root_finding import find_crossing, round_significant
 
 
-class Counted:
+class CountedQuantity:
     """A quantity as `find_crossing` wants it, and at how many parameters, in how many rounds, it was evaluated."""
 
     def __init__(self, function):
-        self.function, self.rounds, self.tried = function, 0, []
+        self.function, self.rounds, self.parameters = function, 0, []
 
     def __call__(self, parameters):
         self.rounds += 1
-        self.tried += parameters
+        self.parameters += parameters
         return [self.function(parameter) for parameter in parameters]
 
 
@@ -28,15 +28,15 @@ def logistic(middle, power, low=0.0, high=1.0):
     return lambda x: low + (high - low) / (1 + (x / middle) ** -power)
 
 
-def found(function, target, **options):
+def find_checked_crossing(function, target, **options):
     """Return both parameters and the evaluations, after checking that they enclose the target closely."""
-    given_options = {"start": 1.0, "points": 3, "close": 1.01, "what": "tem", **options}
-    counted = Counted(function)
+    given_options = {"start": 1.0, "initial_points": 3, "max_ratio": 1.01, "name": "tem", **options}
+    counted = CountedQuantity(function)
     low, high = find_crossing(counted, target, **given_options)
     assert function(low) <= target < function(high)
-    assert 1 < high / low <= given_options["close"]
-    assert len(set(counted.tried)) == len(counted.tried)
-    assert all(0 < parameter < math.inf for parameter in counted.tried)
+    assert 1 < high / low <= given_options["max_ratio"]
+    assert len(set(counted.parameters)) == len(counted.parameters)
+    assert all(0 < parameter < math.inf for parameter in counted.parameters)
     return low, high, counted
 
 
@@ -54,7 +54,9 @@ SHARES = st.floats(0.01, 0.99)
 @example(middle=-4.0, power=0.5, target=0.01, points=1, close=1.002)
 def test_smooth_growth(middle, power, target, points, close):
     """For a share that grows smoothly the crossing is found within a few rounds, however far it is."""
-    low, high, counted = found(logistic(math.exp(middle), power), target, points=points, close=close)
+    low, high, counted = find_checked_crossing(
+        logistic(math.exp(middle), power), target, initial_points=points, max_ratio=close
+    )
     exact = math.exp(middle) * (target / (1 - target)) ** (1 / power)
     assert low * (1 - 1e-9) <= exact <= high * (1 + 1e-9)
     assert counted.rounds <= 20
@@ -63,14 +65,16 @@ def test_smooth_growth(middle, power, target, points, close):
 @given(middle=st.floats(-1, 1), power=st.floats(1, 6), target=st.floats(0.1, 0.9))
 def test_near_the_start(middle, power, target):
     """Near the start, as with a guess from a part of a space, few rounds of evaluations are enough."""
-    assert found(logistic(math.exp(middle), power, 0.05), target, close=1.002)[2].rounds <= 8
+    assert find_checked_crossing(logistic(math.exp(middle), power, 0.05), target, max_ratio=1.002)[2].rounds <= 8
 
 
 @given(at=st.floats(-5, 5), below=st.floats(0, 0.3), above=st.floats(0.7, 1), points=st.sampled_from([1, 3]))
 def test_steps(at, below, above, points):
     """A share that jumps is halved as fast as one may hope."""
     edge = math.exp(at)
-    counted = found(lambda x: above if x > edge else below, 0.5, points=points, close=1.01)[2]
+    counted = find_checked_crossing(lambda x: above if x > edge else below, 0.5, initial_points=points, max_ratio=1.01)[
+        2
+    ]
     assert counted.rounds <= 30
 
 
@@ -91,7 +95,7 @@ def test_uneven_growth(knots, target):
                 return low + (high - low) * (at - a) / (b - a)
         return 0.0 if at < 0 else 1.0
 
-    found(function, target, close=1.02)
+    find_checked_crossing(function, target, max_ratio=1.02)
 
 
 @given(seed=st.integers(0, 50), target=st.floats(0.1, 0.9))
@@ -102,7 +106,7 @@ def test_a_little_noise(seed, target):
         noise = 0.01 * math.sin(1e4 * x + seed)
         return min(max(logistic(2.0, 3)(x) + noise, 0.0), 1.0)
 
-    found(function, target, points=1)
+    find_checked_crossing(function, target, initial_points=1)
 
 
 @pytest.mark.parametrize("target", [0.2, 0.999])

@@ -2,6 +2,8 @@
 
 import dataclasses
 import itertools
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -9,9 +11,9 @@ import pytest
 import deniable as dn
 from deniable import InputError
 from deniable.measure.batches import privatize_texts
-from deniable.measure.similarity import measure_similarity
+from deniable.measure.similarity import find_tagger, measure_similarity
 from deniable.space.metrics import METRICS
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 from tests.conftest import SMALL_WORDS
 
 TEXTS = ["Baran dotel, baran qqq.", "", "fevim kuzor", "zzz", "Ligus mopen naran"]
@@ -22,7 +24,7 @@ def drawn_as(space, texts, outputs):
     read = [text.split() for text in texts]
     written = [text.split() for text in outputs]
     numbers = [
-        np.array([space.index[word] for words in side for word in words], dtype=np.int32) for side in (read, written)
+        np.array([space.index_of(word) for words in side for word in words], dtype=np.int32) for side in (read, written)
     ]
     offsets = np.cumsum([0, *map(len, read)])
     return PrivatizedBatch(
@@ -50,7 +52,7 @@ def test_by_hand(small_space):
     assert found.overlap.value == pytest.approx((2 / 3 + 0) / 2)
 
     def vector(text):
-        return np.mean([small_space.vectors[small_space.index[word]] for word in text.split()], axis=0)
+        return np.mean([small_space.vectors[small_space.index_of(word)] for word in text.split()], axis=0)
 
     def cosine(text, other):
         x, y = vector(text), vector(other)
@@ -63,9 +65,9 @@ def test_by_hand(small_space):
 def test_unknown_words_count_as_changed(small_space):
     """A word for which the public one was read is changed whatever came out, and moved from nowhere."""
     texts = ["qqq baran"]
-    stand_in = small_space.unknown
+    stand_in = small_space.unknown_word
     drawn = drawn_as(small_space, [f"{stand_in} baran"], [f"{stand_in} baran"])
-    drawn = dataclasses.replace(drawn, stand_ins=np.array([True, False]))
+    drawn = dataclasses.replace(drawn, unknown_mask=np.array([True, False]))
     found = measure_similarity(small_space, texts, drawn)
     assert found.unchanged.value == 0.5
     assert found.moved.value == 0.0
@@ -130,7 +132,7 @@ def test_what_does_not_match(small_space):
     """Texts of another table, a tagger that skips words, and texts of unknown words alone are refused."""
     mechanism = dn.TEM(small_space, epsilon=1.0)
     drawn = privatize_texts(mechanism, TEXTS, seed=4)
-    with pytest.raises(InputError, match="not those that were drawn for"):
+    with pytest.raises(InputError, match="not the originals of the batch"):
         measure_similarity(small_space, TEXTS[1:], drawn)
     with pytest.raises(InputError, match=r"one tag a word\. Got 4 for 10 words"):
         measure_similarity(small_space, TEXTS, drawn, tagger=lambda _: ["noun"])
@@ -153,3 +155,75 @@ def test_every_other_text_empty(small_space):
         ).unrelated
         is None
     )
+
+
+@pytest.fixture
+def no_tagger(monkeypatch):
+    """Hide both libraries, where they are installed."""
+    for name in ("spacy", "nltk"):
+        monkeypatch.setitem(sys.modules, name, None)
+
+
+def fake_spacy(models, fails=False):
+    """Return a module like spaCy whose model tags words by their last letter."""
+
+    def load(name, exclude):
+        if fails:
+            raise OSError(name)
+        assert name == "en_core_web_sm"
+        assert "tagger" not in exclude
+        tags = {"s": "NOUN", "d": "AUX", "?": "X"}
+
+        def model(document):
+            return [types.SimpleNamespace(pos_=tags.get(word[-1], "SCONJ")) for word in document]
+
+        model.vocab = "vocab"
+        return model
+
+    doc = types.SimpleNamespace(Doc=lambda vocab, words: words if vocab == "vocab" else None)
+    return types.SimpleNamespace(util=types.SimpleNamespace(get_installed_models=lambda: models), load=load, tokens=doc)
+
+
+def fake_nltk(data=True):
+    """Return a module like NLTK, with or without the data of its tagger."""
+
+    def pos_tag(words):
+        if not data:
+            raise LookupError("averaged_perceptron_tagger_eng")
+        tags = {"ann": "NNP", "cats": "NNS", "went": "VBD", "his": "PRP$", "#": "#"}
+        return [(word, tags.get(word, "RBR")) for word in words]
+
+    return types.SimpleNamespace(pos_tag=pos_tag)
+
+
+@pytest.mark.usefixtures("no_tagger")
+def test_nothing_installed():
+    """Without either library there is no tagger."""
+    assert find_tagger() is None
+
+
+@pytest.mark.usefixtures("no_tagger")
+def test_spacy(monkeypatch):
+    """The smallest English model is loaded, and its universal tags get plain names."""
+    monkeypatch.setitem(sys.modules, "spacy", fake_spacy(["de_core_news_sm", "en_core_web_sm", "en_core_web_long"]))
+    assert find_tagger()(["cats", "could", "if", "??"]) == ["noun", "verb", "conjunction", "other"]
+
+
+@pytest.mark.usefixtures("no_tagger")
+@pytest.mark.parametrize(
+    "spacy", [fake_spacy([]), fake_spacy(["de_core_news_sm"]), fake_spacy(["en_core_web_sm"], True)]
+)
+def test_nltk(monkeypatch, spacy):
+    """Where spaCy has no model for English, or one that does not load, NLTK's Penn tags get the same names."""
+    monkeypatch.setitem(sys.modules, "spacy", spacy)
+    assert find_tagger() is None
+    monkeypatch.setitem(sys.modules, "nltk", fake_nltk())
+    words = ["ann", "cats", "went", "his", "more", "#"]
+    assert find_tagger()(words) == ["proper noun", "noun", "verb", "pronoun", "adverb", "other"]
+
+
+@pytest.mark.usefixtures("no_tagger")
+def test_nltk_without_its_data(monkeypatch):
+    """NLTK without the data of its tagger is as good as not installed."""
+    monkeypatch.setitem(sys.modules, "nltk", fake_nltk(data=False))
+    assert find_tagger() is None

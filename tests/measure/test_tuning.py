@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from deniable.registry.words import WORD_MECHANISMS
 
 import deniable as dn
 from deniable.core.errors import InputError
@@ -12,6 +11,7 @@ from deniable.measure import tuning
 from deniable.measure.batches import privatize_texts
 from deniable.measure.tuning import TuningResult, tune_kept, tune_recovery, tune_utility
 from deniable.measure.utility import measure_utility
+from deniable.registry.words import WORD_MECHANISMS
 from deniable.words.laws import tabulated
 from tests.measure import toy
 
@@ -128,7 +128,7 @@ def test_a_prior_of_counts(space):
     same = tune_recovery(space, 0.3, mechanism="calibrated", prior=numbers)
     assert same.mechanism.epsilon == choice.mechanism.epsilon
     kept = tune_kept(space, 0.3, mechanism="tem", prior=counts)
-    shares = [kept.mechanism.probabilities(word)[space.number(word)] for word in space.words]
+    shares = [kept.mechanism.probabilities(word)[space.index_of(word)] for word in space.words]
     assert kept.kept_share.value == pytest.approx((numbers / numbers.sum()) @ shares)
 
 
@@ -194,7 +194,7 @@ def test_a_metric_of_the_users_own(small_vectors, small_space):
         (tune_recovery, 1.0, "float in (0, 1)"),
         (tune_recovery, math.nan, "float in (0, 1)"),
         (tune_recovery, "much", "float in (0, 1)"),
-        (tune_recovery, 0.1, "must be above 0.2137, what a guesser names who sees nothing"),
+        (tune_recovery, 0.1, "must be above 0.2137, the success of an attacker without the output"),
         (tune_kept, 0.0, "float in (0, 1)"),
         (tune_kept, 1.5, "float in (0, 1)"),
         (tune_kept, -0.5, "float in (0, 1)"),
@@ -209,7 +209,7 @@ def test_targets_that_make_no_sense(small_space, tune, target, message):
 
 
 def test_at_the_blind_guess(small_space):
-    """The success of who sees nothing is refused as a target, and a little more is not."""
+    """The success of an attacker without the output is refused as a target, and a little more is not."""
     blind = float(tabulated.compute_zipf_prior(60).max())
     with pytest.raises(InputError, match="must be above"):
         tune_recovery(small_space, blind)
@@ -244,9 +244,10 @@ def test_utility(toy_space, mechanism):
     choice = tune_utility(toy_space, texts, codes, 0.85, mechanism=mechanism)
     assert isinstance(choice, TuningResult)
     private = privatize_texts(choice.mechanism, texts, seed=0).texts
-    found = measure_utility(texts, private, codes)
+    found = measure_utility(texts, {"private": private}, codes)["private"]
     assert choice.achieved == found.private.value >= 0.85
-    less = measure_utility(texts, privatize_texts(remade(choice, 0.3), texts, seed=0).texts, codes)
+    noisier = privatize_texts(remade(choice, 0.3), texts, seed=0).texts
+    less = measure_utility(texts, {"noisier": noisier}, codes)["noisier"]
     assert less.private.value < choice.achieved
 
 

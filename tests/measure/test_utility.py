@@ -6,15 +6,20 @@ from scipy import stats
 
 from deniable import InputError
 from deniable.measure.classifiers import CLASSIFIERS, TfIdfClassifier
-from deniable.measure.utility import measure_split_utility, measure_utilities, measure_utility
+from deniable.measure.utility import measure_utility
 from tests.measure.toy import noise, table
 
 TEXTS, CODES = table(150)
 
 
+def measure_one(texts, private, codes, **options):
+    """Return the utility of a single private version."""
+    return measure_utility(texts, {"private": private}, codes, **options)["private"]
+
+
 def test_private_texts_that_lost_nothing():
     """Where the private texts are the originals, both are nearly always right and the difference is zero."""
-    found = measure_utility(TEXTS, TEXTS, CODES)
+    found = measure_one(TEXTS, TEXTS, CODES)
     assert found.original == found.private
     assert found.original.low > 0.95
     assert found.lost.value == 0
@@ -24,7 +29,7 @@ def test_private_texts_that_lost_nothing():
 
 def test_private_texts_that_lost_everything():
     """Learning from noise does no better than chance, and the loss is what remains of the original's accuracy."""
-    found = measure_utility(TEXTS, noise(150), CODES)
+    found = measure_one(TEXTS, noise(150), CODES)
     assert found.private.low < 0.5 < found.private.high
     assert found.lost.value == pytest.approx(found.original.value - found.private.value)
     assert found.lost.low > 0.3
@@ -33,7 +38,7 @@ def test_private_texts_that_lost_everything():
 def test_random_labels():
     """Where labels have nothing to do with the texts the share stays within a millionth of chance, on both sides."""
     codes = np.random.default_rng(4).integers(0, 2, 150)
-    found = measure_utility(noise(150, seed=5), noise(150, seed=6), codes)
+    found = measure_one(noise(150, seed=5), noise(150, seed=6), codes)
     for share in (found.original, found.private):
         low, high = stats.binom.ppf([5e-7, 1 - 5e-7], 150, 0.5) / 150
         assert low <= share.value <= high
@@ -43,7 +48,7 @@ def test_random_labels():
 def test_the_test_texts_are_original():
     """A word that only private texts have helps nobody: learned from them, it is not met in the tests."""
     private = [f"secret{code}" for code in CODES]
-    found = measure_utility(TEXTS, private, CODES)
+    found = measure_one(TEXTS, private, CODES)
     assert found.private.low < 0.5 < found.private.high
 
 
@@ -58,29 +63,18 @@ def test_many_versions_share_the_original(monkeypatch):
 
     monkeypatch.setitem(CLASSIFIERS, "tfidf", Counting)
     versions = {"same": TEXTS, "noise": noise(150), "half": [*TEXTS[:75], *noise(75)]}
-    found = measure_utilities(TEXTS, versions, CODES, folds=3, seed=9)
+    found = measure_utility(TEXTS, versions, CODES, folds=3, seed=9)
     assert len(fits) == 3 * 4
     assert list(found) == list(versions)
     for name, private in versions.items():
-        assert found[name] == measure_utility(TEXTS, private, CODES, folds=3, seed=9)
-    assert measure_utilities(TEXTS, {}, CODES) == {}
-
-
-def test_a_given_split():
-    """With training and test rows given, the classifier learns from the ones and is tested on the others."""
-    test_texts, test_codes = table(80, seed=3)
-    found = measure_split_utility(TEXTS, noise(150), CODES, test_texts, test_codes)
-    assert (found.folds, found.rows, found.original.count) == (0, 80, 80)
-    assert found.original.low > 0.95
-    assert found.private.low < 0.5 < found.private.high
-    swapped = measure_split_utility(TEXTS, TEXTS, CODES, test_texts, 1 - test_codes)
-    assert swapped.original.high < 0.05
+        assert found[name] == measure_one(TEXTS, private, CODES, folds=3, seed=9)
+    assert measure_utility(TEXTS, {}, CODES) == {}
 
 
 def test_classes_of_few_rows():
     """A class may have fewer rows than there are folds, and class numbers may leave gaps."""
     texts, codes = [*TEXTS, "rare bird", "rare fish"], [*(CODES * 3), 7, 7]
-    assert measure_utility(texts, texts, codes, folds=5).original.low > 0.9
+    assert measure_one(texts, texts, codes, folds=5).original.low > 0.9
 
 
 @pytest.mark.parametrize(
@@ -90,7 +84,7 @@ def test_classes_of_few_rows():
         ({"folds": 200}, "200 folds need at least 200 rows. Got 150"),
         ({"private": TEXTS[1:]}, "Got 149 of 'private'"),
         ({"codes": CODES[1:]}, "150 texts need as many labels. Got 149"),
-        ({"codes": [*CODES[1:], 2]}, r"at least 2 rows\. 1 have 1, that of row 150 among them: .*\.$"),
+        ({"codes": [*CODES[1:], 2]}, r"at least 2 rows\. Got 1 with only 1, such as that of row 150: .*\.$"),
         ({"codes": CODES - 1}, "whole numbers from 0 on"),
         ({"codes": CODES / 2}, "whole numbers from 0 on"),
         ({"texts": [], "private": [], "codes": []}, "5 folds need at least 5 rows. Got 0"),
@@ -100,12 +94,4 @@ def test_what_cannot_be_measured(change, message):
     """What cannot be measured is refused in one line that says how to mend it."""
     given = {"texts": TEXTS, "private": TEXTS, "codes": CODES, **change}
     with pytest.raises(InputError, match=message):
-        measure_utility(**given)
-
-
-def test_a_split_without_rows():
-    """A given split needs rows on both sides."""
-    with pytest.raises(InputError, match=r"to learn from and to test on\. Got 150 and 0: give some\.$"):
-        measure_split_utility(TEXTS, TEXTS, CODES, [], [])
-    with pytest.raises(InputError, match="Got 0 and 150"):
-        measure_split_utility([], [], [], TEXTS, CODES)
+        measure_one(**given)

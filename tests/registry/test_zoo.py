@@ -9,7 +9,9 @@ from scipy import integrate, spatial, special
 
 import deniable as dn
 from deniable.published.entry import EntryVerdicts, ZooEntry, examine_entry, find_nearest_pairs, make_matrix_sampler
-from deniable.registry.zoo import ZOO_ENTRIES, laplace_in_ball, tem_wrong_bottom
+from deniable.published.packages import laplace_in_ball, tem_wrong_bottom
+from deniable.registry import zoo
+from deniable.registry.zoo import TORCH_ENTRY_NAMES, ZOO_ENTRIES, load_zoo_entries
 
 BY_NAME = {entry.name: entry for entry in ZOO_ENTRIES}
 BROKEN = {
@@ -28,21 +30,32 @@ def finding(name):
 
 
 def test_what_lives_in_the_zoo():
-    """Every mechanism that SCIENCE names is here, and each is either broken, and says how, or a control."""
+    """Every mechanism is here, and each is either broken, and says how, or a control."""
     assert set(BY_NAME) == BROKEN | CONTROLS
     assert len(ZOO_ENTRIES) == len(BY_NAME)
     assert {entry.name for entry in ZOO_ENTRIES if entry.flaw} == BROKEN
     assert all(entry.source and entry.claim for entry in ZOO_ENTRIES)
 
 
+def test_the_list_names_what_needs_torch(monkeypatch):
+    """With torch all entries are there, and the names listed are those of the rest; without it they are left out."""
+    entries, missing = load_zoo_entries()
+    assert missing == ()
+    assert entries[: len(ZOO_ENTRIES)] == ZOO_ENTRIES
+    assert tuple(entry.name for entry in entries[len(ZOO_ENTRIES) :]) == TORCH_ENTRY_NAMES
+    assert len({entry.name for entry in entries}) == len(entries)
+    monkeypatch.setattr(zoo.importlib.util, "find_spec", lambda _: None)
+    assert load_zoo_entries() == (ZOO_ENTRIES, TORCH_ENTRY_NAMES)
+
+
 @pytest.mark.parametrize("name", BY_NAME)
 def test_verdicts_are_as_expected(name):
     """Law and samples of every entry say what it expects of them."""
     found = finding(name)
-    assert found.is_as_expected, str(found.exact) + str(found.audit_samples)
-    verdicts = [verdict.status for verdict in (found.exact, found.audit_samples) if verdict]
+    assert found.is_as_expected, str(found.exact_verdict) + str(found.sampled_verdict)
+    verdicts = [verdict.status for verdict in (found.exact, found.sampled_verdict) if verdict]
     assert ("refuted" in verdicts) == (name in BROKEN)
-    assert name not in BROKEN or (found.exact or found.audit_samples).witness is not None
+    assert name not in BROKEN or (found.exact or found.sampled_verdict).witness is not None
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in ZOO_ENTRIES if entry.audit_samples])
@@ -52,14 +65,14 @@ def test_verdicts_hold_under_another_seed(name):
     verdict = entry.audit_samples(20_220_524)
     assert verdict.status == entry.sampled_status
     assert verdict.confidence == pytest.approx(0.999)
-    assert verdict.lower_bound <= (finding(name).exact or verdict).epsilon
+    assert verdict.lower_bound <= (finding(name).exact_verdict or verdict).epsilon
 
 
 def test_an_unexpected_verdict_shows():
     """A finding whose verdict differs from what its entry expects, or lacks one, is not as expected."""
     control, broken = finding("random"), finding("copy")
-    assert not EntryVerdicts(control.entry, control.exact, broken.audit_samples).is_as_expected
-    assert not EntryVerdicts(control.entry, None, control.audit_samples).is_as_expected
+    assert not EntryVerdicts(control.entry, control.exact_verdict, broken.sampled_verdict).is_as_expected
+    assert not EntryVerdicts(control.entry, None, control.sampled_verdict).is_as_expected
     assert EntryVerdicts(ZooEntry("none", "", "", ""), None, None).is_as_expected
 
 
@@ -69,7 +82,7 @@ def test_an_unexpected_verdict_shows():
 @pytest.mark.parametrize(("name", "loss"), [("adept", math.sqrt(8)), ("adept-unclipped", 8.0)])
 def test_the_losses_of_adept(name, loss):
     """ADePT as published loses epsilon sqrt(n), its stand-in epsilon n, in n = 8 dimensions."""
-    found = finding(name).exact
+    found = finding(name).exact_verdict
     assert found.lower_bound == pytest.approx(loss, rel=1e-9)
     assert found.lower_bound <= found.epsilon == pytest.approx(loss, rel=1e-9)
 
@@ -77,7 +90,7 @@ def test_the_losses_of_adept(name, loss):
 @pytest.mark.parametrize("name", ["dptext", "copy", "tem-input-for-bottom", "own-output-sets", "unknown-unchanged"])
 def test_infinite_losses(name):
     """Where an output of one input never comes from another, the loss is infinite."""
-    assert math.isinf(finding(name).exact.lower_bound)
+    assert math.isinf(finding(name).exact_verdict.lower_bound)
 
 
 @pytest.mark.parametrize(("apart", "ratio"), [(0.02, 5.0), (0.2, 2.8), (1.0, 1.6)])
@@ -88,7 +101,7 @@ def test_directions_from_the_ball(apart, ratio):
     lost = math.log((1 - crossed) / crossed) / apart
     assert round(lost, 1) == ratio
     if apart == laplace_in_ball._EPSILON:
-        assert finding("laplace-in-ball").exact.lower_bound == pytest.approx(lost, rel=1e-9)
+        assert finding("laplace-in-ball").exact_verdict.lower_bound == pytest.approx(lost, rel=1e-9)
 
 
 def test_the_wrong_bottom_of_tem():
@@ -108,7 +121,7 @@ def test_the_wrong_bottom_of_tem():
         share = bottom / max(1000 - len(mass), 1)
         logs[w] = [math.log(mass.get(y, share) / total) for y in range(1000)]
     most = max(float(((logs[w] - logs[w + 1 :]).__abs__().max(axis=1) / apart[w, w + 1 :]).max()) for w in range(999))
-    found = finding("tem-wrong-bottom").exact
+    found = finding("tem-wrong-bottom").exact_verdict
     assert found.lower_bound == pytest.approx(most, rel=1e-6)
     assert 1.9 < found.lower_bound / found.claim < 2.2
 

@@ -7,12 +7,12 @@ import pytest
 
 from deniable.core.errors import InputError
 from deniable.learning.loop import build_with_seed
+from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.registry.methods import REWRITING_METHODS
 from deniable.rewriting.audits import audit_pair, encode_clipped_vectors, find_farthest_texts, pairs_beyond_sensitivity
 from deniable.rewriting.autoencoder import Autoencoder
 from deniable.rewriting.model import Rewriter, normalize_rewriter
 from deniable.rewriting.tokens import Vocabulary
-from deniable.vectors import CopyMechanism
 
 WORDS = "show me flights from boston to denver on monday".split()  # noqa: SIM905 - easier to read
 TEXTS = [f"{a} {b}" for a, b in itertools.permutations(WORDS, 2)] + ["", *WORDS]
@@ -66,11 +66,11 @@ def test_the_ball_s_own_worst_pair(model):
 
 
 def test_an_audit_of_vectors(model):
-    """At a claim of 3 the published method is refuted by the likelihood of its vectors, the mended one is not."""
+    """At a claim of 3 the published method is refuted by the likelihood of its vectors, the corrected one is not."""
     vectors = encode_clipped_vectors(made(model, "adept", 3.0), TEXTS)
     pair = find_farthest_texts(made(model, "adept", 3.0).mechanism, vectors)
     texts = TEXTS[pair.first_row], TEXTS[pair.second_row]
-    options = {"seen": "likelihood", "samples": 20_000, "confidence": 0.999, "seed": 0}
+    options = {"view": "likelihood", "samples": 20_000, "confidence": 0.999, "seed": 0}
     published = audit_pair(made(model, "adept", 3.0), *texts, **options)
     assert published.status == "refuted"
     assert 3.0 < published.lower_bound < pair.loss
@@ -96,9 +96,9 @@ def test_refusals(model):
     method = made(model, "adept", 1.0)
     with pytest.raises(InputError, match="at least 2 texts"):
         find_farthest_texts(method.mechanism, np.zeros((1, 64)))
-    with pytest.raises(InputError, match="'seen'"):
+    with pytest.raises(InputError, match="'view'"):
         audit_pair(made(model, "tokens", 1.0), "show", "me", view="vector")
     import dataclasses
 
-    with pytest.raises(InputError, match="clips to a domain"):
+    with pytest.raises(InputError, match="clips to no domain"):
         encode_clipped_vectors(dataclasses.replace(method, mechanism=CopyMechanism(epsilon=1.0)), ["show"])

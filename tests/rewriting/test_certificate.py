@@ -17,24 +17,24 @@ from deniable.rewriting.certificate import (
     fingerprint_rewriter,
 )
 from deniable.text.tables.layout import CopiedContent
-from tests.rewrite.untrained import FACTS, untrained
+from tests.rewriting.untrained import FACTS, untrained
 
 MODEL = untrained()
 FIELDS = {
     "schema": str,
     "deniable": str,
     "private": bool,
-    "method": dict,
+    "mechanism": dict,
     "guarantee": dict,
     "verification": dict,
-    "row": dict,
-    "model": dict,
     "noise": str,
     "arithmetic": str,
     "meaning": list,
     "records": int,
-    "texts": int,
     "not_protected": list,
+    "row": dict,
+    "model": dict,
+    "texts": int,
 }
 REFUTED = {"adept", "dptext"}
 
@@ -73,7 +73,7 @@ def test_layout(name):
     assert {key: type(value) for key, value in read.items()} == fields
     assert (read["schema"], read["deniable"]) == (REWRITE_CERTIFICATE_SCHEMA, __version__)
     method = build(name)
-    assert read["method"] == {"name": name, **method.parameters}
+    assert read["mechanism"] == {"name": name, **method.parameters}
     stated = {key: value for key, value in read["guarantee"].items() if key not in {"kind", "of"}}
     assert stated == dataclasses.asdict(method.guarantee)
     assert read["guarantee"]["kind"] == type(method.guarantee).__name__
@@ -103,7 +103,7 @@ def test_a_refuted_method_is_told(name):
     assert ("without bound" in made.meaning[0]) == (name == "dptext")
     assert "treat them as not private" in made.meaning[1]
     least = "inf" if name == "dptext" else f"{5 * math.sqrt(8):.6g}"
-    assert f"verification   refuted: true epsilon >= {least}; " in made.summary()
+    assert f"verification   refuted: true epsilon >= {least}\n" in made.summary()
     assert "at most" not in "".join(made.meaning)
 
 
@@ -165,12 +165,14 @@ def test_what_the_model_was_trained_on():
         describe_training_texts(untrained(facts=second))
         == "12 texts with laplace noise of scale 0.25, after 4,478 texts"
     )
-    assert describe_training_texts(untrained(facts={})) == "texts that it does not tell of"
+    assert describe_training_texts(untrained(facts={})) == "texts that its file does not describe"
     endless = {**FACTS}
     endless["first stage"] = endless
     assert describe_training_texts(untrained(facts=endless)).count("4,478") == 20
     odd = [{"records": "many"}, {**FACTS, "options": None}, {**FACTS, "options": {"noise": (1,)}}]
-    assert {describe_training_texts(untrained(facts=facts)) for facts in odd} == {"texts that it does not tell of"}
+    assert {describe_training_texts(untrained(facts=facts)) for facts in odd} == {
+        "texts that its file does not describe"
+    }
     made = certificate(model=untrained(facts=second))
     assert made.model["trained on"] in made.summary()
 

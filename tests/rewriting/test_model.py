@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from deniable.core.errors import DeniableError, InputError
+from deniable.learning.artifact import ARTIFACT_FORMAT, serialize_model
 from deniable.learning.loop import Checkpoint
 from deniable.rewriting import model as module
 from deniable.rewriting.model import (
@@ -16,10 +17,19 @@ from deniable.rewriting.model import (
     load_rewriter,
     measure_reconstruction,
     normalize_rewriter,
-    pack_rewriter,
 )
 from deniable.rewriting.training import RewriterOptions
-from tests.rewrite.small import SMALL, corpus, fitted
+from tests.rewriting.small import SMALL, corpus, fitted
+
+
+def stored(content):
+    """Return the bytes that torch.save writes."""
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+EMPTY = {"format": ARTIFACT_FORMAT, "kind": "rewriter", "configuration": {}, "weights": {}, "facts": {}}
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +42,13 @@ def small():
 def saved(small, tmp_path):
     """Return the file of that model."""
     path = tmp_path / "m.pt"
-    path.write_bytes(pack_rewriter(small))
+    path.write_bytes(serialize_model(small))
     return path
 
 
 def same(one, other):
     first, second = (found.network.state_dict() for found in (one, other))
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
-
-
-def stored(content):
-    held = io.BytesIO()
-    torch.save(content, held)
-    return held.getvalue()
 
 
 class TestUse:
@@ -88,7 +92,7 @@ class TestUse:
         assert found == small.decode(vectors)
         assert small.decode(vectors[7:9]) == found[7:9]
         assert not any("unknown" in text for text in found)
-        assert all(len(small.vocabulary.numbers(text)) <= small.limit for text in found)
+        assert all(len(small.vocabulary.to_ids(text)) <= small.limit for text in found)
         assert small.decode(np.empty((0, small.latent))) == []
 
     @pytest.mark.parametrize("wrong", [np.zeros((2, 7)), np.zeros(8), np.full((1, 8), np.nan), np.full((1, 8), np.inf)])
@@ -185,9 +189,9 @@ class TestFit:
 
     def test_the_first_model_stays(self, small):
         """The model that a run goes on from is left as it was."""
-        before = pack_rewriter(small)
+        before = serialize_model(small)
         fit_rewriter(corpus(), corpus()[:5], RewriterOptions(**SMALL, epochs=1), seed=2, start=small)
-        assert pack_rewriter(small) == before
+        assert serialize_model(small) == before
 
     def test_a_checkpoint(self, small, tmp_path):
         """An interrupted run goes on to the model of one that was never interrupted."""
@@ -265,14 +269,19 @@ class TestFile:
     def test_parts_that_do_not_fit(self, saved, name, value):
         """A file of the right form with a part that is wrong is a damaged model."""
         held = torch.load(saved, weights_only=True)
-        saved.write_bytes(stored({**held, name: value}))
+        if name in held["configuration"]:
+            held["configuration"][name] = value
+        else:
+            held[name] = value
+        saved.write_bytes(stored(held))
         with pytest.raises(InputError, match=r"is a damaged model \("):
             load_rewriter(saved)
 
     def test_fewer_words(self, saved):
         """A vocabulary of another size than the network's is a damaged model."""
         held = torch.load(saved, weights_only=True)
-        saved.write_bytes(stored({**held, "words": held["words"][:-1]}))
+        held["configuration"]["words"] = held["configuration"]["words"][:-1]
+        saved.write_bytes(stored(held))
         with pytest.raises(InputError, match="words for a network of"):
             load_rewriter(saved)
 
@@ -281,7 +290,7 @@ class TestFile:
         held = torch.load(saved, weights_only=True)
         held["weights"]["bias"][:] = float("nan")
         saved.write_bytes(stored(held))
-        with pytest.raises(InputError, match="weights that are no numbers"):
+        with pytest.raises(InputError, match="weights that are not finite"):
             load_rewriter(saved)
 
     @pytest.mark.parametrize("stretch", [0.0, -1.0, float("nan")])
@@ -296,10 +305,10 @@ class TestFile:
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (b"", "is no model"),
-            (stored({"format": "deniable-text-model/1"}), "is a model of texts, not of texts to rewrite"),
-            (stored({"format": "deniable-rewriter/0"}), "no model of this version"),
-            (stored([1]), "no model of this version"),
+            (b"", "is not a model"),
+            (stored({**EMPTY, "kind": "text model"}), "another kind of model, 'text model': .* of kind 'rewriter'"),
+            (stored({**EMPTY, "format": "deniable-rewriter/1"}), "was written by another version of deniable"),
+            (stored([1]), "is not a model"),
         ],
     )
     def test_other_files(self, tmp_path, content, message):

@@ -15,7 +15,7 @@ from deniable.rewriting.table import rewrite_table
 from deniable.rewriting.tokens import split_tokens
 from deniable.text.table_release import ReleaseFiles
 from deniable.text.tables.layout import TableLayout
-from tests.rewrite.untrained import untrained
+from tests.rewriting.untrained import untrained
 from tests.text.helpers import buffers
 
 MODEL = untrained()
@@ -45,7 +45,7 @@ def rewritten(place, data, kind="csv", method=None, **layout):
         target=str(place / "out"),
         certificate=str(place / "certificate"),
         table_format=kind,
-        layout=TableLayout(name="the table", **{"empty": True, **layout}),
+        layout=TableLayout(name="the table", **{"replace_empty": True, **layout}),
         force=True,
     )
     made, _ = rewrite_table(files, method or REWRITING_METHODS["tokens"](MODEL, epsilon=5.0))
@@ -192,8 +192,8 @@ def test_a_blank_line_of_one_column_is_a_record(tmp_path, end):
 
 def test_a_layout_that_keeps_empty_cells(tmp_path):
     """A layout under which empty cells would stay is refused."""
-    with pytest.raises(dn.InputError, match="layout with empty=True"):
-        rewritten(tmp_path, b"text\nshow\n", empty=False)
+    with pytest.raises(dn.InputError, match="layout with replace_empty=True"):
+        rewritten(tmp_path, b"text\nshow\n", replace_empty=False)
 
 
 def test_tables_of_one_shape_have_one_certificate(tmp_path):

@@ -22,7 +22,7 @@ from deniable.rewriting.training import (
     compute_reconstruction_loss,
     pad_token_rows,
 )
-from tests.rewrite.small import SMALL, corpus
+from tests.rewriting.small import SMALL, corpus
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 

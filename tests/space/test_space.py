@@ -61,7 +61,7 @@ class TestWords:
 
     def test_number_is_the_place_in_the_list(self, small_space):
         """`number` inverts `words`."""
-        assert [small_space.number(word.upper()) for word in small_space.words] == list(range(60))
+        assert [small_space.index_of(word.upper()) for word in small_space.words] == list(range(60))
 
     def test_repr_shows_size_metric_and_source(self, small_space):
         """The repr is one short line."""
@@ -120,7 +120,7 @@ class TestRefusals:
     def test_unknown_word_is_refused(self, small_space):
         """Asking about a word outside the space names it and what takes such words."""
         for use in (
-            lambda: small_space.number("nonesuch"),
+            lambda: small_space.index_of("nonesuch"),
             lambda: small_space.distance("baran", "nonesuch"),
             lambda: small_space.neighbours("nonesuch"),
         ):
@@ -249,7 +249,7 @@ class TestTwins:
         """Points stand in order of first appearance, and every word knows its own."""
         assert twin_space.points.shape == (5, 2)
         np.testing.assert_array_equal(twin_space.points[twin_space.point_by_word], twin_space.vectors)
-        order, ends = twin_space.members
+        order, ends = twin_space.words_by_point
         groups = np.split(order, ends[:-1])
         assert [sorted(group.tolist()) for group in groups] == [
             np.flatnonzero(twin_space.point_by_word == point).tolist() for point in range(5)

@@ -25,7 +25,9 @@ from deniable import (
     verify,
 )
 from deniable.core.evidence import limit_status
-from deniable.text.certificate import choose_example_words, describe_attacker, describe_expected_kept, format_odds
+from deniable.core.guarantees import encode_guarantee
+from deniable.text.certificate import choose_example_words, describe_attacker, describe_expected_kept
+from deniable.text.release_certificate import format_odds
 from deniable.text.tables.layout import CopiedContent
 from deniable.words.laws.exponential import ExponentialLaw
 from deniable.words.prior import build_prior
@@ -37,19 +39,19 @@ FIELDS = {
     "private": bool,
     "mechanism": dict,
     "guarantee": dict,
-    "chosen": str,
     "verification": dict,
-    "documents": list,
-    "attacker": str,
-    "space": dict,
-    "release": dict,
     "noise": str,
     "arithmetic": str,
     "meaning": list,
     "records": int,
+    "not_protected": list,
+    "chosen": str,
+    "documents": list,
+    "attacker": str,
+    "space": dict,
+    "release": dict,
     "words": int,
     "expected_kept": str,
-    "not_protected": list,
 }
 NOTHING = CopiedContent()
 KEYS = {"random": None, "keyed": bytes(range(32)), "public seed": "seed:1"}
@@ -99,13 +101,14 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert read["schema"] == "deniable-certificate/4"
+    assert read["schema"] == "deniable-certificate/5"
     assert read["deniable"] == __version__
     assert read["mechanism"]["name"] == mechanism.name
     assert read["mechanism"]["epsilon"] == mechanism.epsilon
     assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived_parameters}
     shown = limit_status(mechanism.guarantee, verify(mechanism))
     assert read["guarantee"] == {"kind": "MetricDP", **dataclasses.asdict(shown)}
+    assert (read["guarantee"]["unit"], read["guarantee"]["adjacency"]) == ("word", "any two words")
     assert read["space"] == {
         "source": "given in memory",
         "words": len(WORDS),
@@ -218,14 +221,14 @@ def test_a_refuted_claim_is_told():
 
     class Broken(TEM):
         @property
-        def family(self):
+        def exponential_law(self):
             return ExponentialLaw(4 * self.epsilon, self.gamma)
 
     made = certificate(Broken(SPACE, epsilon=1.0))
     assert made.verification["status"] == "refuted"
     least = made.verification["lower_bound"]
     assert least > 1.0
-    assert f"verification   refuted: the true epsilon is at least {least:.6g}" in made.summary()
+    assert f"verification   refuted: true epsilon >= {least:.6g}" in made.summary()
 
 
 def test_documents():
@@ -235,11 +238,13 @@ def test_documents():
     assert [(entry["record"], entry["words"]) for entry in made.documents] == [("median", 2), ("longest", 300)]
     for entry in made.documents:
         found = mechanism.document_guarantee(entry["words"], 1e-6)
-        assert entry["epsilon"] == found.pure.epsilon
-        assert entry["approximate_epsilon"] == found.approximate.epsilon <= entry["epsilon"]
-        assert (entry["delta"], entry["by"]) == (1e-6, found.approximate.source)
+        assert entry["pure"] == encode_guarantee(found.pure)
+        assert entry["approximate"] == encode_guarantee(found.approximate)
+        assert entry["approximate"]["epsilon"] <= entry["pure"]["epsilon"]
+        assert (entry["approximate"]["delta"], entry["approximate"]["unit"]) == (1e-6, "record")
+        assert entry["pure"]["adjacency"] == f"any two texts of {entry['words']:,} words"
         assert f"the {entry['record']} record, {entry['words']:,} words: epsilon " in made.summary()
-    assert made.documents[1]["epsilon"] == pytest.approx(150 * made.documents[0]["epsilon"])
+    assert made.documents[1]["pure"]["epsilon"] == pytest.approx(150 * made.documents[0]["pure"]["epsilon"])
 
 
 @pytest.mark.parametrize(("lengths", "documents"), [([], []), ([0, 0], []), ([0, 0, 4], ["longest"])])
@@ -256,7 +261,7 @@ def test_documents_without_words(lengths, documents):
 )
 def test_the_median_of_a_tally(lengths, median):
     """The median is the lower one of two in the middle, and 0 of no records."""
-    assert tally_of(*lengths).median() == median
+    assert tally_of(*lengths).median_length() == median
 
 
 def test_attacker():
@@ -279,7 +284,7 @@ def test_figures_under_public_counts_name_them(kind):
     prior = build_prior(SPACE, counts, "the counts of 'counts.txt'", is_public=True)
     line, kept = describe_attacker(mechanism, prior), describe_expected_kept(mechanism, prior)
     assert ", if words follow the counts of 'counts.txt' (without the output: 75.0 %; " in line
-    assert kept == f"{mechanism.expected_kept(counts)} of words, if words follow the counts of 'counts.txt'"
+    assert kept == f"{mechanism.expected_kept_share(counts)} of words, if words follow the counts of 'counts.txt'"
     if kind is TEM:
         assert f"names {100 * recovery(mechanism, counts):.1f} % of words" in line
 
@@ -346,7 +351,9 @@ def test_odds(loss, text):
 @pytest.mark.parametrize(("scale", "begin"), [(4.0, "the claim is false"), (0.5, "one output word")])
 def test_odds_are_told_no_firmer_than_the_guarantee_stands(scale, begin):
     """A refuted claim bounds no odds, and none are told from it."""
-    other = type("Other", (TEM,), {"family": property(lambda self: ExponentialLaw(scale * self.epsilon, self.gamma))})
+    other = type(
+        "Other", (TEM,), {"exponential_law": property(lambda self: ExponentialLaw(scale * self.epsilon, self.gamma))}
+    )
     release = Release(other(SPACE, epsilon=1.0))
     found = Certificate.of(release, release.batch(["london"], ["1"]).tally)
     assert found.meaning[0].startswith(begin)

@@ -16,7 +16,7 @@ from deniable import (
 )
 from deniable.core.randomness import CHUNK_TOKENS
 from tests.text.helpers import SPACE, WORDS, buffers
-from tests.text.test_table import by_id, release, table_of
+from tests.text.test_table_release import by_id, release, table_of
 
 KEY = bytes(range(32))
 MECHANISMS = {

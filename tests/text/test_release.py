@@ -28,8 +28,8 @@ from deniable import (
     TruncatedGumbel,
 )
 from deniable.space.metrics import METRICS
-from deniable.text.release import TextCell
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.text.batches import TextCell
+from deniable.words.laws import ExponentialKernel, ExponentialLaw, TabulatedLaw
 from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
 
 KEY = bytes(range(32))
@@ -136,16 +136,15 @@ def test_members_of_a_point_share_noise():
 class Own(TEM):
     """A law in closed form, of a class that is not the package's."""
 
-    @property
-    def exponential_law(self):
-        return ExponentialLaw(0.4 * self.epsilon, self.gamma)
+    def build_law(self):
+        return ExponentialLaw(self.space, ExponentialKernel(0.4 * self.epsilon, self.gamma))
 
 
 class OwnRows(TEM):
     """Rows of its own, which nothing can name."""
 
-    def rows(self, distances):
-        return np.full_like(distances, 1 / distances.shape[1])
+    def build_law(self):
+        return TabulatedLaw(self.space, lambda _, distances: np.full_like(distances, 1 / distances.shape[1]))
 
 
 def absolute(x, y):
@@ -160,7 +159,7 @@ def spaces(*metrics):
     return [Space(WORDS, SPACE.vectors, metric=one) for one in metrics]
 
 
-class Sharp(ExponentialLaw):
+class Sharp(ExponentialKernel):
     """A law that scale and cutoff do not tell."""
 
     def rows(self, distances):
@@ -170,9 +169,8 @@ class Sharp(ExponentialLaw):
 class OwnFamily(TEM):
     """A law of a family of its own."""
 
-    @property
-    def exponential_law(self):
-        return Sharp(self.epsilon / 2, self.gamma)
+    def build_law(self):
+        return ExponentialLaw(self.space, Sharp(self.epsilon / 2, self.gamma))
 
 
 NAMELESS = {
@@ -380,7 +378,7 @@ def test_another_law_elsewhere_is_refused(monkeypatch):
     """A process that computes another law than the one that was pickled does not draw from it under the key."""
     data = pickle.dumps(Release(TEM(SPACE, epsilon=2.0), key="seed:1"))
     elsewhere = pickle.loads(data)
-    monkeypatch.setattr(TEM, "exponential_law", property(lambda self: ExponentialLaw(0.49 * self.epsilon, self.gamma)))
+    monkeypatch.setattr(TEM, "kernel", property(lambda self: ExponentialKernel(0.49 * self.epsilon, self.gamma)))
     with pytest.raises(InputError, match="computes another law for tem than the one that made the release"):
         elsewhere.batch(["the"])
 

@@ -58,7 +58,7 @@ def lexer(unknown="draw", case="lower", keep=(), space=SPACE):
 
 def written(cutter, text, *words):
     """Return the text with the given words in place of its own."""
-    return cutter.write(cutter.lex(text), [cutter.space.number(word) for word in words])
+    return cutter.write(cutter.lex(text), [cutter.space.index_of(word) for word in words])
 
 
 def spellings(text):
@@ -75,14 +75,14 @@ def test_known_words_are_looked_up():
     """A text's words become their numbers, folded, and its gaps stay."""
     cut = lexer().lex("  The, FOOD!")
     assert cut.gaps == ["  ", ", ", "!"]
-    assert cut.words.tolist() == [SPACE.number("the"), SPACE.number("food")]
+    assert cut.words.tolist() == [SPACE.index_of("the"), SPACE.index_of("food")]
     assert cut.unknown == 0
 
 
 def test_an_unknown_word_is_drawn_as_the_public_word():
     """With draw, an unknown word is read as the space's public word and counted as unknown."""
     cut = lexer().lex("the zork food")
-    assert cut.words.tolist() == [SPACE.number(word) for word in ("the", SPACE.unknown, "food")]
+    assert cut.words.tolist() == [SPACE.index_of(word) for word in ("the", SPACE.unknown_word, "food")]
     assert cut.unknown == 1
     assert cut.stand_ins.tolist() == [1]
 
@@ -225,14 +225,14 @@ def test_no_private_word_passes(text):
 
 def test_changed_words_are_counted():
     """A word counts as changed where it differs from the private one, and every stand-in does."""
-    always = SPACE.number(SPACE.unknown)
+    always = SPACE.index_of(SPACE.unknown_word)
 
     class Fixed(TEM):
         def draw(self, words, streams, workers=None):
             del streams, workers
             return np.full_like(words, always)
 
-    _, tally = released(f"{SPACE.unknown} zork {WORDS[0]}", Fixed(SPACE, epsilon=1.0))
+    _, tally = released(f"{SPACE.unknown_word} zork {WORDS[0]}", Fixed(SPACE, epsilon=1.0))
     assert (tally.words, tally.changed, tally.unknown) == (3, 2, 1)
 
 
@@ -267,4 +267,4 @@ def test_remembered_spellings_are_bounded(monkeypatch):
     cutter = lexer("mask")
     first = [cutter.lex(f"{word} zork{word}").words.tolist() for word in WORDS]
     assert len(cutter._numbers) <= 3
-    assert first == [[SPACE.number(word)] for word in WORDS]
+    assert first == [[SPACE.index_of(word)] for word in WORDS]

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from deniable.registry.vectors import VECTOR_MECHANISMS
 
 import deniable as dn
+from deniable.registry.vectors import VECTOR_MECHANISMS
 from deniable.vectors import VectorMechanism
 
 SEED = 20_240_607
@@ -73,7 +73,7 @@ class VectorMechanismContract:
     def test_shape_out_is_shape_in(self, shape):
         """An output has the input's shape, float64 and finite; calling is releasing; the input stays."""
         x = np.full(shape, 0.25, dtype=np.float32)
-        for y in (self.make().release(x), self.make()(x.tolist()), self.make()(x.astype(np.int8))):
+        for y in (self.make().sample(x), self.make()(x.tolist()), self.make()(x.astype(np.int8))):
             assert y.shape == shape
             assert y.dtype == np.float64
             assert np.isfinite(y).all()
@@ -81,13 +81,13 @@ class VectorMechanismContract:
 
     @pytest.mark.parametrize("name", BAD_INPUTS)
     def test_unusable_inputs_are_refused_in_one_line(self, name):
-        """What cannot be released raises InputError: one line with value and mend."""
-        refused(lambda: self.make().release(BAD_INPUTS[name]), "Got", "; ")
+        """What cannot be released raises InputError: one line with value and fix."""
+        refused(lambda: self.make().sample(BAD_INPUTS[name]), "Got", "; ")
 
     def test_finite_inputs_of_any_size_are_served(self):
         """The largest and smallest floats pass without a warning."""
         x = np.array([[1.7e308, -1.7e308, 5e-324], [0.0, -0.0, 1e-310]])
-        assert np.isfinite(self.make().release(x)).all()
+        assert np.isfinite(self.make().sample(x)).all()
 
     def test_bad_parameters_are_refused_in_one_line(self):
         """Each parameter outside its domain raises InputError that names it."""
@@ -98,7 +98,7 @@ class VectorMechanismContract:
     def test_bad_dimensions_are_refused_in_one_line(self, n):
         """Scale, sensitivity, exact loss and worst pair check the dimension."""
         subject = self.make()
-        for method in (subject.scale, subject.sensitivity, subject.worst_pair, subject.exact):
+        for method in (subject.scale, subject.sensitivity, subject.worst_pair, subject.exact_loss):
             refused(lambda method=method: method(n), "coordinates")
 
     def test_parameters_are_keywords(self):
@@ -108,7 +108,7 @@ class VectorMechanismContract:
 
     def test_rows_get_noise_of_their_own(self):
         """Equal rows come out different, without correlation between rows or coordinates."""
-        y = self.make(seed=SEED).release(np.full((4000, 4), 0.5))
+        y = self.make(seed=SEED).sample(np.full((4000, 4), 0.5))
         if not self.noisy:
             assert (y == 0.5).all()
             return
@@ -121,19 +121,19 @@ class VectorMechanismContract:
         """Two releases differ, also by copies of one instance."""
         x, subject = np.full((1, 64), 0.5), self.make()
         twin = copy.deepcopy(pickle.loads(pickle.dumps(subject)))
-        outputs = [tuple(map(float, m.release(x)[0])) for m in (subject, subject, twin)]
+        outputs = [tuple(map(float, m.sample(x)[0])) for m in (subject, subject, twin)]
         assert len(set(outputs)) == (3 if self.noisy else 1)
 
     def test_a_seed_makes_draws_repeatable(self):
         """The same seed gives the same outputs in the same order of calls; another seed gives others."""
         x = np.full((3, 16), 0.5)
         one, same, other = self.make(seed=1), self.make(seed=1), self.make(seed=2)
-        first, second = one.release(x), one.release(x)
-        assert (same.release(x) == first).all()
-        assert (same.release(x) == second).all()
+        first, second = one.sample(x), one.sample(x)
+        assert (same.sample(x) == first).all()
+        assert (same.sample(x) == second).all()
         if self.noisy:
             assert (first != second).any()
-            assert (other.release(x) != first).any()
+            assert (other.sample(x) != first).any()
 
     def test_a_public_seed_is_not_private(self):
         """With a seed the guarantee is refuted and the exact loss infinite."""
@@ -141,7 +141,7 @@ class VectorMechanismContract:
         if self.seed_voids:
             assert subject.guarantee.status == "refuted"
             assert subject.guarantee.source == "not private: public seed"
-            assert subject.exact(2)[:2] == (math.inf, math.inf)
+            assert subject.exact_loss(2)[:2] == (math.inf, math.inf)
         else:
             assert subject.guarantee == self.make().guarantee
 
@@ -153,7 +153,7 @@ class VectorMechanismContract:
         step = 2.0 ** math.ceil(math.log2(subject.scale(3)) - 39)
         step = next(g for g in (step / 4, step / 2, step) if g <= subject.scale(3) * 2.0**-38.9)
         for value in (0.0, 1.0, 0.1, -math.pi):
-            y = subject.release(np.full((2000, 3), value)) / step
+            y = subject.sample(np.full((2000, 3), value)) / step
             assert (y == np.rint(y)).all()
             assert (np.rint(y) % 4 != 0).any()
 
@@ -165,14 +165,14 @@ class VectorMechanismContract:
         assert guarantee.epsilon == self.options.get("epsilon", 0.0)
 
     @pytest.mark.parametrize("n", [1, 2, 64, 1000])
-    def test_exact_loss_and_standing_agree(self, n):
+    def test_exact_loss_and_status_agree(self, n):
         """Where the loss is known, a proved claim bounds it and a refuted one is exceeded; bounds are close."""
         subject = self.make()
         if isinstance(subject.guarantee, dn.ApproxDP):
             with pytest.raises(dn.NotTractable, match=r"^[^\n]+$"):
-                subject.exact(n)
+                subject.exact_loss(n)
             return
-        upper, lower, pair = subject.exact(n)
+        upper, lower, pair = subject.exact_loss(n)
         assert lower <= upper
         assert all(x.shape == (n,) for x in pair)
         if math.isfinite(upper):
@@ -184,5 +184,5 @@ class VectorMechanismContract:
 
     def test_is_in_the_registry(self):
         """The registry makes one by the name of the class."""
-        made = VECTOR_MECHANISMS[self.mechanism.name]
-        assert getattr(made, "func", made) is self.mechanism
+        registered = VECTOR_MECHANISMS[self.mechanism.name]
+        assert getattr(registered, "func", registered) is self.mechanism

@@ -32,7 +32,7 @@ class TestGaussian(VectorMechanismContract):
     def test_noise_has_the_deviation_it_says_and_no_other(self):
         """100,000 draws fit the normal law of the stated deviation, and none 30 % off."""
         subject = self.make(seed=SEED)
-        noise = subject.release(np.zeros((DRAWS // 4, 4))).ravel() / subject.scale(4)
+        noise = subject.sample(np.zeros((DRAWS // 4, 4))).ravel() / subject.scale(4)
         assert stats.kstest(noise, stats.norm.cdf).pvalue > THRESHOLD
         for factor in (0.7, 1.3):
             assert stats.kstest(noise / factor, stats.norm.cdf).pvalue < 1e-20
@@ -43,7 +43,7 @@ class TestGaussian(VectorMechanismContract):
         dp.enable_features("contrib")
         space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
         subject = self.make(seed=SEED)
-        ours = subject.release(np.zeros((20_000, 1)))[:, 0]
+        ours = subject.sample(np.zeros((20_000, 1)))[:, 0]
         for factor, agrees in ((1.0, True), (1.3, False)):
             theirs = dp.m.make_gaussian(*space, scale=factor * subject.scale(1))([0.0] * 20_000)
             p = stats.ks_2samp(ours, theirs).pvalue
@@ -63,7 +63,7 @@ class TestGaussian(VectorMechanismContract):
         """Epsilons far above 1 are served too, and the guarantee names both numbers."""
         subject = self.make(epsilon=epsilon)
         assert (subject.guarantee.epsilon, subject.guarantee.delta) == (epsilon, 1e-6)
-        assert np.isfinite(subject.release(np.ones(5))).all()
+        assert np.isfinite(subject.sample(np.ones(5))).all()
 
     def test_parameters_that_the_grid_cannot_serve_are_refused(self):
         """Where the charge eats epsilon, or inputs outgrow the grid, there is an error."""
@@ -97,7 +97,7 @@ def test_calibration_agrees_with_dp_accounting(epsilon, delta):
 
 @pytest.mark.parametrize("s", [2, 5, 40])
 def test_discrete_and_rounded_gaussian_differ_as_little_as_charged(s):
-    """ln of discrete mass over rounded mass lies in the band that `compute_discretization_cost` derives, tails included."""
+    """ln of discrete mass over rounded mass lies in the band that `compute_discretization_cost` derives, with tails."""
     mpmath = pytest.importorskip("mpmath")
     with mpmath.workdps(60):
         total = mpmath.nsum(lambda j: mpmath.exp(-(j**2) / (2 * s**2)), [-mpmath.inf, mpmath.inf])

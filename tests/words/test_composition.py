@@ -9,15 +9,9 @@ from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.rdp import rdp_privacy_accountant
 
 import deniable as dn
-from deniable.words.composition import (
-    RENYI_ORDERS,
-    bound_divergence,
-    bound_divergence_by_loss,
-    compute_exact_divergence,
-    compute_worst_loss,
-)
-from deniable.words.laws import tabulated
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.composition import RENYI_ORDERS, compute_worst_loss
+from deniable.words.laws import ExponentialKernel, ExponentialLaw
+from deniable.words.laws.divergence import bound_divergence, bound_divergence_by_loss
 from deniable.words.mechanism import WordMechanism
 
 
@@ -25,25 +19,23 @@ class Given(WordMechanism):
     """Any law of the exponential family as a mechanism."""
 
     name = "given"
-    is_tabulated = True
 
-    def __init__(self, space, family):
-        super().__init__(space, epsilon=2 * family.scale)
-        self._given = family
+    def __init__(self, space, kernel):
+        super().__init__(space, epsilon=2 * kernel.scale)
+        self._kernel = kernel
 
-    @property
-    def exponential_law(self):
-        return self._given
+    def build_law(self):
+        return ExponentialLaw(self.space, self._kernel)
 
     @property
     def guarantee(self):
         return dn.MetricDP(self.epsilon, self.space.metric.name, "twice the scale suits every space")
 
 
-def tables(mechanism):
+def compute_tables(mechanism):
     """Return the integer tables (n, n) as probabilities."""
     space = mechanism.space
-    return tabulated.compute_table_entries(mechanism.rows(space.distances(range(len(space.points))))) / 2.0**62
+    return mechanism.law.tables(range(len(space.points))) / 2.0**62
 
 
 def divergence(p, q, alpha):
@@ -58,11 +50,11 @@ def worst_divergence(matrix, alpha):
 
 
 LAWS = {
-    "flat": ExponentialLaw(0.1),
-    "middle": ExponentialLaw(0.8, 3.0),
-    "sharp": ExponentialLaw(4.0),
-    "weighted": ExponentialLaw(0.8, 3.0, np.random.default_rng(3).uniform(0.1, 4, size=60)),
-    "sparse": ExponentialLaw(1.5, math.inf, np.arange(60) % 4 + 1e-3),
+    "flat": ExponentialKernel(0.1),
+    "middle": ExponentialKernel(0.8, 3.0),
+    "sharp": ExponentialKernel(4.0),
+    "weighted": ExponentialKernel(0.8, 3.0, np.random.default_rng(3).uniform(0.1, 4, size=60)),
+    "sparse": ExponentialKernel(1.5, math.inf, np.arange(60) % 4 + 1e-3),
 }
 
 
@@ -75,11 +67,9 @@ def mechanism(request, small_space):
 @pytest.mark.parametrize("alpha", [RENYI_ORDERS[0], 1.25, 2.0, 5.0, RENYI_ORDERS[-1]])
 def test_exact_divergence_is_the_largest_of_all_pairs(mechanism, alpha):
     """The divergence by matrix products is that of the worst pair of tables."""
-    expected, *_ = worst_divergence(tables(mechanism), alpha)
-    assert compute_exact_divergence(mechanism, alpha) == pytest.approx(
-        expected, rel=1e-6, abs=1e-6 / (alpha - 1) * 1e-2
-    )
-    assert compute_exact_divergence(mechanism, alpha) >= expected * (1 - 1e-12)
+    expected, *_ = worst_divergence(compute_tables(mechanism), alpha)
+    assert mechanism.law.renyi(alpha).divergence == pytest.approx(expected, rel=1e-6, abs=1e-6 / (alpha - 1) * 1e-2)
+    assert mechanism.law.renyi(alpha).divergence >= expected * (1 - 1e-12)
 
 
 def test_exact_divergence_of_a_law_without_fingerprint(small_space, small_vectors):
@@ -90,18 +80,18 @@ def test_exact_divergence_of_a_law_without_fingerprint(small_space, small_vector
 
     space = dn.Space(small_space.words, small_vectors, metric=own)
     subject = dn.TEM(space, epsilon=1.0)
-    assert subject.law_fingerprint is None
-    expected, *_ = worst_divergence(tables(subject), 3.0)
-    assert compute_exact_divergence(subject, 3.0) == pytest.approx(expected, rel=1e-7)
+    assert subject.law.fingerprint is None
+    expected, *_ = worst_divergence(compute_tables(subject), 3.0)
+    assert subject.law.renyi(3.0).divergence == pytest.approx(expected, rel=1e-7)
 
 
 def test_bounds_are_above_the_truth_at_every_order(mechanism):
     """Both bounds are at least the exact divergence, which lies between 0 and the largest loss, at every order."""
-    loss = compute_worst_loss(mechanism)
+    loss = compute_worst_loss(mechanism.law, mechanism.guarantee)
     for alpha in RENYI_ORDERS:
-        exact = compute_exact_divergence(mechanism, alpha)
+        exact = mechanism.law.renyi(alpha).divergence
         assert 0 <= exact <= loss
-        assert bound_divergence(mechanism.space, mechanism.exponential_law, alpha) >= exact
+        assert bound_divergence(mechanism.space, mechanism.law.kernel, alpha) >= exact
         assert bound_divergence_by_loss(loss, alpha) >= exact * (1 - 1e-9)
 
 
@@ -109,11 +99,11 @@ def test_bounds_are_above_the_truth_at_every_order(mechanism):
 @pytest.mark.parametrize("scale", [0.05, 0.5, 5.0])
 def test_bounds_are_above_the_truth_under_every_metric(small_space, small_vectors, metric, scale):
     """The same holds under the other metrics."""
-    subject = Given(dn.Space(small_space.words, small_vectors, metric=metric), ExponentialLaw(scale))
+    subject = Given(dn.Space(small_space.words, small_vectors, metric=metric), ExponentialKernel(scale))
     for alpha in RENYI_ORDERS[::4]:
-        exact = compute_exact_divergence(subject, alpha)
-        assert bound_divergence(subject.space, subject.exponential_law, alpha) >= exact
-        assert bound_divergence_by_loss(compute_worst_loss(subject), alpha) >= exact * (1 - 1e-9)
+        exact = subject.law.renyi(alpha).divergence
+        assert bound_divergence(subject.space, subject.law.kernel, alpha) >= exact
+        assert bound_divergence_by_loss(compute_worst_loss(subject.law, subject.guarantee), alpha) >= exact * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("loss", [1e-3, 0.5, 3.0, 12.0])
@@ -128,13 +118,13 @@ def test_randomized_response_is_its_divergence(loss, alpha):
 
 def test_pure_bound_is_words_times_the_worst_loss(mechanism):
     """The linear bound is the number of words times the largest loss of any pair and output of the tables."""
-    logs = np.log(tables(mechanism))
+    logs = np.log(compute_tables(mechanism))
     worst = max(float((row - logs).max()) for row in logs)
     promise = mechanism.document_guarantee(37, 1e-6)
     assert promise.pure.epsilon >= 37 * worst
     # What the floor of the tables adds to small probabilities is not taken off the bound.
     assert promise.pure.epsilon == pytest.approx(37 * worst, rel=1e-2 if worst > 10 else 1e-6)
-    assert promise.words == 37
+    assert promise.word_count == 37
     assert promise.pure.source.startswith("37 times the largest loss of a word")
 
 
@@ -144,15 +134,17 @@ def test_extents_over_several_tiles(backwards):
     vectors = np.random.default_rng(4).normal(size=(1100, 2))
     vectors = vectors[np.argsort(np.linalg.norm(vectors, axis=1))][:: -1 if backwards else 1]
     space = dn.Space([f"w{number}" for number in range(1100)], vectors)
-    subject = Given(space, ExponentialLaw(0.9, 5.0))
+    subject = Given(space, ExponentialKernel(0.9, 5.0))
     distances = np.minimum(space.distances(range(1100)), 5.0)
     logs = np.log(np.exp(-0.9 * distances).sum(axis=1))
-    assert compute_worst_loss(subject) == pytest.approx((0.9 * distances + logs[None] - logs[:, None]).max(), rel=1e-6)
+    assert compute_worst_loss(subject.law, subject.guarantee) == pytest.approx(
+        (0.9 * distances + logs[None] - logs[:, None]).max(), rel=1e-6
+    )
     reach = (0.9 * distances + logs).max()
     for alpha in (1.25, 3.0):
         steeper = np.log(np.exp(-alpha * 0.9 * distances).sum(axis=1))
         bound = reach + (steeper - alpha * logs).max() / (alpha - 1)
-        assert bound_divergence(space, subject.exponential_law, alpha) == pytest.approx(bound, rel=1e-5)
+        assert bound_divergence(space, subject.law.kernel, alpha) == pytest.approx(bound, rel=1e-5)
 
 
 @pytest.mark.parametrize("words", [1, 10, 100, 1000])
@@ -160,7 +152,7 @@ def test_extents_over_several_tiles(backwards):
 def test_conversion_agrees_with_dp_accounting(small_space, words, delta):
     """From equal divergences dp-accounting gets no less, and what it gets wherever its order is one it tries."""
     subject = dn.CalibratedExponential(small_space, epsilon=0.4)
-    divergences = [words * compute_exact_divergence(subject, alpha) for alpha in RENYI_ORDERS]
+    divergences = [words * subject.law.renyi(alpha).divergence for alpha in RENYI_ORDERS]
     theirs, order = rdp_privacy_accountant.compute_epsilon(RENYI_ORDERS, divergences, delta)
     promise = subject.document_guarantee(words, delta)
     assert order > 1.01
@@ -176,7 +168,7 @@ def test_never_below_the_privacy_loss_distribution(small_space, name):
     if family.weights is not None:
         family = dataclasses.replace(family, weights=family.weights[:12])
     subject = Given(space, family)
-    matrix = tables(subject)
+    matrix = compute_tables(subject)
     for words, delta in ((1, 1e-3), (10, 1e-5), (100, 1e-6)):
         ours = subject.document_guarantee(words, delta).approximate.epsilon
         needed = 0.0
@@ -203,7 +195,7 @@ def test_larger_spaces_use_the_bound(small_space, monkeypatch):
     """Where all pairs are too many the bound takes their place: not below the exact promise, nor above the linear."""
     subject = dn.CalibratedExponential(small_space, epsilon=0.1)
     exact = subject.document_guarantee(500, 1e-6)
-    monkeypatch.setattr("deniable.words.composition.MAX_EXACT_POINTS", 59)
+    monkeypatch.setattr("deniable.words.laws.exponential.MAX_EXACT_POINTS", 59)
     bounded = subject.document_guarantee(500, 1e-6)
     assert bounded.pure == exact.pure
     assert exact.approximate.epsilon <= bounded.approximate.epsilon < exact.pure.epsilon

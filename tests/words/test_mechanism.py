@@ -4,37 +4,56 @@ import math
 
 import numpy as np
 import pytest
-from deniable.registry.words import MIN_KEPT_SHARE, WORD_MECHANISMS, choose_word_mechanism
 
 import deniable as dn
-from deniable.words.laws import tabulated as laws
+from deniable.registry.words import MIN_KEPT_SHARE, WORD_MECHANISMS, choose_word_mechanism
+from deniable.words.laws import SimulatedLaw, Simulation
 from deniable.words.mechanism import KEPT_SHARE_DRAWS, KeptShare
+from deniable.words.prior import compute_zipf_prior
 from tests.contracts.statistics import streams
 from tests.contracts.word_mechanism import WordMechanismContract
-from tests.words import test_calibrated, test_multivariate_laplace, test_tem, test_tight, test_truncated_gumbel
+from tests.published.truncated_gumbel import test_mechanism as test_truncated_gumbel
+from tests.words import test_calibrated_exponential, test_multivariate_laplace, test_tem, test_tight_exponential
 
 CONTRACTS = (
-    test_calibrated.TestCalibratedExponential,
-    test_tight.TestTightExponential,
+    test_calibrated_exponential.TestCalibratedExponential,
+    test_tight_exponential.TestTightExponential,
     test_tem.TestTEM,
     test_multivariate_laplace.TestMultivariateLaplace,
     test_truncated_gumbel.TestTruncatedGumbel,
 )
 
 
+class UniformDraws(Simulation):
+    """Draws from all points alike."""
+
+    def __init__(self, count):
+        self._count = count
+
+    def draw(self, points, streams, workers=None):
+        del points, workers
+        return (streams.bits() % np.uint64(self._count)).astype(np.int32)
+
+
+class CopiedInput(Simulation):
+    """Returns the input."""
+
+    def draw_chunk(self, points, generator):
+        del generator
+        return points
+
+
 class Uniform(dn.WordMechanism):
     """The least that a mechanism must give: a guarantee and draws."""
 
     name = "uniform"
-    is_tabulated = False
 
     @property
     def guarantee(self):
         return dn.MetricDP(self.epsilon, self.space.metric.name, "a constant law")
 
-    def _draw_points(self, points, streams, workers):
-        del points, workers
-        return (streams.bits() % np.uint64(len(self.space.points))).astype(np.int32)
+    def build_law(self):
+        return SimulatedLaw(self.space, UniformDraws(len(self.space.points)))
 
 
 def test_every_mechanism_has_a_contract_test():
@@ -59,7 +78,7 @@ def test_auto_chooses_by_metric_size_and_what_is_kept(small_space, small_vectors
         np.mean([little.probabilities(word)[number] for number, word in enumerate(small_space.words)]) < MIN_KEPT_SHARE
     )
     assert type(choose_word_mechanism(small_space, 0.3)) is dn.CalibratedExponential
-    monkeypatch.setattr("deniable.words.MAX_DENSE_POINTS", 59)
+    monkeypatch.setattr("deniable.registry.words.MAX_DENSE_POINTS", 59)
     assert type(choose_word_mechanism(small_space, 3.0)) is dn.CalibratedExponential
     assert type(choose_word_mechanism(dn.Space(small_space.words, small_vectors, metric=own), 3.0)) is dn.TEM
 
@@ -92,9 +111,8 @@ def test_twins_are_chosen_evenly_within_a_point(twin_space):
     """Each word of the point drawn comes out, and no word of another point does."""
 
     class Stay(Uniform):
-        def _draw_points(self, points, streams, workers):
-            del streams, workers
-            return points
+        def build_law(self):
+            return SimulatedLaw(self.space, CopiedInput())
 
     subject = Stay(twin_space, epsilon=1.0)
     words = np.repeat(np.arange(12, dtype=np.int32), 4000)
@@ -115,16 +133,15 @@ def test_expected_kept_of_a_law_is_exact(small_space):
     subject = dn.TEM(small_space, epsilon=3.0)
     diagonal = [subject.probabilities(word)[number] for number, word in enumerate(small_space.words)]
     share = subject.expected_kept_share()
-    assert share == KeptShare(pytest.approx(float(laws.compute_zipf_prior(60) @ diagonal), abs=1e-12), 0)
+    assert share == KeptShare(pytest.approx(float(compute_zipf_prior(60) @ diagonal), abs=1e-12), 0)
 
 
 def test_expected_kept_of_draws_of_another_is_simulated(small_space):
     """Where a subclass draws otherwise than from the tables, the share is of its draws, and no table's."""
 
     class Leak(dn.TEM):
-        def draw(self, words, streams, workers=None):
-            del streams, workers
-            return words
+        def build_law(self):
+            return SimulatedLaw(self.space, CopiedInput())
 
     assert Leak(small_space, epsilon=0.1).expected_kept_share() == KeptShare(1.0, KEPT_SHARE_DRAWS)
 
@@ -152,7 +169,7 @@ def test_nothing_is_kept_under_a_prior_of_ones_own(small_space, tmp_path, monkey
     assert subject.outcomes(counts / counts.sum()) != public
     assert dn.recovery(subject, prior=counts) != public[1]
     assert set(tmp_path.iterdir()) == before
-    assert subject.outcomes(laws.compute_zipf_prior(60)) == pytest.approx(public, abs=1e-12)
+    assert subject.outcomes(compute_zipf_prior(60)) == pytest.approx(public, abs=1e-12)
 
 
 def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vectors, small_space, cache_folder):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.words.multivariate_laplace import sample_spherical_laplace
+from deniable.words.multivariate_laplace import NearestNoisyPoint, sample_spherical_laplace
 from tests.contracts.statistics import DRAWS, THRESHOLD, same
 from tests.contracts.word_mechanism import WordMechanismContract
 
@@ -19,10 +19,10 @@ def simulate(vectors, number, epsilon, generator, draws=DRAWS):
     dimensions = vectors.shape[1]
     counts = np.zeros(len(vectors), dtype=np.int64)
     for _ in range(0, draws, draws // 10):
-        cube = generator.uniform_share(-1, 1, size=(draws // 10 * 5, dimensions))
+        cube = generator.uniform(-1, 1, size=(draws // 10 * 5, dimensions))
         inside = cube[np.linalg.norm(cube, axis=1) <= 1][: draws // 10]
         assert len(inside) == draws // 10
-        radius = -np.log(generator.uniform_share(size=(len(inside), dimensions))).sum(axis=1) / epsilon
+        radius = -np.log(generator.uniform(size=(len(inside), dimensions))).sum(axis=1) / epsilon
         noisy = vectors[number] + inside * (radius / np.linalg.norm(inside, axis=1))[:, None]
         distances = np.linalg.norm(noisy[:, None, :] - vectors[None], axis=2)
         counts += np.bincount(distances.argmin(axis=1), minlength=len(vectors))
@@ -45,8 +45,8 @@ class TestMultivariateLaplace(WordMechanismContract):
         """Return the two-sample p-value against the simulation, or against one at 1.3 epsilon."""
         space = subject.space
         epsilon = 1.3 * subject.epsilon if off else subject.epsilon
-        generator = np.random.default_rng(space.number(word))
-        return same(counts, simulate(space.vectors, space.number(word), epsilon, generator))
+        generator = np.random.default_rng(space.index_of(word))
+        return same(counts, simulate(space.vectors, space.index_of(word), epsilon, generator))
 
 
 CASES = [(dimensions, epsilon) for dimensions in (1, 2, 4, 50) for epsilon in (0.3, 12.0)]
@@ -106,7 +106,7 @@ def nearest(space, noisy):
 
 def test_nearest_word_is_exact(glove_2000):
     """The search agrees with the full list of float64 distances for noise of every size."""
-    subject = dn.MultivariateLaplace(glove_2000, epsilon=1.0)
+    subject = NearestNoisyPoint(glove_2000, 1.0)
     generator = np.random.default_rng(8)
     start = glove_2000.points[generator.integers(2000, size=600)]
     noisy = start + generator.normal(size=start.shape) * np.repeat([1e-3, 0.3, 1.0, 5.0, 1e3, 1e9], 100)[:, None]
@@ -115,10 +115,10 @@ def test_nearest_word_is_exact(glove_2000):
 
 def test_nearest_word_is_exact_between_two_words(glove_2000):
     """A vector that float32 cannot tell from the middle of two words still finds the nearer one."""
-    subject = dn.MultivariateLaplace(glove_2000, epsilon=1.0)
+    subject = NearestNoisyPoint(glove_2000, 1.0)
     noisy = []
     for number in range(100):
-        other = glove_2000.number(glove_2000.neighbours(glove_2000.words[number], 1)[0][0])
+        other = glove_2000.index_of(glove_2000.neighbours(glove_2000.words[number], 1)[0][0])
         first, second = glove_2000.points[number], glove_2000.points[other]
         noisy += [first + (second - first) * (0.5 + offset) for offset in (-1e-9, 1e-9)]
     found = subject._find_nearest(np.array(noisy))
@@ -131,7 +131,7 @@ def test_nearest_word_is_exact_far_from_the_origin():
     generator = np.random.default_rng(2)
     close = 1e6 + 1e-3 * generator.normal(size=(50, 3))
     space = dn.Space([f"w{number}" for number in range(50)], close)
-    subject = dn.MultivariateLaplace(space, epsilon=1.0)
+    subject = NearestNoisyPoint(space, 1.0)
     noisy = space.points + 1e-4 * generator.normal(size=(50, 3))
     np.testing.assert_array_equal(subject._find_nearest(noisy), nearest(space, noisy))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words.prior import Prior, build_prior, read_prior
+from deniable.words.prior import Prior, build_prior, compute_zipf_prior, read_prior
 
 
 @pytest.fixture
@@ -146,3 +146,10 @@ def test_a_prior_is_never_negative_or_without_bound(small_space):
     """A prior made by hand is checked where it is used."""
     with pytest.raises(dn.InputError, match="finite counts of at least 0"):
         dn.recovery(dn.TEM(small_space, epsilon=1.0), Prior(np.full(60, math.nan), "none"))
+
+
+def test_zipf_is_one_over_rank():
+    """The public prior falls as one over rank and sums to 1."""
+    prior = compute_zipf_prior(1000)
+    assert prior.sum() == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(prior[0] / prior, np.arange(1, 1001), rtol=1e-12)

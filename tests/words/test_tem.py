@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.words.laws import tabulated
+from deniable.words.laws import tables
 from deniable.words.tem import compute_truncation_threshold
 from tests.contracts import reference
 from tests.contracts.statistics import DRAWS, THRESHOLD, fit
@@ -30,7 +30,7 @@ class TestTEM(WordMechanismContract):
 
 def laws(subject):
     """Return the law (n, n) of all words of a space without twins, which `probabilities` gives row by row."""
-    return subject.rows(subject.space.distances(range(len(subject.space))))
+    return subject.law.rows(range(len(subject.space)))
 
 
 def closed_form(vectors, epsilon, gamma, metric="euclidean"):
@@ -82,11 +82,11 @@ def test_law_on_glove_does_not_depend_on_batches_or_workers(glove):
     subject = dn.TEM(glove, epsilon=3.0)
     points = np.array([0, 49_999, 123, 7, 31_000])
     crowd = np.concatenate([np.arange(1000, 1061), points, np.arange(2000, 2009)])
-    alone = [subject.rows(glove.distances([point]))[0] for point in points]
+    alone = [subject.law.rows([point])[0] for point in points]
     for workers in (1, 2):
-        blocks = glove.map_row_blocks(lambda _, rows: subject.rows(rows).copy(), crowd, workers)
+        blocks = subject.law.map_rows(lambda _, rows: rows.copy(), crowd, workers)
         np.testing.assert_array_equal(np.concatenate(blocks)[61:66], alone)
-    np.testing.assert_array_equal(subject.rows(glove.distances(points[::-1])), alone[::-1])
+    np.testing.assert_array_equal(subject.law.rows(points[::-1]), alone[::-1])
 
 
 @pytest.mark.parametrize("gamma", [1.5, 2.5, 100.0])
@@ -126,11 +126,9 @@ def test_theorem_2_holds_for_the_tables_that_are_sampled(small_space, small_vect
     """The integer tables keep the guarantee up to the rounding of their least entry."""
     space = dn.Space(small_space.words, small_vectors, metric=metric)
     subject = dn.TEM(space, epsilon=12.0)
-    sums = tabulated.build_integer_tables(laws(subject))
+    sums = tables.build_integer_tables(laws(subject))
     log_law = np.log(np.diff(sums, axis=1, prepend=0).astype(float))
-    assert (
-        reference.exceeds(log_law, 12.0, reference.distances(small_vectors, metric)) <= 2 / tabulated.TABLE_FLOOR + 1e-9
-    )
+    assert reference.exceeds(log_law, 12.0, reference.distances(small_vectors, metric)) <= 2 / tables.TABLE_FLOOR + 1e-9
 
 
 @given(

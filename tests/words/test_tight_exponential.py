@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words.laws.exponential import prove_exact_epsilon
+from deniable.words.laws.exponential_proof import prove_exact_epsilon
 from tests.contracts.word_mechanism import WordMechanismContract
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
@@ -28,9 +28,9 @@ def test_solved_weights_give_one_normaliser(small_space, small_vectors, metric, 
     subject = dn.TightExponential(dn.Space(small_space.words, small_vectors, metric=metric), epsilon=epsilon)
     assert subject.is_solved
     assert subject.derived_parameters == {"scale": subject.scale, "weights": "solved"}
-    assert np.abs(subject.exponential_law.normalisers(subject.space) - 1).max() < 1e-6
+    assert np.abs(subject.kernel.normalisers(subject.space) - 1).max() < 1e-6
     assert subject.scale == pytest.approx(epsilon, rel=1e-6)
-    assert subject.exponential_law.weights.min() > 0
+    assert subject.kernel.weights.min() > 0
 
 
 @pytest.mark.parametrize("metric", METRICS[:3])
@@ -41,8 +41,8 @@ def test_fitted_weights_need_less_scale(small_space, small_vectors, metric, epsi
     assert not subject.is_solved
     assert subject.derived_parameters == {"scale": subject.scale, "weights": "fitted"}
     assert epsilon / 2 <= subject.scale < 0.99 * epsilon
-    assert subject.exponential_law.weights.min() > 0
-    assert prove_exact_epsilon(subject.space, subject.exponential_law).epsilon <= epsilon
+    assert subject.kernel.weights.min() > 0
+    assert prove_exact_epsilon(subject.space, subject.kernel).epsilon <= epsilon
 
 
 def test_tight_constraints_are_equalities(small_space):
@@ -50,7 +50,7 @@ def test_tight_constraints_are_equalities(small_space):
     subject = dn.TightExponential(small_space, epsilon=3.0)
     assert subject.is_solved
     distances = small_space.distances(range(60))
-    logs = np.log(subject.rows(distances.copy()))
+    logs = np.log(subject.law.rows(range(60)))
     np.testing.assert_allclose(logs.diagonal() - logs, 3.0 * distances, rtol=0, atol=2e-6)
 
 
@@ -60,14 +60,13 @@ def test_solved_on_glove_from_epsilon_3(glove_2000, epsilon, solved):
     subject = dn.TightExponential(glove_2000, epsilon=epsilon)
     assert subject.is_solved is solved
     assert (1 - 1e-6) * epsilon <= dn.verify(subject).epsilon <= epsilon
-    assert bool(np.abs(subject.exponential_law.normalisers(glove_2000) - 1).max() < 1e-6) is solved
+    assert bool(np.abs(subject.kernel.normalisers(glove_2000) - 1).max() < 1e-6) is solved
 
 
 def test_reference_shares(glove_2000):
     """At epsilon 3 it keeps 98.3 % of words, at epsilon 2 at least the 76 % that were worked out before."""
-    distances = glove_2000.distances(range(2000))
     kept = {
-        epsilon: dn.TightExponential(glove_2000, epsilon=epsilon).rows(distances.copy()).diagonal().mean()
+        epsilon: dn.TightExponential(glove_2000, epsilon=epsilon).law.rows(range(2000)).diagonal().mean()
         for epsilon in (2, 3)
     }
     assert f"{100 * kept[3]:.1f}" == "98.3"
@@ -77,9 +76,8 @@ def test_reference_shares(glove_2000):
 @pytest.mark.parametrize("epsilon", [1, 2, 3, 4])
 def test_keeps_at_least_what_calibration_keeps(glove_2000, epsilon):
     """At equal proven epsilon more words are kept than by the calibrated mechanism."""
-    distances = glove_2000.distances(range(2000))
     tight, calibrated = (
-        mechanism(glove_2000, epsilon=epsilon).rows(distances.copy()).diagonal().mean()
+        mechanism(glove_2000, epsilon=epsilon).law.rows(range(2000)).diagonal().mean()
         for mechanism in (dn.TightExponential, dn.CalibratedExponential)
     )
     assert tight >= calibrated
@@ -89,4 +87,4 @@ def test_weights_are_not_part_of_the_noise_key(small_space):
     """The fingerprint that keys the noise holds epsilon and the space alone; the law's own holds the weights."""
     subject = dn.TightExponential(small_space, epsilon=3.0)
     assert subject.fingerprint == f"tight(epsilon=3.0)@{small_space.fingerprint}"
-    assert subject.law_fingerprint != dn.CalibratedExponential(small_space, epsilon=3.0).law_fingerprint
+    assert subject.law.fingerprint != dn.CalibratedExponential(small_space, epsilon=3.0).law.fingerprint

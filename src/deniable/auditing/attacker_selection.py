@@ -1,39 +1,36 @@
-"""Players: an attacker fitted on some trials, with the odds from which on it guesses on others."""
+"""Choosing an attacker, and the odds above which it guesses, on trials that the bound does not use."""
 
 import dataclasses
 import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing import bounds
 from deniable.auditing.attackers import ATTACKERS, InputScorer, list_suitable_attackers
 from deniable.auditing.games import AuditClaim, Game, Score
 from deniable.auditing.outputs import Outputs
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _GUESS_SHARES = np.geomspace(1.0, 0.01, 30)
 """Shares of trials with a guess among which the best is chosen; in the others the attacker abstains."""
 _FOLD_COUNT = 2
 _CAUTION_ERRORS = 0.5
-"""Standard errors that a share of right guesses is taken to be lower than seen: the highest of many flatters."""
+"""Standard errors by which a share of right guesses is lowered: the highest of many shares is too optimistic."""
 _MIN_IMPROVEMENT = 2.0
-"""How much more than those before it an attacker must promise, times the root of the trials fitted on."""
+"""An attacker replaces an earlier one if its expected bound is larger by this share, divided by sqrt(trials)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class FittedAttacker:
-    """A fitted attacker who guesses where it is sure enough.
+    """A fitted attacker that guesses where its odds are high enough.
 
     Attributes:
         name: in `ATTACKERS`.
         scores: log-likelihoods of the inputs.
-        threshold: log-odds beyond what the claim allows, from which on it guesses.
-        bound: the lower bound to expect of it.
+        threshold: it guesses where its log-odds exceed what the claim allows by at least this much.
+        bound: the lower bound that is expected of it.
     """
 
     name: str
@@ -51,9 +48,9 @@ def choose_attacker(
     fresh_count: int,
     allowed: Sequence[str],
 ) -> FittedAttacker:
-    """Return the attacker, and its threshold, that do best on these trials by cross-fitting, fitted on all.
+    """Return the attacker and threshold that do best on these trials by cross-fitting, fitted on all of them.
 
-    The choice spends nothing of alpha: other trials decide.
+    The choice uses up nothing of alpha, since the bound rests on other trials.
     """
     labels = game.sets[sets, places]
     folds = np.empty(len(labels), dtype=np.int64)
@@ -82,7 +79,7 @@ def choose_attacker(
 def _choose_threshold(
     game: Game, claim: AuditClaim, scores: FloatArray, sets: IntArray, places: IntArray, fresh_count: int
 ) -> tuple[float, float]:
-    """Return from which log-odds on to guess, and the bound to expect from it."""
+    """Return the log-odds above which to guess, and the bound that is expected of it."""
     guessed_places, log_odds = _guess_places(game, claim, scores, sets)
     best = (-math.inf, 0.0)
     for share in _GUESS_SHARES:

@@ -1,8 +1,8 @@
 """Attackers of the guessing games: from outputs whose inputs are known to scores for other outputs.
 
-An attacker may be as good or as bad as it likes: the bounds of `games` hold for any, so long as it
-is fitted on other trials. Each is a function of the inputs, and of outputs with the numbers of their
-inputs, and returns a function that gives log-likelihoods (m, M), up to a constant in each row.
+The bounds of `deniable.auditing.bounds` hold for any attacker, good or bad, as long as it is fitted on other
+trials. Each is a function of the inputs, and of outputs with the indices of their inputs, and returns a function
+that gives log-likelihoods (m, M), up to a constant in each row.
 """
 
 import collections
@@ -10,24 +10,23 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.float_precision import count_fractional_bits
 from deniable.auditing.outputs import Outputs
+from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.extras import import_extra
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 InputScorer = Callable[[Outputs], FloatArray]
 Attacker = Callable[[Sequence[Any], Outputs, IntArray], InputScorer]
 
 _MIN_RUNS_PER_INPUT = 4
-"""Runs of each input below which only attackers that need no fit are of use."""
+"""With fewer runs of each input, only attackers that need no fitting are tried."""
 _TAIL_VALUES = 4
-"""Values of the noise beyond which, at either end, it is taken to go on as far as they reach."""
+"""At either end the range of the noise is widened by the gap that so many extreme values span."""
 _MIN_RUNS_FOR_PRECISION = 100
-"""Runs from which on last bits are worth counting: in fewer, chance makes patterns."""
+"""Least number of runs for the attacker that reads last bits: in fewer, patterns appear by chance."""
 _MIN_RUNS_FOR_FOREST = 300
-"""Runs from which on a forest is worth the tenths of a second that it takes."""
+"""Least number of runs for a random forest, which takes tenths of a second."""
 _TREE_COUNT = 60
 _SMOOTHING = 0.5
 _MAX_MAGNITUDE = 1e30
@@ -35,9 +34,9 @@ _SEED = 0
 
 
 def fit_nearest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:  # noqa: ARG001 - needs no fit
-    """Return the attacker who names the input nearest to the output, and knows nothing else.
+    """Return the attacker that names the input nearest to the output, and uses nothing else.
 
-    Numbers are cut off at the inputs' range in every coordinate before their l1 distance is taken:
+    Numbers are clipped to the inputs' range in every coordinate before their l1 distance is taken:
     for two inputs and Laplace noise that is the likelihood ratio. Texts are compared token by token.
     """
     if outputs.is_textual:
@@ -59,14 +58,14 @@ def fit_nearest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
 
 
 def fit_support(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return the attacker who rules out inputs from which no noise that was seen leads to the output.
+    """Return the attacker that rules out inputs from which no noise within the observed range leads to the output.
 
     Noise is output minus input, of all coordinates alike. Where its range moves with the input, or is
     bounded, some outputs can come from one input only (Habernal 2022, Theorem 3.2).
     """
     points = _stack_points(inputs)
     noise = np.sort((_clip_values(outputs) - points[labels]).ravel())
-    # Rarer noise may come: each end is moved out by the room that its last few values take.
+    # Rarer noise may occur: each end is moved out by the gap that its last few values span.
     tail = min(_TAIL_VALUES, len(noise) // 4)
     low, high = 2 * noise[0] - noise[tail], 2 * noise[-1] - noise[-1 - tail]
 
@@ -79,17 +78,18 @@ def fit_support(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
     return scores
 
 
+def _import_sklearn(name: str) -> Any:  # noqa: ANN401 - a module without types
+    """Return a module of scikit-learn, whose import takes a second that only audits need."""
+    return import_extra(f"sklearn.{name}", "A black-box audit", "measure")
+
+
 def fit_linear(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return a logistic regression on the numbers, raw and cut off, or on tokens and their places."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - a second, only for audits
-    from sklearn.pipeline import make_pipeline  # noqa: PLC0415
-    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
-
-    model = LogisticRegression(max_iter=200)
+    """Return a logistic regression on the numbers, raw and clipped, or on tokens and their positions."""
+    model = _import_sklearn("linear_model").LogisticRegression(max_iter=200)
+    make_pipeline = _import_sklearn("pipeline").make_pipeline
     if outputs.is_textual:
-        from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415
-
-        classifier = make_pipeline(CountVectorizer(analyzer=_list_placed_tokens, binary=True), model)
+        text = _import_sklearn("feature_extraction.text")
+        classifier = make_pipeline(text.CountVectorizer(analyzer=_list_placed_tokens, binary=True), model)
         return _make_probability_scores(
             classifier.fit(list(outputs.strings), labels), lambda new_outputs: list(new_outputs.strings), len(inputs)
         )
@@ -99,35 +99,35 @@ def fit_linear(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> Inp
         values = _clip_values(new_outputs)
         return np.hstack([values, np.clip(values, low, high)])
 
-    classifier = make_pipeline(StandardScaler(), model).fit(features(outputs), labels)
+    classifier = make_pipeline(_import_sklearn("preprocessing").StandardScaler(), model).fit(features(outputs), labels)
     return _make_probability_scores(classifier, features, len(inputs))
 
 
 def fit_tree(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
     """Return a shallow decision tree on the numbers, their extremes and sums: it finds moved supports."""
-    from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415 - a second, only for audits
-
     features = _make_summary_features(inputs, outputs)
-    classifier = DecisionTreeClassifier(max_depth=3, min_samples_leaf=max(3, len(outputs) // 200), random_state=_SEED)
+    classifier = _import_sklearn("tree").DecisionTreeClassifier(
+        max_depth=3, min_samples_leaf=max(3, len(outputs) // 200), random_state=_SEED
+    )
     return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
 
 
 def fit_forest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return a random forest on what `fit_tree` sees: for laws that no line and no short rule tells apart."""
-    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - a second, only for audits
-
+    """Return a random forest on the features of `fit_tree`, for laws that no line and no small tree separates."""
     features = _make_summary_features(inputs, outputs)
-    classifier = RandomForestClassifier(_TREE_COUNT, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED)
+    classifier = _import_sklearn("ensemble").RandomForestClassifier(
+        _TREE_COUNT, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED
+    )
     return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
 
 
 def fit_frequency(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return the attacker who counts how often each output came from each input."""
+    """Return the attacker that counts how often each output came from each input."""
     return _make_count_scores(inputs, _make_keys(outputs), labels, _make_keys)
 
 
 def fit_precision(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return the attacker who reads how fine the last bit of a float is, and not its value (`fit_precision`)."""
+    """Return the attacker that reads how fine the last bit of a float is, see `deniable.auditing.float_precision`."""
     return _make_count_scores(inputs, _count_finest_bits(outputs), labels, _count_finest_bits)
 
 
@@ -140,7 +140,7 @@ ATTACKERS: dict[str, Attacker] = {
     "precision": fit_precision,
     "forest": fit_forest,
 }
-"""In the order of preference among equals."""
+"""In order of preference where several do equally well."""
 ATTACKER_DESCRIPTIONS = {
     "nearest": "names the nearest input",
     "support": "rules out inputs by the range of the noise",
@@ -176,7 +176,7 @@ def list_suitable_attackers(inputs: Sequence[Any], outputs: Outputs) -> Iterator
 
 
 def _has_matching_inputs(inputs: Sequence[Any], outputs: Outputs) -> bool:
-    """Say whether inputs are numbers as many as outputs have."""
+    """Return whether every input has as many numbers as an output."""
     try:
         arrays = [np.asarray(value) for value in inputs]
     except ValueError:  # lists within lists, of several lengths
@@ -199,7 +199,7 @@ def _clip_values(outputs: Outputs) -> FloatArray:
 
 
 def _find_clipping_range(inputs: Sequence[Any], outputs: Outputs) -> tuple[FloatArray, FloatArray]:
-    """Return where to cut numbers off: the inputs' own range, or where most outputs lie."""
+    """Return the range that numbers are clipped to: that of the inputs, or of the central 80 % of outputs."""
     if _has_matching_inputs(inputs, outputs):
         points = _stack_points(inputs)
         return points.min(axis=0), points.max(axis=0)
@@ -208,7 +208,7 @@ def _find_clipping_range(inputs: Sequence[Any], outputs: Outputs) -> tuple[Float
 
 
 def _make_summary_features(inputs: Sequence[Any], outputs: Outputs) -> Callable[[Outputs], FloatArray]:
-    """Return the numbers of an output (m, n) with, for n > 1, their least, largest and sum, raw and cut off."""
+    """Return the numbers of an output (m, n) with, for n > 1, their minimum, maximum and sum, raw and clipped."""
     low, high = _find_clipping_range(inputs, outputs)
 
     def features(new_outputs: Outputs) -> FloatArray:
@@ -239,7 +239,7 @@ def _make_probability_scores(classifier: Any, features: Callable[[Outputs], Any]
 def _make_count_scores(
     inputs: Sequence[Any], keys: Sequence[Any], labels: IntArray, make_keys: Callable[[Outputs], Sequence[Any]]
 ) -> InputScorer:
-    """Return smoothed log-frequencies of a key by input; a key never met says nothing."""
+    """Return smoothed log-frequencies of a key by input; a key that was never observed scores 0 for every input."""
     counts_by_key: dict[Any, FloatArray] = collections.defaultdict(lambda: np.full(len(inputs), _SMOOTHING))
     for key, label in zip(keys, labels, strict=True):
         counts_by_key[key][label] += 1
@@ -261,7 +261,7 @@ def _make_keys(outputs: Outputs) -> list[Any]:
 
 
 def _count_common_tokens(tokens: Sequence[str], input_tokens: Sequence[str]) -> float:
-    """Return the share of tokens in common, in their places if the texts are as long as each other."""
+    """Return how many tokens two texts share, by position where they have one length, less the difference in length."""
     if len(tokens) == len(input_tokens):
         return float(sum(a == b for a, b in zip(tokens, input_tokens, strict=True)))
     common = collections.Counter(tokens) & collections.Counter(input_tokens)

@@ -17,16 +17,14 @@ from deniable.auditing.float_precision import choose_grid_exponent, round_to_gri
 from deniable.auditing.games import AuditClaim, AuditMethod, Game, Score, build_claim, build_game, check_method
 from deniable.auditing.outputs import Outputs, abbreviate
 from deniable.auditing.samplers import OutOfTimeError, Sampler, SamplerRunner
+from deniable.core.arrays import IntArray
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-
 MIN_SAMPLES = 20
-"""Samples below which no audit is worth its name."""
+"""With fewer samples an audit could show next to nothing."""
 MAX_SAMPLES = 100_000_000
-"""Samples beyond which memory ends before the audit does."""
+"""More samples would not fit in memory."""
 _FITTING_SHARE = 1 / 3
 """Share of the samples that the attacker is fitted on."""
 _FIRST_ROUND_TRIALS = 32
@@ -59,11 +57,12 @@ def audit(
     Inputs are drawn by fair chance, the sampler is run on each, and an attacker who was fitted on
     other runs guesses which input it was, or abstains. Too many right guesses refute the claim
     (`deniable.auditing.games`). No audit can show that a mechanism is private: the verdict is
-    ``refuted`` or ``not refuted``, the latter with ``detectable``, the violation it would have seen.
+    ``refuted`` or ``not refuted``, the latter with ``detectable_epsilon``,
+    the violation it would have seen.
 
     Give two inputs ``x`` and ``x_prime``, or several ``pairs`` (their trials pool, each pair with its
-    own distance), or ``candidates`` among which the input is to be identified: two inputs tell
-    nothing of losses beyond about ln(samples), K candidates reach farther the more they are.
+    own distance), or ``candidates`` among which the input is to be identified: two inputs show
+    no loss beyond about ln(samples), and K candidates show larger ones the more they are.
 
     Args:
         sampler: takes an input, returns one output: a number, an array, a word, a text or a list of
@@ -79,11 +78,11 @@ def audit(
         confidence: of the lower bound, in (0, 1).
         samples: calls of the sampler, a third of them for fitting.
         method: ``auto`` plays the game that the inputs make, with every attacker; ``coin``,
-            ``pooled`` or ``candidates`` name that game, and look at values only; ``precision``
-            looks at the last bits of floats only; ``anytime`` is ``auto`` that stops as soon as the
+            ``pooled`` or ``candidates`` name that game, and use values only; ``precision``
+            uses the last bits of floats only; ``anytime`` is ``auto`` that stops as soon as the
             claim is refuted, or at ``samples`` or ``seconds``. Where last bits are what refutes, ``auto``
-            and ``anytime`` say besides what is found when outputs are rounded to a grid: by the same
-            samples, or by those that are left.
+            and ``anytime`` also report the verdict on outputs rounded to a grid: by the same samples, or
+            by those that are left.
         batched: the sampler takes m inputs (a list, or an array with numbers stacked in its first
             axis) and returns m outputs, each with randomness of its own.
         seconds: budget of time, looked at between calls. It ends an anytime audit with a verdict, and
@@ -92,8 +91,8 @@ def audit(
 
     Returns:
         A `Verdict`: ``lower_bound`` on epsilon per unit of distance at the given confidence,
-        ``samples`` used, the ``witness`` event, ``detectable``, and ``rounded`` where the event is that of
-        float precision (Mironov 2012). Both bounds together hold at the given confidence.
+        ``samples`` used, the ``witness`` event, ``detectable_epsilon``, and ``rounded_verdict`` where the event is
+        that of float precision (Mironov 2012). Both bounds together hold at the given confidence.
 
     Raises:
         InputError: a parameter out of its domain; a sampler that raises, prints, returns NaN, or
@@ -102,7 +101,7 @@ def audit(
     if not callable(sampler):
         raise make_parameter_error("audit", "sampler", "a callable that takes an input and returns one output", sampler)
     game = build_game(x, x_prime, candidates, pairs, distance)
-    audit_claim = build_claim(claim, delta, confidence)
+    audit_claim = build_claim(claim, delta, confidence, game)
     check_method(method, game, audit_claim, candidates is not None, pairs is not None)
     if isinstance(samples, bool) or not isinstance(samples, Integral) or not MIN_SAMPLES <= samples <= MAX_SAMPLES:
         raise make_parameter_error("audit", "samples", f"an int from {MIN_SAMPLES} to {MAX_SAMPLES:,}", samples)
@@ -114,7 +113,7 @@ def audit(
 
 
 def _make_coins(seed: object) -> np.random.Generator:
-    """Return the audit's own coins: never the stream that a mechanism under audit makes of the same seed."""
+    """Return the audit's own randomness, unlike any stream that a mechanism under audit derives from the same seed."""
     if seed is None:
         return np.random.default_rng()
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
@@ -123,7 +122,7 @@ def _make_coins(seed: object) -> np.random.Generator:
 
 
 def _list_allowed_attackers(method: AuditMethod) -> Sequence[str]:
-    """Return who may play: last bits and values, or one of the two."""
+    """Return the names of the attackers that a method allows: those that read last bits, values, or both."""
     if method == "precision":
         return ["precision"]
     return [name for name in ATTACKERS if name != "precision" or method in {"auto", "anytime"}]
@@ -188,7 +187,7 @@ def _judge_guesses(
     *,
     alpha_share: float = 1.0,
 ) -> Verdict:
-    """Return the verdict of a player's guesses on fresh trials, at a share of alpha."""
+    """Return the verdict of an attacker's guesses on fresh trials, at a share of alpha."""
     score = score_trials(game, claim, attacker, trials.outputs, trials.sets, trials.places)
     alpha = alpha_share * claim.alpha
     lower_bound = bounds.compute_lower_bound(game, score, alpha, claim.delta)
@@ -205,9 +204,9 @@ def _add_rounded_verdict(
     fresh_trials: _Trials,
     allowed: Sequence[str],
 ) -> Verdict:
-    """Return a verdict of last bits and, where it refutes, beside it the verdict of the same game on rounded outputs.
+    """Return a verdict of last bits and, where it refutes, with it the verdict of the same game on rounded outputs.
 
-    The grid and the attacker are chosen on the known trials alone, the fresh ones decide.
+    The grid and the attacker are chosen on the fitting trials alone; the bound rests on the fresh ones.
     """
     if verdict.status != "refuted":
         return verdict
@@ -217,7 +216,9 @@ def _add_rounded_verdict(
     design = f"outputs rounded to multiples of 2^{exponent}, fixed number of samples"
     return dataclasses.replace(
         verdict,
-        rounded=_judge_guesses(game, claim, runner, attacker, fresh_trials, design, alpha_share=_ROUNDED_ALPHA_SHARE),
+        rounded_verdict=_judge_guesses(
+            game, claim, runner, attacker, fresh_trials, design, alpha_share=_ROUNDED_ALPHA_SHARE
+        ),
     )
 
 
@@ -229,7 +230,7 @@ def _audit_anytime(
     coins: np.random.Generator,
     allowed: Sequence[str],
 ) -> Verdict:
-    """Play in rounds, each with an attacker fitted on all before it, until convinced or out of budget."""
+    """Play rounds, each with an attacker fitted on all earlier ones, until the claim is refuted or the budget spent."""
     score = Score(np.zeros_like(game.sets), np.zeros_like(game.sets), 0)
     lower_bound, attacker_name, stop_reason, alpha = 0.0, "none", "budget of samples spent", claim.alpha
     sets, places = _draw_balanced_trials(game, min(max(_FIRST_ROUND_TRIALS, 4 * len(game.inputs)), samples // 2), coins)
@@ -315,22 +316,22 @@ def _make_verdict(
         output=f"attacker {attacker!r} names the input{_PRECISION_EVENT if attacker == 'precision' else ''}",
         distance=distance,
         loss=lower_bound * distance,
-        right=right,
+        correct_guesses=right,
         guesses=guesses,
     )
     game_name = "coin-flip game" if len(game.inputs) == 2 else f"{len(game.sets)} pooled pairs"  # noqa: PLR2004 - a coin
     if game.sets.shape[1] > 2:  # noqa: PLR2004 - a coin
         game_name = f"identification among {game.sets.shape[1]} candidates"
     return Verdict(
+        guarantee=claim.guarantee,
         status="refuted" if lower_bound > claim.epsilon else "not refuted",
-        claim=claim.epsilon,
         epsilon=math.inf,
         lower_bound=lower_bound,
         confidence=1 - claim.alpha,
         samples=runner.calls,
         witness=witness if guesses else None,
-        method=f"{game_name}, {design}, attacker {attacker!r} ({ATTACKER_DESCRIPTIONS[attacker]}) chosen and fitted on other samples",
+        method=f"{game_name}, {design}, attacker {attacker!r} ({ATTACKER_DESCRIPTIONS[attacker]}) chosen and fitted on "
+        "other samples",
         seconds=runner.elapsed,
-        detectable=detectable,
-        delta=claim.delta,
+        detectable_epsilon=detectable,
     )

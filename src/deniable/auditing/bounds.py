@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.auditing.games import AuditClaim, FloatArray, Game, IntArray, Score
+from deniable.auditing.games import AuditClaim, Game, Score
+from deniable.core.arrays import FloatArray, IntArray
 
 DETECTION_POWER = 0.9
 _MAX_EXACT_GUESSES = 200_000
@@ -18,7 +19,7 @@ _MAX_EXACT_GUESSES = 200_000
 _DELTA_ALPHA_SHARE = 0.1
 """Share of alpha that bounds how often an event of probability delta happens."""
 _MAX_LOSS = 1e6
-"""Losses beyond this are not told apart: no float64 probability is as small."""
+"""Larger losses are all treated alike: no float64 probability is as small."""
 _BISECTION_STEPS = 60
 
 
@@ -34,7 +35,7 @@ def compute_lower_bound(game: Game, score: Score, alpha: float, delta: float = 0
         alpha: probability that the bound is above the truth.
         delta: of the claim, for two inputs. An (epsilon, delta) pair of laws is a mixture that shows
             the input with probability delta and is epsilon-private otherwise (Kairouz, Oh and
-            Viswanath 2015), so as many right guesses as that event may have given are set aside.
+            Viswanath 2015), so as many right guesses as that event can explain are not counted.
     """
     right, guesses = int(score.right.sum()), score.guesses
     if delta > 0:
@@ -79,7 +80,7 @@ def compute_anytime_bound(game: Game, score: Score, alpha: float) -> float:
 
 
 def estimate_lower_bound(game: Game, share: float, guesses: IntArray, claim: AuditClaim, trials: int) -> float:
-    """Return about what `compute_lower_bound` gives for a share of right guesses, quickly: Chernoff's bound."""
+    """Return a quick estimate of `compute_lower_bound` for a share of right guesses, by Chernoff's bound."""
     guess_count = float(guesses.sum())
     if claim.delta > 0:
         revealed = _find_max_revealed_trials(trials, claim.delta, _DELTA_ALPHA_SHARE * claim.alpha)
@@ -101,8 +102,8 @@ def compute_detectable_epsilon(
 ) -> float:
     """Return the least true epsilon that so many guesses would have refuted with probability 90 %.
 
-    It is about the best attacker there is, who is right as often as a cap allows. Infinite where even
-    guesses that are all right refute nothing.
+    For the best possible attacker, which is right as often as a cap allows. Infinite where even all guesses being
+    right would refute nothing.
     """
     revealed = _find_max_revealed_trials(trials, delta, _DELTA_ALPHA_SHARE * alpha) if delta > 0 else 0
     remaining_alpha = (1 - _DELTA_ALPHA_SHARE) * alpha if delta > 0 else alpha
@@ -110,7 +111,7 @@ def compute_detectable_epsilon(
     critical_count = _find_critical_count(counted_guesses, game.caps(claim), remaining_alpha)
     if critical_count > counted_guesses.sum():
         return math.inf
-    # So many right guesses are needed beyond those that are set aside.
+    # So many right guesses are needed beyond those that are not counted.
     return _find_detectable_epsilon(game, guesses, critical_count + revealed, claim)
 
 
@@ -180,14 +181,14 @@ def _compute_bernoulli_divergence(share: float, cap: float) -> float:
 
 
 def _find_max_revealed_trials(trials: int, delta: float, alpha: float) -> int:
-    """Return the number of times that an event of probability delta happens at most, but for alpha."""
+    """Return how often an event of probability delta happens at most, except with probability alpha."""
     from scipy import stats  # noqa: PLC0415 - only audits need it
 
     return int(stats.binom.isf(alpha, trials, delta))
 
 
 def _set_guesses_aside(guesses: IntArray, game: Game, revealed: int) -> IntArray:
-    """Return the guesses less those set aside: from the nearest pairs, whose caps are lowest, to be cautious."""
+    """Return the guesses less so many: those about the nearest pairs, whose caps are lowest, to be cautious."""
     remaining = guesses.copy()
     for place in np.argsort(game.distances.sum(axis=2), axis=None, kind="stable"):
         removed = min(revealed, int(remaining.flat[place]))

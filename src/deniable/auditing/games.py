@@ -1,4 +1,8 @@
-"""What an audit is given: inputs and distances that make a game, a claim, a method."""
+"""Guessing games: inputs, the distances between them, and how sure a guess may be under a claim.
+
+A trial draws one of the inputs by fair chance, and an attacker guesses from the mechanism's output which one it was.
+Under the claim no guess is right with a larger probability than its cap; more right guesses refute the claim.
+"""
 
 import dataclasses
 import math
@@ -10,10 +14,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from deniable.core.guarantees import ApproxDP, Guarantee, MetricDP, PureDP
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Game:
 
     Attributes:
         inputs: M inputs.
-        sets: (S, K) numbers of the inputs among which one trial's input is drawn; a trial draws its set first.
+        sets: (S, K) indices of the inputs among which one trial's input is drawn; a trial draws its set first.
         distances: (S, K, K) d_ij within each set, > 0 off the diagonal.
     """
 
@@ -54,14 +57,22 @@ class AuditClaim:
     """What is tested.
 
     Attributes:
-        epsilon: per unit of distance.
-        delta: of an (epsilon, delta) claim, else 0.
+        guarantee: the guarantee claimed, its epsilon per unit of distance.
         alpha: probability of a false refutation, 1 - confidence.
     """
 
-    epsilon: float
-    delta: float
+    guarantee: Guarantee
     alpha: float
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon claimed, per unit of distance."""
+        return self.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta claimed; 0 for a guarantee without one."""
+        return getattr(self.guarantee, "delta", 0.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,6 +128,7 @@ def _check_positive_distance(value: float) -> float:
     return value
 
 
+_CLAIM_SOURCE = "the claim under audit"
 AuditMethod = Literal["auto", "coin", "candidates", "pooled", "anytime", "precision"]
 AUDIT_METHODS: tuple[AuditMethod, ...] = ("auto", "coin", "candidates", "pooled", "anytime", "precision")
 
@@ -167,14 +179,14 @@ def _build_pooled_game(pairs: Sequence[tuple[Any, Any]], distance: Any) -> Game:
     index_pairs = []
     pairs = list(pairs) if isinstance(pairs, Iterable) else pairs
     try:
-        for one, other in pairs:
-            index_pairs.append((_index_input(inputs, one), _index_input(inputs, other)))
+        for first, second in pairs:
+            index_pairs.append((_index_input(inputs, first), _index_input(inputs, second)))
     except (TypeError, ValueError):
         raise make_parameter_error("audit", "pairs", "pairs of inputs", pairs) from None
     if not index_pairs:
         raise make_parameter_error("audit", "pairs", "at least one pair of inputs", pairs)
     if callable(distance):
-        distances = [_check_pair_distance(distance(one, other)) for one, other in pairs]
+        distances = [_check_pair_distance(distance(first, second)) for first, second in pairs]
     else:
         distance_array = _parse_distances(distance)
         distances = distance_array.tolist() if distance_array.ndim else [float(distance_array)] * len(index_pairs)
@@ -186,7 +198,7 @@ def _build_pooled_game(pairs: Sequence[tuple[Any, Any]], distance: Any) -> Game:
 
 
 def _index_input(inputs: list[Any], value: Any) -> int:  # noqa: ANN401 - any input
-    """Return the number of an input, listed anew unless it is a text met before."""
+    """Return the index of an input; it is appended unless it is a text that is listed already."""
     if isinstance(value, str) and value in inputs:
         return inputs.index(value)
     inputs.append(value)
@@ -212,8 +224,8 @@ def _parse_distances(value: Any) -> npt.NDArray[np.float64]:  # noqa: ANN401 - c
     return distances.astype(np.float64)
 
 
-def build_claim(claim: object, delta: object, confidence: object) -> AuditClaim:
-    """Return what is to be tested, or raise `InputError` for a number outside its domain."""
+def build_claim(claim: object, delta: object, confidence: object, game: Game) -> AuditClaim:
+    """Return what is to be tested on the inputs of a game, or raise `InputError` for a number outside its domain."""
     for name, value, low, high, expected in (
         ("claim", claim, -math.ulp(0.0), sys.float_info.max, "a float in [0, inf)"),
         ("delta", delta, -math.ulp(0.0), 1.0, "a float in [0, 1)"),
@@ -221,7 +233,19 @@ def build_claim(claim: object, delta: object, confidence: object) -> AuditClaim:
     ):
         if isinstance(value, bool) or not isinstance(value, Real) or not low < value < high:  # type: ignore[operator]  # numbers compare
             raise make_parameter_error("audit", name, expected, value)
-    return AuditClaim(float(claim), float(delta), 1 - float(confidence))  # type: ignore[arg-type]  # checked above
+    return AuditClaim(_state_guarantee(float(claim), float(delta), game), 1 - float(confidence))  # type: ignore[arg-type]  # checked above
+
+
+def _state_guarantee(epsilon: float, delta: float, game: Game) -> Guarantee:
+    """Return the guarantee that a claim about the inputs of a game makes: metric where distances are not all 1."""
+    is_metric = bool((game.distances[game.distances > 0] != 1).any())
+    adjacency = "the inputs of the audit"
+    if delta > 0:
+        adjacency += ", epsilon per unit of their distance" if is_metric else ""
+        return ApproxDP(epsilon, delta, _CLAIM_SOURCE, "claimed", adjacency=adjacency)
+    if is_metric:
+        return MetricDP(epsilon, "distance of the audit", _CLAIM_SOURCE, "claimed", unit="record", adjacency=adjacency)
+    return PureDP(epsilon, _CLAIM_SOURCE, "claimed", adjacency=adjacency)
 
 
 def check_method(method: str, game: Game, claim: AuditClaim, has_candidates: bool, has_pairs: bool) -> None:  # noqa: FBT001 - facts

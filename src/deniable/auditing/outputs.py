@@ -10,7 +10,6 @@ import numpy.typing as npt
 from deniable.core.errors import InputError
 
 OutputKind = Literal["real", "integer", "word", "text"]
-FloatArray = npt.NDArray[np.float64]
 _MAX_SHOWN_CHARACTERS = 60
 
 
@@ -111,8 +110,8 @@ def _parse_numbers(raw_outputs: Sequence[Any]) -> Outputs:
         first_invalid = int(np.argmin(finite.reshape(len(values), -1).all(axis=1)))
         share = 1 - finite.reshape(len(values), -1).all(axis=1).mean()
         raise InputError(
-            f"The sampler must return finite numbers. Got {abbreviate(raw_outputs[first_invalid])}, and NaN or infinity in {share:.1%} of "
-            "outputs: return what a user would receive, or a text such as 'nan'."
+            f"The sampler must return finite numbers. Got {abbreviate(raw_outputs[first_invalid])}, and NaN or "
+            f"infinity in {share:.1%} of outputs: return what a user would receive, or a text such as 'nan'."
         )
     return Outputs("real", values.reshape(len(values), -1), (), values.shape[1:])
 

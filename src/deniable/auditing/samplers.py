@@ -12,14 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.outputs import Outputs, abbreviate, parse_outputs
+from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import get_progress_reporter
 
 Sampler = Callable[[Any], Any]
-IntArray = npt.NDArray[np.int64]
 
 
 class OutOfTimeError(InputError):
@@ -117,7 +116,7 @@ class SamplerRunner:
 
 
 def _describe_error(error: BaseException) -> str:
-    """Return what an exception says, in a line, though it may fail to say anything."""
+    """Return an exception in one line, even if its own message cannot be computed."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - a broken message is no reason to break
@@ -192,7 +191,7 @@ def make_command_sampler(arguments: Sequence[str], *, timeout: float, line_by_li
             )
         except subprocess.TimeoutExpired:
             raise InputError(
-                f"The command {arguments[0]!r} did not end within {timeout:g} seconds: mend it, or raise --timeout."
+                f"The command {arguments[0]!r} did not end within {timeout:g} seconds: fix it, or raise --timeout."
             ) from None
         except OSError as error:
             raise InputError(f"The command {arguments[0]!r} cannot be run: {error.strerror}.") from None
@@ -203,7 +202,8 @@ def make_command_sampler(arguments: Sequence[str], *, timeout: float, line_by_li
         output = process.stdout.decode(errors="surrogateescape")
         if not output:
             raise InputError(
-                f"The command {arguments[0]!r} wrote nothing for the input {abbreviate(text)}: an empty text is a line end."
+                f"The command {arguments[0]!r} wrote nothing for the input {abbreviate(text)}: an empty text is a "
+                "line end."
             )
         return output.removesuffix("\n").removesuffix("\r")
 

@@ -1,9 +1,9 @@
-"""Sensitivities of functions into R^m: searched for, and held against a claim.
+"""Sensitivities of functions into R^m: a search for them, and a comparison with a claim.
 
-What is proved of the clips stands with them (`deniable.vectors.domains`; the l1 sensitivity 2 C sqrt(n)
+The proved sensitivities of clips are stated with the clips (`deniable.vectors.domains`; the l1 sensitivity 2 C sqrt(n)
 of the l2 clip is Theorem 5.1 of Habernal 2021). This file is for everything else: an encoder, or
-somebody's clip. A pair that is found is a proof that the sensitivity is at least its distance; that
-no farther pair is found proves nothing.
+somebody's clip. A pair is a proof that the sensitivity is at least its distance; a search that finds no farther
+pair proves nothing.
 """
 
 import dataclasses
@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.parallel import compile_loop, count_cores, parallel_map
 
-FloatArray = npt.NDArray[np.float64]
 VectorFunction = Callable[[FloatArray], FloatArray]
 _RELATIVE_STEP = 1e-6
 _NORM_ORDERS = (1, 2)
@@ -60,7 +59,7 @@ class SensitivityViolations:
 def find_farthest_pair(
     function: VectorFunction, dimension: int, *, order: int = 1, starts: int = 8, seed: int = 0
 ) -> FarthestPair:
-    """Return the farthest pair that a search finds: gradient ascent from random pairs.
+    """Return the farthest pair of a search by gradient ascent from random pairs.
 
     Args:
         function: from (k, n) to (k, m).
@@ -100,7 +99,7 @@ def find_farthest_pair(
 def count_sensitivity_violations(
     points: FloatArray, claimed_sensitivity: float, *, order: int = 1, workers: int | None = None
 ) -> SensitivityViolations:
-    """Return how many pairs of points (N, m) are farther apart than ``claimed``, over all N (N - 1) / 2 pairs.
+    """Return how many pairs of points (N, m) are farther apart than claimed, over all N (N - 1) / 2 pairs.
 
     For the outputs of an encoder after its clip, every pair beyond the claimed sensitivity is a pair of
     neighbouring inputs that noise of that scale does not protect (Habernal 2021, Section 6).
@@ -110,9 +109,13 @@ def count_sensitivity_violations(
     """
     points = np.ascontiguousarray(points, dtype=np.float64)
     if points.ndim != 2 or len(points) < 2 or not np.isfinite(points).all():  # noqa: PLR2004 - a pair
-        raise make_parameter_error("violations", "points", "at least two rows (N, m) of finite numbers", points.shape)
+        raise make_parameter_error(
+            "count_sensitivity_violations", "points", "at least two rows (N, m) of finite numbers", points.shape
+        )
     if not (math.isfinite(claimed_sensitivity) and claimed_sensitivity > 0):
-        raise make_parameter_error("violations", "claimed", "a float in (0, inf)", claimed_sensitivity)
+        raise make_parameter_error(
+            "count_sensitivity_violations", "claimed_sensitivity", "a float in (0, inf)", claimed_sensitivity
+        )
     _check_search(order, points.shape[1])
     limit, count = claimed_sensitivity**order, len(points)
     stride = workers or count_cores()
@@ -156,6 +159,6 @@ def _compute_pair_distances(rows: FloatArray, order: int) -> FloatArray:
 
 def _check_search(order: int, dimension: int) -> None:
     if order not in _NORM_ORDERS:
-        raise make_parameter_error("sensitivity", "order", "1 or 2", order)
+        raise make_parameter_error("find_farthest_pair", "order", "1 or 2", order)
     if dimension < 1:
-        raise make_parameter_error("sensitivity", "dimension", "an int of at least 1", dimension)
+        raise make_parameter_error("find_farthest_pair", "dimension", "an int of at least 1", dimension)

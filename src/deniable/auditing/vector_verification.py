@@ -7,7 +7,7 @@ from numbers import Integral
 from deniable.auditing.outputs import abbreviate
 from deniable.core.errors import NotTractable, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import Status
+from deniable.core.guarantees import Status, is_proved
 from deniable.vectors import VectorMechanism
 
 
@@ -33,7 +33,7 @@ def verify_vector_mechanism(mechanism: VectorMechanism, dimension: object) -> Ve
     try:
         loss = mechanism.exact_loss(dimension)
     except NotTractable:
-        is_theorem_proved = guarantee.status in {"proved", "proved for ideal arithmetic"} and mechanism.is_builtin
+        is_theorem_proved = is_proved(guarantee.status) and mechanism.is_builtin
         upper, lower = guarantee.epsilon if is_theorem_proved else math.inf, 0.0
         witness: Witness | None = None
         status: Status = guarantee.status if is_theorem_proved else "undecided"
@@ -50,8 +50,8 @@ def verify_vector_mechanism(mechanism: VectorMechanism, dimension: object) -> Ve
             status, upper, lower, witness = "undecided", math.inf, 0.0, None
             method = f"nothing computed: the draws of {type(mechanism).__name__} are not this package's"
     return Verdict(
+        guarantee=guarantee,
         status=status,
-        claim=guarantee.epsilon,
         epsilon=upper,
         lower_bound=lower,
         confidence=1.0,
@@ -59,5 +59,4 @@ def verify_vector_mechanism(mechanism: VectorMechanism, dimension: object) -> Ve
         witness=witness,
         method=method,
         seconds=time.perf_counter() - start,
-        delta=getattr(guarantee, "delta", 0.0),
     )

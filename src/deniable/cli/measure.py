@@ -82,7 +82,7 @@ def run_measure(
     """Measure what each epsilon gives and takes on a table: which to choose, and what is lost.
 
     Writes one page that holds original private text, for the owner of the texts, and its figures as
-    JSON. Needs jinja2: deniable[plot].
+    JSON. Needs jinja2 and scikit-learn: deniable[measure].
     """
     from deniable.core.files import check_outputs, open_outputs  # noqa: PLC0415
     from deniable.measure.report.inputs import SurveyPlan, build_survey_inputs, check_survey_plan  # noqa: PLC0415 - keeps --help fast

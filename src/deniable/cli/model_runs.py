@@ -14,6 +14,8 @@ import typer
 from deniable.core.errors import DeniableError, InputError
 
 if TYPE_CHECKING:
+    from deniable.core.report import Report
+    from deniable.learning.artifact import StoredModel
     from deniable.learning.loop import Checkpoint
 
 _OUT_OF_MEMORY_MESSAGES = ("can't allocate memory", "not enough memory", "out of memory")
@@ -112,12 +114,18 @@ class StepProgress:
 
 
 def write_model_files(
-    output: Path, model: bytes, card: object, card_text: str, owner_record: object, *, force: bool
+    output: Path, model: "StoredModel", card: "Report", owner_record: dict[str, str], *, force: bool
 ) -> None:
     """Write a model and what stands beside it, whole or not at all: its card, the card as text, the owner's file."""
     from deniable.core.files import open_outputs  # noqa: PLC0415 - keeps --help fast
+    from deniable.learning.artifact import serialize_model  # noqa: PLC0415
 
-    contents = (model, encode_json(card), card_text.encode("utf-8", "backslashreplace"), encode_json(owner_record))
+    contents = (
+        serialize_model(model),
+        encode_json(card.to_dict()),
+        card.to_text().encode("utf-8", "backslashreplace"),
+        encode_json(owner_record),
+    )
     paths = [f"{output}{ending}" for ending in ("", *_COMPANION_ENDINGS)]
     with open_outputs(*paths, force=force, owner_only=paths[-1:]) as streams:
         for stream, content in zip(streams, contents, strict=True):

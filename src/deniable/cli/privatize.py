@@ -24,7 +24,7 @@ from deniable.cli.tables import PIPE, parse_delimiter, resolve_certificate_path,
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.text.release import Tally
+    from deniable.text.batches import Tally
 
 
 class UnknownWordHandling(enum.StrEnum):

@@ -108,7 +108,7 @@ def run_tune(
         # What the certificate will say is found now, and kept in the cache: never the frequencies of the input.
         choice.mechanism.expected_kept_share(public_prior)
         median_length = int(np.quantile(lengths, 0.5, method="lower"))
-        median_loss = median_length * compute_worst_loss(choice.mechanism)
+        median_loss = median_length * compute_worst_loss(choice.mechanism.law, choice.mechanism.guarantee)
     for line in remarks:
         typer.echo(line, err=True)
     is_chosen_from_data = input_prior or goal == "utility"

@@ -4,8 +4,8 @@ The folder is ``$DENIABLE_CACHE``, else ``deniable`` in the user's cache folder.
 read or written there is no cache, and nothing else changes.
 
 Facts from the cache are believed, and a certificate repeats them. So each file begins with a code, keyed by a secret
-that the folder holds for its user alone, of its name and content: a file that was changed, renamed or brought from
-elsewhere is computed anew. A folder that belongs to somebody else, or that others can write to, is not used
+that the folder holds for its user alone, of its name and content: a fact whose file was changed, renamed or brought
+from elsewhere is computed anew. A folder that belongs to somebody else, or that others can write to, is not used
 (`find_cache_fault`).
 """
 
@@ -22,9 +22,8 @@ from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from deniable.core.arrays import FloatArray
 
 CACHE_FORMAT = 2
 """Raised whenever a cached fact changes its meaning."""
@@ -77,15 +76,15 @@ def load_or_compute_facts(
     name: str,
     fact_names: Collection[str],
     compute: Callable[[], dict[str, float]],
-    is_usable: Callable[[dict[str, float]], bool] = lambda found: all(map(math.isfinite, found.values())),
+    is_usable: Callable[[dict[str, float]], bool] = lambda facts: all(map(math.isfinite, facts.values())),
 ) -> dict[str, float]:
     """Return the cached facts called ``name``, or compute and keep them.
 
     Args:
         name: a file name made from the kind of fact and the fingerprints it depends on, none of them of private data.
-        fact_names: the names that ``compute`` gives values to; a file with others is not used.
+        fact_names: names of the facts that ``compute`` returns; a file with other names is not used.
         compute: called when nothing usable is cached.
-        is_usable: says of facts that were found whether they can be true.
+        is_usable: returns whether stored facts can be true.
     """
     file = f"{name}.v{CACHE_FORMAT}.facts"
     try:
@@ -105,7 +104,7 @@ def load_or_compute_array(
     name: str,
     shape: tuple[int, ...],
     compute: Callable[[], FloatArray],
-    is_usable: Callable[[FloatArray], bool] = lambda found: bool(np.isfinite(found).all()),
+    is_usable: Callable[[FloatArray], bool] = lambda stored: bool(np.isfinite(stored).all()),
 ) -> FloatArray:
     """Return the cached float64 array called ``name``, or compute and keep it; see `load_or_compute_facts`."""
     file = f"{name}.v{CACHE_FORMAT}.f64"
@@ -120,7 +119,7 @@ def load_or_compute_array(
 
 
 def _read_content(file: str) -> bytes | None:
-    """Return what `_write_content` was given for a file of that name; None where it was not, or not by this user."""
+    """Return the content that this user's `_write_content` stored in a file; None where there is none."""
     if _BYPASSED.get() or find_cache_fault():
         return None
     try:

@@ -1,4 +1,7 @@
-"""Whose code a class is: what is proved of this package's classes is not proved of others under their names."""
+"""Classes that a proof can rest on: their objects never change, and their code is this package's own.
+
+What is proved of a class of this package is not proved of a subclass, or of another class under its name.
+"""
 
 import functools
 import sys
@@ -41,6 +44,6 @@ class WriteOnce:
 
 
 def is_builtin_class(cls: type) -> bool:
-    """Say whether a class is one that this package defines, whatever module it says it comes from."""
+    """Return whether this package defines a class, whatever module the class claims to come from."""
     module = sys.modules.get(cls.__module__)
     return cls.__module__.startswith("deniable.") and getattr(module, cls.__qualname__, None) is cls

@@ -12,7 +12,7 @@ class DeniableError(Exception):
 
 
 class InputError(DeniableError, ValueError):
-    """A value, option or file cannot be used; the text names it and the mend."""
+    """A value, option or file cannot be used; the message names it and the fix."""
 
 
 class NotTractable(DeniableError):  # noqa: N818 - the name is part of the public surface

@@ -1,17 +1,25 @@
-"""How high a guarantee stands once its mechanism is verified."""
+"""Evidence for or against a guarantee: verdicts, their witnesses, and how strong a guarantee they let stand."""
 
 import dataclasses
 import math
 from typing import Any, TypeVar
 
-from deniable.core.guarantees import ApproxDP, MetricDP, PureDP, Status, find_weakest_status
+from deniable.core.guarantees import (
+    Guarantee,
+    Status,
+    decode_guarantee,
+    encode_guarantee,
+    find_weakest_status,
+)
 
 _MAX_PLAIN_LOSS = math.log(1000)
+"""Losses up to which odds are shown as a plain number."""
+_NUMBER_FIELDS = ("epsilon", "lower_bound", "detectable_epsilon")
 
 
 @dataclasses.dataclass(frozen=True)
 class Witness:
-    """The inputs and the output at which the most is lost.
+    """Two inputs and an output with a large privacy loss.
 
     Attributes:
         input: w.
@@ -20,7 +28,7 @@ class Witness:
         distance: d(w, w').
         loss: ln P(y|w) - ln P(y|w'), in nats; infinite where w' never gives y. For sampled evidence,
             where the output is an attacker's guess, the lower confidence bound.
-        right: right guesses behind a sampled event.
+        correct_guesses: correct guesses behind a sampled event.
         guesses: all guesses behind it; 0 for an event whose probability is computed.
     """
 
@@ -29,48 +37,48 @@ class Witness:
     output: str
     distance: float
     loss: float
-    right: int = 0
+    correct_guesses: int = 0
     guesses: int = 0
 
     def __str__(self) -> str:
         """Return the witness in one line."""
         distance_text = f"{self.distance:.4g} apart"
         if self.guesses:
-            guess_counts = f"{self.right:,} of {self.guesses:,} guesses are right"
+            guess_counts = f"{self.correct_guesses:,} of {self.guesses:,} guesses are right"
             return f"{self.output}, {guess_counts}; nearest inputs {self.input} and {self.other}, {distance_text}"
         if math.isinf(self.loss):
             return f"output {self.output!r} comes from {self.input!r} but never from {self.other!r}, {distance_text}"
         odds_ratio = (
             f"{math.exp(self.loss):.4g}" if self.loss < _MAX_PLAIN_LOSS else f"10^{self.loss / math.log(10):.1f}"
         )
-        return f"output {self.output!r} is {odds_ratio} times as likely from {self.input!r} as from {self.other!r}, {distance_text}"
+        likelier = f"{odds_ratio} times as likely from {self.input!r} as from {self.other!r}"
+        return f"output {self.output!r} is {likelier}, {distance_text}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """What evidence says of a claim of epsilon (per unit of distance for words).
+    """What evidence says of a guarantee.
 
     Attributes:
-        status: how far the claim is known to be true, as computed or by a theorem.
-        claim: the epsilon claimed.
+        guarantee: the guarantee that is judged, as claimed.
+        status: how far it is known to be true, by this evidence.
         epsilon: upper bound on the true epsilon, all rounding in it; where the status is ``proved for ideal
             arithmetic``, on that of the ideal law. Infinite where none is known.
         lower_bound: lower bound on the true epsilon, in itself a proof up to ``confidence``.
         confidence: of the lower bound; 1 where nothing is sampled.
         samples: number of draws behind it; 0 where it is computed from the law.
         witness: the pair and output behind the lower bound.
-        method: how it was found, and what it covers.
+        method: how the verdict was reached, and what it covers.
         seconds: how long that took.
-        detectable: the least true epsilon that an audit of so many guesses would have refuted with
+        detectable_epsilon: the least true epsilon that an audit of so many guesses would have refuted with
             probability 90 %, by the best attacker there is; infinite where none was within its reach;
             None where nothing is sampled.
-        delta: of an (epsilon, delta) claim, else 0.
-        rounded: where it is the last bits of floats that refute: the verdict on the same mechanism when its outputs
-            are rounded to the grid that the verdict's method names. Else None.
+        rounded_verdict: where it is the last bits of floats that refute: the verdict on the same mechanism when its
+            outputs are rounded to the grid that this verdict's method names. Else None.
     """
 
+    guarantee: Guarantee
     status: Status
-    claim: float
     epsilon: float
     lower_bound: float
     confidence: float
@@ -78,9 +86,18 @@ class Verdict:
     witness: Witness | None
     method: str
     seconds: float
-    detectable: float | None = None
-    delta: float = 0.0
-    rounded: "Verdict | None" = None
+    detectable_epsilon: float | None = None
+    rounded_verdict: "Verdict | None" = None
+
+    @property
+    def claim(self) -> float:
+        """The epsilon claimed (per unit of distance for a metric guarantee)."""
+        return self.guarantee.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta claimed; 0 for a guarantee without one."""
+        return getattr(self.guarantee, "delta", 0.0)
 
     @property
     def unused_share(self) -> float:
@@ -88,10 +105,38 @@ class Verdict:
         return 1 - self.epsilon / self.claim if self.claim else -math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON can hold them; it has no infinity. ``rounded`` is left out where it is None."""
-        fields = {name: encode_nonfinite_numbers(value) for name, value in dataclasses.asdict(self).items()}
-        del fields["rounded"]
-        return fields if self.rounded is None else {**fields, "rounded": self.rounded.to_dict()}
+        """Return the fields as JSON can hold them: numbers that are not finite as text.
+
+        ``rounded_verdict`` is left out where it is None.
+        """
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields["guarantee"] = encode_guarantee(self.guarantee)
+        fields["witness"] = None if self.witness is None else dataclasses.asdict(self.witness)
+        fields["rounded_verdict"] = None if self.rounded_verdict is None else self.rounded_verdict.to_dict()
+        if self.rounded_verdict is None:
+            del fields["rounded_verdict"]
+        encoded: dict[str, Any] = encode_nonfinite_numbers(fields)
+        return encoded
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Verdict":
+        """Return the verdict that `to_dict` made these fields of.
+
+        Raises:
+            InputError, KeyError, TypeError, ValueError: the fields are those of no verdict.
+        """
+        values = dict(fields)
+        for name in _NUMBER_FIELDS:
+            values[name] = None if values[name] is None else float(values[name])
+        values["guarantee"] = decode_guarantee(values["guarantee"])
+        if values["witness"] is not None:
+            witness = values["witness"]
+            values["witness"] = Witness(
+                **{**witness, "distance": float(witness["distance"]), "loss": float(witness["loss"])}
+            )
+        if "rounded_verdict" in values:
+            values["rounded_verdict"] = cls.from_dict(values["rounded_verdict"])
+        return cls(**values)
 
     def __str__(self) -> str:
         """Return the verdict as a few lines for a person."""
@@ -99,19 +144,14 @@ class Verdict:
         lines = [f"{self.status}: claimed epsilon {self.claim:g}{delta}, {self._describe_bounds()}"]
         if self.witness is not None:
             lines.append(f"witness: {self.witness}")
-        if self.detectable is not None and self.status != "refuted":
-            lines.append(f"power: {self._describe_power(self.detectable)}")
+        if self.detectable_epsilon is not None and self.status != "refuted":
+            lines.append(f"power: {_describe_power(self.detectable_epsilon)}")
         sampled = f"{self.samples:,} samples, " if self.samples else ""
         lines.append(f"method: {self.method}; {sampled}{self.seconds:.1f} s")
-        if self.rounded is not None:
+        if self.rounded_verdict is not None:
             lines.append("with rounded outputs:")
-            lines += [f"  {line}" for line in str(self.rounded).splitlines()]
+            lines += [f"  {line}" for line in str(self.rounded_verdict).splitlines()]
         return "\n".join(lines)
-
-    def _describe_power(self, detectable: float) -> str:
-        if math.isinf(detectable):
-            return "none: with so few guesses no violation, however large, could have been seen"
-        return f"a true epsilon of {detectable:.4g} would have been refuted nine times in ten, by the best attacker"
 
     def _describe_bounds(self) -> str:
         sampled = f" with {100 * self.confidence:g} % confidence" if self.samples else ""
@@ -130,6 +170,12 @@ class Verdict:
         return f"exact {self.epsilon:.6g}{unused}"
 
 
+def _describe_power(detectable_epsilon: float) -> str:
+    if math.isinf(detectable_epsilon):
+        return "none: with so few guesses no violation, however large, could have been seen"
+    return f"a true epsilon of {detectable_epsilon:.4g} would have been refuted nine times in ten, by the best attacker"
+
+
 def encode_nonfinite_numbers(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return a JSON value with numbers that are not finite as text."""
     if isinstance(value, dict):
@@ -139,15 +185,17 @@ def encode_nonfinite_numbers(value: Any) -> Any:  # noqa: ANN401 - any JSON valu
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-GuaranteeT = TypeVar("GuaranteeT", PureDP, ApproxDP, MetricDP, PureDP | ApproxDP)
+GuaranteeT = TypeVar("GuaranteeT", bound=Guarantee)
 
 
 def limit_status(guarantee: GuaranteeT, verdict: Verdict) -> GuaranteeT:
-    """Return a guarantee as it may be shown: its status is never higher than what `verify` says of its mechanism.
+    """Return a guarantee as it may be shown: known no better than the verdict on its own mechanism says.
+
+    Every certificate and model card shows guarantees through this function.
 
     Args:
         guarantee: of a mechanism.
-        verdict: of `deniable.verify` on the same mechanism. It judges the arithmetic of the draws: where they come
-            from integer tables, those tables.
+        verdict: on that mechanism. It judges the arithmetic of the draws: where they come from integer tables,
+            those tables.
     """
     return dataclasses.replace(guarantee, status=find_weakest_status(guarantee.status, verdict.status))

@@ -14,11 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-import pyarrow as pa
-
 from deniable.core.errors import InputError
 
 PIPE = "-"
+"""The path that means standard input or standard output."""
 
 
 class _CountingReader(io.RawIOBase):
@@ -72,6 +71,8 @@ def open_input(path: str, report: Callable[[int], None], *, seekable: bool = Fal
             if suffix == ".gz":
                 stream = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=stream)))
             elif suffix == ".zst":
+                import pyarrow as pa  # noqa: PLC0415 - slow to import, and only .zst needs it
+
                 stream = stack.enter_context(pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd"))
             if seekable and (path == PIPE or suffix in {".gz", ".zst"}):
                 spool = stack.enter_context(tempfile.TemporaryFile())
@@ -80,11 +81,11 @@ def open_input(path: str, report: Callable[[int], None], *, seekable: bool = Fal
                 stream = cast("BinaryIO", spool)
             yield stream
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(f"The input {path!r} is not whole gzip data: {error}.") from None
+        raise InputError(f"The input {path!r} is not valid gzip data: {error}.") from None
     except OSError as error:
         if error.errno is not None or Path(path).suffix.lower() != ".zst":
             raise
-        raise InputError(f"The input {path!r} is not whole zst data: {' '.join(str(error).split())}.") from None
+        raise InputError(f"The input {path!r} is not valid zst data: {' '.join(str(error).split())}.") from None
 
 
 @contextlib.contextmanager
@@ -95,8 +96,8 @@ def open_outputs(*paths: str, force: bool, owner_only: Collection[str] = ()) -> 
         paths: files, compressed by their endings, or ``-`` for standard output, which is written
             only when all is known.
         force: overwrite files that exist; a new file has the mode of the one that it replaces.
-        owner_only: those of the paths that tell of the private text. Nobody but their owner can ever open them,
-            whatever the mode of a file that they replace.
+        owner_only: those of the paths that hold facts about the private text. Nobody but their owner can ever open
+            them, whatever the mode of a file that they replace.
 
     Raises:
         InputError: a file exists and ``force`` is not set, or its folder does not exist or cannot be written.
@@ -137,6 +138,8 @@ def _create_output(partial_path: Path, target: Path, *, owner_only: bool) -> Ite
         if target.suffix.lower() == ".gz":
             yield cast("BinaryIO", stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)))
         elif target.suffix.lower() == ".zst":
+            import pyarrow as pa  # noqa: PLC0415 - slow to import, and only .zst needs it
+
             yield stack.enter_context(pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd"))
         else:
             yield raw

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, stats
 
 from deniable.core.errors import InputError
 
@@ -56,6 +55,8 @@ def estimate_share(successes: int, count: int, confidence: float = DEFAULT_CONFI
     Raises:
         InputError: no trials.
     """
+    from scipy import stats  # noqa: PLC0415 - a second that only measured figures need
+
     if count < 1:
         raise InputError("A share needs at least 1 trial. Got 0: give more rows.")
     interval = stats.binomtest(int(successes), int(count)).proportion_ci(confidence, method="exact")
@@ -77,6 +78,8 @@ def estimate_mean(
     Raises:
         InputError: no numbers.
     """
+    from scipy import stats  # noqa: PLC0415 - a second that only measured figures need
+
     numbers = np.asarray(values, dtype=np.float64).ravel()
     if not len(numbers):
         raise InputError("A mean needs at least 1 number. Got 0: give more rows.")
@@ -106,6 +109,8 @@ def estimate_clustered_mean(
     Raises:
         InputError: no numbers.
     """
+    from scipy import stats  # noqa: PLC0415 - a second that only measured figures need
+
     totals, sizes = np.asarray(sums, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     totals, sizes = totals[sizes > 0], sizes[sizes > 0]
     clusters = len(sizes)
@@ -125,8 +130,8 @@ def estimate_clustered_share(
 ) -> Estimate:
     """Return the share of successes among trials that come in independent clusters, such as the words of texts.
 
-    As `estimate_clustered_mean`, cut off at 0 and 1. Where no cluster differs from the others, which leaves no residual,
-    Clopper and Pearson's interval with one trial a cluster.
+    As `estimate_clustered_mean`, cut off at 0 and 1. Where no cluster differs from the others, which leaves no
+    residual, Clopper and Pearson's interval with one trial a cluster.
 
     Args:
         successes: (n,) of each cluster.
@@ -165,6 +170,8 @@ def estimate_paired_difference(
     Raises:
         InputError: no trials.
     """
+    from scipy import optimize, stats  # noqa: PLC0415 - a second that only measured figures need
+
     first_hits, second_hits = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
     count = len(first_hits)
     if not count:

@@ -44,15 +44,15 @@ def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], work
 
 
 def get_progress_reporter() -> Callable[[int, int], None]:
-    """Return who is told of progress, ``report(done, total)``: whoever watches, or nobody."""
+    """Return the function that progress is reported to, ``report(done, total)``; one that does nothing by default."""
     return _PROGRESS_REPORTER.get() or _ignore_progress
 
 
 def _ignore_progress(done: int, total: int) -> None:
-    """Report to nobody."""
+    """Ignore a report of progress."""
 
 
-_PROGRESS_REPORTER: ContextVar[Callable[[int, int], None] | None] = ContextVar("watcher", default=None)
+_PROGRESS_REPORTER: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress_reporter", default=None)
 
 
 @contextmanager

@@ -1,1 +1,1 @@
-"""What all training shares: runs that go on where they stopped, first weights, stored tensors. Needs torch."""
+"""What all training shares: runs that resume from a checkpoint, DP-SGD, accounting, stored artifacts. Needs torch."""

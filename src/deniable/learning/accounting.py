@@ -1,4 +1,4 @@
-"""What DP-SGD spends: privacy loss distributions of the Poisson-sampled Gaussian mechanism, by dp-accounting."""
+"""The epsilon that DP-SGD spends, by privacy loss distributions of the Poisson-sampled Gaussian (dp-accounting)."""
 
 import dataclasses
 import functools
@@ -8,28 +8,22 @@ from typing import Literal
 from scipy import optimize
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
-from deniable.core.guarantees import PROVED_IDEAL, ApproxDP
+from deniable.core.guarantees import EMPTY_RECORD, PROVED_IDEAL, ApproxDP
 
 RecordAdjacency = Literal["make one empty", "replace one"]
-EMPTY_RECORD_ADJACENCY = "one record made empty: the number of records and the sampling rate are public"
-"""Which data sets the guarantee of DP-SGD compares, the zero-out relation of Ponomareva et al. 2023.
-
-An empty record keeps its place and has the gradient 0. Rate and divisor follow from the number of records, which stands
-on the card: a record that is added or removed would change both.
-"""
 _MIN_MULTIPLIER = 0.3
 _MAX_MULTIPLIER = 1e4
 _MIN_EPSILON, _MAX_EPSILON = 1e-6, 100.0
 _PRECISION = 1e-4
-"""Relative, of a noise multiplier."""
+"""Relative precision of a noise multiplier."""
 
 
 @dataclasses.dataclass(frozen=True)
 class SamplingSchedule:
-    """What the privacy of a run depends on, besides its noise.
+    """How often and with what chance a run samples each record.
 
     Attributes:
-        rate: chance of each record to be in a batch, q in (0, 1].
+        rate: q in (0, 1], the probability with which a batch includes each record.
         steps: T >= 1.
     """
 
@@ -57,8 +51,8 @@ def compute_epsilon_spent(
         schedule: sampling rate and steps.
         multiplier: noise per unit of the clipping norm, > 0.
         delta: in (0, 1).
-        adjacency: of two data sets with as many records, see `EMPTY_RECORD_ADJACENCY`. One term of a batch's sum is missing, as
-            where a record is removed while rate and divisor stay; or it is another one, which costs more.
+        adjacency: of two data sets of the same size. Either one term of a batch's sum is missing (`EMPTY_RECORD`), as if a
+            record were removed while rate and divisor stay; or one term is replaced, which costs more.
     """
     import dp_accounting  # noqa: PLC0415 - a second to import
     from dp_accounting.pld import PLDAccountant  # noqa: PLC0415
@@ -74,10 +68,11 @@ def compute_epsilon_spent(
 
 
 def find_noise_multiplier(schedule: SamplingSchedule, epsilon: float, delta: float) -> float:
-    """Return about the least noise per unit of the clipping norm that spends at most epsilon (one record made empty).
+    """Return about the least noise per unit of the clipping norm that spends at most epsilon.
 
     Raises:
-        InputError: no noise within reach spends as little, or no noise is as small; the nearest epsilon is named.
+        InputError: even the largest multiplier spends more, or even the smallest spends less; the message names the
+            nearest epsilon that can be met.
     """
     check_positive("training", "epsilon", epsilon)
     check_positive("training", "delta", delta, 1.0)
@@ -90,11 +85,11 @@ def find_noise_multiplier(schedule: SamplingSchedule, epsilon: float, delta: flo
     bracket = _bracket_multiplier(schedule, min(epsilon, _MAX_EPSILON), delta)
     if bracket is None:
         nearest = compute_epsilon_spent(schedule, _MIN_MULTIPLIER, delta)
-        if nearest < _MIN_EPSILON:  # at so large a delta nothing less can be asked for
+        if nearest < _MIN_EPSILON:  # delta is so large that no smaller epsilon can be requested
             return _MIN_MULTIPLIER
         raise InputError(
             f"An epsilon of {epsilon:g} needs less noise than {_MIN_MULTIPLIER:g} times the clipping norm, the "
-            f"least there is. The nearest that can be met in {schedule.steps} steps is {_format_rounded_down(nearest)}: "
+            f"minimum. The nearest that can be met in {schedule.steps} steps is {_format_rounded_down(nearest)}: "
             "ask for that or less."
         )
 
@@ -117,8 +112,8 @@ def find_noise_multiplier(schedule: SamplingSchedule, epsilon: float, delta: flo
 def _bracket_multiplier(schedule: SamplingSchedule, epsilon: float, delta: float) -> tuple[float, float] | None:
     """Return two multipliers of which the first spends more than epsilon and the second does not.
 
-    From the most on, since losses far above the budget take long, and much memory, to compose. None where even the
-    least noise spends less.
+    The search starts at the largest multiplier, since losses far above the budget take much time and memory to compose.
+    None if even the least noise spends less.
     """
     high = low = _MAX_MULTIPLIER
     while compute_epsilon_spent(schedule, low, delta) <= epsilon:
@@ -132,7 +127,7 @@ def count_steps_within(rate: float, multiplier: float, epsilon: float, delta: fl
     """Return how many steps a budget allows with this noise, at most ``max_steps``.
 
     Raises:
-        InputError: not even one.
+        InputError: not even one step fits the budget.
     """
     nearest = _compute_finite_epsilon(SamplingSchedule(rate, 1), multiplier, delta)
     if nearest > epsilon:
@@ -140,7 +135,7 @@ def count_steps_within(rate: float, multiplier: float, epsilon: float, delta: fl
             f"With a noise multiplier of {multiplier:g} one step spends more than epsilon {epsilon:g}. "
             f"The nearest that can be met is {_format_rounded_up(nearest)}: ask for that, or take more noise."
         )
-    low, high = 1, 2  # doubled first: losses far above the budget take long to compose
+    low, high = 1, 2  # doubling, since losses far above the budget take long to compose
     while high <= max_steps and compute_epsilon_spent(SamplingSchedule(rate, high), multiplier, delta) <= epsilon:
         low, high = high, 2 * high
     high = min(high, max_steps + 1)
@@ -154,21 +149,22 @@ def count_steps_within(rate: float, multiplier: float, epsilon: float, delta: fl
 
 
 def build_dp_sgd_guarantee(schedule: SamplingSchedule, multiplier: float, delta: float) -> ApproxDP:
-    """Return what a run with this schedule and noise guarantees its training records.
+    """Return the guarantee of a run with this schedule and noise for its training records.
 
-    For ideal arithmetic: the noise and the sum that it hides are floating-point numbers.
+    It is proved for ideal arithmetic: the noise and the sum that it hides are floating-point numbers.
     """
     spent = compute_epsilon_spent(schedule, multiplier, delta)
     return ApproxDP(
         spent,
         delta,
-        f"DP-SGD (Abadi et al. 2016), {EMPTY_RECORD_ADJACENCY}; composed by privacy loss distributions (dp-accounting)",
+        "DP-SGD (Abadi et al. 2016), composed by privacy loss distributions (dp-accounting)",
         PROVED_IDEAL,
+        adjacency=EMPTY_RECORD,
     )
 
 
 def _compute_finite_epsilon(schedule: SamplingSchedule, multiplier: float, delta: float) -> float:
-    """Return the epsilon spent, if there is one."""
+    """Return the epsilon spent, or raise `InputError` if it is infinite."""
     spent = compute_epsilon_spent(schedule, multiplier, delta)
     if math.isinf(spent):
         raise InputError(
@@ -179,12 +175,12 @@ def _compute_finite_epsilon(schedule: SamplingSchedule, multiplier: float, delta
 
 
 def _format_rounded_up(epsilon: float) -> str:
-    """Return an epsilon with four digits, rounded up, so that asking for it succeeds."""
+    """Return an epsilon with four digits, rounded up, so that a run with it succeeds."""
     digits = 3 - math.floor(math.log10(epsilon)) if epsilon > 0 else 3
     return f"{math.ceil(epsilon * 10**digits * (1 + 1e-9)) / 10**digits:.{max(digits, 0)}f}"
 
 
 def _format_rounded_down(epsilon: float) -> str:
-    """Return an epsilon with four digits, rounded down, so that it takes more noise than the least."""
+    """Return an epsilon with four digits, rounded down, so that it needs more than the minimum of noise."""
     digits = 3 - math.floor(math.log10(epsilon))
     return f"{math.floor(epsilon * 10**digits * (1 - 1e-9)) / 10**digits:.{max(digits, 0)}f}"

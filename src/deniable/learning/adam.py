@@ -1,4 +1,4 @@
-"""Training without privacy of its own: Adam on whatever loss a system gives it."""
+"""Training without a privacy mechanism: Adam on any loss."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,21 +9,21 @@ from torch import Tensor, nn
 from deniable.core.randomness import make_generator
 
 StepLoss = Callable[[int, torch.Generator], Tensor]
-"""From the number of a step and a generator for whatever it draws to the loss, a scalar."""
+"""From the number of a step and a generator for its random draws to the loss, a scalar."""
 
 
 class AdamRun:
     """One training run by Adam (Kingma and Ba 2015).
 
     Args:
-        network: whose parameters are trained, in place.
-        loss: of a step.
+        network: its parameters are trained in place.
+        loss: computes the loss of a step.
         steps: T.
-        learning_rate: of Adam.
-        key: 32 bytes; step t draws from the stream named by t, so that an interrupted run can go on.
-        project_parameters: called after every step, to bring parameters back to where a theorem needs them.
-        weight_decay: of Adam, an l2 penalty on the parameters.
-        clip_norm: l2 norm to which the gradient of all parameters is cut; None for as it is.
+        learning_rate: learning rate of Adam.
+        key: 32 bytes; step t draws from the stream named by t, so that an interrupted run can resume.
+        project_parameters: called after every step, to project parameters onto the set that a theorem requires.
+        weight_decay: l2 penalty on the parameters.
+        clip_norm: l2 norm to which the gradient of all parameters together is clipped; None for no clipping.
     """
 
     def __init__(
@@ -39,23 +39,18 @@ class AdamRun:
         clip_norm: float | None = None,
     ) -> None:
         self.steps = steps
-        self._network, self._loss, self._key, self._project_parameters, self._clip_norm = (
-            network,
-            loss,
-            key,
-            project_parameters,
-            clip_norm,
-        )
+        self._network, self._loss, self._key = network, loss, key
+        self._project_parameters, self._clip_norm = project_parameters, clip_norm
         self._optimizer = torch.optim.Adam(network.parameters(), lr=learning_rate, weight_decay=weight_decay)
         self._device = next(network.parameters()).device
 
     def step(self, number: int) -> float:
         """Take step ``number`` (from 0), and return its loss."""
-        source = torch.Generator(self._device)
-        source.manual_seed(int(make_generator(self._key, "step", str(number)).integers(2**62)))
+        generator = torch.Generator(self._device)
+        generator.manual_seed(int(make_generator(self._key, "step", str(number)).integers(2**62)))
         self._network.train()
         self._optimizer.zero_grad(set_to_none=True)
-        loss = self._loss(number, source)
+        loss = self._loss(number, generator)
         loss.backward()  # type: ignore[no-untyped-call]
         if self._clip_norm is not None:
             nn.utils.clip_grad_norm_(self._network.parameters(), self._clip_norm)
@@ -79,7 +74,7 @@ class AdamRun:
 
 
 def select_batch(count: int, batch_size: int, step: int, key: bytes) -> Tensor:
-    """Return the records (b,) of step ``step``: every epoch deals all of them anew, and drops a last short batch."""
+    """Return the record indices (b,) of a step: every epoch shuffles all records anew, and drops a last short batch."""
     batch_size = min(batch_size, count)
     batches_per_epoch = count // batch_size
     epoch, position = divmod(step, batches_per_epoch)

@@ -1,29 +1,122 @@
-"""Reading back what torch.save wrote, damage noticed."""
+"""The file of a trained model: kind, configuration, weights and facts, written and read by one codec.
 
+Each kind of model says how it becomes an `Artifact` (its method ``to_artifact``) and how it is rebuilt from one (a
+function of its room, all of them by kind in `deniable.registry.models`). What is common to them stands here: one format,
+one reader, and one line for whatever file is damaged, of another kind or of another version.
+"""
+
+import dataclasses
+import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from deniable.core.errors import InputError
+from deniable.core.files import open_outputs
 
-_KINDS_BY_FORMAT = {
-    "deniable-model": "images",
-    "deniable-text-model": "texts",
-    "deniable-rewriter": "texts to rewrite",
-    "deniable-representation": "representations of texts",
-}
-"""What the models of a format are of, whatever its version."""
+ARTIFACT_FORMAT = "deniable-artifact/1"
+_FORMAT_PREFIX = "deniable-"
+_MAX_SHOWN = 100
+"""Characters of a reason, a kind or a format that a message shows."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Artifact:
+    """A trained model as a file holds it: tensors, numbers and texts only.
+
+    Attributes:
+        kind: what it is a model of, such as ``image model``.
+        configuration: everything that the network is rebuilt from beside its weights, and what is claimed of it.
+        weights: of the network, by name.
+        facts: about the training run, as JSON holds them; they go into the model card.
+        path: the file that it was read from, for messages; None where it was not read.
+    """
+
+    kind: str
+    configuration: dict[str, Any]
+    weights: dict[str, Tensor]
+    facts: dict[str, Any]
+    path: Path | None = dataclasses.field(default=None, compare=False)
+
+
+class StoredModel(Protocol):
+    """A trained model that can be written to a file."""
+
+    def to_artifact(self) -> Artifact:
+        """Return the model as a file holds it."""
+
+
+def serialize_model(model: StoredModel) -> bytes:
+    """Return the content of a model's file."""
+    artifact = model.to_artifact()
+    content = {
+        "format": ARTIFACT_FORMAT,
+        "kind": artifact.kind,
+        "configuration": _to_plain_values(artifact.configuration),
+        "weights": {name: tensor.cpu() for name, tensor in artifact.weights.items()},
+        "facts": _to_plain_values(artifact.facts),
+    }
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    return buffer.getvalue()
+
+
+def save_model(model: StoredModel, path: Path, *, force: bool = False) -> None:
+    """Write a model, whole or not at all.
+
+    Raises:
+        InputError: the file exists and ``force`` is not set, or it cannot be written.
+    """
+    with open_outputs(str(path), force=force) as (stream,):
+        stream.write(serialize_model(model))
+
+
+def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
+    """Return what the file of a model holds; nothing in it is executed.
+
+    Args:
+        path: of the file.
+        expected_kind: the kind of model that is needed; None for any.
+
+    Raises:
+        InputError: no such file, it is not a model, it is damaged, or it is of another version or another kind.
+    """
+    try:
+        content = read_tensor_file(path)
+    except FileNotFoundError:
+        raise InputError(f"There is no model {str(path)!r}: name the file that training wrote.") from None
+    except Exception as error:  # noqa: BLE001 - whatever bytes there are
+        raise InputError(
+            f"{str(path)!r} is not a model: {_shorten(error)}. Name the file that training wrote."
+        ) from None
+    stored_format = content.get("format") if isinstance(content, dict) else None
+    if not isinstance(stored_format, str) or not stored_format.startswith(_FORMAT_PREFIX):
+        raise InputError(f"{str(path)!r} is not a model: name the file that training wrote.")
+    if stored_format != ARTIFACT_FORMAT:
+        raise InputError(
+            f"{str(path)!r} was written by another version of deniable (its format is {_shorten(repr(stored_format))}, and "
+            f"this version reads {ARTIFACT_FORMAT!r}): train it again."
+        )
+    with reraise_corrupt_file(path):
+        artifact = _decode_artifact(content, path)
+    if expected_kind is not None and artifact.kind != expected_kind:
+        raise InputError(
+            f"{str(path)!r} holds another kind of model, {_shorten(repr(artifact.kind))}: name the file of a model of kind "
+            f"{expected_kind!r}."
+        )
+    return artifact
 
 
 def read_tensor_file(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
     """Return the tensors, numbers and texts of a file, on the processor; nothing in it is executed.
 
-    torch reads past a changed byte of a tensor, so the file's own checksums are looked at first.
+    torch reads past a changed byte of a tensor, so the file's own checksums are verified first.
 
     Raises:
         FileNotFoundError: no such file.
@@ -36,62 +129,69 @@ def read_tensor_file(path: Path) -> Any:  # noqa: ANN401 - whatever the file hol
     return torch.load(path, map_location="cpu", weights_only=True)
 
 
-def read_artifact(path: Path, expected_format: str | None = None) -> dict[str, Any]:
-    """Return what the file of a model holds.
-
-    Args:
-        path: of the file.
-        expected_format: the format expected; None for any.
-
-    Raises:
-        InputError: no such file, or it is no model of that format.
-    """
-    try:
-        content = read_tensor_file(path)
-    except FileNotFoundError:
-        raise InputError(f"There is no model {str(path)!r}: name the file that training wrote.") from None
-    except Exception as error:  # noqa: BLE001 - whatever bytes there are
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{str(path)!r} is no model: {reason}. Name the file that training wrote.") from None
-    stored_format = content.get("format") if isinstance(content, dict) else None
-    if (
-        isinstance(stored_format, str)
-        and expected_format is not None
-        and _strip_version(stored_format) != _strip_version(expected_format)
-        and _strip_version(stored_format) in _KINDS_BY_FORMAT
-    ):
-        raise InputError(
-            f"{str(path)!r} is a model of {_KINDS_BY_FORMAT[_strip_version(stored_format)]}, not of {_KINDS_BY_FORMAT[_strip_version(expected_format)]}: name another."
-        )
-    if not isinstance(stored_format, str) or (expected_format is not None and stored_format != expected_format):
-        raise InputError(f"{str(path)!r} is no model of this version: name the file that training wrote.")
-    artifact: dict[str, Any] = content
-    return artifact
-
-
 @contextmanager
-def reraise_corrupt_file(path: Path) -> Iterator[None]:
-    """Turn whatever comes of a part of a model's file that is missing or wrong into one line.
+def reraise_corrupt_file(path: Path | None) -> Iterator[None]:
+    """Turn whatever is raised by a part of a model's file that is missing or wrong into one line.
 
     Args:
-        path: of the file.
+        path: of the file; None for an artifact that was not read from one.
 
     Raises:
-        InputError: an error came up within the context.
+        InputError: an error was raised within the context.
     """
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
-        reason = " ".join(str(error).split())[:100]
-        raise InputError(f"{str(path)!r} is a damaged model ({reason}): train it again.") from None
+        name = "The artifact" if path is None else repr(str(path))
+        raise InputError(f"{name} is a damaged model ({_shorten(error)}): train it again.") from None
+
+
+def load_weights(network: nn.Module, weights: Mapping[str, Tensor], *, assign: bool = False) -> None:
+    """Give a network its weights, and put it into evaluation mode.
+
+    Args:
+        network: of the right shape.
+        weights: by name.
+        assign: whether the tensors themselves become the weights, for a network on the device ``meta``.
+
+    Raises:
+        RuntimeError: a weight is missing, unknown or of another shape.
+        InputError: a weight is not finite.
+    """
+    network.load_state_dict(weights, assign=assign)
+    check_finite_weights(network)
+    network.eval()
 
 
 def check_finite_weights(network: nn.Module) -> None:
-    """Raise `InputError` for a network with weights that are no numbers."""
+    """Raise `InputError` for a network with weights that are not finite."""
     if not all(weights.isfinite().all() for weights in network.state_dict().values()):
-        raise InputError("weights that are no numbers")
+        raise InputError("weights that are not finite")
 
 
-def _strip_version(file_format: str) -> str:
-    """Return a format without its version."""
-    return file_format.partition("/")[0]
+def _decode_artifact(content: dict[str, Any], path: Path) -> Artifact:
+    """Return an artifact, its parts of the right types.
+
+    Raises:
+        KeyError: a part is missing.
+        TypeError: a part is of another type.
+    """
+    for name, expected_type in (("kind", str), ("configuration", dict), ("weights", dict), ("facts", dict)):
+        if not isinstance(content[name], expected_type):
+            raise TypeError(f"{name} must be a {expected_type.__name__}, not {type(content[name]).__name__}")
+    for name, tensor in content["weights"].items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"the weight {name!r} must be a tensor, not {type(tensor).__name__}")
+    return Artifact(content["kind"], content["configuration"], dict(content["weights"]), content["facts"], path)
+
+
+def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration or a fact may be
+    """Return a value with Python's own numbers in place of numpy's, which `torch.load` would refuse to read back."""
+    if isinstance(value, dict):
+        return {name: _to_plain_values(item) for name, item in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _shorten(reason: object) -> str:
+    """Return a reason on one line, cut to what a message shows."""
+    return " ".join(str(reason).split())[:_MAX_SHOWN]

@@ -1,4 +1,4 @@
-"""Batches of texts of like length."""
+"""Batches of texts of similar length."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,16 +7,16 @@ from deniable.core.randomness import make_generator
 
 IntArray = npt.NDArray[np.int64]
 _BATCHES_PER_SORT = 100
-"""Batches whose texts are put in order of length together: short texts are not padded to the length of long ones."""
+"""Batches that are sorted by length together, so that short texts are not padded to the length of long ones."""
 
 
 class LengthBucketSampler:
-    """Batches of texts of like length: every epoch deals all texts anew.
+    """Batches of texts of similar length: every epoch shuffles all texts anew.
 
     Args:
-        lengths: (n,) of the texts.
-        batch_size: of a batch; the last ones may be smaller.
-        key: 32 bytes, from which the order follows.
+        lengths: lengths of the texts, (n,).
+        batch_size: number of texts in a batch; the last ones may be smaller.
+        key: 32 bytes; the order follows from it.
     """
 
     def __init__(self, lengths: IntArray, batch_size: int, key: bytes) -> None:

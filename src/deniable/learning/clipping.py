@@ -1,4 +1,4 @@
-"""The clipped sum of per-example gradients, without holding the gradients: ghost clipping (Li et al. 2022).
+"""The clipped sum of per-example gradients, computed without storing them: ghost clipping (Li et al. 2022).
 
 The gradient of one example for the weight of a linear layer is G A^T, where A holds what enters the layer and G
 the derivatives of the loss by what leaves it, a column for each place at which the weight is used: one for a linear
@@ -13,12 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from deniable.core.errors import InputError
-from deniable.models.images.dataset import EMPTY_LABEL
 
+EMPTY_LABEL = -1
+"""Label of an empty record: whatever its inputs are, its gradient is 0."""
 _CLIP_SLACK = 1e-3
-"""Norms are float32: clipping to so much less than the norm that the noise is made for covers their rounding."""
+"""Norms are float32: clipping to less than the calibrated norm, by this share, covers their rounding."""
 _BATCH_NORMALIZATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-"""Layers that make of one example what depends on the others, with parameters or without."""
+"""Layers whose output for one example depends on the other examples of the batch, with or without parameters."""
 
 ForwardFunction = Callable[[Tensor], Tensor]
 ClippedLayer = nn.Linear | nn.Conv2d
@@ -32,10 +33,10 @@ def sum_clipped_gradients(
     An example's loss is the mean cross-entropy of its views, which are made of that example alone.
 
     Args:
-        network: of linear layers and convolutions; nothing else in it has parameters.
-        forward: from images to logits through the network, with whatever noise it draws.
-        views: (b, v, channels, height, width), pixels in [0, 1].
-        labels: (b,), of which an empty record's is `EMPTY_LABEL`: it adds nothing to the sum.
+        network: only its linear layers and convolutions have parameters.
+        forward: from inputs to logits through the network, with any noise that it draws.
+        views: (b, v, ...), v views of each example.
+        labels: (b,); an empty record has `EMPTY_LABEL` and adds nothing to the sum.
         clip: C > 0.
 
     Returns:
@@ -118,14 +119,14 @@ def _find_layers(network: nn.Module) -> dict[str, ClippedLayer]:
             layers[name] = module
         elif isinstance(module, _BATCH_NORMALIZATIONS) or next(module.parameters(recurse=False), None) is not None:
             raise InputError(
-                f"Layer {name!r} is a {type(module).__name__}, whose gradient for one example is not known: "
+                f"Layer {name!r} is a {type(module).__name__}, whose gradient for one example cannot be computed here: "
                 "use linear layers and convolutions (no groups, zeros as padding), and no batch statistics."
             )
     return layers
 
 
 def _is_plain_convolution(layer: nn.Conv2d) -> bool:
-    """Say whether a convolution is one that `_build_columns` knows."""
+    """Say whether `_build_columns` can unfold a convolution."""
     return layer.groups == 1 and layer.padding_mode == "zeros"
 
 
@@ -153,21 +154,21 @@ def _get_padding(layer: nn.Conv2d) -> tuple[int, ...]:
 
 
 def _bound_rounding(products: Tensor, length: int) -> Tensor:
-    """Return (b,) a bound on the rounding of squared norms that are sums of products of columns.
+    """Return (b,) a bound on the rounding error of squared norms that are sums of products of columns.
 
-    Where the columns of an example cancel, rounding is all that is left of its norm, while the noise is made for the
-    whole of it. Each product is off by at most eps times its length and the norms of its columns (Higham 2002, 3.5),
-    whose squares are on the diagonal.
+    Where the columns of an example cancel, its computed norm may be nothing but rounding, so the error is added to it.
+    Each product is off by at most eps times its length and the norms of its columns (Higham 2002, 3.5), whose squares
+    are on the diagonal.
 
     Args:
-        products: the products, (b, places, places).
-        length: of the columns, both together.
+        products: (b, places, places).
+        length: length of the two columns together.
     """
     sizes: Tensor = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)  # (b,)
     return sizes.square() * (torch.finfo(products.dtype).eps * (length + products.shape[1]))
 
 
 def _is_gradient_smaller(inputs: Tensor, derivatives: Tensor) -> bool:
-    """Say whether the gradients of all examples cost less than the products of their columns."""
+    """Say whether storing the gradients of all examples costs less than the products of their columns."""
     size, places = inputs.shape[1] * derivatives.shape[1], inputs.shape[2]
     return size <= places * (inputs.shape[1] + derivatives.shape[1])

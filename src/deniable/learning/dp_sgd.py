@@ -7,26 +7,24 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from deniable.core.randomness import make_generator
 from deniable.learning.accounting import SamplingSchedule
 from deniable.learning.clipping import sum_clipped_gradients
-from deniable.models.images.dataset import LabelledImages
-from deniable.models.images.networks import ImageNetwork
 
 ViewFunction = Callable[[Tensor, Tensor, torch.Generator], Tensor]
-"""From images (b, c, h, w) and labels (b,) to views (b, v, c, h, w) of each, made of that image alone."""
+"""From inputs (b, ...) and labels (b,) to views (b, v, ...) of each, made of that input alone."""
 NoisyForwardFunction = Callable[[Tensor, torch.Generator], Tensor]
-"""From images (b, c, h, w) to logits (b, K), with the model's robustness noise from the generator."""
+"""From inputs (b, ...) to logits (b, K), with the model's robustness noise from the generator."""
 
 _CHUNK_VIEWS = 512
-"""Views that are worked on at a time: the sums fit in cache."""
+"""Views in one pass of the network: the sums fit in cache."""
 
 
 @dataclasses.dataclass(frozen=True)
 class DPSGDSettings:
-    """How DP-SGD descends.
+    """The parameters of DP-SGD.
 
     Attributes:
         schedule: sampling rate and steps.
@@ -34,8 +32,8 @@ class DPSGDSettings:
         clip: C, the norm to which the gradient of each example is clipped.
         learning_rate: step along the noisy sum, divided by the clipping norm and the expected size of a batch, so
             that it means the same at any of them.
-        averaging_decay: decay of the running mean of the parameters that the model is given; 0 for the last ones.
-        views: of each example, averaged inside its gradient.
+        averaging_decay: decay of the running mean of the parameters, which is what the model gets; 0 for the last ones.
+        views: number of views of each example, averaged inside its gradient.
     """
 
     schedule: SamplingSchedule
@@ -53,63 +51,66 @@ class DPSGDRun:
     sums: coins, noise and divisor are those of its place.
 
     Step number t draws its batch, its noise and its views from streams of the key that are named by t. So a step
-    that is taken again after an interruption gives the same parameters, and nothing is spent twice.
+    that is repeated after an interruption gives the same parameters, and nothing is spent twice.
 
     Args:
-        network: whose parameters are trained, in place.
-        images: the training records.
-        settings: how.
-        key: 32 bytes, secret; whoever has it can take the noise away.
-        forward: of the network, with its robustness noise.
-        views: of an example.
-        project_parameters: called after every step, to bring parameters back to where a theorem needs them; it may read
-            nothing but parameters.
+        network: its parameters are trained in place.
+        inputs: the training records, (n, ...).
+        labels: their classes, int64 (n,); `deniable.learning.clipping.EMPTY_LABEL` for an empty record.
+        settings: of DP-SGD.
+        key: 32 bytes, secret; whoever has it can remove the noise.
+        forward: evaluates the network, with its robustness noise.
+        views: makes the views of each example.
+        project_parameters: called after every step, to project parameters onto the set that a theorem requires; it may
+            read nothing but parameters.
     """
 
     def __init__(
         self,
-        network: ImageNetwork,
-        images: LabelledImages,
+        network: nn.Module,
+        inputs: Tensor,
+        labels: Tensor,
         settings: DPSGDSettings,
         key: bytes,
         forward: NoisyForwardFunction,
         views: ViewFunction,
         project_parameters: Callable[[], None] = lambda: None,
     ) -> None:
-        self._network, self._images, self._recipe, self._key = network, images, settings, key
-        self._forward, self._views, self._settle = forward, views, project_parameters
+        self._network, self._settings, self._key = network, settings, key
+        self._inputs, self._labels = inputs, labels
+        self._forward, self._views, self._project_parameters = forward, views, project_parameters
         self._device = next(network.parameters()).device
         self._mean = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
 
     @property
     def steps(self) -> int:
         """T."""
-        return self._recipe.schedule.steps
+        return self._settings.schedule.steps
 
     def step(self, number: int) -> float:
-        """Take step ``number`` (from 0), and return the batch's mean loss, which is the owner's to see only."""
-        settings, count = self._recipe, len(self._images.labels)
+        """Take step ``number`` (from 0), and return the mean loss of the batch, which is not private."""
+        settings, count = self._settings, len(self._labels)
         batch_rows = np.flatnonzero(
             make_generator(self._key, "batch", str(number)).random(count) < settings.schedule.rate
         )
         sums, loss = self._sum_gradients(torch.from_numpy(batch_rows), number)
         noise = make_generator(self._key, "noise", str(number))
-        # Of public numbers (see `EMPTY_RECORD_ADJACENCY` of the accounting), not the number of records that were drawn.
+        # A public number (see `EMPTY_RECORD`), not the number of records that were drawn.
         expected = settings.schedule.rate * count
         with torch.no_grad():
             for name, parameter in self._network.named_parameters():
                 normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(parameter)
                 noisy_sum = sums.get(name, 0) + settings.noise_multiplier * settings.clip * normal
                 parameter.sub_(settings.learning_rate * noisy_sum / (settings.clip * expected))
-            self._settle()
+            self._project_parameters()
             for name, parameter in self._network.named_parameters():
                 self._mean[name].lerp_(parameter, 1 - self._compute_decay(number))
         return loss / max(len(batch_rows), 1)
 
     @property
     def result(self) -> dict[str, Tensor]:
-        """The parameters to release: the running mean, which is made of what the steps released anyway."""
-        if self._recipe.averaging_decay:
+        """The parameters to release: the last ones, or their running mean, which is made of released steps alone."""
+        if self._settings.averaging_decay:
             return self._mean
         return {name: parameter.detach() for name, parameter in self._network.named_parameters()}
 
@@ -123,21 +124,20 @@ class DPSGDRun:
         self._mean = {name: parameter.to(self._device, copy=True) for name, parameter in state["mean"].items()}
 
     def _compute_decay(self, number: int) -> float:
-        """Return the decay after so many steps: at first the mean forgets the start sooner."""
-        return min(self._recipe.averaging_decay, (1 + number) / (10 + number))
+        """Return the decay of the running mean at a step; it is smaller at first, to forget the initial parameters."""
+        return min(self._settings.averaging_decay, (1 + number) / (10 + number))
 
     def _sum_gradients(self, batch_rows: Tensor, number: int) -> tuple[dict[str, Tensor], float]:
         """Return the clipped sum over the drawn records, chunk by chunk, and the sum of their losses."""
         sums: dict[str, Tensor] = {}
         loss = 0.0
-        source = torch.Generator(self._device)
-        source.manual_seed(int(make_generator(self._key, "views", str(number)).integers(2**62)))
-        for chunk in torch.split(batch_rows, max(1, _CHUNK_VIEWS // self._recipe.views)):
-            images = self._images.pixels[chunk].to(self._device)
-            labels = self._images.labels[chunk].to(self._device)
-            views = self._views(images, labels, source)
+        generator = torch.Generator(self._device)
+        generator.manual_seed(int(make_generator(self._key, "views", str(number)).integers(2**62)))
+        for chunk in torch.split(batch_rows, max(1, _CHUNK_VIEWS // self._settings.views)):
+            labels = self._labels[chunk].to(self._device)
+            views = self._views(self._inputs[chunk].to(self._device), labels, generator)
             chunk_sums, chunk_loss = sum_clipped_gradients(
-                self._network, lambda inputs: self._forward(inputs, source), views, labels, self._recipe.clip
+                self._network, lambda inputs: self._forward(inputs, generator), views, labels, self._settings.clip
             )
             loss += chunk_loss
             for name, value in chunk_sums.items():

@@ -1,4 +1,4 @@
-"""Before the first step: weights drawn from a public seed, and the device."""
+"""The training loop: step by step, with checkpoints from which an interrupted run resumes."""
 
 import dataclasses
 import hashlib
@@ -19,14 +19,15 @@ from deniable.core.randomness import SecretBytes
 from deniable.learning.artifact import read_tensor_file
 
 _CHECKPOINT_FORMAT = 2
+_CHECKPOINT_FIELDS = {"parameters", "run", "key", "next", "state"}
 
 
 class TrainingRun(Protocol):
-    """A training run that goes step by step."""
+    """A training run that is advanced step by step."""
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """T, the number of steps."""
         ...
 
     @property
@@ -35,7 +36,7 @@ class TrainingRun(Protocol):
         ...
 
     def step(self, number: int) -> float:
-        """Take one, and return its loss."""
+        """Take step ``number`` (from 0), and return its loss."""
         ...
 
     def state(self) -> dict[str, Any]:
@@ -49,15 +50,15 @@ class TrainingRun(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """Where a run is kept from time to time, and what it must agree with to be taken up.
+    """The file that a run is saved to from time to time, and what a run must match to be resumed from it.
 
-    The file holds the run's key. It is its owner's alone, is readable by its owner only, and is removed at the end.
+    The file holds the run's secret key: only its owner may read it, and it is removed at the end.
 
     Attributes:
         path: of the file.
-        parameters: everything that the run depends on, as JSON holds it.
-        interval: steps from one to the next.
-        run_fingerprint: fingerprint of the one run that it serves, see `bind`; None to look at the file, whatever its run.
+        parameters: everything that the run depends on, as JSON values.
+        interval: number of steps between two saves.
+        run_fingerprint: fingerprint of the one run that it belongs to, see `bind`; None to read the file of any run.
     """
 
     path: Path
@@ -66,13 +67,12 @@ class Checkpoint:
     run_fingerprint: str | None = None
 
     def bind(self, run_facts: Mapping[str, Any]) -> Self:
-        """Return the checkpoint of one run: its key then serves no other, whatever ``parameters`` leave out.
+        """Return the checkpoint of one run, whose key then serves no other run, whatever ``parameters`` leave out.
 
-        Two models of different data under one key would share their noise, and their difference would be free of it.
+        Two models of different data under one key would share their noise, which would cancel in their difference.
 
         Args:
-            run_facts: everything that the run is a function of beside its key, with values whose `repr` tells them
-                apart.
+            run_facts: everything that the run depends on besides its key; different values must have different reprs.
         """
         description = repr((__version__, sorted(run_facts.items())))
         return dataclasses.replace(
@@ -80,7 +80,7 @@ class Checkpoint:
         )
 
     def load_key(self, fresh: bytes) -> SecretBytes:
-        """Return the key of the run that is kept, or ``fresh`` where there is none.
+        """Return the key of the saved run, or ``fresh`` if there is no file.
 
         Raises:
             InputError: the file is damaged, or of another run.
@@ -89,7 +89,7 @@ class Checkpoint:
         return SecretBytes(fresh) if content is None else content["key"]
 
     def restore(self, run: TrainingRun) -> int:
-        """Set a run back to where the file was written, and return the number of its next step; 0 without a file."""
+        """Restore a run to the state in the file, and return the number of its next step; 0 without a file."""
         content = self._read_content()
         if content is None:
             return 0
@@ -97,7 +97,7 @@ class Checkpoint:
         return int(content["next"])
 
     def write(self, run: TrainingRun, key: bytes, next_step: int) -> None:
-        """Keep a run, whole or not at all: where that fails, the file of before stays.
+        """Save a run atomically: if that fails, the previous file stays.
 
         Raises:
             DeniableError: it cannot be written.
@@ -121,13 +121,13 @@ class Checkpoint:
             kept_note = " The last good checkpoint is kept." if self.path.exists() else ""
             raise DeniableError(
                 f"The checkpoint {str(self.path)!r} cannot be written: {error.strerror}.{kept_note} "
-                "Make room, and the same command goes on from there."
+                "Free some space, and the same command resumes from there."
             ) from None
         finally:
             part.unlink(missing_ok=True)
 
     def remove(self) -> None:
-        """Remove the file, when the model is written."""
+        """Remove the file, once the model is written."""
         self.path.unlink(missing_ok=True)
 
     def _read_content(self) -> dict[str, Any] | None:
@@ -135,31 +135,29 @@ class Checkpoint:
             return None
         try:
             stored = read_tensor_file(self.path)
-            is_intact = stored["format"] == _CHECKPOINT_FORMAT and {"parameters", "run", "key", "next", "state"} <= {
-                *stored
-            }
+            is_intact = stored["format"] == _CHECKPOINT_FORMAT and stored.keys() >= _CHECKPOINT_FIELDS
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
             reason = " ".join(str(error).split())[:100]
             raise InputError(
-                f"{str(self.path)!r} is no checkpoint: {reason}. Remove it, or begin anew with --force."
+                f"{str(self.path)!r} is no checkpoint: {reason}. Remove it, or start over with --force."
             ) from None
         if not is_intact:
-            raise InputError(f"{str(self.path)!r} is of another version: begin anew with --force.")
+            raise InputError(f"{str(self.path)!r} was written by another version: start over with --force.")
         stored["key"] = SecretBytes(stored["key"])
         stored_parameters = stored["parameters"]
         for name in dict.fromkeys([*stored_parameters, *self.parameters]):
             if stored_parameters.get(name) != self.parameters.get(name):
-                # A hash of private data confirms a guess of them: it is in no message.
+                # A hash of private data would confirm a guess at them, so no message contains it.
                 values = (stored_parameters.get(name), self.parameters.get(name))
                 difference = f"other {name}" if name == "data" else f"{name} {values[0]}. Got {values[1]}"
                 raise InputError(
-                    f"{str(self.path)!r} is the checkpoint of a run with {difference}: finish that run, or begin "
-                    "anew with --force."
+                    f"{str(self.path)!r} is the checkpoint of a run with {difference}: finish that run, or start "
+                    "over with --force."
                 )
         if self.run_fingerprint not in {None, stored["run"]}:
             raise InputError(
                 f"{str(self.path)!r} is the checkpoint of a run with other data, options or version: finish that run, "
-                "or begin anew with --force."
+                "or start over with --force."
             )
         content: dict[str, Any] = stored
         return content
@@ -169,18 +167,18 @@ def run_training(
     run: TrainingRun,
     key: bytes,
     checkpoint: Checkpoint | None = None,
-    report: Callable[[int, float], None] = lambda done, loss: None,  # noqa: ARG005 - nobody is told
+    report: Callable[[int, float], None] = lambda done, loss: None,  # noqa: ARG005 - reports nothing
 ) -> None:
-    """Take all steps of a run that are still to be taken.
+    """Take all remaining steps of a run.
 
     Args:
-        run: from its beginning.
-        key: the run's.
-        checkpoint: where it is kept; taken up where it is found.
-        report: told the number of steps done and the loss of the last.
+        run: at its first step.
+        key: of the run.
+        checkpoint: where the run is saved; if its file exists, the run is resumed from it.
+        report: called with the number of steps done and the loss of the last one.
 
     Raises:
-        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+        DeniableError: the loss is not finite, or a checkpoint cannot be written.
         InputError: the checkpoint is damaged, or of another run.
     """
     first_step = checkpoint.restore(run) if checkpoint else 0
@@ -202,12 +200,12 @@ Built = TypeVar("Built")
 
 
 def build_with_seed(seed: int, build: Callable[[], Built]) -> Built:
-    """Return a network whose first weights are drawn from a public seed; torch's own generator stays as it was."""
+    """Return what ``build`` returns under a public seed of torch's generator, whose state is restored afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build()
 
 
 def choose_device() -> torch.device:
-    """Return a GPU where there is one, else the processor."""
+    """Return a GPU if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

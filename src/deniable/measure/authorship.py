@@ -1,4 +1,4 @@
-"""Who wrote a private text: how often attackers name the author."""
+"""Authorship attribution: how often an attacker names the author of a private text."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
-from sklearn.svm import LinearSVC
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, estimate_share
+from deniable.core.extras import import_extra
+from deniable.core.intervals import Estimate
 from deniable.core.parallel import parallel_map
 from deniable.measure.labels import (
+    BooleanMask,
     ClassCodes,
     FoldRunner,
-    HitMask,
     RowNumbers,
     TrainTestSplit,
     check_versions,
     encode_labels,
+    estimate_accuracy,
     run_folds,
     stratified_folds,
 )
@@ -29,7 +29,7 @@ _STYLE_VIEWS = (
     {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
     {"analyzer": "char_wb", "ngram_range": (2, 4)},
 )
-"""What a style is read from: words and pairs of them, and runs of 2 to 4 characters, punctuation among them."""
+"""Features of style: words and pairs of words, and runs of 2 to 4 characters, punctuation included."""
 
 StyleCounts = tuple[Any, ...]
 """Of n texts, for each view: scikit-learn's sparse counts (n, 2^18)."""
@@ -37,20 +37,20 @@ StyleCounts = tuple[Any, ...]
 
 @dataclasses.dataclass(frozen=True)
 class AuthorshipResult:
-    """How often the author of a text is named by an attacker who knows other texts of all authors.
+    """How often an attacker who knows other texts of all authors names the author of a text.
 
-    The intervals are over the texts, with the attackers as they came out: they leave out that other texts to learn
-    from, or other noise, would have given other attackers.
+    The intervals are over the texts, given the trained attackers: they do not cover that other training texts, or
+    other noise, would have given other attackers.
 
     Attributes:
-        ceiling: share of original texts named rightly after learning from original ones.
-        static: share of private texts named rightly after learning from original ones.
-        adaptive: share of private texts named rightly after learning from private ones.
-        majority: share of the author with most texts: what a blind guess gets right.
-        authors: whose texts were attacked.
-        texts: attacked.
-        left_out: texts that were not, since their author has no other.
-        folds: of the cross-validation.
+        ceiling: share of original texts whose author is named by an attacker trained on original texts.
+        static: share of private texts whose author is named by an attacker trained on original texts.
+        adaptive: share of private texts whose author is named by an attacker trained on private texts.
+        majority: share of the author with the most texts, the accuracy of always naming that author.
+        authors: number of authors.
+        texts: number of attacked texts.
+        left_out: number of texts left out, since their author has no other text.
+        folds: number of folds.
     """
 
     ceiling: Estimate
@@ -64,13 +64,6 @@ class AuthorshipResult:
 
 
 def measure_authorship(
-    texts: Sequence[str], private: Sequence[str], authors: Sequence[str | None], *, folds: int = 5, seed: int = 0
-) -> AuthorshipResult:
-    """Return how often the authors of one private version of a table are named; see `measure_authorships`."""
-    return measure_authorships(texts, {"private": private}, authors, folds=folds, seed=seed)["private"]
-
-
-def measure_authorships(
     texts: Sequence[str],
     private_versions: Mapping[str, Sequence[str]],
     authors: Sequence[str | None],
@@ -78,24 +71,27 @@ def measure_authorships(
     folds: int = 5,
     seed: int = 0,
 ) -> dict[str, AuthorshipResult]:
-    """Return how often the authors of private versions of a table are named, in cross-validation.
+    """Return how often attackers name the authors of private versions of a table, in cross-validation.
 
-    The attackers are linear support vector machines on TF-IDF weights of words and runs of characters. They learn
-    from all folds but one and name the authors of that one: the static attacker knows original texts, the adaptive
-    one private texts (Utpala, Hooker, Chen 2023, "Locally Differentially Private Document Generation Using Zero
-    Shot Prompting"). What passes through a privatizer, such as punctuation and lengths, helps them. The folds are
-    the same for all versions, and the original is learned once for all of them.
+    The attackers are linear support vector machines on TF-IDF weights of words and runs of characters. They are
+    trained on all folds but one and name the authors of the fold left out: the static attacker has original texts,
+    the adaptive attacker private texts (Utpala, Hooker and Chen 2023, "Locally Differentially Private Document
+    Generation Using Zero Shot Prompting"). What a privatizer leaves as it is, such as punctuation and lengths, helps
+    them. The folds are the same for all versions, and the attackers on originals are trained once for all of them.
 
     Args:
         texts: n original texts.
         private_versions: name -> n private texts, in the order of the rows.
-        authors: (n,) who wrote each text. The texts of authors with only one are left out, and counted.
-        folds: of the cross-validation.
+        authors: (n,) the author of each text. The texts of authors with only one text are left out, and counted.
+        folds: number of folds.
         seed: public; the folds follow from it.
+
+    Returns:
+        name -> result, for each private version.
 
     Raises:
         InputError: columns that do not match, a missing author, fewer than 2 authors with 2 texts, or fewer texts
-            than folds.
+            than folds; or scikit-learn is not installed.
     """
     check_versions(texts, private_versions, len(authors))
     rows, codes = select_attackable_rows(authors)
@@ -110,9 +106,9 @@ def measure_authorships(
     majority_share = float(np.bincount(codes).max() / len(codes))
     return {
         name: AuthorshipResult(
-            _estimate_named_share(ceiling_hits),
-            _estimate_named_share(static_version_hits),
-            _estimate_named_share(adaptive_version_hits),
+            estimate_accuracy(ceiling_hits),
+            estimate_accuracy(static_version_hits),
+            estimate_accuracy(adaptive_version_hits),
             majority_share,
             len(np.unique(codes)),
             len(codes),
@@ -135,28 +131,29 @@ def select_attackable_rows(authors: Sequence[str | None]) -> tuple[RowNumbers, C
     counts = np.bincount(codes[codes >= 0])
     if (counts > 1).sum() < 2:  # noqa: PLR2004 - one author alone leaves nothing to tell apart
         raise InputError(
-            f"Attackers need at least 2 authors with 2 texts each. Got {(counts > 1).sum()} such among {len(counts)} "
-            "authors: give more texts of each, or name another column."
+            f"An attack on authorship needs at least 2 authors with 2 texts each. Got {(counts > 1).sum()} such among "
+            f"{len(counts)} authors: give more texts of each, or name another column."
         )
     rows = np.flatnonzero((codes >= 0) & (counts[codes] > 1))
     return rows, np.unique(codes[rows], return_inverse=True)[1].astype(np.int64)
 
 
 def _count_style(column: Sequence[str]) -> StyleCounts:
-    """Count once for all folds what styles are read from: hashing needs no vocabulary, so nothing is learned."""
-    # A lone surrogate cannot be hashed, and stands for no character.
+    """Count the features of style once for all folds: hashing needs no vocabulary, so nothing is learned from them."""
+    # A lone surrogate stands for no character and cannot be hashed.
     encodable_texts = [text.encode("utf-8", "replace").decode("utf-8") for text in column]
-    return tuple(HashingVectorizer(**_HASHING_OPTIONS, **view).transform(encodable_texts) for view in _STYLE_VIEWS)
+    make_vectorizer = _import_sklearn("feature_extraction.text").HashingVectorizer
+    return tuple(make_vectorizer(**_HASHING_OPTIONS, **view).transform(encodable_texts) for view in _STYLE_VIEWS)
 
 
 def _build_fold_runner(
     train_counts: StyleCounts, test_versions: Sequence[StyleCounts], codes: ClassCodes
 ) -> FoldRunner:
-    """Return the trial of an attacker who learns from one version and names the authors of others."""
+    """Return the runner that trains an attacker on one version and tests it on others."""
 
-    def run_fold(split: TrainTestSplit) -> list[HitMask]:
+    def run_fold(split: TrainTestSplit) -> list[BooleanMask]:
         known_codes = np.unique(codes[split.train])
-        if len(known_codes) == 1:  # equal texts are held together, and these were all of one author
+        if len(known_codes) == 1:  # equal texts share a fold, and those left are of one author
             return [known_codes[0] == codes[split.test] for _ in test_versions]
         compute_weights, model = _fit_attacker([view[split.train] for view in train_counts], codes[split.train])
         return [
@@ -167,12 +164,13 @@ def _build_fold_runner(
     return run_fold
 
 
-def _fit_attacker(views: Sequence[Any], codes: ClassCodes) -> tuple[Callable[[Sequence[Any]], Any], LinearSVC]:
-    """Return what turns counts into weights, and the attacker who learned from those weights."""
-    # Only what was met in training, so that memory follows the texts. One column stays where texts have no word.
+def _fit_attacker(views: Sequence[Any], codes: ClassCodes) -> tuple[Callable[[Sequence[Any]], Any], Any]:
+    """Return the function from counts to weights, and the attacker trained on those weights."""
+    # Only columns of the training texts, so that memory follows the texts. One column stays where texts have no word.
     seen_columns = [np.union1d(0, np.flatnonzero(view.getnnz(axis=0))) for view in views]
+    make_transformer = _import_sklearn("feature_extraction.text").TfidfTransformer
     transformers = [
-        TfidfTransformer(sublinear_tf=True).fit(view[:, columns])
+        make_transformer(sublinear_tf=True).fit(view[:, columns])
         for view, columns in zip(views, seen_columns, strict=True)
     ]
 
@@ -183,8 +181,9 @@ def _fit_attacker(views: Sequence[Any], codes: ClassCodes) -> tuple[Callable[[Se
         ]
         return sparse.hstack(weights, format="csr")
 
-    return compute_weights, LinearSVC(max_iter=10_000, random_state=0).fit(compute_weights(views), codes)
+    model = _import_sklearn("svm").LinearSVC(max_iter=10_000, random_state=0)
+    return compute_weights, model.fit(compute_weights(views), codes)
 
 
-def _estimate_named_share(hits: HitMask) -> Estimate:
-    return estimate_share(int(hits.sum()), len(hits))
+def _import_sklearn(name: str) -> Any:  # noqa: ANN401 - a module without types
+    return import_extra(f"sklearn.{name}", "An attack on authorship", "measure")

@@ -1,4 +1,4 @@
-"""The attacker who knows how people write: he guesses the words of a text from all that was released of it."""
+"""Recovery by an attacker with a language model, who guesses the words of a text from all of its released words."""
 
 import functools
 from collections.abc import Sequence
@@ -6,28 +6,29 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.parallel import parallel_map
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure.attackers.decoding import decode_words
 from deniable.measure.attackers.guesses import RankedGuesses, build_likelihood, rank_guesses
-from deniable.measure.attackers.language_model import LanguageModel, NgramTables, WordNumbers, temper_tables
+from deniable.measure.attackers.language_model import LanguageModel, WordNumbers
+from deniable.measure.attackers.ngram_lookup import TemperedTables, temper_tables
 from deniable.measure.recovery import RecoveryResult, check_attackable, count_recovered_words
-from deniable.space.metrics import FloatArray
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 from deniable.words import WordMechanism
 
 BEAM_WIDTH, MAX_CANDIDATES = 32, 64
 LANGUAGE_MODEL_WEIGHTS = (0.3, 0.5, 0.7, 0.85, 1.0)
-"""Weights of the language model that the attacker tries; 0 would be the attacker without context."""
+"""Weights of the language model that are tried; weight 0 would use no context."""
 _MAX_TUNING_WORDS = 2_000
-"""Words, at most, of the texts on which he tries them."""
+"""Maximum number of words of the texts on which weights are tried."""
 _SCORE_MARGIN = 12.0
-"""Nats below the likeliest candidate, by its score without context, from which one is left out."""
+"""Candidates that score so many nats below the likeliest one, without context, are left out."""
 _PIECE_WORDS = 4_096
-"""Words of a text guessed at a time, which bounds memory."""
+"""Words of a text guessed at a time; bounds memory."""
 _TUNING_FRACTION = 10
-"""One text in so many is kept for that."""
+"""One text in so many is held out to try weights on."""
 
 
 def measure_contextual_recovery(
@@ -41,29 +42,29 @@ def measure_contextual_recovery(
     seed: int = 0,
     workers: int | None = None,
 ) -> RecoveryResult:
-    """Return the share of words that an attacker names who knows a language, and reads each text as a whole.
+    """Return the share of words that an attacker names who has a language model and reads each text as a whole.
 
-    At every place he names the word w_i of the largest posterior given all outputs y_1 ... y_L, where a text has
+    At every place the guess is the word w_i of the largest posterior given all outputs y_1 ... y_L, where a text has
     the prior probability
 
         product over i of  P(w_i)^(1 - weight)  P(w_i | w_i-2, w_i-1)^weight
 
-    with the frequencies P(w) and the trigram model, and P(y_i | w_i) is the mechanism's. With weight 1 that is
-    Bayes' rule under the model, which recovers the most words if the model is true. Better models exist: the
-    share is a lower bound on what context gives away. Punctuation, which is released too, is not used.
+    with the frequencies P(w), the trigram model, and P(y_i | w_i) of the mechanism. With weight 1 that is Bayes'
+    rule under the model, which recovers the most words if the model is true. Better models exist: the share is a
+    lower bound on what context gives away. Punctuation, which is released too, is not used.
 
     Args:
-        mechanism: what the attacker takes the texts to be drawn by.
+        mechanism: the mechanism that the attacker believes the texts were drawn by.
         batch: the texts.
-        model: of texts other than these, over the words of the mechanism's space.
-        weight: of the language model; n-gram models are too sure of themselves, see `fit_weighted_language_model`.
-        beam: pairs of words kept at a time.
-        candidates: words tried at each place, the likeliest without context.
-        seed: public, of the attacker's own draws where he needs a surrogate.
-        workers: threads.
+        model: language model of other texts, over the words of the mechanism's space.
+        weight: weight of the language model; n-gram models are overconfident, see `fit_weighted_language_model`.
+        beam: maximum number of pairs of words kept at a time.
+        candidates: number of words tried at each place, the likeliest without context.
+        seed: public; the attacker's own draws follow from it, where they need a surrogate likelihood.
+        workers: number of threads.
 
     Raises:
-        InputError: no text holds a word that the vocabulary knows, or a parameter outside its domain.
+        InputError: no text holds a word of the vocabulary, or a parameter is outside its domain.
     """
     check_attackable(mechanism, batch)
     rows = np.arange(len(batch.lengths))
@@ -80,21 +81,21 @@ def fit_weighted_language_model(
     seed: int = 0,
     workers: int | None = None,
 ) -> tuple[LanguageModel, float]:
-    """Return a language model of texts that the attacker has, and the weight that serves him best.
+    """Return a language model of texts that the attacker has, and the weight with which it recovers the most words.
 
-    He keeps one text in ten from the model, privatizes those himself, tries every weight of `LANGUAGE_MODEL_WEIGHTS` on them, and
-    learns from all texts in the end. With a single text there is nothing to try, and the weight is 1.
+    One text in ten is held out and privatized by the attacker, every weight of `LANGUAGE_MODEL_WEIGHTS` is tried on
+    those, and the model returned is of all texts. With a single text there is nothing to try, and the weight is 1.
 
     Args:
-        mechanism: known to the attacker.
+        mechanism: the mechanism, known to the attacker.
         sequences: texts as word numbers, see `deniable.measure.attackers.language_model.number_texts`.
         beam: see `measure_contextual_recovery`.
         candidates: see `measure_contextual_recovery`.
-        seed: public, of his choice and his draws.
-        workers: threads.
+        seed: public; the texts held out and the draws for them follow from it.
+        workers: number of threads.
 
     Raises:
-        InputError: no words to learn from, or a parameter outside its domain.
+        InputError: no text has words, or a parameter is outside its domain.
     """
     size = len(mechanism.space)
     texts = [text for text in map(np.asarray, sequences) if text.size]
@@ -112,16 +113,9 @@ def fit_weighted_language_model(
     guesses_by_weight = _guess_texts(
         mechanism, own_batch, rows, trial_model, LANGUAGE_MODEL_WEIGHTS, beam, candidates, seed, workers
     )
-    return model, LANGUAGE_MODEL_WEIGHTS[
-        int(
-            np.argmax(
-                [
-                    ((named_words == own_batch.words) & ~own_batch.unknown_mask).sum()
-                    for named_words in guesses_by_weight
-                ]
-            )
-        )
-    ]
+    is_known = ~own_batch.unknown_mask
+    hit_counts = [((guesses == own_batch.words) & is_known).sum() for guesses in guesses_by_weight]
+    return model, LANGUAGE_MODEL_WEIGHTS[int(np.argmax(hit_counts))]
 
 
 def measure_crossfitted_recovery(
@@ -133,22 +127,22 @@ def measure_crossfitted_recovery(
     seed: int = 0,
     workers: int | None = None,
 ) -> RecoveryResult:
-    """Return what `measure_contextual_recovery` does, where the attacker's model is learnt from the other half of the originals.
+    """Return the recovery of each half of the texts by an attacker with a language model of the other half.
 
-    That stands for an attacker who has seen other texts of the same kind. Equal texts fall in one half, so that no
-    text is guessed by a model that has read it.
+    It stands for an attacker who has seen other texts of the same kind; see `measure_contextual_recovery`. Equal texts
+    fall in one half, so that no text is guessed with a model that was trained on it.
 
     Args:
-        mechanism: what the attacker takes the texts to be drawn by.
+        mechanism: the mechanism that the attacker believes the texts were drawn by.
         batch: the texts, at least two different ones.
         beam: see `measure_contextual_recovery`.
         candidates: see `measure_contextual_recovery`.
-        seed: public, of the halves and all his draws.
-        workers: threads.
+        seed: public; the halves and the attacker's draws follow from it.
+        workers: number of threads.
 
     Raises:
-        InputError: fewer than two different texts with words, none that the vocabulary knows, or a parameter
-            outside its domain.
+        InputError: fewer than two different texts with words, no word of the vocabulary, or a parameter is outside
+            its domain.
     """
     check_attackable(mechanism, batch)
     symbols = np.where(batch.unknown_mask, len(mechanism.space), batch.words)
@@ -157,24 +151,23 @@ def measure_crossfitted_recovery(
     group_of_text = np.array([group_numbers.setdefault(text.tobytes(), len(group_numbers)) for text in texts])
     if len(group_numbers) - (b"" in group_numbers) < 2:  # noqa: PLR2004 - one half each
         raise InputError(
-            "Two halves need at least 2 different texts with words. Got fewer: give more, or a model of other texts."
+            "Crossfitted recovery needs at least 2 different texts with words. Got fewer: give more texts, or attack "
+            "with a model of other texts."
         )
     nonempty_groups = [number for text, number in group_numbers.items() if text]
     half_of_group = np.zeros(len(group_numbers), dtype=np.int64)
     half_of_group[np.random.default_rng(seed).permutation(nonempty_groups)[: len(nonempty_groups) // 2]] = 1
     named_words = batch.words.copy()
     for side in (0, 1):
-        other_texts = [
-            text for text, half_number in zip(texts, half_of_group[group_of_text], strict=True) if half_number != side
-        ]
+        other_texts = [text for text, half in zip(texts, half_of_group[group_of_text], strict=True) if half != side]
         model, weight = fit_weighted_language_model(
             mechanism, other_texts, beam=beam, candidates=candidates, seed=seed, workers=workers
         )
         rows = np.flatnonzero((half_of_group[group_of_text] == side) & (np.diff(batch.offsets) > 0))
         guessed_words = _guess_texts(mechanism, batch, rows, model, (weight,), beam, candidates, seed, workers)[0]
         for row in rows:
-            half_number = slice(batch.offsets[row], batch.offsets[row + 1])
-            named_words[half_number] = guessed_words[half_number]
+            text_range = slice(batch.offsets[row], batch.offsets[row + 1])
+            named_words[text_range] = guessed_words[text_range]
     return count_recovered_words(batch, named_words, optimal=False)
 
 
@@ -189,15 +182,15 @@ def _guess_texts(
     seed: int,
     workers: int | None,
 ) -> list[WordNumbers]:
-    """Return the guesses (N,) for the texts of some rows, one array for each weight; those of other texts are void."""
+    """Return guesses (N,) for each weight; only those for the texts of the rows have a meaning."""
     if isinstance(beam, bool) or not isinstance(beam, int) or beam < 1:
         raise make_parameter_error("the beam search", "beam", "an int of at least 1", beam)
     checked_weights = [check_positive("the beam search", "weight", weight) for weight in weights]
     size = len(mechanism.space)
     if len(model.prior) != size:
         raise InputError(
-            f"The language model knows {len(model.prior)} words, the mechanism {size}: learn it from texts read with "
-            "the mechanism's own space."
+            f"The language model knows {len(model.prior)} words, the mechanism {size}: fit it to texts numbered "
+            "with the mechanism's own space."
         )
     ends = batch.offsets.tolist()
     pieces = [
@@ -210,11 +203,11 @@ def _guess_texts(
     ranked = rank_guesses(word_likelihood, model.frequencies, outputs, candidates, workers)
     words, chances = _sort_candidates(ranked, size)
     places = ranked.row_of[mechanism.space.point_by_word[batch.outputs]]
-    # A guess that a word is unknown names none: then the likeliest word on its own is named.
+    # "Unknown" is no guess: the likeliest word without context stands in.
     unigram_words = ranked.words[np.arange(len(ranked.words)), np.argmax(ranked.words != size, axis=1)]
     words_by_weight = []
     for checked_weight in checked_weights:
-        # Its weight tempers what the model makes of context; how frequent a word is counts in full.
+        # The weight tempers the model's use of context; word frequencies count in full.
         unigram_chances = model.frequencies**checked_weight
         candidate_chances = chances * (model.frequencies / unigram_chances)[words]
         guess_piece = functools.partial(
@@ -235,7 +228,7 @@ def _guess_texts(
 
 
 def _sort_candidates(ranked: RankedGuesses, size: int) -> tuple[WordNumbers, FloatArray]:
-    """Return candidates (m, K), ascending by number, and P(y|w) up to a factor; negligible ones are last, with 0."""
+    """Return candidates (m, K), ascending by number, and P(y|w) up to a factor; negligible ones come last, with 0."""
     is_near = ranked.scores > ranked.scores[:, :1] - _SCORE_MARGIN
     chances = np.where(is_near, np.exp(ranked.log_likelihoods - ranked.log_likelihoods.max(axis=1, keepdims=True)), 0.0)
     order = np.argsort(np.where(chances > 0, ranked.words, size + 1), axis=1, kind="stable")
@@ -246,7 +239,7 @@ def _search_piece(
     places: npt.NDArray[np.int64],
     words: WordNumbers,
     chances: FloatArray,
-    tables: NgramTables,
+    tables: TemperedTables,
     unigram_chances: FloatArray,
     beam: int,
     unknown: int,
@@ -261,7 +254,7 @@ def _search_piece(
 def _privatize_own_texts(
     mechanism: WordMechanism, texts: Sequence[WordNumbers], seed: int, workers: int | None
 ) -> PrivatizedBatch:
-    """Return texts (see `deniable.measure.attackers.language_model.number_texts`) that the attacker has privatized himself."""
+    """Return a batch of the attacker's own texts, given as word numbers, privatized by the attacker."""
     space, key = mechanism.space, derive_key_from_seed(seed)
     starts = [
         derive_stream_start(key, "attacker", mechanism.fingerprint, "text", str(row)) for row in range(len(texts))

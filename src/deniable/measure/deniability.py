@@ -1,7 +1,6 @@
 """Plausible deniability of single words: how often a word stays, and how many words it may become.
 
-N_w and S_w of Feyisetan et al. 2020, as the truncated Gumbel paper (Xu et al. 2021, Section 6.5, Figures 1
-and 2) reports them.
+N_w and S_w of Feyisetan et al. 2020, as Xu et al. 2021 (Section 6.5, Figures 1 and 2) report them.
 """
 
 import dataclasses
@@ -11,19 +10,19 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_mean
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start, generate_key
 from deniable.space import Space
-from deniable.space.metrics import FloatArray
 from deniable.words import WordMechanism
-from deniable.words.laws import tabulated
-from deniable.words.recovery import MAX_QUADRATURE_POINTS
+from deniable.words.laws import Law, tables
+from deniable.words.laws.quadrature import MAX_QUADRATURE_POINTS
 
 WordCounts = npt.NDArray[np.int64]
 MAX_RUNS = 10_000_000
 _DRAWS_AT_A_TIME = 1 << 21
-"""Draws held at a time."""
+"""Draws in memory at a time."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -31,12 +30,12 @@ class Deniability:
     """What k words became in a number of runs each.
 
     Attributes:
-        words: the k words, as the space has them.
-        runs: how often each was drawn.
-        unchanged: N_w (k,), how many of the runs returned the word itself.
-        distinct: S_w (k,), how many different words the runs returned, the word itself among them.
-        expected_unchanged: E N_w (k,), computed from the law; None where none is known.
-        expected_distinct: E S_w (k,), the same.
+        words: the k words, as the space spells them.
+        runs: number of draws for each word.
+        unchanged: N_w (k,), the number of runs that returned the word itself.
+        distinct: S_w (k,), the number of different words that the runs returned, the word itself included.
+        expected_unchanged: E N_w (k,), computed from the law; None where no law is known.
+        expected_distinct: E S_w (k,), likewise.
         is_whole_space: whether these are all words of the space.
     """
 
@@ -94,22 +93,22 @@ def measure_deniability(
 ) -> Deniability:
     """Return N_w and S_w of words, drawn and, where the law is known, expected.
 
-    What is drawn for a word does not depend on the other words. Expectations are left out where the law is
-    an integral and 9 million probabilities or more would have to be computed, which takes hours, or
-    where the integral is not accurate enough.
+    The draws for a word do not depend on the other words. Expectations are left out where the law is an integral
+    and 9 million probabilities or more would have to be computed, which takes hours, or where the integral is not
+    accurate enough.
 
     Args:
-        mechanism: draws the words.
-        words: of the space, each once; None for all of them.
-        runs: draws of each word, 1 to 10,000,000.
-        seed: public, for results that can be repeated; None for fresh noise.
-        workers: threads; the result does not depend on them.
+        mechanism: the mechanism that is measured.
+        words: words of the space, each once; None for all of them.
+        runs: number of draws for each word, 1 to 10,000,000.
+        seed: public, for repeatable results; None for fresh noise.
+        workers: number of threads; the result does not depend on it.
 
     Raises:
         InputError: a word is not in the space or is listed twice, there is no word, or runs is out of range.
     """
     if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MAX_RUNS:
-        raise make_parameter_error("deniability", "runs", f"an int from 1 to {MAX_RUNS:,}", runs)
+        raise make_parameter_error("measure_deniability", "runs", f"an int from 1 to {MAX_RUNS:,}", runs)
     space = mechanism.space
     numbers = _number_words(space, words)
     chosen_words = tuple(space.words[number] for number in numbers.tolist())
@@ -140,58 +139,60 @@ def measure_deniability(
 
 
 def _number_words(space: Space, words: Sequence[str] | None) -> npt.NDArray[np.int32]:
-    """Return the numbers (k,) of the words, which are checked."""
+    """Return the numbers (k,) of the words; raise `InputError` where they cannot be measured."""
     if words is None:
         return np.arange(len(space), dtype=np.int32)
     if isinstance(words, str):
-        raise make_parameter_error("deniability", "words", "a list of words, or None for all", words)
+        raise make_parameter_error("measure_deniability", "words", "a list of words, or None for all", words)
     numbers = np.array([space.index_of(word) for word in words], dtype=np.int32)
     if not len(numbers):
-        raise InputError("The 'words' parameter of deniability holds no word: give at least one, or None for all.")
+        raise InputError(
+            "The 'words' parameter of measure_deniability is empty: give at least one word, or None for all."
+        )
     values, counts = np.unique(numbers, return_counts=True)
     if len(values) < len(numbers):
         repeated_word = space.words[values[np.argmax(counts)]]
-        raise InputError(f"The 'words' parameter of deniability lists {repeated_word!r} twice: list each word once.")
+        raise InputError(
+            f"The 'words' parameter of measure_deniability has {repeated_word!r} twice: give each word once."
+        )
     return numbers
 
 
 def _compute_expectations(
     mechanism: WordMechanism, numbers: npt.NDArray[np.int32], runs: int, workers: int | None
 ) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
-    """Return E N_w and E S_w (k,) of the words, or twice None where the law is out of reach."""
+    """Return E N_w and E S_w (k,) of the words, or two times None where the law cannot be computed."""
     space = mechanism.space
     points, point_index = np.unique(space.point_by_word[numbers], return_inverse=True)
-    if not mechanism.has_law or (
-        not mechanism.is_tabulated and len(points) * len(space.points) >= MAX_QUADRATURE_POINTS**2
-    ):
+    law = mechanism.law
+    if not law.has_rows or (not law.is_tabulated and len(points) * len(space.points) >= MAX_QUADRATURE_POINTS**2):
         return None, None
     words_per_point = np.bincount(space.point_by_word).astype(np.float64)
-    compute_block = functools.partial(_compute_block_expectations, mechanism, points, words_per_point, runs)
+    compute_block = functools.partial(_compute_block_expectations, law, points, words_per_point, runs)
     try:
-        expected_unchanged, expected_distinct = np.concatenate(space.map_row_blocks(compute_block, points, workers)).T
-    except NotTractable:  # an integral that two grids do not agree on
+        expected_unchanged, expected_distinct = np.concatenate(law.map_rows(compute_block, points, workers)).T
+    except NotTractable:  # the integral is not accurate enough
         return None, None
     return expected_unchanged[point_index], expected_distinct[point_index]
 
 
 def _compute_block_expectations(
-    mechanism: WordMechanism,
+    law: Law,
     points: npt.NDArray[np.int32],
     words_per_point: FloatArray,
     runs: int,
     first: int,
-    distances: FloatArray,
+    rows: FloatArray,
 ) -> FloatArray:
-    """Return E N_w and E S_w (k, 2) of a block of input points, from their distances to all points (k, n).
+    """Return E N_w and E S_w (k, 2) of a block of input points, from their rows of the law (k, n).
 
-    An output point is shared by ``words_per_point`` (n,) words, which are equally likely. A word of probability p is seen
-    in some run with probability 1 - (1 - p)^runs.
+    An output point has ``words_per_point`` (n,) words, which are equally likely. A word of probability p is
+    returned by some run with probability 1 - (1 - p)^runs.
     """
-    expectations = np.empty((len(distances), 2))
-    for i, point in enumerate(points[first : first + len(distances)]):
-        row = mechanism.rows(distances[i : i + 1])
-        # Draws come from integer tables, whose least entries are what far words are drawn by.
-        chances = tabulated.compute_table_entries(row)[0] / tabulated.TABLE_TOTAL if mechanism.is_tabulated else row[0]
+    expectations = np.empty((len(rows), 2))
+    for i, point in enumerate(points[first : first + len(rows)]):
+        # Draws come from integer tables, whose floor is the probability of far words.
+        chances = tables.compute_table_entries(rows[i : i + 1])[0] / tables.TABLE_TOTAL if law.is_tabulated else rows[i]
         shares = np.clip(chances / words_per_point, 0.0, 1.0)
         with np.errstate(divide="ignore"):
             seen_probabilities = -np.expm1(runs * np.log1p(-shares))

@@ -6,8 +6,10 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
-from deniable.measure.labels import ClassCodes
+from deniable.measure.attackers.language_model import WordNumbers
+from deniable.measure.labels import ClassCodes, RowNumbers
 from deniable.space.grammar import fold_word, split_words
 
 try:
@@ -16,8 +18,6 @@ try:
 except ImportError:
     raise InputError("The FastText classifier needs torch, which is missing: install deniable[train].") from None
 
-Array = npt.NDArray[np.float64]
-WordNumbers = npt.NDArray[np.int32]
 TextOffsets = npt.NDArray[np.int64]
 
 
@@ -25,7 +25,7 @@ class FastTextNetwork(nn.Module):
     """Words (N,) of B texts -> logits (B, classes).
 
     Args:
-        embeddings: the first ones (size, dimensions); small, as fastText starts, which also has no output weights.
+        embeddings: initial embeddings (size, dimensions); small, as in fastText, whose output weights start at 0 too.
         classes: number of classes.
     """
 
@@ -33,27 +33,28 @@ class FastTextNetwork(nn.Module):
         super().__init__()
         size, dimensions = embeddings.shape
         self.embeddings = nn.EmbeddingBag(size, dimensions, mode="mean", _weight=embeddings)
-        # Not the start of torch's own, which draws from its global generator.
+        # torch's own initial weights would be drawn from its global generator.
         self.output = nn.utils.skip_init(nn.Linear, dimensions, classes)  # type: ignore[no-untyped-call]
         with torch.no_grad():
             self.output.weight.zero_()
             self.output.bias.zero_()
 
     def forward(self, words: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
-        """Return logits of texts whose words are end to end and which begin at ``starts`` (B,)."""
+        """Return logits of texts whose words are joined end to end, each beginning at ``starts`` (B,)."""
         bags = self.embeddings(words, starts)  # (B, dimensions); zeros for a text without words
         logits: torch.Tensor = self.output(bags)  # (B, classes)
         return logits
 
 
 class FastTextClassifier:
-    """Learns by Adam with torch's default rate, as the TEM paper does (Carvalho et al. 2021, Appendix C).
+    """Trained by Adam with torch's default learning rate, as in Carvalho et al. 2021, Appendix C.
 
-    Words are cut and folded as the package does everywhere; words that the training texts lack are left out.
+    Texts are cut into words, and words folded to lower case, as for the mechanisms; words that no training text has are
+    left out.
 
     Args:
-        seed: public; start and order of the texts follow from it.
-        dimensions: of an embedding.
+        seed: public; initial embeddings and order of the texts follow from it.
+        dimensions: length of an embedding.
         epochs: passes over the texts.
         batch_size: texts in one step.
     """
@@ -72,7 +73,7 @@ class FastTextClassifier:
             *self._encode_words(tokenized_texts), codes, classes=classes, size=len(self._number_of_word)
         )
 
-    def probabilities(self, texts: Sequence[str]) -> Array:
+    def probabilities(self, texts: Sequence[str]) -> FloatArray:
         """See `deniable.measure.classifiers.TextClassifier`."""
         return self.probabilities_of_words(
             *self._encode_words([[fold_word(word) for word in split_words(t)[1::2]] for t in texts])
@@ -119,17 +120,15 @@ class FastTextClassifier:
                 optimizer.step()
         return self
 
-    def probabilities_of_words(self, words: WordNumbers, offsets: TextOffsets) -> Array:
+    def probabilities_of_words(self, words: WordNumbers, offsets: TextOffsets) -> FloatArray:
         """Return (R, classes) for texts given as numbers, see `fit_words`."""
         with torch.no_grad():
             logits = self._network(torch.from_numpy(words), torch.from_numpy(offsets[:-1].astype(np.int32)))
-            probabilities: Array = torch.softmax(logits.double(), dim=1).numpy()
+            probabilities: FloatArray = torch.softmax(logits.double(), dim=1).numpy()
         return probabilities
 
 
-def _gather_bags(
-    words: WordNumbers, offsets: TextOffsets, text_rows: npt.NDArray[np.int64]
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _gather_bags(words: WordNumbers, offsets: TextOffsets, text_rows: RowNumbers) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the words of the chosen texts end to end, and where each text begins (B,)."""
     bags = [words[offsets[text] : offsets[text + 1]] for text in text_rows]
     starts = np.cumsum([0, *map(len, bags[:-1])], dtype=np.int32)

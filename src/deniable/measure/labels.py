@@ -1,4 +1,4 @@
-"""Rows dealt into folds, and which of them a classifier names rightly that has not seen them."""
+"""Labels of texts as class numbers, and folds: classifiers are trained on some rows and tested on the others."""
 
 import dataclasses
 import itertools
@@ -8,9 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.parallel import parallel_map
 
 ClassCodes = npt.NDArray[np.int64]
+RowNumbers = npt.NDArray[np.int64]
+BooleanMask = npt.NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,7 +22,7 @@ class ClassLabels:
 
     Attributes:
         codes: (n,) class numbers, from 0 on; -1 for a row without a label.
-        names: of the classes, sorted.
+        names: the names of the classes, sorted; class number i is ``names[i]``.
     """
 
     codes: ClassCodes
@@ -27,7 +30,7 @@ class ClassLabels:
 
     @property
     def majority_share(self) -> float:
-        """Share of the most frequent class: what a blind guess gets right."""
+        """Share of the most frequent class: the accuracy of always predicting it."""
         return float(np.bincount(self.codes[self.labelled_rows]).max() / len(self.labelled_rows))
 
     @property
@@ -42,11 +45,11 @@ class ClassLabels:
 
 
 def encode_labels(column: Sequence[str | None], name: str = "label") -> ClassLabels:
-    """Return a column as classes; a row whose label is None or blank has none.
+    """Return a column of labels as class numbers; a row whose label is None or blank has none.
 
     Args:
         column: (n,) one label per text.
-        name: of the column, for messages.
+        name: name of the column, for messages.
 
     Raises:
         InputError: there are fewer than two classes.
@@ -65,48 +68,44 @@ def encode_labels(column: Sequence[str | None], name: str = "label") -> ClassLab
 
 
 def is_blank(cell: str | None) -> bool:
-    """Say whether a cell of a table holds nothing: null, nothing or white space."""
+    """Return whether a cell of a table is empty: null, the empty text, or white space alone."""
     return cell is None or not str(cell).strip()
-
-
-RowNumbers = npt.NDArray[np.int64]
-HitMask = npt.NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainTestSplit:
-    """Row numbers to learn from, and row numbers to test on."""
+    """Row numbers to train on, and row numbers to test on."""
 
     train: RowNumbers
     test: RowNumbers
 
 
-FoldRunner = Callable[[TrainTestSplit], list[HitMask]]
-"""Learns from the rows of a split once and names the tested ones, as they stand in one or more versions of the
-table: for each version (tested rows,) whether it was right."""
+FoldRunner = Callable[[TrainTestSplit], list[BooleanMask]]
+"""Trains a classifier on the training rows of a split and predicts the classes of its test rows, in one or more
+versions of the table: for each version (tested rows,) whether the prediction was right."""
 
 
 def stratified_folds(
     codes: ClassCodes, folds: int, seed: int, texts: Sequence[str] | None = None
 ) -> list[TrainTestSplit]:
-    """Return one split a fold, each class dealt out evenly over the folds, and equal texts into one.
+    """Return one split for each fold: every class is spread evenly over the folds, equal texts share a fold.
 
-    Unlike scikit-learn's stratified folds it takes classes with fewer rows than folds: those are spread over as
-    many folds as they have rows.
+    Unlike scikit-learn's stratified folds these accept classes with fewer rows than folds: such a class is spread
+    over as many folds as it has rows.
 
     Args:
         codes: (n,) classes.
-        folds: how many, from 2 to n.
+        folds: number of folds, from 2 to n.
         seed: public; the order of the rows within a class follows from it.
-        texts: (n,) what is learned; rows with equal texts are dealt out together, so that none is tested by who
-            has learned it. None where all differ.
+        texts: (n,) the texts; rows with equal texts fall in one fold, so that no classifier is tested on a text that
+            it was trained on. None where all texts differ.
 
     Raises:
         InputError: fewer than 2 folds, or fewer different rows than folds.
     """
     if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:  # noqa: PLR2004 - one fold trains on nothing
         raise make_parameter_error("the measure", "folds", "an integer from 2 on", folds)
-    # Empty texts teach nothing, and are not held together.
+    # Empty texts teach nothing, and need not share a fold.
     group_numbers: dict[object, int] = {}
     keys = range(len(codes)) if texts is None else [text or row for row, text in enumerate(texts)]
     group_of_row = np.array([group_numbers.setdefault(key, len(group_numbers)) for key in keys], dtype=np.int64)
@@ -127,20 +126,27 @@ def stratified_folds(
     ]
 
 
-def run_folds(runners: Sequence[FoldRunner], splits: Sequence[TrainTestSplit]) -> list[list[HitMask]]:
-    """Return, for each trial and each version that it reads, the outcomes of all splits one after the other."""
+def run_folds(runners: Sequence[FoldRunner], splits: Sequence[TrainTestSplit]) -> list[list[BooleanMask]]:
+    """Return, for each runner and each version that it tests, whether the predictions of all splits were right.
+
+    Returns:
+        for each runner, for each of its versions, (rows tested in all splits,), split after split.
+    """
     outcomes = parallel_map(lambda job: job[0](job[1]), list(itertools.product(runners, splits)))
     runs = [outcomes[start : start + len(splits)] for start in range(0, len(outcomes), len(splits))]
     return [[np.concatenate(parts) for parts in zip(*run, strict=True)] for run in runs]
 
 
 def check_versions(texts: Sequence[str], private_versions: Mapping[str, Sequence[str]], label_count: int) -> None:
-    """Raise `InputError` unless all versions of a table have a text in every row, and there is a label for each.
+    """Check that all versions of a table have a text in every row, and that there is a label for each.
 
     Args:
         texts: n texts.
         private_versions: name -> n private texts, in the order of the rows.
-        label_count: how many labels were given.
+        label_count: number of labels.
+
+    Raises:
+        InputError: they do not match, or a text is missing.
     """
     if label_count != len(texts):
         raise InputError(
@@ -149,8 +155,13 @@ def check_versions(texts: Sequence[str], private_versions: Mapping[str, Sequence
     for name, column in {"original": texts, **private_versions}.items():
         if len(column) != len(texts):
             raise InputError(
-                f"{len(texts)} texts need as many private ones. Got {len(column)} of {name!r}: give one for each text."
+                f"{len(texts)} texts need as many private texts. Got {len(column)} of {name!r}: give one for each text."
             )
         for row, text in enumerate(column):
             if not isinstance(text, str):
-                raise InputError(f"The {name!r} texts have none in row {row + 1}: leave that row out everywhere.")
+                raise InputError(f"Row {row + 1} of the {name!r} texts is missing: leave that row out of all columns.")
+
+
+def estimate_accuracy(hits: BooleanMask) -> Estimate:
+    """Return the share of rows (n,) whose class was predicted rightly, with its interval over rows."""
+    return estimate_share(int(hits.sum()), len(hits))

@@ -1,20 +1,20 @@
-"""Attackers that undo a word mechanism on privatized texts, and the share of words that they recover.
+"""Recovery: the share of private words that an attacker names from privatized texts.
 
-They know the mechanism with all its parameters, read the released words and guess the private ones. The one
-here knows how frequent words are and looks at one word at a time; one who knows how people write as well, and
-guesses whole texts, is in `deniable.measure.contextual_recovery`.
+The attacker knows the mechanism with all its parameters, reads the released words and guesses the private ones. The
+one of this module knows how frequent words are, and looks at one word at a time; one who also knows how people
+write, and guesses whole texts, is in `deniable.measure.contextual_recovery`.
 """
 
 import dataclasses
 
 import numpy as np
 
-from deniable.core import intervals
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
-from deniable.core.intervals import Estimate
-from deniable.measure.attackers.guesses import build_likelihood, draw_from_prior, rank_guesses
+from deniable.core.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
+from deniable.measure.attackers.guesses import build_likelihood, rank_guesses
 from deniable.measure.attackers.language_model import WordNumbers
-from deniable.text.release import PrivatizedBatch
+from deniable.measure.attackers.surrogate import draw_from_prior
+from deniable.text.batches import PrivatizedBatch
 from deniable.words import WordMechanism, recovery
 from deniable.words.prior import PriorLike, build_prior
 
@@ -24,10 +24,10 @@ class RecoveryResult:
     """How many private words an attacker names.
 
     Attributes:
-        share: of the words that the vocabulary knows.
-        left_out: words that it does not know, whose spelling no guess can name; they are not in the share.
-        optimal: True where nobody who sees one word at a time, and knows no more than the prior, does better on
-            average; False where the share is a lower bound on what an attacker with the same means can reach.
+        share: share of the words of the vocabulary that the attacker names.
+        left_out: number of words that the vocabulary lacks, which no guess can name; they are not in the share.
+        optimal: True where no attacker who sees one word at a time, and knows no more than the prior, does better on
+            average; False where the share is a lower bound on what an attacker with the same knowledge can reach.
     """
 
     share: Estimate
@@ -43,17 +43,17 @@ def measure_recovery(
     seed: int = 0,
     workers: int | None = None,
 ) -> RecoveryResult:
-    """Return the share of words of privatized texts that the best guess names, one word at a time.
+    """Return the share of words of privatized texts that the best guesser names, one word at a time.
 
     Args:
-        mechanism: what the attacker takes the texts to be drawn by.
-        batch: the texts; the interval takes their words as clusters.
-        prior: how frequent words are to the attacker, see `deniable.recovery`; None for Zipf's law.
-        seed: public, of the attacker's own draws where he needs a surrogate.
-        workers: threads.
+        mechanism: the mechanism that the attacker believes the texts were drawn by.
+        batch: the texts; for the interval the words of one text are a cluster.
+        prior: the word frequencies that the attacker assumes, see `deniable.recovery`; None for Zipf's law.
+        seed: public; the attacker's own draws follow from it, where they need a surrogate likelihood.
+        workers: number of threads.
 
     Raises:
-        InputError: no text holds a word that the vocabulary knows, or a prior that is none.
+        InputError: no text holds a word that the vocabulary knows, or an invalid prior.
     """
     check_attackable(mechanism, batch)
     weights = build_prior(mechanism.space, prior).weights
@@ -72,59 +72,63 @@ def simulate_recovery(
     always_simulate: bool = False,
     workers: int | None = None,
 ) -> RecoveryResult:
-    """Return an attacker's success on words that follow a prior, for every mechanism: exact where that is known.
+    """Return an attacker's success on words that follow a prior, for every mechanism: exact where a law is known.
 
-    Else it is the success of a surrogate, fitted to other draws than those it is counted on.
+    Elsewhere it is simulated, with a surrogate likelihood fitted to other draws than those that are guessed.
 
     Args:
-        mechanism: known to the attacker.
+        mechanism: the mechanism, known to the attacker.
         prior: see `measure_recovery`.
-        draws: words guessed, where the success is not known exactly.
-        seed: public, of all draws.
-        always_simulate: simulate even where the success is known, which for truncated Gumbel takes a minute to compute.
-        workers: threads.
+        draws: number of guessed words, where the success is not known exactly.
+        seed: public; all draws follow from it.
+        always_simulate: simulate also where the exact success could be computed, which may take a minute.
+        workers: number of threads.
 
     Raises:
-        InputError: fewer than 1 draw, or a prior that is none.
+        InputError: fewer than 1 draw, or an invalid prior.
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
-        raise make_parameter_error("simulated_recovery", "draws", "an int of at least 1", draws)
-    if mechanism.has_law and not always_simulate:
+        raise make_parameter_error("simulate_recovery", "draws", "an int of at least 1", draws)
+    if not always_simulate:
         try:
-            return RecoveryResult(intervals.as_exact_estimate(recovery(mechanism, prior, workers)), 0, optimal=True)
+            return RecoveryResult(as_exact_estimate(recovery(mechanism, prior, workers)), 0, optimal=True)
         except NotTractable:
-            pass  # too many words for an exact sum
+            pass  # no law is known, or too many words for an exact sum
     weights = build_prior(mechanism.space, prior).weights
     word_likelihood = build_likelihood(mechanism, weights, seed=seed, workers=workers)
     words, outputs = draw_from_prior(mechanism, weights, draws, seed, "count", workers)
     best_guesses = rank_guesses(word_likelihood, weights, outputs, 1, workers)
     named_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[outputs]], 0]
-    return RecoveryResult(
-        intervals.estimate_share(int((named_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact
-    )
+    return RecoveryResult(estimate_share(int((named_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact)
 
 
 def check_attackable(mechanism: WordMechanism, batch: PrivatizedBatch) -> None:
-    """Refuse texts without a word that the vocabulary knows, and those of a larger space.
+    """Check that texts hold a word of the vocabulary, and were not drawn from a larger space.
 
     Raises:
-        InputError: see above.
+        InputError: they cannot be attacked.
     """
     if batch.unknown_mask.all():
-        raise InputError("An attack needs texts with words that the vocabulary knows. Got none: give other texts.")
+        raise InputError("An attack needs texts with words of the vocabulary. Got none: give other texts.")
     if max(int(batch.words.max()), int(batch.outputs.max())) >= len(mechanism.space):
         raise InputError(
             f"The texts hold word numbers beyond the {len(mechanism.space)} words of the mechanism: give a mechanism "
-            "over the space that they were drawn from."
+            "over the space of the texts."
         )
 
 
 def count_recovered_words(batch: PrivatizedBatch, named_words: WordNumbers, *, optimal: bool) -> RecoveryResult:
-    """Return the share of words named, clustered by text, words unknown to the vocabulary left out."""
+    """Return the share of words that are named rightly, clustered by text, unknown words left out.
+
+    Args:
+        batch: N words of R texts.
+        named_words: (N,) the guesses.
+        optimal: see `RecoveryResult`.
+    """
     is_known = ~batch.unknown_mask
     hits, counts = (
         np.diff(np.append(0, np.cumsum(mask))[batch.offsets])
         for mask in (is_known & (named_words == batch.words), is_known)
     )
-    share = intervals.estimate_clustered_share(hits, counts)
+    share = estimate_clustered_share(hits, counts)
     return RecoveryResult(share, int(batch.unknown_mask.sum()), optimal)

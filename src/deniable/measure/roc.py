@@ -1,42 +1,43 @@
-"""How well scores tell members from non-members: the curve, its area and its low end, with intervals over records."""
+"""The ROC curve of membership scores, its area and its low end, with intervals over records."""
 
 import dataclasses
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
-from sklearn.metrics import roc_curve
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.extras import import_extra
 from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_clustered_share, estimate_share
 
-Array = npt.NDArray[np.float64]
 RecordNumbers = npt.NDArray[np.int64]
 
 JUDGED_FALSE_POSITIVE_RATES = (0.001, 0.01)
 """The false positive rates at which an attack is judged, as Carlini et al. (2022) ask."""
 
 _MAX_POINTS = 200
-"""Most points of a curve that is kept."""
+"""Maximum number of points of a curve that are kept."""
 
 _NEGLIGIBLE_VARIANCE = 1e-24
-"""Variances below this are rounding."""
+"""Variances below this are rounding errors."""
 
 
 @dataclasses.dataclass(frozen=True)
 class MembershipResult:
-    """How well an attack tells the records that a model was trained on from those that it never saw.
+    """How well an attack tells the records that a model was trained on from other records.
 
     Attributes:
-        attack: its name.
-        auc: the chance that a member scores higher than a non-member, ties counting one half; 0.5 is a blind guess.
-        tpr: false positive rate -> share of the members found at it. Where there are too few non-members to see
-            that rate, the share found without any false positive, and the estimate's method says so.
+        attack: name of the attack.
+        auc: area under the curve, the probability that a member scores higher than a non-member, ties counting one
+            half; 0.5 is a blind guess.
+        tpr: false positive rate -> true positive rate, the share of members found at it. With too few non-members
+            to measure that rate, the share found without any false positive, and the estimate's method says so.
         false_positive_rates: at most 200 points of the curve, from 0 to 1.
-        true_positive_rates: of the same points.
-        members: scores of members.
-        others: scores of non-members.
-        records: distinct records behind both.
+        true_positive_rates: the other coordinate of the same points.
+        members: number of scores of members.
+        others: number of scores of non-members.
+        records: number of distinct records behind both.
     """
 
     attack: str
@@ -56,27 +57,27 @@ def compute_roc(
     groups: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     attack: str = "scores",
 ) -> MembershipResult:
-    """Return how well scores tell members from others, where a higher score says "member".
+    """Return how well scores tell members from non-members, where a higher score says "member".
 
-    The area's interval is DeLong's (1988) on the logit scale; with ``groups`` its form for clusters by Obuchowski
-    (1997). Where the scores leave no spread to estimate from, as with a perfect attack, it is Clopper and Pearson's
-    over as many disjoint pairs of a member and another as the records give.
+    The area's interval is that of DeLong et al. 1988 on the logit scale; with ``groups`` that of Obuchowski 1997 for
+    clusters. Where the scores have no variance to estimate from, as with a perfect attack, it is Clopper and
+    Pearson's over as many disjoint pairs of a member and a non-member as the records give.
 
     Args:
-        in_scores: (m,) of records that the model was trained on.
-        out_scores: (n,) of records that it was not trained on.
-        confidence: of the intervals.
+        in_scores: (m,) scores of records that the model was trained on.
+        out_scores: (n,) scores of records that it was not trained on.
+        confidence: confidence of the intervals.
         groups: (m,) and (n,) the record behind each score, where several models were attacked: scores of one
             record are then one observation. None if every score is of its own record.
-        attack: name to be kept.
+        attack: name of the attack, for the result.
 
     Raises:
         InputError: no scores on one side, a score that is not finite, groups of another length, or a confidence
-            outside (0, 1).
+            outside (0, 1); or scikit-learn is not installed.
     """
     member_scores, nonmember_scores = _check_scores(in_scores, "in_scores"), _check_scores(out_scores, "out_scores")
     if not 0 < confidence < 1:
-        raise make_parameter_error("roc", "confidence", "a float in (0, 1)", confidence)
+        raise make_parameter_error("compute_roc", "confidence", "a float in (0, 1)", confidence)
     member_records, nonmember_records = _number_records(len(member_scores), len(nonmember_scores), groups)
     tpr_estimates = {
         rate: _estimate_tpr(rate, member_scores, nonmember_scores, member_records, nonmember_records, confidence)
@@ -95,12 +96,12 @@ def compute_roc(
     )
 
 
-def _check_scores(given: npt.ArrayLike, name: str) -> Array:
+def _check_scores(scores_like: npt.ArrayLike, name: str) -> FloatArray:
     """Return scores (n,) that can be ranked."""
-    scores = np.asarray(given, dtype=np.float64)
+    scores = np.asarray(scores_like, dtype=np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
         raise InputError(
-            f"The scores {name!r} must be one row of finite numbers. Got shape {scores.shape} with "
+            f"The {name!r} must be a one-dimensional array of finite numbers. Got shape {scores.shape} with "
             f"{int((~np.isfinite(scores)).sum())} not finite: give at least 1 score of each side."
         )
     return scores
@@ -123,8 +124,8 @@ def _number_records(
 
 
 def _estimate_area(
-    member_scores: Array,
-    nonmember_scores: Array,
+    member_scores: FloatArray,
+    nonmember_scores: FloatArray,
     member_records: RecordNumbers,
     nonmember_records: RecordNumbers,
     confidence: float,
@@ -132,7 +133,7 @@ def _estimate_area(
     """Return the area under the curve; the variance is that of Obuchowski (1997), DeLong's for groups of one."""
     members, others = len(member_scores), len(nonmember_scores)
     ranks = stats.rankdata(np.concatenate([member_scores, nonmember_scores]))
-    # The share of the other side that each score beats: DeLong's placements, found from mid-ranks (Sun and Xu 2014).
+    # DeLong's placements, the share of the other side that each score beats, computed from mid-ranks (Sun and Xu 2014).
     member_placements = (ranks[:members] - stats.rankdata(member_scores)) / others
     nonmember_placements = 1 - (ranks[members:] - stats.rankdata(nonmember_scores)) / members
     area = float(member_placements.mean())
@@ -165,13 +166,13 @@ def _estimate_area(
 
 def _estimate_tpr(
     rate: float,
-    member_scores: Array,
-    nonmember_scores: Array,
+    member_scores: FloatArray,
+    nonmember_scores: FloatArray,
     member_records: RecordNumbers,
     nonmember_records: RecordNumbers,
     confidence: float,
 ) -> Estimate:
-    """Return the share of members above the threshold that lets at most this share of the others pass."""
+    """Return the share of members above the threshold that at most this share of the non-members exceeds."""
     nonmember_record_count = len(np.unique(nonmember_records))
     # 1e-9: 0.001 * 1,000 must allow one false positive whatever the rounding.
     is_rate_measurable = nonmember_record_count * rate >= 1 - 1e-9
@@ -191,10 +192,11 @@ def _estimate_tpr(
     return dataclasses.replace(estimate, method=f"{estimate.method}, {condition}")
 
 
-def _compute_curve(member_scores: Array, nonmember_scores: Array) -> tuple[Array, Array]:
+def _compute_curve(member_scores: FloatArray, nonmember_scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return false and true positive rates at no more than `_MAX_POINTS` thresholds, dense at low rates."""
     truth = np.repeat([1, 0], [len(member_scores), len(nonmember_scores)])
-    false_positives, true_positives, _ = roc_curve(truth, np.concatenate([member_scores, nonmember_scores]))
+    metrics = import_extra("sklearn.metrics", "An ROC curve", "measure")
+    false_positives, true_positives, _ = metrics.roc_curve(truth, np.concatenate([member_scores, nonmember_scores]))
     if len(false_positives) > _MAX_POINTS:
         half_points = _MAX_POINTS // 2 - 1
         wanted_rates = np.concatenate(

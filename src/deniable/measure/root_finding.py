@@ -1,4 +1,4 @@
-"""Where a quantity that grows with a parameter crosses a target, with few evaluations of several points each."""
+"""Where an increasing quantity crosses a target, found with few rounds of evaluations at several points each."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,31 +8,31 @@ from scipy.interpolate import BarycentricInterpolator
 from deniable.core.errors import InputError
 
 Quantity = Callable[[Sequence[float]], Sequence[float]]
-"""From parameters to the quantity at each."""
+"""Function from parameters to the quantity at each of them."""
 
 _MAX_ROUNDS = 40
 _INITIAL_RATIO = 1.2
-"""Ratio of the points that the search begins with."""
+"""Ratio of neighbouring points in the first round."""
 _STALLED_SHARE = 0.6
-"""Share of the interval, on the scale of the logarithm, that a round may leave."""
+"""A round that leaves more than this share of the interval, on a logarithmic scale, is followed by a bisection."""
 
 
 def find_crossing(
     quantity: Quantity, target: float, *, start: float, initial_points: int, max_ratio: float, name: str
 ) -> tuple[float, float]:
-    """Return two parameters, ``max_ratio`` to each other, of which the second alone exceeds the target.
+    """Return two parameters, at most ``max_ratio`` apart, such that only the quantity at the second exceeds the target.
 
-    Points are evaluated together, since that is cheap for laws of one space. First they fan out around the start
+    Points are evaluated together, since that is cheap for laws of one space. First they spread around the start
     until the target lies between two; then they close in on where a parabola, of the log of the parameter against
-    log-odds, crosses it. Where that hardly helps, as at a jump, the interval is halved instead.
+    log-odds, crosses it. Where that makes little progress, as at a jump, the interval is halved instead.
 
     Args:
-        quantity: a share in [0, 1] that grows with a positive parameter.
+        quantity: a share in [0, 1] that increases with a positive parameter.
         target: in (0, 1).
-        start: a parameter to begin with.
-        initial_points: evaluated in the first round, an odd number; 1 where several at once save nothing.
-        max_ratio: largest ratio of the two parameters, > 1.
-        name: is searched, for messages.
+        start: the parameter to begin with.
+        initial_points: number of points of the first round, odd; 1 where several at once save nothing.
+        max_ratio: maximum ratio of the two parameters, > 1.
+        name: name of the mechanism, for messages.
 
     Raises:
         InputError: the target is not crossed within 40 doublings.
@@ -63,14 +63,14 @@ def find_crossing(
 
 
 def _find_bracket(evaluated: dict[float, float], target: float) -> tuple[float | None, float | None]:
-    """Return the largest parameter below which nothing exceeds the target, and the least that exceeds it."""
+    """Return the largest parameter below the crossing and the smallest above it, None where there is none."""
     above = min((parameter for parameter, value in evaluated.items() if value > target), default=None)
     below = max((p for p, value in evaluated.items() if value <= target and (above is None or p < above)), default=None)
     return below, above
 
 
 def _extrapolate_crossing(evaluated: dict[float, float], target: float, *, upward: bool) -> float:
-    """Return a parameter a little beyond where a straight line through the outermost two expects the crossing."""
+    """Return a parameter a little beyond the crossing of a straight line through the two outermost points."""
     edge = max(evaluated) if upward else min(evaluated)
     outermost = sorted(evaluated, reverse=upward)[:2]
     reach = (
@@ -78,7 +78,7 @@ def _extrapolate_crossing(evaluated: dict[float, float], target: float, *, upwar
         if len(outermost) > 1
         else math.nan
     )
-    # Where the line is no help: twice as far; else never less than 5 % nor more than four times.
+    # By 5 % to a factor of 4; by a factor of 2 where the line crosses nowhere.
     step = min(max(1.15 * reach, math.log(1.05)), math.log(4)) if math.isfinite(reach) else math.log(2)
     return edge * math.exp(step if upward else -step)
 
@@ -86,10 +86,10 @@ def _extrapolate_crossing(evaluated: dict[float, float], target: float, *, upwar
 def _interpolate_crossing(
     evaluated: dict[float, float], low: float, high: float, target: float, max_ratio: float
 ) -> list[float]:
-    """Return four parameters strictly between, two on each side of where the crossing is expected, near and far.
+    """Return four parameters inside the interval, two on each side of the expected crossing, near and far.
 
-    It is expected where the parabola through the three nearest points, of log-parameter against log-odds, says;
-    how far off that may be is judged by what the straight line through two of them says.
+    The crossing is expected where the parabola through the three nearest points, of log-parameter against log-odds,
+    has it; its difference from that of a straight line through the ends measures how far off that may be.
     """
     target_log_odds = _compute_log_odds(target)
     nearest = sorted(evaluated, key=lambda parameter: abs(_compute_log_odds(evaluated[parameter]) - target_log_odds))[
@@ -113,7 +113,7 @@ def _interpolate_crossing(
 
 
 def _interpolate_inverse(evaluated: dict[float, float], points: Sequence[float], log_odds: float) -> float:
-    """Return the log-parameter at which the polynomial through some points reaches log-odds; nan where two agree."""
+    """Return the log-parameter at which the polynomial through some points has given log-odds; nan where two agree."""
     odds = [_compute_log_odds(evaluated[point]) for point in points]
     if len(set(odds)) < len(odds):
         return math.nan

@@ -1,4 +1,7 @@
-"""How much of the originals is left in private texts: words, places in the space, mean vectors, word sets."""
+"""Similarity of private texts to their originals: words, distances in the space, mean vectors, word sets.
+
+The part-of-speech taggers of spaCy and NLTK are optional: with one of them shares are also given by part of speech.
+"""
 
 import dataclasses
 import importlib
@@ -9,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
 from deniable.space import Space
 from deniable.space.grammar import fold_word, split_words
-from deniable.space.metrics import FloatArray
-from deniable.text.release import PrivatizedBatch
+from deniable.text.batches import PrivatizedBatch
 
 PartOfSpeechTagger = Callable[[list[str]], list[str]]
 """Maps the words of one text, as they are spelled in it, to their parts of speech."""
@@ -64,10 +67,10 @@ _PENN_TAG_NAMES = {
 
 
 def find_tagger() -> PartOfSpeechTagger | None:
-    """Return a function that names the parts of speech of a text's words, or None where nothing is installed.
+    """Return an installed part-of-speech tagger, or None.
 
-    spaCy with a small model for English is looked for first, then NLTK with its perceptron. They see the words
-    alone, without the punctuation between them, so that they err a little more often than on whole sentences.
+    spaCy with an English model is tried first, then NLTK with its perceptron. They see the words alone, without the
+    punctuation between them, so that they err a little more often than on whole sentences.
     """
     return _load_spacy_tagger() or _load_nltk_tagger()
 
@@ -93,7 +96,7 @@ def _load_nltk_tagger() -> PartOfSpeechTagger | None:
     try:
         nltk = importlib.import_module("nltk")
         nltk.pos_tag(["a"])
-    except (ImportError, LookupError):  # LookupError: the data of the perceptron are not there
+    except (ImportError, LookupError):  # LookupError: the data of the perceptron are not installed
         return None
 
     def tag_words(words: list[str]) -> list[str]:
@@ -105,20 +108,20 @@ def _load_nltk_tagger() -> PartOfSpeechTagger | None:
 
 @dataclasses.dataclass(frozen=True)
 class TextSimilarity:
-    """How near private texts are to their originals; the intervals are over texts.
+    """How similar private texts are to their originals; the intervals are over texts.
 
     Attributes:
-        unchanged: share of words that came out as they were; one that the vocabulary lacks counts as changed.
-        moved: mean distance of a word to the one drawn for it, in the space's metric, over the words that the
-            vocabulary knows.
+        unchanged: share of words that stay as they are; a word that the vocabulary lacks counts as changed.
+        moved: mean distance between a word and the one drawn for it, in the space's metric, over the words of the
+            vocabulary.
         cosine: mean over texts of the cosine between a text's mean word vector before and after; texts without a
             known word, or with a mean of zero, are left out.
-        unrelated: the same between a text and the private version of the next one, as a mark to read `cosine` by:
-            mean vectors of any two texts are far from orthogonal. None for one text alone.
-        overlap: mean over texts of the Jaccard index of its word sets before and after.
+        unrelated: the same between a text and the private version of the next one, for comparison with `cosine`:
+            mean vectors of any two texts are far from orthogonal. None for a single text.
+        overlap: mean over texts of the Jaccard index of their word sets before and after.
         parts: share of words unchanged by part of speech, most frequent first; empty without a tagger.
-        texts: with at least one word.
-        words: in all texts.
+        texts: number of texts with at least one word.
+        words: number of words in all texts.
     """
 
     unchanged: Estimate
@@ -134,20 +137,22 @@ class TextSimilarity:
 def measure_similarity(
     space: Space, texts: Sequence[str], batch: PrivatizedBatch, *, tagger: PartOfSpeechTagger | None = None
 ) -> TextSimilarity:
-    """Return how near private texts are to their originals.
+    """Return how similar private texts are to their originals.
 
     Args:
-        space: of the mechanism that drew the words.
+        space: the space of the mechanism.
         texts: R original texts.
-        batch: what `deniable.measure.batches.privatize_texts` made of them.
-        tagger: names parts of speech, such as `deniable.measure.similarity.find_tagger()`.
+        batch: the private texts, from `deniable.measure.batches.privatize_texts`.
+        tagger: function from words to parts of speech, such as `find_tagger()` returns.
 
     Raises:
         InputError: the texts are not those of ``batch``, no word is known, or a tagger returns too few tags.
     """
     spelled_texts = [split_words(text)[1::2] for text in texts]
     if [len(words) for words in spelled_texts] != batch.lengths:
-        raise InputError("The texts are not those that were drawn for: give both in the same order, all words drawn.")
+        raise InputError(
+            "The texts are not the originals of the batch: give both in the same order, without kept or dropped words."
+        )
     if batch.unknown_mask.all():
         raise InputError(f"None of the {len(batch.words)} words of the texts is in the vocabulary: use other vectors.")
     lengths, is_unchanged, is_known = np.diff(batch.offsets), ~batch.changed_mask, ~batch.unknown_mask

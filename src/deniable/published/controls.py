@@ -1,4 +1,4 @@
-"""Controls that are correct: none of them may be refuted."""
+"""Controls of the zoo: correct mechanisms, none of which may be refuted."""
 
 import functools
 from collections.abc import Callable
@@ -8,12 +8,11 @@ import numpy.typing as npt
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.evidence import Verdict
-from deniable.published.adept.mechanism import ADePT
-from deniable.published.dptext.mechanism import DPText
-from deniable.published.entry import ZOO_CONFIDENCE, FloatArray, ZooEntry, audit_nearest_words
+from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry, audit_nearest_words
 from deniable.space import Space
-from deniable.vectors import Box, Gaussian, Laplace, RandomMechanism, VectorMechanism
+from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, RandomMechanism, VectorMechanism
 from deniable.words import TEM, CalibratedExponential, WordMechanism
 
 _DIMENSION = 8
@@ -103,14 +102,14 @@ CONTROL_ENTRIES = (
         "(1, 1e-5)-DP, n = 8",
         _make_vector_evidence(functools.partial(Gaussian, epsilon=1.0, delta=1e-5, domain=_BOX), delta=1e-5),
     ),
-    _make_control("adept-l1", "1-DP, n = 8", _make_vector_evidence(functools.partial(ADePT, epsilon=1.0, clip="l1"))),
     _make_control(
-        "adept-true", "1-DP, n = 8", _make_vector_evidence(functools.partial(ADePT, epsilon=1.0, sensitivity="true"))
+        "adept-l1", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=L1Ball(1.0)))
     ),
     _make_control(
-        "dptext-corrected",
-        "1-DP, n = 8",
-        _make_vector_evidence(functools.partial(DPText, epsilon=1.0, sampler="corrected")),
+        "adept-true", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=L2Ball(1.0)))
+    ),
+    _make_control(
+        "dptext-corrected", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=_BOX))
     ),
     _make_control("tem", "4-metric-DP, 1,000 words", _make_word_evidence(functools.partial(TEM, epsilon=4.0))),
     _make_control(

@@ -1,19 +1,18 @@
-"""What an entry of the zoo says of itself, and what became of its claim."""
+"""An entry of the zoo: a claim, the evidence that decides it, and the verdicts on it."""
 
 import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.auditing.black_box import audit
+from deniable.core.arrays import FloatArray
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import Status
 from deniable.space import Space
 
-FloatArray = npt.NDArray[np.float64]
 ZOO_CONFIDENCE = 0.999
-"""Of sampled verdicts: a correct entry is refuted by chance once in a thousand runs, not once in twenty."""
+"""Confidence of sampled verdicts: a correct entry is refuted by chance once in a thousand runs, not once in twenty."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,13 +21,13 @@ class ZooEntry:
 
     Attributes:
         name: in tables.
-        source: who published it, or what it is a control of.
-        claim: what it claims, in words.
+        source: the publication, or what it is a control of.
+        claim: the claim, in words.
         flaw: why that is false; empty where it is true.
-        audit_samples: runs the black-box audit under a seed; None where it would say nothing.
-        sampled_status: the verdict expected of samples.
-        verify_law: verifies the law; None where there is none but the code.
-        exact_status: the verdict expected of it.
+        audit_samples: runs the black-box audit under a seed; None where it would be uninformative.
+        sampled_status: the status expected of it.
+        verify_law: verifies the law; None where no law is known.
+        exact_status: the status expected of it.
     """
 
     name: str

@@ -2,25 +2,34 @@
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, make_parameter_error
 from deniable.published.adept.method import make_adept_method
 from deniable.published.dptext.method import make_dptext_method
-from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
+from deniable.rewriting.methods.base import RewritingMethod
+from deniable.rewriting.methods.clipped_noise import (
+    make_box_method,
+    make_gaussian_ball_method,
+    make_l1_ball_method,
+    make_l2_ball_method,
+)
 from deniable.rewriting.methods.token_method import TokenMethod
+from deniable.rewriting.model import Rewriter
 
 REWRITING_METHODS: dict[str, Callable[..., RewritingMethod]] = {
     "adept": make_adept_method,
-    "adept-l1": functools.partial(make_adept_method, name="adept-l1", clip="l1"),
-    "adept-true": functools.partial(make_adept_method, name="adept-true", sensitivity="true"),
-    "adept-gaussian": functools.partial(make_adept_method, name="adept-gaussian", noise="gaussian"),
+    "adept-l1": functools.partial(make_l1_ball_method, name="adept-l1"),
+    "adept-true": functools.partial(make_l2_ball_method, name="adept-true"),
+    "adept-gaussian": functools.partial(make_gaussian_ball_method, name="adept-gaussian"),
     "dptext": make_dptext_method,
-    "dptext-fixed": functools.partial(make_dptext_method, name="dptext-fixed", sampler="corrected"),
+    "dptext-fixed": functools.partial(make_box_method, name="dptext-fixed"),
     "tokens": TokenMethod,
     "tokens-mixed": functools.partial(TokenMethod, kind="mixed"),
 }
-"""The registry: a new method is one new file and one more entry here. All take a `Rewriter` and ``epsilon``, and
-``seed`` for tests; those of `METHODS_WITH_DELTA` need ``delta``, those of `METHODS_WITH_DRAW_LIMIT` take ``most``."""
+"""A new method is one new file and one more entry here. All take a `Rewriter` and ``epsilon``, and ``seed`` for tests;
+those of `METHODS_WITH_DELTA` need ``delta``, those of `METHODS_WITH_DRAW_LIMIT` take
+``max_draws``."""
 
 METHODS_WITH_DELTA = frozenset({"adept-gaussian"})
 METHODS_WITH_DRAW_LIMIT = frozenset({"tokens", "tokens-mixed"})
@@ -49,12 +58,18 @@ def check_method_options(name: str, *, delta: float | None = None, max_draws: in
     return {key: value for key, value in (("delta", delta), ("max_draws", max_draws)) if value is not None}
 
 
-__all__ = [
-    "METHODS_WITH_DELTA",
-    "METHODS_WITH_DRAW_LIMIT",
-    "REWRITING_METHODS",
-    "RewritingMethod",
-    "TokenMethod",
-    "VectorMethod",
-    "check_method_options",
-]
+def rewriting_method(name: str, model: Rewriter, *, epsilon: float, **options: Any) -> RewritingMethod:  # noqa: ANN401
+    """Return a rewriting method by its name.
+
+    Args:
+        name: one of `REWRITING_METHODS`.
+        model: that encodes and decodes texts.
+        epsilon: per text, > 0.
+        **options: ``delta``, ``max_draws`` or ``seed``, as the method takes them.
+
+    Raises:
+        InputError: no such method, or it does not take these numbers.
+    """
+    if name not in REWRITING_METHODS:
+        raise make_parameter_error("rewriting_method", "name", f"one of {', '.join(REWRITING_METHODS)}", name)
+    return REWRITING_METHODS[name](model, epsilon=epsilon, **options)

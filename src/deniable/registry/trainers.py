@@ -1,11 +1,11 @@
-"""Ways to train an image classifier, by name, published systems included."""
+"""Every way to train an image classifier by its name, also the published ones whose claims are false or unproved."""
 
 from deniable.models.images.training import pixeldp, plain, private
 from deniable.models.images.training.trainer import ImageTrainer
 from deniable.published.adlm.trainer import ADLM_TRAINER
 from deniable.published.dpal.trainer import DPAL_TRAINER
 from deniable.published.securesgd.batch_clipping import BATCH_CLIPPED_TRAINER
-from deniable.published.securesgd.trainer import SECURESGD_AGM_TRAINER, SECURESGD_TRAINER
+from deniable.published.securesgd.trainer import SECURESGD_TRAINER
 
 IMAGE_TRAINERS: dict[str, ImageTrainer] = {
     trainer.name: trainer
@@ -15,7 +15,7 @@ IMAGE_TRAINERS: dict[str, ImageTrainer] = {
         private.DP_ADVERSARIAL_TRAINER,
         pixeldp.PIXELDP_TRAINER,
         SECURESGD_TRAINER,
-        SECURESGD_AGM_TRAINER,
+        pixeldp.SECURESGD_AGM_TRAINER,
         ADLM_TRAINER,
         DPAL_TRAINER,
         BATCH_CLIPPED_TRAINER,

@@ -4,23 +4,23 @@ import functools
 from collections.abc import Callable
 
 from deniable.published.adept.mechanism import ADePT
+from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
-from deniable.vectors import Box, Gaussian, Laplace, VectorMechanism
-from deniable.vectors.controls import CopyMechanism, RandomMechanism
+from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, RandomMechanism, VectorMechanism
 
-_UNIT = Box(0.0, 1.0)
+_UNIT_BOX, _UNIT_L1_BALL, _UNIT_L2_BALL = Box(0.0, 1.0), L1Ball(1.0), L2Ball(1.0)
 
 VECTOR_MECHANISMS: dict[str, Callable[..., VectorMechanism]] = {
-    "laplace": functools.partial(Laplace, domain=_UNIT),
-    "gaussian": functools.partial(Gaussian, domain=_UNIT),
+    "laplace": functools.partial(Laplace, domain=_UNIT_BOX),
+    "gaussian": functools.partial(Gaussian, domain=_UNIT_BOX),
     "adept": ADePT,
-    "adept-l1": functools.partial(ADePT, clip="l1"),
-    "adept-true": functools.partial(ADePT, sensitivity="true"),
-    "adept-gaussian": functools.partial(ADePT, noise="gaussian"),
+    "adept-l1": functools.partial(Laplace, domain=_UNIT_L1_BALL),
+    "adept-true": functools.partial(Laplace, domain=_UNIT_L2_BALL),
+    "adept-gaussian": functools.partial(Gaussian, domain=_UNIT_L2_BALL),
     "dptext": DPText,
-    "dptext-fixed": functools.partial(DPText, sampler="corrected"),
+    "dptext-fixed": functools.partial(Laplace, domain=_UNIT_BOX),
     "copy": CopyMechanism,
     "random": RandomMechanism,
 }
-"""The registry: a new mechanism is one new file and one more entry here. All take epsilon, but for random;
-the Gaussian ones take delta too."""
+"""A new mechanism is one new file and one more entry here. All take epsilon, but for ``random``; the Gaussian ones
+take delta too. ``adept-...`` and ``dptext-fixed`` are the remedies of the published mechanisms on their domains."""

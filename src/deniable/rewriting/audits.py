@@ -6,23 +6,22 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.sensitivity import SensitivityViolations, count_sensitivity_violations
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP
 from deniable.core.parallel import parallel_map
 from deniable.rewriting.attacks.ranking import get_norm_order
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
-from deniable.vectors import VectorMechanism
+from deniable.vectors import Domain, VectorMechanism
 
-_Array = npt.NDArray[np.float64]
 AuditView = Literal["vector", "likelihood", "text"]
-"""What an audit is shown of a release: the vector; how much likelier it is from one text than from the other, as who
-has the public model can work out; or the text that is decoded from it."""
+"""What an audit is shown of a release: the vector; a score that grows with the likelihood ratio of the two texts, which
+anybody who has the public model can compute; or the text that is decoded from it."""
 _ROWS_PER_BLOCK = 256
 _DISTANCE_ERROR = 1e-12
 """Relative error of a distance, beyond which a pair counts as farther apart than the claim."""
@@ -37,8 +36,8 @@ class FarthestTexts:
         second_row: number of the other.
         distance: of their vectors, in the norm that the noise needs: l1 for Laplace noise, l2 for Gaussian.
         claimed_sensitivity: the sensitivity that the noise is calibrated to.
-        loss: the most that Laplace noise loses of them, in nats: distance over scale; None for Gaussian noise, which
-            has no largest loss, and for DPText's published noise, whose loss is infinite.
+        loss: the loss of Laplace noise at these two, in nats: distance over scale; None for any other noise, such as
+            Gaussian noise, which has no largest loss.
     """
 
     first_row: int
@@ -53,7 +52,7 @@ class FarthestTexts:
         return self.distance / self.claimed_sensitivity
 
 
-def find_farthest_texts(mechanism: VectorMechanism, clipped: _Array) -> FarthestTexts:
+def find_farthest_texts(mechanism: VectorMechanism, clipped: FloatArray) -> FarthestTexts:
     """Return the pair of a corpus that a mechanism protects least: all pairs are compared.
 
     Args:
@@ -77,25 +76,32 @@ def find_farthest_texts(mechanism: VectorMechanism, clipped: _Array) -> Farthest
         parallel_map(search_block, range(0, len(clipped), _ROWS_PER_BLOCK)), key=lambda pair: pair[0]
     )
     n = clipped.shape[1]
-    laplace = order == 1 and getattr(mechanism, "sampler", "") != "published"
-    loss = distance / mechanism.scale(n) if laplace else None
+    loss = distance / mechanism.scale(n) if mechanism.noise == "laplace" else None
     return FarthestTexts(one, other, distance, mechanism.sensitivity(n), loss)
 
 
-def encode_clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> _Array:
+def encode_clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> FloatArray:
     """Return the vectors (k, n) of texts that a method adds its noise to.
 
     Raises:
         InputError: the mechanism does not clip, or a text is too long.
     """
-    domain = getattr(method.mechanism, "domain", None)
+    return get_clip_domain(method).clip(method.encode(texts))
+
+
+def get_clip_domain(method: VectorMethod) -> Domain:
+    """Return the set that a method's mechanism clips vectors to.
+
+    Raises:
+        InputError: it does not clip.
+    """
+    domain = method.mechanism.domain
     if domain is None:
-        raise make_parameter_error("clipped_vectors", "method", "one whose mechanism clips to a domain", method.name)
-    clipped: _Array = domain.clip(method.encode(texts))
-    return clipped
+        raise InputError(f"The mechanism of {method.name} clips to no domain: choose a method that clips its vectors.")
+    return domain
 
 
-def pairs_beyond_sensitivity(mechanism: VectorMechanism, clipped: _Array) -> SensitivityViolations:
+def pairs_beyond_sensitivity(mechanism: VectorMechanism, clipped: FloatArray) -> SensitivityViolations:
     """Return how many pairs of texts lie farther apart than the sensitivity that the noise is calibrated to.
 
     Each is a pair of neighbours which the noise does not protect as claimed (Habernal 2021, Section 6, there of drawn
@@ -136,7 +142,7 @@ def audit_pair(
     sampler = method.rewrite
     if view != "text":
         if not isinstance(method, VectorMethod):
-            raise make_parameter_error("audit_pair", "seen", "'text' for a method that releases no vectors", view)
+            raise make_parameter_error("audit_pair", "view", "'text' for a method that releases no vectors", view)
         sampler = functools.partial(_release_pair, method, encode_clipped_vectors(method, [one, other]), one, view)  # type: ignore[assignment]  # any output will do
     return audit(
         sampler,
@@ -151,12 +157,14 @@ def audit_pair(
     )
 
 
-def _release_pair(method: VectorMethod, pair: _Array, one: str, view: AuditView, texts: Sequence[str]) -> _Array:
+def _release_pair(
+    method: VectorMethod, pair: FloatArray, one: str, view: AuditView, texts: Sequence[str]
+) -> FloatArray:
     """Return what is shown (m, n) or (m,) of releases of texts, which are encoded once and not in every call."""
     released = method.mechanism.sample(pair[[0 if text == one else 1 for text in texts]])
     if view == "vector":
         return released
     order = get_norm_order(method.mechanism)
     distances = (np.abs(released[:, None, :] - pair[None]) ** order).sum(axis=2)
-    differences: _Array = distances[:, 1] - distances[:, 0]
+    differences: FloatArray = distances[:, 1] - distances[:, 0]
     return differences

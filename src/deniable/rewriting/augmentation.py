@@ -1,4 +1,4 @@
-"""New texts out of a corpus, so that a small one teaches more of its words in other company."""
+"""New texts made from those of a corpus, so that a model sees the words of a small corpus in more contexts."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,18 +9,18 @@ from deniable.core.randomness import make_generator
 from deniable.learning.batches import LengthBucketSampler
 
 TokenRows = Sequence[Sequence[int]]
-"""Numbers of the tokens of each text."""
+"""Token ids of each text."""
 
 
 class AugmentedBatches:
-    """The texts of a corpus and new ones made of them, others in every epoch, dealt into batches.
+    """The texts of a corpus and new ones made of them, fresh in every epoch, in batches of similar lengths.
 
     Args:
         token_rows: of the corpus.
-        count: new texts for each text of it, see `splice_texts`; none are longer than the longest of it.
-        share: of the tokens of a new text that are exchanged, see `exchange_tokens`.
-        size: of a batch.
-        key: 32 bytes, from which everything follows.
+        count: new texts per text of the corpus, see `splice_texts`; none is longer than the longest of the corpus.
+        share: share of the tokens of a new text that are exchanged, see `exchange_tokens`.
+        size: texts of a batch.
+        key: 32 bytes, which determine all draws.
     """
 
     def __init__(self, token_rows: TokenRows, count: int, share: float, size: int, key: bytes) -> None:
@@ -28,10 +28,10 @@ class AugmentedBatches:
         self._max_tokens = max(map(len, token_rows))
         self._start_epoch(0)
         self.batches = self._sampler.batches_per_epoch
-        """Of an epoch."""
+        """Number of batches of an epoch."""
 
     def __call__(self, number: int) -> TokenRows:
-        """Return the texts of step ``number``, from 0."""
+        """Return the token ids of the texts of step ``number``, from 0."""
         epoch, place = divmod(number, self.batches)
         if epoch != self._epoch:
             self._start_epoch(epoch)
@@ -48,18 +48,18 @@ class AugmentedBatches:
 
 
 def splice_texts(token_rows: TokenRows, count: int, key: bytes, max_tokens: int) -> list[list[int]]:
-    """Return texts that begin as one text of a corpus and end as another, which share the token where they are joined.
+    """Return texts that begin as one text of a corpus and end as another, joined at a token that both contain.
 
-    The text, the place where it is cut, and the place in the corpus where that token stands again are drawn evenly:
-    "flights from boston to denver" and "i go to dallas" make "flights from boston to dallas". Two neighbouring tokens
-    of what comes out are neighbours somewhere in the corpus, so this is a draw from a bigram model of it that keeps
-    long runs of words whole.
+    The first text, the position of the joint, and another occurrence of its token in the corpus are drawn uniformly:
+    "flights from boston to denver" and "i go to dallas" make "flights from boston to dallas". Any two neighbouring
+    tokens of a new text are neighbours somewhere in the corpus, so this is a draw from a bigram model that keeps long
+    runs of words whole.
 
     Args:
         token_rows: of a corpus.
-        count: how many texts.
-        key: 32 bytes, from which the draws follow.
-        max_tokens: most tokens of a text; longer ones are drawn anew.
+        count: number of texts.
+        key: 32 bytes, which determine the draws.
+        max_tokens: maximum number of tokens of a text; longer ones are drawn again.
 
     Returns:
         ``count`` texts; none where the corpus has no tokens.
@@ -83,15 +83,15 @@ def splice_texts(token_rows: TokenRows, count: int, key: bytes, max_tokens: int)
 
 
 def exchange_tokens(token_rows: TokenRows, corpus: TokenRows, share: float, key: bytes) -> list[list[int]]:
-    """Return texts in which some tokens are others, drawn by the square roots of their counts in a corpus.
+    """Return texts in which some tokens are replaced, drawn in proportion to the square roots of corpus counts.
 
-    Nothing in what surrounds such a token tells it: whoever is to say it has to have read it.
+    Such a token cannot be guessed from its context, so a decoder has to read it from the vector.
 
     Args:
         token_rows: of the texts.
         corpus: whose tokens are drawn.
-        share: chance of every token to be drawn anew, in [0, 1].
-        key: 32 bytes, from which the draws follow.
+        share: probability of each token to be replaced, in [0, 1].
+        key: 32 bytes, which determine the draws.
     """
     if not any(map(len, token_rows)) or not any(map(len, corpus)):
         return [[*text] for text in token_rows]

@@ -1,4 +1,4 @@
-"""A recurrent auto-encoder of texts: the network under ADePT (Krishna et al. 2021, section 2)."""
+"""A recurrent auto-encoder of texts (the network of Krishna et al. 2021, section 2)."""
 
 import torch
 from torch import Tensor, nn
@@ -8,11 +8,11 @@ from deniable.rewriting.tokens import END, PAD, START, UNKNOWN
 
 _TINY = 1e-12
 _INITIAL_RADIUS = 1e4
-"""Length that no vector has before vectors are brought to fill the ball."""
+"""Initial radius in units of the encoder, larger than any of its vectors, until `Autoencoder.normalize_latents`."""
 _ROUNDING_DISTANCE = 1e-5
-"""Distance of vectors, beside their length, up to which it is rounding."""
+"""Distance of vectors, relative to their length, up to which it is rounding."""
 _SHARE_IN_BALL = 0.75
-"""Share of the texts of `Autoencoder.settle` whose vectors the clip leaves as they are."""
+"""Share of the texts of `Autoencoder.normalize_latents` whose vectors are not clipped afterwards."""
 
 
 def clip_to_l2_ball(vectors: Tensor, radius: float) -> Tensor:
@@ -25,13 +25,15 @@ def clip_to_l2_ball(vectors: Tensor, radius: float) -> Tensor:
 class Autoencoder(nn.Module):
     """Encodes a text as a vector in R^n, and decodes vectors.
 
-    The encoder reads START and the tokens with a GRU (Cho et al. 2014) in both directions; its last states make r,
-    which is not clipped here. The decoder sees its vector in the first state and at every step. It clips the vector to
-    the ball of radius C first, in which every vector lies before it gets noise: projecting on a convex set that holds
-    the truth never moves a noisy vector away from it, and is post-processing, which costs no privacy.
+    The encoder reads START and the tokens with a GRU (Cho et al. 2014) in both directions; its last states give the
+    vector r, which is not clipped here. The decoder gets its vector in the first state and at every step. It first
+    clips the vector to the ball of radius C, in which every vector lies before noise is added: projecting onto a convex
+    set that contains the true vector never moves a noisy vector away from it, and is post-processing, which costs no
+    privacy.
 
-    Vectors of texts lie close together, far from 0. Noise is made for any two points of the ball, so they are brought
-    to fill it, see `normalize_latents`; the decoder takes them back. Before that the ball is larger than any vector.
+    Vectors of texts lie close together, far from 0. Noise is calibrated to any two points of the ball, so vectors are
+    shifted and scaled to fill it, see `normalize_latents`; the decoder undoes that. Before, the ball is larger than any
+    vector.
 
     Args:
         words: size V of the vocabulary.
@@ -62,9 +64,9 @@ class Autoencoder(nn.Module):
         """Return vectors (b, n), not clipped.
 
         Args:
-            tokens: int64 (b, L), anything behind the end of a text.
-            lengths: int64 (b,), tokens of each, from 0 to L.
-            weight: the vectors (words, embedding) that tokens are read as, `START` among them; None for their own.
+            tokens: int64 (b, L), any values behind the end of a text.
+            lengths: int64 (b,), number of tokens of each, from 0 to L.
+            weight: embeddings (words, embedding) to use, that of `START` among them; None for those of the network.
         """
         embeddings = self.tokens.weight if weight is None else weight
         inputs = functional.pad(tokens, (1, 0), value=START)
@@ -80,10 +82,10 @@ class Autoencoder(nn.Module):
         return (vectors - self.centre) * self.stretch
 
     def normalize_latents(self, vectors: Tensor) -> None:
-        """Move and scale all vectors so that those of some public texts have a mean of 0, and most lie in the ball.
+        """Shift and scale all vectors so that those of some public texts have a mean of 0, and most lie in the ball.
 
-        But for the clip, which then touches the others, what the decoder sees of a text stays the same. Vectors that
-        all but agree are left where they are: what tells them apart is rounding.
+        The decoder's input for a text stays the same, unless its vector is clipped. Vectors that are nearly equal are
+        left as they are: they differ by rounding.
 
         Args:
             vectors: (k, n) of these texts, as `encode` gives them.
@@ -99,7 +101,7 @@ class Autoencoder(nn.Module):
 
         Args:
             vectors: (b, n), noisy or not.
-            tokens: int64 (b, L); what the logits behind the end of a text are means nothing.
+            tokens: int64 (b, L); logits behind the end of a text are meaningless.
         """
         latents = self._restore_latents(vectors)
         inputs = self.tokens(functional.pad(tokens, (1, 0), value=START))  # (b, L + 1, embedding)
@@ -124,9 +126,9 @@ class Autoencoder(nn.Module):
         return self._compute_scores(states[:, 0]), next_state[0]
 
     def decode_greedily(self, vectors: Tensor, max_tokens: int) -> Tensor:
-        """Return the likeliest tokens (b, most), one after the other; behind the first END only PAD.
+        """Return tokens (b, max_tokens), each the likeliest after those before it; behind the first END only PAD.
 
-        PAD, START and UNKNOWN are never chosen: they are no words that a text could hold.
+        PAD, START and UNKNOWN are never chosen: they are no words of a text.
         """
         state, previous = self.make_initial_state(vectors), vectors.new_full((len(vectors),), START, dtype=torch.int64)
         ended, tokens = torch.zeros_like(previous, dtype=torch.bool), []
@@ -160,5 +162,5 @@ def drop_words(tokens: Tensor, share: float, rng: torch.Generator) -> Tensor:
 
 
 def get_network_shape(network: Autoencoder) -> dict[str, int | float]:
-    """Return what a network of the same shape is made from."""
+    """Return the arguments that build a network of the same shape."""
     return {name: getattr(network, name) for name in ("words", "latent", "hidden", "embedding", "radius")}

@@ -1,96 +1,63 @@
-"""The certificate that goes with rewritten texts: what is promised of each, on what ground, and what is not.
+"""The certificate that accompanies rewritten texts: what is guaranteed for each, why, and what is not.
 
 It says nothing about the private texts beyond their number and whatever the table itself shows.
 """
 
 import dataclasses
 import hashlib
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from deniable import __version__
-from deniable.core.evidence import Verdict, encode_nonfinite_numbers, limit_status
-from deniable.core.guarantees import ApproxDP, PureDP, is_proved
+from deniable.core.evidence import Verdict, limit_status
+from deniable.core.guarantees import ApproxDP, PureDP, encode_guarantee, is_proved
+from deniable.core.report import Fact
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.model import Rewriter
-from deniable.text.certificate import format_odds, list_copied
+from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied
 from deniable.text.tables.layout import CopiedContent
 
-REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/1"
+REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/2"
 _FRESH_NOISE = "fresh noise from the operating system; not repeatable"
 _PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
-_NOTHING_COPIED = CopiedContent()
 _MAX_STAGES = 20
-"""Stages of a training that are told."""
+"""Stages of a training that are named."""
 
 
-@dataclasses.dataclass(frozen=True)
-class RewriteCertificate:
-    """What accompanies rewritten texts; field for field the JSON file of the command line.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RewriteCertificate(ReleaseCertificate):
+    """What accompanies rewritten texts; see `ReleaseCertificate` for the fields of every release.
 
     Attributes:
-        schema: version of this layout.
-        deniable: version of the software.
-        private: whether the guarantee is proved: False where it is refuted, or the noise came from a public seed.
-        method: name and parameters.
-        guarantee: kind, epsilon, delta, of what, source, and whether the source proves it or it is refuted.
-        verification: what was computed of this very method; infinite numbers are texts.
-        row: what the texts of one row spend together; None where the guarantee is refuted.
+        row: what the texts of one row spend together; None where the guarantee is not proved.
         model: what texts go through, and what it was trained on.
-        noise: where it came from.
-        arithmetic: how draws were made.
-        meaning: what one new text can tell, in plain words.
-        records: number of records of the table.
         texts: number of texts that were rewritten.
-        not_protected: what the table shows of the private one, and what the guarantee does not speak of.
     """
 
-    schema: str
-    deniable: str
-    private: bool
-    method: dict[str, Any]
-    guarantee: dict[str, Any]
-    verification: dict[str, Any]
     row: dict[str, Any] | None
     model: dict[str, Any]
-    noise: str
-    arithmetic: str
-    meaning: list[str]
-    records: int
     texts: int
-    not_protected: list[str]
 
-    def to_json(self) -> str:
-        """Return the certificate as JSON text, ended by a line break."""
-        fields = {name: encode_nonfinite_numbers(value) for name, value in dataclasses.asdict(self).items()}
-        return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    def describe_amount(self) -> str:
+        """Return the number of texts."""
+        return f"{self.texts:,} texts"
 
-    def summary(self) -> str:
-        """Return the certificate as a few lines for a person."""
-        guarantee, verification = self.guarantee, self.verification
-        delta = f" and delta {guarantee['delta']:g}" if "delta" in guarantee else ""
-        lower_bound = verification["lower_bound"]  # a text where it is infinite
-        true_epsilon = (
-            ""
-            if self.private
-            else f"true epsilon >= {lower_bound if isinstance(lower_bound, str) else f'{lower_bound:.6g}'}; "
-        )
-        lines = [
-            f"{self.records:,} records, {self.texts:,} texts, by {self.method['name']}",
-            f"guarantee      epsilon {guarantee['epsilon']:g}{delta} for {guarantee['of']}",
-            f"{'':<15}{guarantee['status']}: {guarantee['source']}",
-            f"verification   {verification['status']}: {true_epsilon}{verification['method']}",
-            f"noise          {self.noise}",
-            f"model          trained on {self.model['trained on']}",
-        ]
+    def describe_guarantee(self) -> str:
+        """Return epsilon, delta and what they hold for."""
+        return f"{_format_budget(self.guarantee)} for {self.guarantee['of']}"
+
+    def list_own_facts(self) -> Sequence[Fact]:
+        """Return what the model was trained on, and what the texts of a row spend."""
+        facts = [Fact("model", f"trained on {self.model['trained on']}")]
         if self.row is not None and self.row["texts"] > 1:
-            spent = f"{self.row['texts']} texts of a row together: epsilon {self.row['epsilon']:g}"
-            lines.append(f"{'rows':<15}{spent}" + (f" and delta {self.row['delta']:g}" if "delta" in self.row else ""))
-        for title, entries in (("meaning", self.meaning), ("not protected", self.not_protected)):
-            lines += [f"{title if not i else '':<15}{entry}" for i, entry in enumerate(entries)]
-        return "\n".join(lines)
+            facts.append(Fact("rows", f"{self.row['texts']} texts of a row together: {_format_budget(self.row)}"))
+        return facts
+
+
+def _format_budget(spent: dict[str, Any]) -> str:
+    """Return epsilon, and delta where there is one."""
+    return f"epsilon {spent['epsilon']:g}" + (f" and delta {spent['delta']:g}" if "delta" in spent else "")
 
 
 def certify_rewriting(
@@ -99,7 +66,7 @@ def certify_rewriting(
     texts: int,
     *,
     columns: Sequence[str] = ("text",),
-    copied: CopiedContent = _NOTHING_COPIED,
+    copied: CopiedContent = NOTHING_COPIED,
     nulls: bool = False,
 ) -> RewriteCertificate:
     """Return the certificate of a release.
@@ -122,8 +89,8 @@ def certify_rewriting(
         schema=REWRITE_CERTIFICATE_SCHEMA,
         deniable=__version__,
         private=private,
-        method={"name": method.name, **method.parameters},
-        guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee), "of": unit},
+        mechanism={"name": method.name, **method.parameters},
+        guarantee={**encode_guarantee(guarantee), "of": unit},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
         row=_compose_row(guarantee, len(columns)) if private else None,
@@ -150,7 +117,7 @@ def describe_training_texts(model: Rewriter) -> str:
             facts = facts.get("first stage") or {}
     except (AttributeError, LookupError, TypeError, ValueError):  # a file may hold any facts
         stages = []
-    return ", after ".join(stages) or "texts that it does not tell of"
+    return ", after ".join(stages) or "texts that its file does not describe"
 
 
 def fingerprint_rewriter(model: Rewriter) -> str:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,13 @@ import torch
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.core.randomness import derive_key_from_seed, generate_key
-from deniable.learning.artifact import check_finite_weights, read_artifact, reraise_corrupt_file
+from deniable.learning.artifact import (
+    Artifact,
+    load_weights,
+    read_artifact,
+    reraise_corrupt_file,
+    serialize_model,
+)
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
 from deniable.rewriting.autoencoder import Autoencoder, get_network_shape
 from deniable.rewriting.reconstruction import compute_bleu
@@ -22,7 +27,7 @@ from deniable.rewriting.tokens import Vocabulary, look_up_tokens, split_tokens
 from deniable.rewriting.training import RewriterOptions, RewriterTraining, pad_token_rows
 from deniable.vectors import L2Ball
 
-REWRITER_FORMAT = "deniable-rewriter/1"
+REWRITER_KIND = "rewriter"
 DEFAULT_TOKEN_LIMIT = 64
 """Most tokens of a text, unless chosen otherwise."""
 MAX_TOKEN_LIMIT = 1_000
@@ -57,6 +62,15 @@ class Rewriter:
     def latent(self) -> int:
         """Coordinates n of a vector."""
         return self.network.latent
+
+    def to_artifact(self) -> Artifact:
+        """Return the model as a file holds it."""
+        configuration = {
+            "shape": get_network_shape(self.network),
+            "words": list(self.vocabulary.words),
+            "limit": self.limit,
+        }
+        return Artifact(REWRITER_KIND, configuration, self.network.state_dict(), self.facts)
 
     @torch.inference_mode()
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
@@ -138,7 +152,7 @@ def fit_rewriter(
     key = generate_key() if seed is None else derive_key_from_seed(seed)
     if checkpoint is not None:
         identity = {"texts": list(texts), "held out": list(held_out), "limit": limit, "seed": seed, "options": options}
-        start_digest = None if start is None else hashlib.blake2b(pack_rewriter(start), digest_size=16).hexdigest()
+        start_digest = None if start is None else hashlib.blake2b(serialize_model(start), digest_size=16).hexdigest()
         checkpoint = checkpoint.bind({**identity, "start": start_digest})
         key = checkpoint.load_key(key)
     vocabulary = Vocabulary.build(texts) if start is None else start.vocabulary
@@ -168,7 +182,7 @@ def fit_rewriter(
 
 
 def normalize_rewriter(model: Rewriter, texts: Sequence[str]) -> None:
-    """Bring the vectors of public texts to fill the ball of a model, see `Autoencoder.normalize_rewriter`.
+    """Bring the vectors of public texts to fill the ball of a model, see `Autoencoder.normalize_latents`.
 
     Every text counts once, however often it is there, and of very many the first `_MAX_NORMALIZING_TEXTS` do.
     """
@@ -188,52 +202,48 @@ def _build_network(shape: dict[str, Any]) -> Autoencoder:
     return build_with_seed(0, lambda: Autoencoder(**shape))
 
 
-def pack_rewriter(model: Rewriter) -> bytes:
-    """Return a model as a file holds it: tensors, numbers and texts only."""
-    content = {
-        "format": REWRITER_FORMAT,
-        "shape": get_network_shape(model.network),
-        "weights": model.network.state_dict(),
-        "words": list(model.vocabulary.words),
-        "limit": model.limit,
-        "facts": model.facts,
-    }
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
-    return buffer.getvalue()
-
-
 def load_rewriter(path: Path) -> Rewriter:
-    """Read a model that `pack_rewriter` made.
+    """Read a rewriter that `deniable.learning.artifact.save_model` wrote.
 
     Raises:
         InputError: no such file, it is no rewriter, or it is damaged.
     """
-    content = read_artifact(path, REWRITER_FORMAT)
-    with reraise_corrupt_file(path):
-        vocabulary = Vocabulary(tuple(map(str, content["words"])))
-        if min(content["shape"][name] for name in ("words", "latent", "hidden", "embedding")) < 1:
+    return restore_rewriter(read_artifact(path, REWRITER_KIND))
+
+
+def restore_rewriter(artifact: Artifact) -> Rewriter:
+    """Rebuild a model from what its file holds.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    with reraise_corrupt_file(artifact.path):
+        content = artifact.configuration
+        vocabulary, shape, limit = (
+            Vocabulary(tuple(map(str, content["words"]))),
+            content["shape"],
+            int(content["limit"]),
+        )
+        if min(shape[name] for name in ("words", "latent", "hidden", "embedding")) < 1:
             raise InputError("a size below 1")
-        L2Ball(content["shape"]["radius"])  # raises
-        network = _build_network(content["shape"])
-        network.load_state_dict(content["weights"])
-        limit, facts = int(content["limit"]), dict(content["facts"])
-        if not network.stretch > 0:
-            raise InputError(f"vectors stretched by {float(network.stretch):g}")
+        L2Ball(shape["radius"])  # raises
+        network = _build_network(shape)
+        if not float(artifact.weights["stretch"]) > 0:
+            raise InputError(f"vectors stretched by {float(artifact.weights['stretch']):g}")
         if network.words != len(vocabulary):
             raise InputError(f"{len(vocabulary)} words for a network of {network.words}")
         if not 1 <= limit <= MAX_TOKEN_LIMIT:
             raise InputError(f"a limit of {limit} tokens")
-        check_finite_weights(network)
-    return Rewriter(network.eval(), vocabulary, limit, facts)
+        load_weights(network, artifact.weights)
+    return Rewriter(network, vocabulary, limit, artifact.facts)
 
 
 def measure_reconstruction(model: Rewriter, texts: Sequence[str]) -> dict[str, Estimate]:
     """Return how well texts come back when nothing is added to their clipped vectors.
 
     Returns:
-        ``as_exact_estimate match``: share of the texts whose tokens come back as they were. ``token accuracy``: share of the
-        original's tokens that stand in their places. ``compute_bleu``: BLEU-4 of the corpus, in [0, 100].
+        ```exact match``: share of the texts whose tokens come back as they were. ``token accuracy``: share of the
+        original's tokens that stand in their places. ``bleu``: BLEU-4 of the corpus, in [0, 100].
 
     Raises:
         InputError: no texts, or one that is too long.

@@ -13,8 +13,8 @@ def compute_bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Seque
     """Return BLEU-4 of a corpus, in [0, 100], with one reference for each text and without smoothing.
 
     The geometric mean of the modified n-gram precisions for n = 1 ... 4, each of the whole corpus, times
-    exp(1 - r / c) where the c tokens found are fewer than the r wanted (Papineni et al. 2002, section 2.3). It is 0
-    where some precision is 0. An n for which no text found is long enough is left out of the mean.
+    exp(1 - r / c) where the hypotheses have c tokens, fewer than the r of the references (Papineni et al. 2002, section
+    2.3). It is 0 where some precision is 0. An n for which no hypothesis is long enough is left out of the mean.
 
     Args:
         hypotheses: (k,) tokens of each text.
@@ -39,7 +39,7 @@ def compute_bleu(hypotheses: Sequence[Sequence[str]], references: Sequence[Seque
             total += hypothesis_ngrams.total()
         if total:
             log_precisions.append(math.log(matches / total) if matches else -math.inf)
-    if not log_precisions:  # nothing was found: right where nothing was wanted
+    if not log_precisions:  # all hypotheses are empty: right where all references are
         return 0.0 if any(references) else 100.0
     hypothesis_length, reference_length = sum(map(len, hypotheses)), sum(map(len, references))
     return 100 * math.exp(

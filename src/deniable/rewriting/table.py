@@ -7,8 +7,8 @@ from deniable.core.parallel import get_progress_reporter
 from deniable.rewriting.certificate import RewriteCertificate, certify_rewriting
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.tokens import truncate_text
-from deniable.text.table_release import ReleaseFiles, write_released_table
-from deniable.text.tables.layout import TextRow
+from deniable.text.batches import TextCell
+from deniable.text.table_release import ReleaseFiles, TableReleaser, write_released_table
 
 FORMATS_WITH_NULLS = frozenset({"jsonl", "parquet"})
 """Formats that know null."""
@@ -29,7 +29,7 @@ def rewrite_table(
     release it, and to leave it out would lose a record and show that too.
 
     Args:
-        files: from where to where; its layout must have ``empty`` set, so that an empty cell is written anew.
+        files: from where to where; its layout must have ``replace_empty`` set, so that an empty cell is written anew.
         method: rewrites the texts.
         report: called with the number of input bytes of every read.
 
@@ -40,41 +40,43 @@ def rewrite_table(
         InputError: the input or an output cannot be used; nothing is written then.
     """
     if not files.layout.replace_empty:
-        raise InputError("A table to rewrite needs a layout with empty=True: an empty cell that stayed would show.")
-    rewriter = _TableRewriter(files, method)
+        raise InputError(
+            "A table to rewrite needs a layout with replace_empty=True: an empty cell that stayed would show."
+        )
+    counter = _CountingRewriter(method)
+    releaser = TableReleaser(files.layout, counter.rewrite_cells)
     certificate = write_released_table(
         files,
-        rewriter,
+        releaser,
         lambda copied: certify_rewriting(
             method,
-            rewriter.records,
-            rewriter.texts,
+            releaser.records,
+            counter.texts,
             columns=files.layout.columns,
             copied=copied,
             nulls=files.table_format in FORMATS_WITH_NULLS,
         ),
         report,
     )
-    return certificate, rewriter.truncated
+    return certificate, counter.truncated
 
 
-class _TableRewriter:
-    """Gives the texts of rows to the method, and counts them."""
+class _CountingRewriter:
+    """Rewrites the texts of rows, and counts them."""
 
-    def __init__(self, files: ReleaseFiles, method: RewritingMethod) -> None:
-        self.records = self.texts = 0
+    def __init__(self, method: RewritingMethod) -> None:
+        self.rows = self.texts = 0
         self.truncated: list[int] = []
-        self._files, self._method = files, method
+        self._method = method
 
-    def __call__(self, rows: list[TextRow]) -> list[list[str | None]]:
+    def rewrite_cells(self, rows: list[list[TextCell]]) -> list[str]:
+        """Return the new texts of the cells of rows, one after the other."""
         texts: list[str] = []
-        limit = self._method.model.limit
-        for row in rows:
-            self.records += 1
-            private_texts = [text for _, text in row.cells if text is not None]
-            entering_texts = [truncate_text(text, limit) for text in private_texts]
-            if entering_texts != private_texts:
-                self.truncated.append(self.records - 1)
+        for cells in rows:
+            entering_texts = [truncate_text(cell.text, self._method.model.limit) for cell in cells]
+            if entering_texts != [cell.text for cell in cells]:
+                self.truncated.append(self.rows)
+            self.rows += 1
             texts.extend(entering_texts)
         self.texts += len(texts)
         rewritten: list[str] = []
@@ -84,5 +86,4 @@ class _TableRewriter:
             batch = self._method.rewrite(texts[first : first + _TEXTS_PER_REPORT])
             # A word of the model may hold half of a character, which no file can, or a line end, which ends a record.
             rewritten.extend(" ".join(text.encode("utf-8", "replace").decode().split()) for text in batch)
-        remaining = iter(rewritten)
-        return [[None if text is None else next(remaining) for _, text in row.cells] for row in rows]
+        return rewritten

@@ -9,15 +9,15 @@ from deniable.core.errors import InputError
 from deniable.space import grammar
 
 PAD, START, END, UNKNOWN = range(4)
-"""Numbers of the tokens that no text holds: behind its end, before it, its end, and a word that is not listed."""
+"""Ids of the special tokens: padding, start of a text, end of a text, and a word that the vocabulary lacks."""
 SPECIAL_TOKENS = ("<pad>", "<start>", "<end>", "[unknown]")
-"""How they are spelled; `split_tokens` never gives one of them."""
+"""Their spelling; `split_tokens` never returns one of them."""
 _OPENING_MARKS, _CLOSING_MARKS = frozenset("([{$£€#"), frozenset(".,!?;:%)]}")
-"""Marks that stand right before the next token, and right behind the one before."""
+"""Marks that attach to the next token, and marks that attach to the previous one."""
 
 
 def split_tokens(text: str) -> list[str]:
-    """Return the tokens of a text: words, folded as `deniable.space.grammar.fold_word` does, and single punctuation marks.
+    """Return the tokens of a text: words, folded by `deniable.space.grammar.fold_word`, and single punctuation marks.
 
     A contraction is two tokens (what|'s, do|n't). White space and capitals are lost.
     """
@@ -29,9 +29,10 @@ def split_tokens(text: str) -> list[str]:
 
 
 def join_tokens(tokens: Iterable[str]) -> str:
-    """Return a text: of tokens that `split_tokens` gave, one that has the same again; of any others, one that has no more.
+    """Return a text of some tokens, without spaces before punctuation and inside contractions.
 
-    A decoder may put the second part of a contraction where no first part is; its apostrophe is then left out.
+    Tokens from `split_tokens` give a text with the same tokens; any others give one with no more tokens than these. A
+    decoder may emit the second part of a contraction without a first part; its apostrophe is then left out.
     """
     parts: list[str] = []
     run: list[str] = []  # tokens since the last space
@@ -50,9 +51,9 @@ def join_tokens(tokens: Iterable[str]) -> str:
 
 
 def truncate_text(text: str, limit: int) -> str:
-    """Return a text itself, or, where it has more tokens than the limit, one of its first ones.
+    """Return a text as it is, or, where it has more tokens than the limit, a text of its first ones.
 
-    A function of the text alone: whatever is promised of any two texts of up to ``limit`` tokens then holds for any two
+    It is a function of the text alone: a guarantee for any two texts of up to ``limit`` tokens then holds for any two
     texts.
     """
     tokens = split_tokens(text)
@@ -61,13 +62,13 @@ def truncate_text(text: str, limit: int) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Vocabulary:
-    """The tokens that a model knows. They are a part of its file: whoever is given the model can read them.
+    """The tokens that a model knows. They are a part of its file: anybody who has the model can read them.
 
     Attributes:
-        words: by their numbers; the first are `SPECIAL_TOKENS`.
+        words: spelling of each token, by id; the first are `SPECIAL_TOKENS`.
 
     Raises:
-        InputError: the first are others, or a word is there twice.
+        InputError: the special tokens do not come first, or a word occurs twice.
     """
 
     words: tuple[str, ...]
@@ -85,11 +86,11 @@ class Vocabulary:
         return {word: number for number, word in enumerate(self.words)}
 
     def to_ids(self, text: str) -> list[int]:
-        """Return the numbers of the tokens of a text, without start and end; `UNKNOWN` for what is not listed."""
+        """Return the token ids of a text, without start and end; `UNKNOWN` for words that are not listed."""
         return [self._index.get(token, UNKNOWN) for token in split_tokens(text)]
 
     def to_text(self, token_ids: Sequence[int]) -> str:
-        """Return the text of some numbers, up to the first `END`; `PAD` and `START` are left out."""
+        """Return the text of some token ids, up to the first `END`; `PAD` and `START` are left out."""
         tokens: list[str] = []
         for token_id in token_ids:
             if token_id == END:
@@ -104,8 +105,8 @@ class Vocabulary:
 
         Args:
             texts: whose tokens are listed.
-            min_count: how often a token must occur.
-            max_tokens: tokens besides the special ones.
+            min_count: minimum number of occurrences of a token.
+            max_tokens: maximum number of tokens besides the special ones.
         """
         counts = collections.Counter(token for text in texts for token in split_tokens(text))
         tokens = sorted(
@@ -115,15 +116,16 @@ class Vocabulary:
 
 
 def look_up_tokens(vocabulary: Vocabulary, texts: Sequence[str], limit: int) -> list[list[int]]:
-    """Return the numbers of the tokens of texts.
+    """Return the token ids of texts.
 
     Raises:
-        InputError: a text has more tokens than the limit; nothing is ever cut off.
+        InputError: a text has more tokens than the limit; texts are never truncated here.
     """
     rows = [vocabulary.to_ids(text) for text in texts]
     for row, token_ids in enumerate(rows):
         if len(token_ids) > limit:
             raise InputError(
-                f"Text {row + 1} has {len(token_ids):,} tokens, and the model takes {limit:,}: split it, or leave it out."
+                f"Text {row + 1} has {len(token_ids):,} tokens, and the model takes {limit:,}: "
+                "split it, or leave it out."
             )
     return rows

@@ -1,4 +1,4 @@
-"""Training an auto-encoder of texts, without noise or with that of the mechanism it will stand behind."""
+"""Training an auto-encoder of texts, without noise or with the noise of the mechanism that will release its vectors."""
 
 import copy
 import dataclasses
@@ -17,7 +17,7 @@ from deniable.rewriting.autoencoder import Autoencoder, clip_to_l2_ball, drop_wo
 from deniable.rewriting.tokens import END, PAD
 
 TrainingNoise = tuple[Literal["laplace", "gaussian"], float]
-"""Law of the noise on every coordinate, and its scale in units of the latent: b of Laplace, sigma of a Gaussian."""
+"""Law of the noise on every coordinate, and its scale in units of the vector: b of Laplace, sigma of Gaussian."""
 _MAX_COUNT = 100_000
 _MAX_VALUE, _MAX_RADIUS = 1e30, 1e6
 _TEXTS_PER_BATCH = 256
@@ -31,17 +31,17 @@ class RewriterOptions:
         latent: n, coordinates of the vector of a text.
         hidden: size of the decoder's state; each direction of the encoder has half of it.
         embedding: size of the vectors of tokens.
-        spliced: texts made of two of the corpus, others in every epoch, for each text of it; 0 for none.
-        exchanged: share of the tokens of these that are exchanged, see `deniable.rewriting.augmentation`.
-        epochs: passes over all of them, at most.
+        spliced: new texts per text of the corpus, each made of two of its texts and fresh in every epoch; 0 for none.
+        exchanged: share of the tokens of new texts that are exchanged, see `deniable.rewriting.augmentation`.
+        epochs: maximum number of passes over the corpus and its new texts.
         batch_size: texts of a step.
-        learning_rate: of Adam at first; it falls to 0 with the cosine of the share of the steps taken.
-        word_dropout: share of the tokens that the decoder does not see before it says the next one.
-        patience: epochs in a row without a better loss on the texts held out, after which a run ends.
-        clip: l2 norm to which a gradient is cut.
-        radius: C, of the l2 ball into which vectors are clipped.
-        noise: see `TrainingNoise`; None for none. With it the run is the second stage of ADePT (Krishna et al. 2021), and needs
-            a model to go on from.
+        learning_rate: initial learning rate of the optimizer; it falls to 0 with the cosine of the share of steps done.
+        word_dropout: share of the tokens that are hidden from the decoder when it predicts the next one.
+        patience: number of epochs without a lower validation loss after which a run ends.
+        clip: l2 norm to which a gradient is clipped.
+        radius: radius C of the l2 ball to which vectors are clipped.
+        noise: see `TrainingNoise`; None for none. With noise the run is the second stage of Krishna et al. 2021, and
+            starts from a trained model.
     """
 
     latent: int = 64
@@ -80,13 +80,13 @@ class RewriterOptions:
 
     @classmethod
     def quick(cls, **given: Any) -> "RewriterOptions":  # noqa: ANN401 - of several types
-        """Return options for a small network and a short run, for trying out; ``select_given`` stands in their place."""
+        """Return options for a small network and a short run, for trying out; ``given`` replaces them."""
         small = {"latent": 32, "hidden": 96, "embedding": 48, "spliced": 4, "epochs": 3, "batch_size": 32}
         return cls(**{**small, **given})
 
 
 def pad_token_rows(token_rows: TokenRows, device: torch.device | None = None, width: int = 0) -> tuple[Tensor, Tensor]:
-    """Return texts as int64 (b, L), L at least ``width``, with `PAD` behind their ends, and their lengths (b,)."""
+    """Return texts as int64 (b, L), L >= ``width``, with `PAD` behind their ends, and their lengths (b,)."""
     lengths = np.array([len(row_tokens) for row_tokens in token_rows], dtype=np.int64)
     tokens = np.full((len(lengths), int(lengths.max(initial=width))), PAD, dtype=np.int64)
     for row, row_tokens in enumerate(token_rows):
@@ -95,7 +95,7 @@ def pad_token_rows(token_rows: TokenRows, device: torch.device | None = None, wi
 
 
 def add_training_noise(vectors: Tensor, noise: TrainingNoise | None, rng: torch.Generator) -> Tensor:
-    """Return vectors with independent noise on every coordinate, for training alone: it protects nothing."""
+    """Return vectors with independent noise on every coordinate, for training only: it gives no guarantee."""
     if noise is None:
         return vectors
     law, scale = noise
@@ -108,7 +108,7 @@ def add_training_noise(vectors: Tensor, noise: TrainingNoise | None, rng: torch.
 def compute_reconstruction_loss(
     network: Autoencoder, token_rows: TokenRows, options: RewriterOptions, rng: torch.Generator
 ) -> tuple[Tensor, int]:
-    """Return the negative log-likelihood, summed over the tokens of texts and their ends, and how many those are.
+    """Return the negative log-likelihood, summed over the tokens of texts and their ends, and the number of these.
 
     Args:
         network: in training mode words are dropped.
@@ -126,12 +126,12 @@ def compute_reconstruction_loss(
 
 
 class RewriterTraining(AdamRun):
-    """One training run, which ends early and keeps the best of its epochs by the loss on texts held out.
+    """One training run, which ends early and keeps the weights of the epoch with the lowest validation loss.
 
     Args:
         network: trained in place.
         token_rows: of the texts to learn from.
-        held_out: of the texts held out.
+        held_out: of the texts of the validation loss.
         options: see `RewriterOptions`.
         key: 32 bytes; spliced texts, batches, dropout and noise follow from it.
     """
@@ -142,7 +142,7 @@ class RewriterTraining(AdamRun):
         self.sampler = AugmentedBatches(token_rows, options.spliced, options.exchanged, options.batch_size, key)
         self._autoencoder, self._held_out, self._options = network, held_out, options
         self.best_loss, self.best_epoch, self._best_weights = math.inf, 0, copy.deepcopy(network.state_dict())
-        """Least loss for each token on the texts held out, and the epoch, from 1, after which it was found."""
+        """Lowest validation loss per token, and the epoch, from 1, after which it was reached."""
         self.stopped = 0
         """The epoch after which the run ended early; 0 for not yet."""
 
@@ -154,7 +154,7 @@ class RewriterTraining(AdamRun):
         super().__init__(network, loss, steps, options.learning_rate, key, clip_norm=options.clip)
 
     def step(self, number: int) -> float:
-        """Take step ``number`` (from 0), and return its loss; behind an early end it does nothing."""
+        """Take step ``number`` (from 0), and return its loss; after an early end it does nothing."""
         if self.stopped:
             return self.best_loss
         for group in self._optimizer.param_groups:
@@ -171,7 +171,7 @@ class RewriterTraining(AdamRun):
         return self._best_weights
 
     def state(self) -> dict[str, Any]:
-        """Return what the next step depends on."""
+        """Return the state that the next step depends on."""
         own_state = {
             "best": self.best_loss,
             "epoch": self.best_epoch,
@@ -181,7 +181,7 @@ class RewriterTraining(AdamRun):
         return {**super().state(), **own_state}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go back to where `state` was taken."""
+        """Restore a state that `state` returned."""
         super().restore(state)
         self.best_loss, self.best_epoch, self._best_weights, self.stopped = (
             state[name] for name in ("best", "epoch", "kept", "stopped")
@@ -201,7 +201,7 @@ class RewriterTraining(AdamRun):
 
 @torch.inference_mode()
 def compute_held_out_loss(network: Autoencoder, token_rows: TokenRows, options: RewriterOptions) -> float:
-    """Return the mean negative log-likelihood of a token, nothing dropped, under the same noise at every call."""
+    """Return the mean negative log-likelihood of a token, without word dropout, under the same noise at every call."""
     network.eval()
     rng = torch.Generator(next(network.parameters()).device).manual_seed(0)
     total, count = 0.0, 0

@@ -87,17 +87,17 @@ def fold_word(word: str) -> str:
 
 
 def is_clitic(word: str) -> bool:
-    """Say whether the word is the second part of a contraction (n't, 's, 'll, ...)."""
+    """Return whether the word is the second part of a contraction (n't, 's, 'll, ...)."""
     return word in _CLITIC_FORMS
 
 
 def has_trailing_word(text: str) -> bool:
-    """Say whether the last character of a text belongs to a word."""
+    """Return whether the last character of a text belongs to a word."""
     return split_words(text[-1:]) == ["", text[-1:], ""]
 
 
 def is_one_word(entry: str) -> bool:
-    """Say whether ``entry`` holds a letter or digit and would be found in a text as one word.
+    """Return whether ``entry`` has a letter or digit and the tokenizer reads it as one word.
 
     A clitic such as ``'s`` counts: it is found after another word.
     """

@@ -12,12 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
 
-FloatArray = npt.NDArray[np.float64]
 DistanceFiller = Callable[[FloatArray, FloatArray], None]
 BLOCK_ROWS = 64
 """Rows in every product. One fixed shape, the last block padded: BLAS kernels depend on it."""

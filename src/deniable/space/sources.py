@@ -1,6 +1,7 @@
 """Where words and vectors come from: the GloVe package, and files in the formats of the field."""
 
 import gzip
+import itertools
 import zipfile
 import zlib
 from collections import Counter
@@ -10,9 +11,9 @@ from typing import IO, cast
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.space.grammar import fold_word, is_one_word
-from deniable.space.metrics import FloatArray
 
 _PEEKED_LINES = 1000
 
@@ -132,7 +133,7 @@ def _read_text_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple[l
         raise InputError(f"{name} line {head[0][0]} has no numbers: a word and its vector are expected.")
     words: list[str] = []
     vectors: list[FloatArray] = []
-    for number, line in _chain_lines(head, lines):
+    for number, line in itertools.chain(head, lines):
         if limit is not None and len(words) == limit:
             break
         word, vector = _parse_line(line, dimensions, f"{name} line {number}")
@@ -150,11 +151,6 @@ def _number_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         stripped = line.rstrip(b"\r\n ")
         if stripped:
             yield number, stripped.replace(b"\t", b" ")
-
-
-def _chain_lines(head: list[tuple[int, bytes]], rest: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    yield from head
-    yield from rest
 
 
 def _parse_line(line: bytes, dimensions: int, location: str) -> tuple[str, FloatArray]:

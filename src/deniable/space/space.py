@@ -5,22 +5,23 @@ import hashlib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce
 from deniable.core.errors import InputError, NotTractable
-from deniable.core.parallel import parallel_map
+from deniable.core.parallel import Result
+from deniable.space.blocks import map_row_blocks, map_tiles
 from deniable.space.grammar import fold_word
-from deniable.space.metrics import BLOCK_ROWS, TILE_SIZE, DistanceFiller, FloatArray, Metric, resolve_metric
+from deniable.space.metrics import DistanceFiller, Metric, resolve_metric
+from deniable.space.vocabulary import fold_words, merge_equal_vectors, parse_vectors
 
 PointNumbers = npt.NDArray[np.int32]
-Result = TypeVar("Result")
-MIN_COORDINATE, MAX_COORDINATE = 1e-100, 1e100
-"""Vectors are refused whose squares would leave the range of float64."""
+"""Indices of points, such as the point of each word."""
 
 
 @final
@@ -57,16 +58,16 @@ class Space(WriteOnce):
         source: str = "given in memory",
         notes: Sequence[str] = (),
     ) -> None:
-        matrix = _check_vectors(words, vectors)
-        first_rows, remarks = _deduplicate_words(words)
-        self.metric = _metric(metric)
+        matrix = parse_vectors(words, vectors)
+        first_rows, remarks = fold_words(words)
+        self.metric = resolve_metric(metric)
         self.source = source
         self.notes = (*notes, *remarks)
         self.words = tuple(first_rows)
         self.vectors = np.ascontiguousarray(matrix[list(first_rows.values())])
         self.vectors.setflags(write=False)
         self.index_by_word = {word: number for number, word in enumerate(self.words)}
-        self.points, self.point_by_word = _merge_equal_vectors(self.metric.canonicalize(self.vectors))
+        self.points, self.point_by_word = merge_equal_vectors(self.metric.canonicalize(self.vectors))
         for array in (self.points, self.point_by_word):
             array.setflags(write=False)
         if len(self.points) < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
@@ -163,20 +164,7 @@ class Space(WriteOnce):
         Returns:
             What the visits return, in order.
         """
-        point_numbers = np.asarray(points, dtype=np.int64)
-        local = threading.local()
-
-        def visit_block(start: int) -> Result:
-            if not hasattr(local, "buffer"):
-                local.buffer = np.empty((BLOCK_ROWS, len(self.points)))
-            block_points = point_numbers[start : start + BLOCK_ROWS]
-            # A BLAS picks its kernels by shape: every product has the same, the last one padded.
-            self._fill_distances(self.points[np.resize(block_points, BLOCK_ROWS)], local.buffer)
-            distances = local.buffer[: len(block_points)]
-            distances[np.arange(len(block_points)), block_points] = 0.0
-            return visit(start, distances)
-
-        return parallel_map(visit_block, range(0, len(point_numbers), BLOCK_ROWS), workers)
+        return map_row_blocks(self.points, self._fill_distances, visit, points, workers)
 
     def map_tiles(
         self, visit: Callable[[slice, slice, FloatArray], Result], workers: int | None = None
@@ -191,22 +179,7 @@ class Space(WriteOnce):
         Returns:
             What the visits return, row by row of tiles.
         """
-        spans = [slice(at, min(at + TILE_SIZE, len(self.points))) for at in range(0, len(self.points), TILE_SIZE)]
-        fillers = [self.metric.make_filler(self.points[span]) for span in spans]
-        local = threading.local()
-
-        def visit_tile(tile_index: tuple[int, int]) -> Result:
-            if not hasattr(local, "buffer"):
-                local.buffer = np.empty(TILE_SIZE * TILE_SIZE)
-            rows, columns = spans[tile_index[0]], spans[tile_index[1]]
-            shape = rows.stop - rows.start, columns.stop - columns.start
-            distances = local.buffer[: shape[0] * shape[1]].reshape(shape)
-            fillers[tile_index[1]](self.points[rows], distances)
-            if rows == columns:
-                np.fill_diagonal(distances, 0.0)
-            return visit(rows, columns, distances)
-
-        return parallel_map(visit_tile, [(i, j) for i in range(len(spans)) for j in range(i, len(spans))], workers)
+        return map_tiles(self.points, self.metric, visit, workers)
 
     def distances(self, points: npt.ArrayLike) -> FloatArray:
         """Return float64 distances (k, number of points) from the given points to all points."""
@@ -367,64 +340,3 @@ def _read_from_origin(origin: tuple[Any, ...], fingerprint: str) -> dict[str, An
             f"{fingerprint} was expected. Restore the file, or make the release anew."
         )
     return vars(space)
-
-
-# `resolve_metric` is also the name of a parameter and of an attribute above.
-_metric = resolve_metric
-
-
-def _check_vectors(words: Sequence[str], vectors: npt.ArrayLike) -> FloatArray:
-    """Return the vectors as float64 (n, d), or say what is wrong with them."""
-    try:
-        matrix = np.asarray(vectors, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"The vectors must be an array (n, d) of numbers: {error}.") from None
-    if matrix.ndim != 2 or len(matrix) != len(words) or matrix.shape[1] == 0:  # noqa: PLR2004
-        raise InputError(f"The vectors must have shape (n, d) with n = {len(words)} words. Got {matrix.shape}.")
-    finite = np.isfinite(matrix).all(axis=1)
-    if not finite.all():
-        word = words[int(np.argmin(finite))]
-        raise InputError(f"The vector of {word!r} holds a number that is not finite: leave it out.")
-    largest = np.abs(matrix).max(axis=1)
-    out_of_range = (largest != 0) & ((largest < MIN_COORDINATE) | (largest > MAX_COORDINATE))
-    if out_of_range.any():
-        word = words[int(np.argmax(out_of_range))]
-        raise InputError(
-            f"The vector of {word!r} has a largest number of {largest[np.argmax(out_of_range)]:g}, beyond "
-            f"{MIN_COORDINATE:g} ... {MAX_COORDINATE:g}: rescale the vectors."
-        )
-    # -0.0 and 0.0 are one number but two bit patterns.
-    return matrix + 0.0
-
-
-def _deduplicate_words(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
-    """Return folded word -> its first row, and remarks about what was left out."""
-    first_rows: dict[str, int] = {}
-    unusable_count = 0
-    for number, word in enumerate(words):
-        if not isinstance(word, str):
-            raise InputError(f"Words must be strings. Got {word!r} at position {number}.")
-        folded = fold_word(word)
-        if not folded.strip() or len(folded.splitlines()) > 1 or folded.splitlines()[0] != folded:
-            unusable_count += 1
-        else:
-            first_rows.setdefault(folded, number)
-    remarks = []
-    repeated_count = len(words) - unusable_count - len(first_rows)
-    if repeated_count:
-        remarks.append(f"{repeated_count} entries repeat a word but for capitals; the first of each was kept")
-    if unusable_count:
-        remarks.append(f"{unusable_count} entries are blank or hold a line break and were left out")
-    return first_rows, remarks
-
-
-def _merge_equal_vectors(vectors: FloatArray) -> tuple[FloatArray, PointNumbers]:
-    """Return the distinct rows in order of first appearance, and the row each word lies at."""
-    number_by_vector: dict[bytes, int] = {}
-    point_of = np.array(
-        [number_by_vector.setdefault(row.tobytes(), len(number_by_vector)) for row in vectors + 0.0], np.int32
-    )
-    if len(number_by_vector) == len(vectors):
-        return vectors, point_of
-    _, first = np.unique(point_of, return_index=True)
-    return np.ascontiguousarray(vectors[first]), point_of

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
-from deniable.space.metrics import FloatArray
 from deniable.space.space import PointNumbers
 from deniable.words import MultivariateLaplace
 

@@ -1,12 +1,11 @@
-"""The certificate that goes with a released text: what is promised, on what ground, and what is not.
+"""The certificate that accompanies texts whose words were privatized: what is guaranteed, why, and what is not.
 
 It says nothing about the private text beyond what the released text itself shows. Shares of changed
 or unknown words are statistics of the private text and never stand in it.
 """
 
 import dataclasses
-import json
-import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,22 +13,22 @@ import numpy as np
 from deniable import __version__
 from deniable.auditing import verify
 from deniable.core.errors import InputError
-from deniable.core.evidence import encode_nonfinite_numbers, limit_status
-from deniable.core.guarantees import Status, find_weakest_status, is_proved
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
 from deniable.core.keys import NoiseSource
+from deniable.core.report import Fact
 from deniable.space import Space
-from deniable.text.release import Release, Tally
+from deniable.text.batches import Tally
+from deniable.text.release import Release
+from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior
 
-CERTIFICATE_SCHEMA = "deniable-certificate/4"
+CERTIFICATE_SCHEMA = "deniable-certificate/5"
 RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
-_MAX_LISTED_COLUMNS = 20
-"""Columns that are named."""
-_NOTHING_COPIED = CopiedContent()
 
 _CHOSEN_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
 _CHOSEN_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
@@ -42,52 +41,29 @@ _NOISE_DESCRIPTIONS: dict[NoiseSource, str] = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Certificate:
-    """What accompanies a released text; field for field the JSON file of the command line.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Certificate(ReleaseCertificate):
+    """What accompanies texts whose words were privatized; see `ReleaseCertificate` for the fields of every release.
 
     Attributes:
-        schema: version of this layout.
-        deniable: version of the software.
-        private: False where the noise came from a public seed, or the guarantee is refuted.
-        mechanism: name and parameters.
-        guarantee: kind, epsilon per unit of distance, metric, source, and whether the source
-            proves it or only claims it.
         chosen: how epsilon was chosen: without a look at the private texts, or from them.
-        verification: the verdict of `deniable.verify` on this very law; infinite numbers are texts.
-        documents: for the median and the longest record the guarantee of the whole record; none where
-            the mechanism is refuted.
+        documents: for the median and the longest record the guarantees of the whole record, ``pure`` and
+            ``approximate``; none where the mechanism is refuted.
         attacker: what the best guess from one output word recovers, and the public prior under which it does.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
         release: the options, and the fingerprint of everything that an output is a function of beside text, id
             and key.
-        noise: where the noise came from.
-        arithmetic: how draws were made.
-        meaning: what one output word can tell, in plain words.
-        records: number of records released.
         words: number of words of the released texts.
         expected_kept: share of words that stay as they are, and the public prior under which they do.
-        not_protected: what the released text shows of the private one.
     """
 
-    schema: str
-    deniable: str
-    private: bool
-    mechanism: dict[str, Any]
-    guarantee: dict[str, Any]
     chosen: str
-    verification: dict[str, Any]
     documents: list[dict[str, Any]]
     attacker: str
     space: dict[str, Any]
     release: dict[str, Any]
-    noise: str
-    arithmetic: str
-    meaning: list[str]
-    records: int
     words: int
     expected_kept: str
-    not_protected: list[str]
 
     @classmethod
     def of(
@@ -97,7 +73,7 @@ class Certificate:
         *,
         chosen_from_data: bool = False,
         prior: Prior | None = None,
-        copied: CopiedContent = _NOTHING_COPIED,
+        copied: CopiedContent = NOTHING_COPIED,
     ) -> "Certificate":
         """Return the certificate of what a release gave.
 
@@ -121,7 +97,7 @@ class Certificate:
             deniable=__version__,
             private=release.noise != "public seed" and verdict.status != "refuted",
             mechanism={"name": mechanism.name, **parameters},
-            guarantee={"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)},
+            guarantee=encode_guarantee(guarantee),
             chosen=_CHOSEN_FROM_DATA if chosen_from_data else _CHOSEN_BY_OWNER,
             verification=verdict.to_dict(),
             documents=[]
@@ -150,52 +126,32 @@ class Certificate:
             not_protected=[*([_CHOICE_DISCLOSURE] if chosen_from_data else []), *_list_unprotected(release, copied)],
         )
 
-    def to_json(self) -> str:
-        """Return the certificate as JSON text, ended by a line break."""
-        fields = {name: encode_nonfinite_numbers(value) for name, value in dataclasses.asdict(self).items()}
-        return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    def describe_amount(self) -> str:
+        """Return the number of words."""
+        return f"{self.words:,} words"
 
-    def summary(self) -> str:
-        """Return the certificate as a few lines for a person."""
-        guarantee, verification = self.guarantee, self.verification
-        lines = [
-            f"{self.records:,} records, {self.words:,} words, by {self.mechanism['name']}",
-            f"guarantee      {guarantee['epsilon']:g}-metric-DP per word, {guarantee['metric']} distance",
-            f"{'':<15}{guarantee['status']}: {guarantee['source']}",
-            *([f"{'':<15}epsilon was chosen {self.chosen}"] if self.chosen == _CHOSEN_FROM_DATA else []),
-            f"verification   {verification['status']}: {_format_verification(verification)}",
-            f"{'':<15}{verification['method']}",
-            f"noise          {self.noise}",
-            f"expected kept  {self.expected_kept}",
-            f"attacker       {self.attacker}",
-        ]
+    def describe_guarantee(self) -> str:
+        """Return epsilon per word, the metric, and how epsilon was chosen where that matters."""
+        line = f"{self.guarantee['epsilon']:g}-metric-DP per word, {self.guarantee['metric']} distance"
+        return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == _CHOSEN_FROM_DATA else line
+
+    def list_own_facts(self) -> Sequence[Fact]:
+        """Return what is kept, what an attacker recovers, and the guarantees of whole records."""
         record_lines = [_format_record_guarantee(entry) for entry in self.documents]
-        sections = (("whole records", record_lines), ("meaning", self.meaning), ("not protected", self.not_protected))
-        for title, entries in sections:
-            lines += [f"{title if not i else '':<15}{entry}" for i, entry in enumerate(entries)]
-        return "\n".join(lines)
-
-
-def _format_verification(verification: dict[str, Any]) -> str:
-    """Return what a verdict found, in a few words."""
-    if verification["status"] == "refuted":
-        return f"the true epsilon is at least {verification['lower_bound']:.6g}"
-    if verification["witness"] is None or isinstance(verification["epsilon"], str):
-        return f"claimed epsilon {verification['claim']:g}"
-    if verification["status"] != "proved":
-        return f"the true epsilon is between {verification['lower_bound']:.6g} and {verification['epsilon']:.6g}"
-    unused_percent = 100 * (1 - verification["epsilon"] / verification["claim"])
-    return f"exact epsilon {verification['epsilon']:.6g}" + (
-        f", {unused_percent:.0f} % of it unused" if unused_percent >= 1 else ""
-    )
+        return (
+            Fact("expected kept", self.expected_kept),
+            Fact("attacker", self.attacker),
+            *([Fact("whole records", record_lines)] if record_lines else []),
+        )
 
 
 def _format_record_guarantee(entry: dict[str, Any]) -> str:
     """Return what holds for one record as a whole, in one line."""
-    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_format_epsilon(entry['epsilon'])}"
-    if entry["approximate_epsilon"] < entry["epsilon"]:
-        line += f", or {_format_epsilon(entry['approximate_epsilon'])} with delta {entry['delta']:g}"
-    return line if entry["status"] == "proved" else f"{line} ({entry['status']})"
+    pure, approximate = entry["pure"], entry["approximate"]
+    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_format_epsilon(pure['epsilon'])}"
+    if approximate["epsilon"] < pure["epsilon"]:
+        line += f", or {_format_epsilon(approximate['epsilon'])} with delta {approximate['delta']:g}"
+    return line if approximate["status"] == "proved" else f"{line} ({approximate['status']})"
 
 
 def _format_epsilon(epsilon: float) -> str:
@@ -218,14 +174,16 @@ def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: S
                 {
                     "record": record,
                     "words": words,
-                    "epsilon": guarantee.pure.epsilon,
-                    "approximate_epsilon": guarantee.approximate.epsilon,
-                    "delta": RECORD_DELTA,
-                    "by": guarantee.approximate.source,
-                    "status": find_weakest_status(status, guarantee.approximate.status),
+                    "pure": _encode_limited(guarantee.pure, status),
+                    "approximate": _encode_limited(guarantee.approximate, status),
                 }
             )
     return entries
+
+
+def _encode_limited(guarantee: PureDP | ApproxDP, status: Status) -> dict[str, Any]:
+    """Return a guarantee of a record as JSON holds it, known no better than that of a word."""
+    return encode_guarantee(dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status)))
 
 
 def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:
@@ -253,7 +211,7 @@ def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> s
         InputError: a prior that was made from private texts.
     """
     public_prior = _build_public_prior(mechanism, prior)
-    if mechanism.is_drawn_from_law:
+    if mechanism.law.is_tabulated:
         success = f"{100 * mechanism.outcomes(public_prior)[1]:.1f} %"
     else:
         success = (
@@ -274,15 +232,15 @@ def _build_public_prior(mechanism: WordMechanism, prior: Prior | None) -> Prior:
     public_prior = build_prior(mechanism.space, prior)
     if not public_prior.is_public:
         raise InputError(
-            f"A certificate is public. Got the prior of {public_prior.name}, which is not declared public: use read_prior, or "
-            "a Prior."
+            f"A certificate is public. Got the prior of {public_prior.name}, which is not declared public: use "
+            "read_prior, or a Prior."
         )
     return public_prior
 
 
 def _describe_arithmetic(mechanism: WordMechanism) -> str:
     stream = "AES-128-CTR keystreams, so that the guarantee is computational in that step"
-    if mechanism.is_drawn_from_law:
+    if mechanism.law.is_tabulated:
         return f"draws from integer tables that sum to 2^62, no entry below 2^24; {stream}"
     if not mechanism.is_builtin:
         return "draws by a class that is not deniable's, which nothing here verifies"
@@ -296,14 +254,6 @@ def choose_example_words(space: Space) -> tuple[str, str, str]:
     order = np.argsort(distances, kind="stable")
     nearest = order[distances[order] > 0][0]
     return word, space.words[nearest], space.words[order[len(order) // 2]]
-
-
-def format_odds(loss: float) -> str:
-    """Return exp(loss) in plain figures."""
-    if loss < math.log(1000):
-        return f"{math.exp(loss):.3g}"
-    exponent = loss / math.log(10)
-    return f"10^{exponent:.1f}"
 
 
 def _describe_meaning(mechanism: WordMechanism, status: Status) -> list[str]:
@@ -336,17 +286,3 @@ def _list_unprotected(release: Release, copied: CopiedContent) -> list[str]:
     if release.keep:
         items.append(f"{len(release.keep)} public words that pass through wherever they stand, with their capitals")
     return [*items, *list_copied(copied)]
-
-
-def list_copied(copied: CopiedContent) -> list[str]:
-    """Return what a table has unchanged from the private one, in plain words."""
-    sections = (
-        ("the columns copied unchanged", [repr(name) for name in copied.columns]),
-        ("what the file says about itself, copied unchanged", list(copied.metadata)),
-    )
-    items = []
-    for title, names in sections:
-        if names:
-            remainder = f" and {len(names) - _MAX_LISTED_COLUMNS} more" if len(names) > _MAX_LISTED_COLUMNS else ""
-            items.append(f"{title}: {', '.join(names[:_MAX_LISTED_COLUMNS])}{remainder}")
-    return items

@@ -5,7 +5,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import Key, SecretKey, parse_key
@@ -13,6 +12,11 @@ from deniable.core.randomness import derive_key_from_seed
 from deniable.text.release import DEFAULT_COLUMN, Release
 from deniable.text.tokens import CasePolicy, UnknownPolicy
 from deniable.words import WordMechanism
+
+try:
+    from sklearn.base import BaseEstimator, TransformerMixin
+except ImportError:
+    raise InputError("TextPrivatizer needs scikit-learn, which is missing: install deniable[measure].") from None
 
 
 class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -29,7 +33,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         seed: a public seed in place of a key, for tests: the output is then **not private**.
 
     Raises:
-        InputError: at once if the key is no key, when first used if another parameter is outside its domain.
+        InputError: at once if the key cannot be parsed; when first used, if another parameter is outside its domain.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A release: one frozen object that says everything a private text is a function of, beside text, id and key.
+"""A release: one frozen object with everything that a private text depends on besides text, record id and key.
 
 Noise is named by it. The stream of a cell is a keyed hash of (the release, record id, column, ordinal of
 the cell, the points that noise is drawn for): whatever changes an output changes the name, so
@@ -8,18 +8,18 @@ thread and process.
 
 import dataclasses
 import functools
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Sized
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import IntArray
 from deniable.core.classes import get_picklable_state
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
 from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
+from deniable.text.batches import PrivatizedBatch, Released, Tally, TextCell, check_batch_texts, check_record_ids
 from deniable.text.tokens import CasePolicy, Lexer, UnknownPolicy, check_kept_words
 from deniable.words import WordMechanism
 
@@ -29,122 +29,6 @@ _STREAM_LAYOUT = "deniable release 1"
 """Raised whenever the way from a stream to an output changes."""
 _LEXER_CACHE_SIZE = 4
 """Lexers that a process keeps, with the spellings that they have met."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TextCell:
-    """One text and its place: what noise is named by beside the release.
-
-    Attributes:
-        record_id: of its row.
-        column: its name.
-        ordinal: number of the cell among those of its row with this column; 0 where names are unique.
-        text: the private text.
-    """
-
-    record_id: str
-    column: str
-    ordinal: int
-    text: str
-
-
-@dataclasses.dataclass(frozen=True)
-class PrivatizedBatch:
-    """What became of a batch of texts; all but `texts` is for their owner only.
-
-    Attributes:
-        texts: R private texts.
-        offsets: (R + 1,) where the words of each text begin among the N words of all.
-        words: (N,) numbers of the words that were read, the public word in place of unknown ones.
-        outputs: (N,) numbers of the words that were drawn for them.
-        unknown_mask: (N,) True where the public word stands for an unknown one.
-        unknown_count: words that the vocabulary lacks, those masked or dropped among them.
-        kept_counts: (R,) words of each text that passed through as public ones.
-    """
-
-    texts: list[str]
-    offsets: npt.NDArray[np.int64]
-    words: npt.NDArray[np.int32]
-    outputs: npt.NDArray[np.int32]
-    unknown_mask: npt.NDArray[np.bool_]
-    unknown_count: int
-    kept_counts: npt.NDArray[np.int64]
-
-    @property
-    def lengths(self) -> list[int]:
-        """Number of words of each released text, kept ones among them: nothing tells those from drawn ones."""
-        lengths: list[int] = (np.diff(self.offsets) + self.kept_counts).tolist()
-        return lengths
-
-    @property
-    def changed_mask(self) -> npt.NDArray[np.bool_]:
-        """(N,) True where another word came out; an unknown word is changed even where the draw is its stand-in."""
-        is_changed: npt.NDArray[np.bool_] = (self.outputs != self.words) | self.unknown_mask
-        return is_changed
-
-
-@dataclasses.dataclass(frozen=True)
-class Tally:
-    """Counts over what was released. Tallies add up: ``sum(tallies, Tally())`` counts several batches.
-
-    `records`, `words` and `lengths` show in the released text itself; `changed` and `unknown` are
-    statistics of the private text, for its owner only.
-
-    Attributes:
-        records: number of records.
-        words: number of words of the released texts, but for "[unknown]".
-        lengths: how many records have so many of these words.
-        changed: words that differ from the private ones.
-        unknown: words that the vocabulary lacks.
-    """
-
-    records: int = 0
-    words: int = 0
-    lengths: Counter[int] = dataclasses.field(default_factory=Counter)
-    changed: int = 0
-    unknown: int = 0
-
-    @classmethod
-    def count(cls, lengths: Sequence[int], batch: PrivatizedBatch) -> "Tally":
-        """Return the counts of a batch.
-
-        Args:
-            lengths: words of each record, which may have several texts or none.
-            batch: what became of the texts.
-        """
-        return cls(len(lengths), sum(lengths), Counter(lengths), int(batch.changed_mask.sum()), batch.unknown_count)
-
-    def __add__(self, other: "Tally") -> "Tally":
-        """Return the counts of both."""
-        return Tally(
-            self.records + other.records,
-            self.words + other.words,
-            self.lengths + other.lengths,
-            self.changed + other.changed,
-            self.unknown + other.unknown,
-        )
-
-    def median_length(self) -> int:
-        """Return the median number of words of a record (the lower one of two)."""
-        remaining = (sum(self.lengths.values()) + 1) // 2
-        for length in sorted(self.lengths):
-            remaining -= self.lengths[length]
-            if remaining <= 0:
-                return length
-        return 0
-
-
-@dataclasses.dataclass(frozen=True)
-class Released:
-    """A batch as it may leave, and its counts.
-
-    Attributes:
-        texts: one private text for each text, None where there was none.
-        tally: counts, of which the certificate uses those that the texts show.
-    """
-
-    texts: list[str | None]
-    tally: Tally
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -159,7 +43,7 @@ class Release:
 
     Args:
         mechanism: a word mechanism, such as ``TEM(space, epsilon=3.0)``.
-        unknown: ``privatize_cells`` (an unknown word is read as the public word ``space.unknown``), ``mask``
+        unknown: ``draw`` (an unknown word is read as the public word ``space.unknown_word``), ``mask``
             ("[unknown]" in its place) or ``drop``; the last two show which words were unknown.
         case: ``lower``, or ``copy`` the capitals of the original, which then are not protected.
         keep: public words that pass through unchanged.
@@ -180,7 +64,7 @@ class Release:
 
     def __post_init__(self) -> None:
         """Check the parameters, and bring those with several forms into one."""
-        # The key is wrapped first, so that nothing which refuses another parameter has it in sight.
+        # The key is wrapped first, so that no error about another parameter can show it.
         object.__setattr__(self, "key", parse_key("Release", self.key))
         if not isinstance(self.mechanism, WordMechanism):
             raise make_parameter_error("Release", "mechanism", "a word mechanism", self.mechanism)
@@ -206,7 +90,7 @@ class Release:
     @functools.cached_property
     def fingerprint(self) -> str | None:
         """Names everything that an output is a function of, beside text, id and key; None where it has no name."""
-        law = self.mechanism.law_fingerprint
+        law = self.mechanism.law.fingerprint
         if law is None:
             return None
         return derive_stream_start(bytes(32), _STREAM_LAYOUT, self.mechanism.fingerprint, law, *self._options).hex()
@@ -290,7 +174,7 @@ class Release:
         return _get_lexer(self.mechanism.space, self.unknown, self.case, tuple(self.keep))
 
     def _name_streams(
-        self, key: bytes, cells: Sequence[TextCell], words: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]
+        self, key: bytes, cells: Sequence[TextCell], words: npt.NDArray[np.int32], offsets: IntArray
     ) -> list[bytes]:
         """Return where the stream of each cell starts, from everything that its output is a function of."""
         points = self.mechanism.space.point_by_word[words].astype("<i4").tobytes()
@@ -312,15 +196,7 @@ class Release:
                     "pass the ids."
                 )
             return [str(row) for row in range(len(texts))]
-        if not _is_ordered_collection(ids) or len(ids) != len(texts):
-            got = f"{len(ids)}" if _is_ordered_collection(ids) else f"one {type(ids).__name__}"
-            raise InputError(f"There must be one record id per text. Got {got} for {len(texts)}.")
-        record_ids = [_format_record_id(record_id, row) for row, record_id in enumerate(ids)]
-        first_rows: dict[str, int] = {}
-        for row, name in enumerate(record_ids):
-            if first_rows.setdefault(name, row) != row:
-                raise InputError(f"Record ids must be unique. {name!r} is in rows {first_rows[name]} and {row}.")
-        return record_ids
+        return check_record_ids(ids, len(texts))
 
     def _check_law(self) -> None:
         """Raise `InputError` where this process computes another law than the one that was pickled."""
@@ -364,30 +240,6 @@ class Release:
         if self.key is not None and not isinstance(self.key, SecretKey):
             state["_pickled"] = vars(self).get("_pickled") or self.fingerprint
         return state
-
-
-def check_batch_texts(texts: Sequence[str | None]) -> None:
-    """Raise `InputError` unless texts are a sequence of str and None; the row that is not is named."""
-    if isinstance(texts, str):
-        raise InputError("A batch is a list of texts. Got one str: pass [text].")
-    if not _is_ordered_collection(texts):
-        raise InputError(f"A batch is a list of texts. Got one {type(texts).__name__}: pass a list.")
-    for row, text in enumerate(texts):
-        if text is not None and not isinstance(text, str):
-            raise InputError(f"Texts must be str or None. Got {type(text).__name__} in row {row}.")
-
-
-def _is_ordered_collection(value: object) -> bool:
-    """Say whether something has a number of entries in an order of their own."""
-    is_excluded = isinstance(value, (str, bytes, bytearray, AbstractSet, Mapping))
-    return isinstance(value, Sized) and isinstance(value, Iterable) and not is_excluded
-
-
-def _format_record_id(record_id: object, row: int) -> str:
-    """Return a record id as text; a missing one, or one that may be written in several ways, is none."""
-    if isinstance(record_id, bool) or not isinstance(record_id, str | int | np.integer):
-        raise InputError(f"Record ids must be str or int. Got {type(record_id).__name__} in row {row}.")
-    return str(record_id)
 
 
 _get_lexer = functools.lru_cache(maxsize=_LEXER_CACHE_SIZE)(Lexer)

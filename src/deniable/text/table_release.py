@@ -3,13 +3,14 @@
 import dataclasses
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, TypeVar
 
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_input, open_outputs
+from deniable.text.batches import Tally, TextCell
 from deniable.text.certificate import Certificate
-from deniable.text.release import Release, Tally, TextCell
+from deniable.text.release import Release
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow
 from deniable.words.prior import Prior
@@ -110,16 +111,22 @@ def privatize_table(
             "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
             "change when rows do. Name the column, with --id on the command line."
         )
-    releaser = _PrivatizingReleaser(files, release, workers)
+    key, tally = release.read_key(), Tally()
+
+    def privatize_cells(rows: list[list[TextCell]]) -> Sequence[str]:
+        nonlocal tally
+        batch = release.privatize_cells([cell for cells in rows for cell in cells], key=key, workers=workers)
+        word_counts = iter(batch.lengths)
+        tally += Tally.count([sum(next(word_counts) for _ in cells) for cells in rows], batch)
+        return batch.texts
+
     certificate = write_released_table(
         files,
-        releaser,
-        lambda copied: Certificate.of(
-            release, releaser.tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied
-        ),
+        TableReleaser(files.layout, privatize_cells),
+        lambda copied: Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied),
         report,
     )
-    return certificate, releaser.tally
+    return certificate, tally
 
 
 def check_release_paths(files: ReleaseFiles) -> None:
@@ -127,43 +134,52 @@ def check_release_paths(files: ReleaseFiles) -> None:
     check_outputs([files.target, files.certificate], [files.source, *files.input_paths], force=files.force)
 
 
-class _PrivatizingReleaser:
-    """Gives every row of a table an id of its own and its texts to the release."""
+class TableReleaser:
+    """Gives the texts of rows to a release with their places, and puts the new texts into the rows.
 
-    def __init__(self, files: ReleaseFiles, release: Release, workers: int | None) -> None:
-        self.tally = Tally()
-        self._files, self._release, self._workers = files, release, workers
-        self._key = release.read_key()
+    An empty cell is released like any other where the layout says so, else it stays; null always stays.
+
+    Args:
+        layout: where the texts stand.
+        release_cells: returns the new texts of the cells of rows, one after the other.
+    """
+
+    def __init__(self, layout: TableLayout, release_cells: Callable[[list[list[TextCell]]], Sequence[str]]) -> None:
+        self.records = 0
+        self._layout, self._release_cells = layout, release_cells
         # Digests of ids, to find a repeated one in bounded memory per row.
         self._first_rows: dict[bytes, int] = {}
-        self._rows = 0
 
     def __call__(self, rows: list[TextRow]) -> list[list[str | None]]:
-        cells: list[TextCell] = []
-        for row in rows:
-            record_id = self._resolve_record_id(row)
-            column_counts: Counter[str] = Counter()
-            for column, text in row.cells:
-                if text:
-                    cells.append(TextCell(record_id, column, column_counts[column], text))
-                column_counts[column] += 1
-        batch = self._release.privatize_cells(cells, key=self._key, workers=self._workers)
-        new_texts, word_counts = iter(batch.texts), iter(batch.lengths)
-        lengths = [sum(next(word_counts) for _, text in row.cells if text) for row in rows]
-        self.tally += Tally.count(lengths, batch)
-        return [[next(new_texts) if text else text for _, text in row.cells] for row in rows]
+        """Return the new texts of rows, cell for cell."""
+        new_texts = iter(self._release_cells([self._list_cells(row) for row in rows]))
+        return [[next(new_texts) if self._is_released(text) else text for _, text in row.cells] for row in rows]
+
+    def _is_released(self, text: str | None) -> bool:
+        return text is not None and (bool(text) or self._layout.replace_empty)
+
+    def _list_cells(self, row: TextRow) -> list[TextCell]:
+        """Return the cells of a row that are released, with their places."""
+        record_id = self._resolve_record_id(row)
+        column_counts: Counter[str] = Counter()
+        cells = []
+        for column, text in row.cells:
+            if text is not None and self._is_released(text):
+                cells.append(TextCell(record_id, column, column_counts[column], text))
+            column_counts[column] += 1
+        return cells
 
     def _resolve_record_id(self, row: TextRow) -> str:
         """Return the row's id, by default its number from 0 on; refuse one that was there before."""
-        number = self._rows
-        self._rows += 1
+        number = self.records
+        self.records += 1
         if row.record_id is None:
             return str(number)
         digest = hashlib.blake2b(row.record_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         first_row = self._first_rows.setdefault(digest, number)
         if first_row != number:
             raise InputError(
-                f"The record id {row.record_id[:_MAX_SHOWN_CHARACTERS]!r} of {self._files.layout.name} is in rows {first_row + 1} and "
-                f"{number + 1}: ids must be unique, since equal ids share their noise."
+                f"The record id {row.record_id[:_MAX_SHOWN_CHARACTERS]!r} of {self._layout.name} is in rows "
+                f"{first_row + 1} and {number + 1}: ids must be unique, since equal ids share their noise."
             )
         return row.record_id

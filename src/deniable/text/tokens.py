@@ -1,4 +1,4 @@
-"""From text to word numbers and back, losing nothing on the way but the words themselves."""
+"""From text to word numbers and back: everything but the words themselves is preserved."""
 
 import dataclasses
 from collections.abc import Collection, Iterable
@@ -13,19 +13,19 @@ from deniable.space.grammar import fold_word, has_trailing_word, is_clitic, spli
 
 UnknownPolicy = Literal["draw", "mask", "drop"]
 CasePolicy = Literal["lower", "copy"]
-MASK_TOKEN = "[unknown]"
+MASK_TOKEN = "[unknown]"  # noqa: S105 - no password
 
 _UNKNOWN, _KEEP = -1, -2
 _MAX_CACHED_SPELLINGS = 1_000_000
-"""Spellings whose number is remembered at a time."""
+"""Spellings in the cache at a time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LexedText:
-    """One text, cut for a mechanism.
+    """One text, split into words and what stands between them.
 
     Attributes:
-        gaps: L + 1 strings around the L words: what passes through, kept words included.
+        gaps: L + 1 strings around the L words, which pass through, kept words included.
         words: (L,) word numbers, unknown words already read as the public one.
         case_patterns: L capital patterns, or None where they are not copied.
         unknown_count: how many words of the text are not in the space.
@@ -42,7 +42,7 @@ class LexedText:
 
 
 class Lexer:
-    """Cuts texts for one space, and remembers the number of every spelling that it has met.
+    """Splits texts into words of one space, and caches the number of every spelling.
 
     Args:
         space: where words are looked up, folded.
@@ -64,7 +64,7 @@ class Lexer:
         self._number_of_spelling: dict[str, int] = {}
 
     def lex(self, text: str) -> LexedText:
-        """Cut one text."""
+        """Return one text, split."""
         parts = split_words(text)
         gaps, spellings = parts[0::2], parts[1::2]
         known_numbers = list(map(self._number_of_spelling.get, spellings))
@@ -168,14 +168,16 @@ def check_kept_words(words: Collection[str]) -> tuple[str, ...]:
     """
     for word in words:
         if not isinstance(word, str) or not (is_clitic(word) or split_words(word) == ["", word, ""]):
-            raise InputError(f"The list of words to keep must hold single words. Got {word!r}: list its words apart.")
+            raise InputError(
+                f"The list of words to keep must hold single words. Got {word!r}: give each word by itself."
+            )
     return tuple(sorted(set(words)))
 
 
 def _is_spelling_of(spelling: str, word: str) -> bool:
-    """Say whether a spelling is the listed word, its letters one by one the listed ones or their other case.
+    """Return whether a spelling is the listed word, its letters one by one the listed ones or their other case.
 
-    Nothing else is forgiven: a look-alike such as the Kelvin sign, another composition of an accent, or an
+    No other difference is allowed: a look-alike such as the Kelvin sign, another composition of an accent, or an
     invisible character can carry a payload.
     """
     return len(spelling) == len(word) and all(

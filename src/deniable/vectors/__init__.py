@@ -1,6 +1,6 @@
 """Vector mechanisms: epsilon-DP or (epsilon, delta)-DP for a whole vector."""
 
-from deniable.vectors.controls import CopyMechanism, RandomMechanism
+from deniable.vectors.controls import RandomMechanism
 from deniable.vectors.domains import Box, Domain, L1Ball, L2Ball
 from deniable.vectors.gaussian import Gaussian
 from deniable.vectors.laplace import Laplace
@@ -8,7 +8,6 @@ from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
 __all__ = [
     "Box",
-    "CopyMechanism",
     "Domain",
     "ExactLoss",
     "Gaussian",

@@ -1,68 +1,21 @@
-"""The two controls of Habernal 2022: no privacy at all, and nothing but privacy."""
-
-import math
+"""A control for audits: a mechanism whose output does not depend on its input."""
 
 import numpy as np
 from randomgen import AESCounter
 
-from deniable.core.errors import check_positive
+from deniable.core.arrays import FloatArray
 from deniable.core.guarantees import ApproxDP, PureDP
-from deniable.vectors.domains import FloatArray, check_dimension
+from deniable.vectors.domains import check_dimension
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
 
-class _ControlMechanism(VectorMechanism):
-    """What the controls share: inputs of any size, told apart as the paper does, zeros from ones."""
-
-    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return zeros and ones, the paper's two data sets."""
-        return np.zeros(check_dimension(n)), np.ones(n)
-
-
-class CopyMechanism(_ControlMechanism):
-    """Returns its input: the control that every audit must refute (Habernal 2022, Section 5).
-
-    Args:
-        epsilon: the claim to refute, > 0.
-        seed: accepted like everywhere; nothing is drawn.
-
-    Raises:
-        InputError: epsilon is not a positive finite number.
-    """
-
-    name = "copy"
-
-    def __init__(self, *, epsilon: float, seed: int | None = None) -> None:
-        super().__init__(seed=seed)
-        self.epsilon = check_positive("Copy", "epsilon", epsilon)
-
-    @property
-    def claim(self) -> PureDP:
-        """Refuted for any epsilon."""
-        return PureDP(self.epsilon, "none: the output is the input, as the control of Habernal 2022", "refuted")
-
-    def sensitivity(self, n: int) -> float:
-        """Return infinity: inputs are not bounded."""
-        check_dimension(n)
-        return math.inf
-
-    def scale(self, n: int) -> float:
-        """Return 0: there is no noise."""
-        check_dimension(n)
-        return 0.0
-
-    def _exact_loss(self, n: int) -> ExactLoss:
-        return ExactLoss(math.inf, math.inf, self.worst_pair(n))
-
-    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:  # noqa: ARG002 - nothing is drawn
-        return rows.copy()
-
-
-class RandomMechanism(_ControlMechanism):
+class RandomMechanism(VectorMechanism):
     """Returns uniform draws from [0, 1)^n whatever its input: 0-DP (Habernal 2022, Section 5).
 
+    Its counterpart, which returns its input, is refuted: `deniable.published.dptext.copied_input`.
+
     Args:
-        seed: for tests; even a public one tells nothing of an input that is not looked at.
+        seed: for tests; even a public one reveals nothing, because the input is not used.
     """
 
     name = "random"
@@ -87,8 +40,12 @@ class RandomMechanism(_ControlMechanism):
         check_dimension(n)
         return 1.0
 
+    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return zeros and ones, the two data sets of Habernal 2022."""
+        return np.zeros(check_dimension(n)), np.ones(n)
+
     def exact_loss(self, n: int) -> ExactLoss:
-        """Return no loss, with a public seed too."""
+        """Return a loss of 0, with a public seed too."""
         return ExactLoss(0.0, 0.0, self.worst_pair(n))
 
     def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:

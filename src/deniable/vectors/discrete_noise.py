@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
+from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import make_parameter_error
 from deniable.core.randomness import derive_key_from_seed, derive_stream_start, generate_key
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 MAX_NOISE_STEPS = 1 << 42
 """Largest scale in grid steps: |draw| stays below 2^53 except with probability e^-2000."""

@@ -6,11 +6,9 @@ import math
 from numbers import Real
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
-
-FloatArray = npt.NDArray[np.float64]
 
 MAX_DIMENSION = 1 << 24
 """Coordinates of one vector, at most: the rounding bounds of this room are stated for so many."""

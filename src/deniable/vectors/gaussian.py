@@ -6,11 +6,18 @@ from fractions import Fraction
 
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import ApproxDP
 from deniable.vectors.discrete_noise import sample_discrete_gaussian
-from deniable.vectors.domains import Domain, FloatArray, check_number_within
-from deniable.vectors.grid import ROUNDING_FACTOR, NoiseGrid, compute_noise_steps, compute_step_exponent
+from deniable.vectors.domains import Domain, check_number_within
+from deniable.vectors.grid import (
+    GRID_ARITHMETIC,
+    ROUNDING_FACTOR,
+    NoiseGrid,
+    compute_noise_steps,
+    compute_step_exponent,
+)
 from deniable.vectors.mechanism import VectorMechanism, check_domain
 
 _TAIL_ERROR = 2.0**-45
@@ -41,7 +48,7 @@ def bound_log_delta(epsilon: float, ratio: float) -> float:
     first = float(log_ndtr(half - shift))
     second = float(log_ndtr(-half - shift))
     error = _TAIL_ERROR * (1 + epsilon + abs(first) + abs(second))
-    # second <= first in truth; where rounding cannot tell them apart, only the first is a bound.
+    # Exactly, second <= first; where rounding cannot tell them apart, only the first is a bound.
     difference = min(epsilon + second - first, 0.0) - error
     return min(first + math.log(-math.expm1(difference)) + error, 0.0)
 
@@ -79,7 +86,7 @@ def compute_noise_ratio(epsilon: float, delta: float) -> float:
 _MAX_EPSILON = 1e9
 """Beyond it the noise is finer than a 4,096th of any domain, which the grid refuses anyway."""
 _MIN_DELTA, _MAX_DELTA = 1e-200, 0.999999
-"""The least is far above the n e^-999 by which the discrete Gaussian's delta can differ, see `compute_discretization_cost`."""
+"""The least is far above the n e^-999 by which the discrete Gaussian's delta can differ (`compute_discretization_cost`)."""
 _DELTA_SHARE = 1 - 2.0**-30
 
 
@@ -124,7 +131,8 @@ class Gaussian(VectorMechanism):
         s = ceil(r (S + sqrt(n) g) / g)                deviation of the noise in steps
         y = g (rint(clip(x) / g) + Z),                 P(Z_i = k) proportional to exp(-k^2 / (2 s^2))
 
-    where epsilon' and delta' are epsilon and delta less what the discrete Gaussian costs: `compute_discretization_cost`.
+    where epsilon' and delta' are epsilon and delta minus the cost of the discrete Gaussian, see
+    `compute_discretization_cost`.
 
     Args:
         epsilon: of one row, > 0 and below 1e9.
@@ -137,6 +145,9 @@ class Gaussian(VectorMechanism):
     """
 
     name = "gaussian"
+    noise = "gaussian"
+    arithmetic = GRID_ARITHMETIC
+    domain: Domain
 
     def __init__(self, *, epsilon: float, delta: float, domain: Domain, seed: int | None = None) -> None:
         super().__init__(seed=seed)

@@ -14,14 +14,16 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-from deniable.vectors.discrete_noise import MAX_NOISE_STEPS, IntArray
-from deniable.vectors.domains import FloatArray
+from deniable.vectors.discrete_noise import MAX_NOISE_STEPS
 
 FINENESS_BITS = 40
 """The step is between 2^-40 and 2^-39 of the noise's scale."""
 _MAX_EXPONENT = 900
 """Steps beyond 2^+-900 are refused: inputs would leave the range where float64 keeps all its digits."""
+GRID_ARITHMETIC = "exact integer noise on a grid, from AES-128-CTR, so that the guarantee is computational in that step"
+"""How draws on the grid are made, in words."""
 ROUNDING_FACTOR = 1 + Fraction(1, 1 << 50)
 """More than three roundings of float64 can take away from a sensitivity."""
 
@@ -87,8 +89,8 @@ def compute_step_exponent(owner: str, scale: float, max_coordinate: float) -> in
         raise InputError(f"{owner} cannot make noise of scale {scale:g}; choose epsilon and domain of usual size.")
     if math.ldexp(max_coordinate, -exponent) > 1 << 52:
         raise InputError(
-            f"{owner} cannot serve inputs up to {max_coordinate:g} with noise of scale {scale:g}, more than 4,096 times "
-            "smaller; choose a smaller epsilon or a domain nearer to 0."
+            f"{owner} cannot serve inputs up to {max_coordinate:g} with noise of scale {scale:g}, more than 4,096 "
+            "times smaller; choose a smaller epsilon or a domain nearer to 0."
         )
     return exponent
 

@@ -4,11 +4,13 @@ from fractions import Fraction
 
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive
 from deniable.core.guarantees import PureDP
 from deniable.vectors.discrete_noise import sample_discrete_laplace
-from deniable.vectors.domains import Domain, FloatArray
+from deniable.vectors.domains import Domain
 from deniable.vectors.grid import (
+    GRID_ARITHMETIC,
     ROUNDING_FACTOR,
     NoiseGrid,
     compute_noise_steps,
@@ -43,6 +45,9 @@ class Laplace(VectorMechanism):
     """
 
     name = "laplace"
+    noise = "laplace"
+    arithmetic = GRID_ARITHMETIC
+    domain: Domain
 
     def __init__(self, *, epsilon: float, domain: Domain, seed: int | None = None) -> None:
         super().__init__(seed=seed)

@@ -4,26 +4,27 @@ import abc
 import dataclasses
 import functools
 import math
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.classes import is_builtin_class
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
 from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.core.randomness import derive_key_from_seed
 from deniable.vectors.discrete_noise import make_noise_generator
-from deniable.vectors.domains import Domain, FloatArray, check_dimension
+from deniable.vectors.domains import Domain, check_dimension
 
 
 class ExactLoss(NamedTuple):
-    """What a mechanism loses in truth, in nats: the largest log odds ratio over inputs and outputs.
+    """The true loss of a mechanism in nats: the largest log odds ratio over inputs and outputs.
 
     Attributes:
-        upper: no two inputs and no output lose more; all rounding is in it.
-        lower: lost by ``pair`` at some output, computed from the integers that are released.
+        upper: bound on the loss of any two inputs at any output, rounding included.
+        lower: the loss of ``pair`` at some output, computed from the integers that are released.
         pair: the two inputs (n,); where the loss is infinite, some outputs of the first never come from
             the second.
     """
@@ -37,7 +38,8 @@ class VectorMechanism(abc.ABC):
     """A mechanism M: R^n -> R^n for any n; every row of an input is one record and protected by itself.
 
     A mechanism is one file: a subclass that gives `claim`, `sensitivity`, `scale`, `worst_pair` and
-    `_sample_rows`, `_exact_loss` where its loss is known, and one entry in `deniable.registry.vectors.VECTOR_MECHANISMS`.
+    `_sample_rows`, `_exact_loss` where its loss is known, `noise`, `arithmetic` and `domain` where they
+    differ from those below, and one entry in `deniable.registry.vectors.VECTOR_MECHANISMS`.
 
     Args:
         seed: for tests only: makes the draws of an instance repeatable, and its guarantee void.
@@ -48,6 +50,12 @@ class VectorMechanism(abc.ABC):
 
     name: ClassVar[str]
     """Name in the registry and in reports."""
+    noise: ClassVar[Literal["laplace", "gaussian"] | None] = None
+    """Law of the noise where every coordinate gets independent noise of one scale; None for any other."""
+    arithmetic: ClassVar[str] = "noise in floating point"
+    """How draws are made, in words, for reports and certificates."""
+    domain: Domain | None = None
+    """The set that inputs are clipped to; None for a mechanism that does not clip."""
 
     def __init__(self, *, seed: int | None = None) -> None:
         if seed is not None:
@@ -68,13 +76,13 @@ class VectorMechanism(abc.ABC):
 
     @property
     def has_builtin_sampler(self) -> bool:
-        """Whether draws, their loss and the domain are this package's code, so that one is known of the other.
+        """Whether the code of the draws, of their loss and of the domain is this package's, so that the loss is theirs.
 
-        A subclass from elsewhere may change the claim or the scale, which the loss follows from, and not the draws.
+        A subclass from elsewhere may change the claim or the scale, from which the loss follows, but not the draws.
         """
         steps = ("sample", "__call__", "_sample_rows", "_get_generator", "exact_loss", "_exact_loss", "grid")
         homes = [home for step in steps for home in type(self).__mro__ if step in vars(home)]
-        homes += [type(domain) for domain in (getattr(self, "domain", None),) if domain is not None]
+        homes += [] if self.domain is None else [type(self.domain)]
         is_unmodified = type(self).__getattribute__ is object.__getattribute__ and not {*steps} & {*vars(self)}
         return is_unmodified and all(map(is_builtin_class, homes))
 
@@ -89,11 +97,11 @@ class VectorMechanism(abc.ABC):
 
     @abc.abstractmethod
     def scale(self, n: int) -> float:
-        """Return the scale of the noise that vectors (n,) really get, in units of the input."""
+        """Return the scale of the noise that vectors (n,) get, rounding included, in units of the input."""
 
     @abc.abstractmethod
     def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """Return two inputs (n,) that lose the most."""
+        """Return two inputs (n,) at which the loss is largest."""
 
     def exact_loss(self, n: int) -> ExactLoss:
         """Return the pure loss for vectors (n,), bounded from both sides; infinite under a public seed.
@@ -134,9 +142,9 @@ class VectorMechanism(abc.ABC):
         """Return (k, n): noisy copies of the rows (k, n), which are checked."""
 
     def _get_generator(self) -> AESCounter:
-        """Return the source of bits: one more key for every release, or the seed's stream, carried on.
+        """Return the source of bits: a fresh key for every release, or the stream of the seed, continued.
 
-        No stream outlives a release, so that copies and forks of a process cannot share noise.
+        No stream of a fresh key outlives its release, so that copies and forks of a process cannot share noise.
         """
         return make_noise_generator() if self.seed is None else self._seeded_generator
 
@@ -171,6 +179,6 @@ def _check_array(x: npt.ArrayLike) -> FloatArray:
     if len(nonfinite):
         index = tuple(int(i) for i in np.unravel_index(nonfinite[0], array.shape))
         raise InputError(
-            f"The vectors to release must be finite. Got {numbers[index]} at index {index}; mend or drop that vector."
+            f"The vectors to release must be finite. Got {numbers[index]} at index {index}; fix or drop that vector."
         )
     return numbers

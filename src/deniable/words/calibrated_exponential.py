@@ -5,15 +5,14 @@ import math
 import time
 
 import numpy as np
-from scipy.optimize import brentq
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
-from deniable.words.laws.exponential import (
-    ExponentialLaw,
+from deniable.words.laws import ExponentialKernel, ExponentialLaw
+from deniable.words.laws.exponential_proof import (
     WorstPair,
     bound_pair_epsilons,
     find_worst_pairs,
@@ -21,8 +20,9 @@ from deniable.words.laws.exponential import (
     prove_exact_epsilon,
     summarize_worst_pairs,
 )
-from deniable.words.laws.tabulated import Finding, load_or_compute_finding
-from deniable.words.mechanism import WordMechanism
+from deniable.words.laws.law import Finding, load_or_compute_finding
+from deniable.words.mechanism import WordMechanism, check_metric_has_name
+from deniable.words.search import KernelSearch
 
 CALIBRATION_SOURCE = "exact epsilon over all pairs of words and all outputs, computed for this very space"
 """The ground of a calibrated guarantee."""
@@ -36,32 +36,32 @@ _FIRST_GUESS = 0.85
 
 def load_or_calibrate(
     space: Space, epsilon: float, weights: FloatArray | None = None, *, guess: float | None = None
-) -> ExponentialLaw:
-    """Return the law that `calibrate_scale` finds; scale and proof are remembered.
+) -> ExponentialKernel:
+    """Return the kernel that `calibrate_scale` finds; scale and proof are remembered.
 
     A remembered scale is used only if the law it gives is proved to suit, by a remembered proof or anew.
     """
-    weights_fingerprint = ExponentialLaw(1.0, weights=weights).fingerprint
+    weights_fingerprint = ExponentialKernel(1.0, weights=weights).fingerprint
 
     def compute() -> dict[str, float]:
-        law, proof = calibrate_scale(space, epsilon, weights, guess=guess)
+        kernel, proof = calibrate_scale(space, epsilon, weights, guess=guess)
         # What has been proved on the way need not be proved again.
-        load_or_compute_finding(make_finding_name(space, law), len(space.points), lambda: proof)
-        return {"scale": law.scale}
+        load_or_compute_finding(make_finding_name(space, kernel), len(space.points), lambda: proof)
+        return {"scale": kernel.scale}
 
     def is_valid_scale(stored: dict[str, float]) -> bool:
         if not epsilon / 2 <= stored["scale"] <= epsilon:
             return False
-        law = ExponentialLaw(stored["scale"], weights=weights)
+        kernel = ExponentialKernel(stored["scale"], weights=weights)
         proof = load_or_compute_finding(
-            make_finding_name(space, law), len(space.points), lambda: prove_exact_epsilon(space, law)
+            make_finding_name(space, kernel), len(space.points), lambda: prove_exact_epsilon(space, kernel)
         )
         return proof.epsilon <= epsilon
 
     scale = load_or_compute_facts(
         f"scale-{space.fingerprint}-{weights_fingerprint}-{epsilon!r}", ("scale",), compute, is_valid_scale
     )["scale"]
-    return ExponentialLaw(scale, weights=weights)
+    return ExponentialKernel(scale, weights=weights)
 
 
 def calibrate_scale(
@@ -71,8 +71,8 @@ def calibrate_scale(
     *,
     guess: float | None = None,
     workers: int | None = None,
-) -> tuple[ExponentialLaw, Finding]:
-    """Return the law c(y) exp(-s d) / Z(w) with the largest s found whose exact epsilon is at most epsilon.
+) -> tuple[ExponentialKernel, Finding]:
+    """Return the kernel c(y) exp(-s d) with the largest s found at which the exact epsilon is at most ``epsilon``.
 
     By cutting planes: the exact epsilon at a trial scale names the worst pairs; the next trial is
     the largest scale that suits all pairs named so far, which needs Z of their words alone.
@@ -91,17 +91,17 @@ def calibrate_scale(
         NotTractable: the rounding of the space's metric is unknown.
     """
     low, high = epsilon / 2, epsilon
-    best: tuple[ExponentialLaw, Finding] | None = None
+    best: tuple[ExponentialKernel, Finding] | None = None
     binding = _BindingPairs(space, weights)
     scale = _FIRST_GUESS * epsilon if guess is None else min(max(guess, low), high)
     for _ in range(_MAX_PROOFS):
-        law = ExponentialLaw(scale, weights=weights)
+        kernel = ExponentialKernel(scale, weights=weights)
         start = time.perf_counter()
-        worst_pairs = find_worst_pairs(space, law, workers)
+        worst_pairs = find_worst_pairs(space, kernel, workers)
         if worst_pairs[0].epsilon > epsilon:
             high = scale
         else:
-            low, best = scale, (law, summarize_worst_pairs(space, law, worst_pairs, start))
+            low, best = scale, (kernel, summarize_worst_pairs(space, kernel, worst_pairs, start))
             if worst_pairs[0].epsilon >= (1 - CALIBRATION_TOLERANCE) * epsilon or scale == high:
                 break
         binding.add(worst_pairs[:_PAIRS_PER_PROOF])
@@ -116,8 +116,8 @@ def calibrate_scale(
                 f"float. Got {epsilon!r}: lower it."
             )
         raise InputError(
-            f"The 'epsilon' parameter must be larger for this space: rounding alone may add {worst_pairs[0].epsilon:.2g} "
-            f"between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."
+            f"The 'epsilon' parameter must be larger for this space: rounding alone may add "
+            f"{worst_pairs[0].epsilon:.2g} between {words}. Got {epsilon!r}: raise it, or leave one of the two words out."
         )
     return best
 
@@ -137,14 +137,14 @@ class _BindingPairs:
 
     def exact_epsilon(self, scale: float) -> float:
         """Return the exact epsilon over these pairs alone."""
-        law = ExponentialLaw(scale, weights=self._weights)
+        kernel = ExponentialKernel(scale, weights=self._weights)
         points = [*self._distances]
-        decay = law.decay(np.array([self._distances[point] for point in points]))
+        decay = kernel.decay(np.array([self._distances[point] for point in points]))
         sums = decay.sum(axis=1) if self._weights is None else decay @ self._weights
         logs = dict(zip(points, np.log(sums), strict=True))
         pair_distances = np.array([self._distances[w][other] for w, other in self._pairs])
         log_ratios = np.array([abs(logs[other] - logs[w]) for w, other in self._pairs])
-        return float(bound_pair_epsilons(self._space, law, pair_distances, log_ratios).max())
+        return float(bound_pair_epsilons(self._space, kernel, pair_distances, log_ratios).max())
 
     def largest_scale(self, low: float, high: float, epsilon: float) -> float:
         """Return the scale in [low, high] at which epsilon is reached; nan where low exceeds it."""
@@ -152,6 +152,8 @@ class _BindingPairs:
             return math.nan
         if self.exact_epsilon(high) <= epsilon:
             return high
+        from scipy.optimize import brentq  # noqa: PLC0415 - half a second that only calibration needs
+
         return float(
             brentq(lambda scale: self.exact_epsilon(scale) - epsilon, low, high, xtol=1e-13 * high, rtol=1e-13)
         )
@@ -164,7 +166,7 @@ class CalibratedExponential(WordMechanism):
 
         P(y|w)  is proportional to  exp(-s d(w, y))
 
-    The general proof (McSherry and Talwar 2007; TEM paper, Theorem 2) takes s = epsilon / 2, half of
+    The general proof (McSherry and Talwar 2007; Carvalho et al. 2021, Theorem 2) takes s = epsilon / 2, half of
     it for the normaliser, which varies with w. How much it varies can be computed: s is the largest
     scale found whose exact epsilon, over all pairs of words and all outputs, is at most epsilon.
 
@@ -175,33 +177,50 @@ class CalibratedExponential(WordMechanism):
     """
 
     name = "calibrated"
-    is_tabulated = True
-    requires_builtin_metric = True
 
-    @functools.cached_property
-    def exponential_law(self) -> ExponentialLaw:
-        """The calibrated law.
-
-        Raises:
-            InputError: epsilon is so small that rounding alone may exceed it.
-        """
-        return load_or_calibrate(self.space, self.epsilon)
-
-    @property
-    def scale(self) -> float:
-        """s, per unit of distance."""
-        return self.exponential_law.scale
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return what pickles: the calibrated law too, so that no other processor calibrates another one."""
-        return {**super().__getstate__(), "exponential_law": self.exponential_law}
+    def __init__(self, space: Space, *, epsilon: float) -> None:
+        super().__init__(space, epsilon=epsilon)
+        check_metric_has_name(self)
 
     @property
     def guarantee(self) -> MetricDP:
         """The exact epsilon over all pairs of words."""
         return MetricDP(self.epsilon, self.space.metric.name, CALIBRATION_SOURCE)
 
+    def build_law(self) -> ExponentialLaw:
+        """Return the calibrated law.
+
+        Raises:
+            InputError: epsilon is so small that rounding alone may exceed it.
+        """
+        return ExponentialLaw(self.space, self.kernel)
+
+    @functools.cached_property
+    def kernel(self) -> ExponentialKernel:
+        """The calibrated kernel, see `build_law`."""
+        return load_or_calibrate(self.space, self.epsilon)
+
+    @classmethod
+    def kernel_search(cls, space: Space) -> KernelSearch:
+        """Return the kernels by scale: calibration waits until one is chosen, and begins there."""
+
+        def prepare(scale: float, epsilon: float) -> None:
+            load_or_calibrate(space, epsilon, guess=scale)
+
+        return KernelSearch(
+            ExponentialKernel, lambda scale: prove_exact_epsilon(space, ExponentialKernel(scale)).epsilon, prepare
+        )
+
+    @property
+    def scale(self) -> float:
+        """s, per unit of distance."""
+        return self.kernel.scale
+
     @property
     def derived_parameters(self) -> dict[str, float | str]:
         """The scale that was found."""
         return {"scale": self.scale}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what pickles: the calibrated kernel too, so that no other processor calibrates another one."""
+        return {**super().__getstate__(), "kernel": self.kernel}

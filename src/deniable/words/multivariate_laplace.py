@@ -1,4 +1,4 @@
-"""The multivariate Laplace mechanism, "Madlib" (Feyisetan et al. 2020; TEM paper, Algorithm 1)."""
+"""The multivariate Laplace mechanism, "Madlib" (Feyisetan et al. 2020; Carvalho et al. 2021, Algorithm 1)."""
 
 import functools
 
@@ -6,11 +6,13 @@ import numpy as np
 import numpy.typing as npt
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.guarantees import MetricDP
 from deniable.core.parallel import parallel_map
-from deniable.space.metrics import FloatArray
-from deniable.space.space import PointNumbers
-from deniable.words.mechanism import WordMechanism
+from deniable.space.space import PointNumbers, Space
+from deniable.words.laws import SimulatedLaw, Simulation
+from deniable.words.laws.law import derive_law_name, format_fingerprint
+from deniable.words.mechanism import WordMechanism, check_euclidean
 
 BLOCK_TOKENS, BLOCK_COLUMNS = 256, 4096
 """Shape of one product: noisy vectors by points, so that a tile of scores stays in cache."""
@@ -21,14 +23,14 @@ _VECTORS_PER_THREAD = 8 * BLOCK_TOKENS
 class MultivariateLaplace(WordMechanism):
     """Adds noise to the word's vector and returns the nearest word.
 
-    Algorithm 1 of the TEM paper, for the input word w in R^m:
+    Algorithm 1 of Carvalho et al. 2021, for the input word w in R^m:
 
     1. phi = vector of w
     2. phi' = phi + N, density of N proportional to exp(-epsilon |z|): a direction uniform on the
        unit *sphere* times a radius from Gamma(shape m, scale 1 / epsilon)
     3. return the word nearest to phi'
 
-    (The truncated Gumbel paper writes "unit ball" in step 2: that is not metric DP.) The nearest
+    (Xu et al. 2021 write "unit ball" in step 2: that is not metric DP.) The nearest
     word is exact: products in float32 propose it, and wherever their rounding could matter the
     search is repeated in float64. No closed form of the law is known.
 
@@ -38,12 +40,14 @@ class MultivariateLaplace(WordMechanism):
     """
 
     name = "multivariate-laplace"
-    is_tabulated = False
-    requires_euclidean_metric = True
+
+    def __init__(self, space: Space, *, epsilon: float) -> None:
+        super().__init__(space, epsilon=epsilon)
+        check_euclidean(self)
 
     @property
     def guarantee(self) -> MetricDP:
-        """Theorem 1 of the TEM paper; the nearest-word step is post-processing.
+        """Theorem 1 of Carvalho et al. 2021; the nearest-word step is post-processing.
 
         It is about real numbers. The noise drawn here has the precision of float64, and its radius an end: at shape 1
         numpy's gamma draws never exceed 44.4, so that words farther apart than 44.4 / epsilon lose without bound.
@@ -51,11 +55,34 @@ class MultivariateLaplace(WordMechanism):
         source = "TEM paper (Carvalho et al. 2021), Theorem 1; the noise is drawn in floating point"
         return MetricDP(self.epsilon, "euclidean", source, status="proved for ideal arithmetic")
 
-    def _draw_chunk(self, points: PointNumbers, generator: AESCounter) -> FloatArray:
-        vectors = self.space.points[points]
-        return vectors + sample_spherical_laplace(np.random.Generator(generator), vectors.shape, self.epsilon)
+    def build_law(self) -> SimulatedLaw:
+        """Return the law of the algorithm above, of which no probabilities are known."""
+        return SimulatedLaw(self.space, NearestNoisyPoint(self.space, self.epsilon))
 
-    def _resolve_points(self, noisy: FloatArray, workers: int | None) -> PointNumbers:
+
+class NearestNoisyPoint(Simulation):
+    """Steps 1 to 3: adds noise to the point of the input and finds the nearest point.
+
+    Args:
+        space: a Euclidean space.
+        epsilon: of the noise.
+    """
+
+    def __init__(self, space: Space, epsilon: float) -> None:
+        self._space, self._epsilon = space, epsilon
+
+    @property
+    def fingerprint(self) -> str:
+        """Names epsilon and the space."""
+        return derive_law_name(format_fingerprint(MultivariateLaplace.name, {"epsilon": self._epsilon}, self._space))
+
+    def draw_chunk(self, points: PointNumbers, generator: AESCounter) -> FloatArray:
+        """Return the noisy vectors (k, m) of consecutive tokens of one record."""
+        vectors = self._space.points[points]
+        return vectors + sample_spherical_laplace(np.random.Generator(generator), vectors.shape, self._epsilon)
+
+    def resolve(self, noisy: FloatArray, workers: int | None) -> PointNumbers:
+        """Return the nearest points (k,) of noisy vectors (k, m)."""
         starts = range(0, len(noisy), _VECTORS_PER_THREAD)
         return np.concatenate(
             parallel_map(lambda at: self._find_nearest(noisy[at : at + _VECTORS_PER_THREAD]), starts, workers)
@@ -64,8 +91,8 @@ class MultivariateLaplace(WordMechanism):
     @functools.cached_property
     def _centred_points(self) -> tuple[FloatArray, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Mean of the points (m,); the points around it as float32 (m, n); half their squares (n,)."""
-        mean = self.space.points.mean(axis=0)
-        centred = self.space.points - mean
+        mean = self._space.points.mean(axis=0)
+        centred = self._space.points - mean
         halves = 0.5 * np.einsum("nd,nd->n", centred, centred)
         return mean, np.ascontiguousarray(centred.T, dtype=np.float32), halves.astype(np.float32)
 
@@ -92,7 +119,7 @@ class MultivariateLaplace(WordMechanism):
                 best = np.maximum(best, top)
             uncertain = np.flatnonzero(~(best - second > self._bound_score_rounding(x)))
             for row in uncertain:
-                offsets = self.space.points - noisy[start + row]
+                offsets = self._space.points - noisy[start + row]
                 winner[row] = np.argmin(np.einsum("nd,nd->n", offsets, offsets))
             out[start : start + BLOCK_TOKENS] = winner
         return out

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.space.grammar import fold_word
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
-from deniable.words.laws import tabulated
 
 ZIPF_NAME = "Zipf's law by the space's ranks"
 _MAX_NAMED = 5
@@ -48,7 +47,7 @@ class Prior:
 
 
 PriorLike = Prior | Mapping[str, float] | npt.ArrayLike | None
-"""What functions accept: a prior, counts by word, n numbers in the order of ``space.words``, or None for `ZIPF_NAME`."""
+"""A prior, counts by word, n numbers in the order of ``space.words``, or None for `ZIPF_NAME`."""
 
 
 def build_prior(
@@ -67,7 +66,7 @@ def build_prior(
         InputError: counts that are negative, not finite, all zero, or not one for each word.
     """
     if frequencies is None:
-        return Prior(tabulated.compute_zipf_prior(len(space)), ZIPF_NAME)
+        return Prior(compute_zipf_prior(len(space)), ZIPF_NAME)
     if isinstance(frequencies, Prior):
         _check_counts(space, frequencies.weights)
         return frequencies
@@ -81,6 +80,13 @@ def build_prior(
         raise InputError(f"The prior must hold numbers: {error}.") from None
     _check_counts(space, counts)
     return Prior(counts / counts.sum(), name, is_public=is_public)
+
+
+def compute_zipf_prior(size: int) -> FloatArray:
+    """Return the public prior (n,) used where none is given: Zipf's law, 1 / rank, sums to 1."""
+    weights = 1.0 / np.arange(1, size + 1)
+    prior: FloatArray = weights / weights.sum()
+    return prior
 
 
 def read_prior(path: str | Path, space: Space) -> Prior:

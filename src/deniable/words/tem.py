@@ -5,8 +5,9 @@ import math
 from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import MetricDP
 from deniable.space.space import Space
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.laws import ExponentialKernel, ExponentialLaw
 from deniable.words.mechanism import WordMechanism
+from deniable.words.search import KernelSearch
 
 
 class TEM(WordMechanism):
@@ -27,7 +28,7 @@ class TEM(WordMechanism):
 
         P(y|w)  is proportional to  exp(-(epsilon / 2) * min(d(w, y), gamma))
 
-    Draws come from integer tables of that law; see `deniable.words.laws.tabulated`.
+    Draws come from integer tables of that law; see `deniable.words.laws.tables`.
 
     Args:
         space: any metric. Distances must be exact: an approximate neighbour search voids the proof.
@@ -37,7 +38,6 @@ class TEM(WordMechanism):
     """
 
     name = "tem"
-    is_tabulated = True
 
     def __init__(self, space: Space, *, epsilon: float, beta: float = 0.001, gamma: float | None = None) -> None:
         super().__init__(space, epsilon=epsilon)
@@ -59,10 +59,19 @@ class TEM(WordMechanism):
         """Theorem 2: epsilon-metric-DP for any metric."""
         return MetricDP(self.epsilon, self.space.metric.name, "TEM paper (Carvalho et al. 2021), Theorem 2")
 
+    def build_law(self) -> ExponentialLaw:
+        """Return the closed form above."""
+        return ExponentialLaw(self.space, self.kernel)
+
     @property
-    def exponential_law(self) -> ExponentialLaw:
-        """The closed form above."""
-        return ExponentialLaw(self.epsilon / 2, self.gamma)
+    def kernel(self) -> ExponentialKernel:
+        """Scale and cutoff of the closed form."""
+        return ExponentialKernel(self.epsilon / 2, self.gamma)
+
+    @classmethod
+    def kernel_search(cls, space: Space) -> KernelSearch:
+        """Return the kernels by epsilon."""
+        return KernelSearch(lambda epsilon: cls(space, epsilon=epsilon).kernel)
 
 
 def compute_truncation_threshold(epsilon: float, beta: float, size: int) -> float:

@@ -4,15 +4,15 @@ import functools
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, cg
 
+from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
 from deniable.core.guarantees import MetricDP
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
 from deniable.words.calibrated_exponential import CALIBRATION_SOURCE, CALIBRATION_TOLERANCE, load_or_calibrate
-from deniable.words.laws.exponential import ExponentialLaw, compute_decay_sums
-from deniable.words.mechanism import WordMechanism
+from deniable.words.laws import ExponentialKernel, ExponentialLaw
+from deniable.words.laws.kernel import compute_decay_sums
+from deniable.words.mechanism import WordMechanism, check_metric_has_name
 
 MAX_DENSE_POINTS = 14_000
 """Points up to which the matrix is held in memory (1.6 GB); beyond, each product is a pass."""
@@ -46,6 +46,8 @@ def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple
             raise _NegativeSolution
 
     try:
+        from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415 - half a second that only this fit needs
+
         operator = LinearOperator((count, count), matvec=product, dtype=np.float64)
         solution, failed = cg(
             operator, np.ones(count), rtol=_CG_RESIDUAL, maxiter=_MAX_CG_STEPS, callback=check_iterate
@@ -67,10 +69,10 @@ class _NegativeSolution(Exception):  # noqa: N818 - control flow, never seen out
 def _make_dense_product(space: Space, scale: float, workers: int | None) -> Callable[[FloatArray], FloatArray]:
     """Return x -> exp(-scale D) x with the matrix in memory."""
     matrix = np.empty((len(space.points), len(space.points)))
-    law = ExponentialLaw(scale)
+    kernel = ExponentialKernel(scale)
 
     def visit(rows: slice, columns: slice, distances: FloatArray) -> None:
-        matrix[rows, columns] = law.decay(distances)
+        matrix[rows, columns] = kernel.decay(distances)
         matrix[columns, rows] = distances.T
 
     space.map_tiles(visit, workers)
@@ -79,8 +81,8 @@ def _make_dense_product(space: Space, scale: float, workers: int | None) -> Call
 
 def _make_streamed_product(space: Space, scale: float, workers: int | None) -> Callable[[FloatArray], FloatArray]:
     """Return x -> exp(-scale D) x by one pass over all pairs."""
-    law = ExponentialLaw(scale)
-    return lambda x: compute_decay_sums(space, [law], [np.ravel(x)], workers)[0]
+    kernel = ExponentialKernel(scale)
+    return lambda x: compute_decay_sums(space, [kernel], [np.ravel(x)], workers)[0]
 
 
 _FITTED_GUESS = 0.9
@@ -88,7 +90,7 @@ _FITTED_GUESS = 0.9
 
 
 def _has_valid_weights(stored: FloatArray) -> bool:
-    """Say whether a cached array can be weights and, at its end, 1 for solved or 0 for fitted."""
+    """Return whether a cached array can be weights and, at its end, 1 for solved or 0 for fitted."""
     return bool(np.isfinite(stored).all() and (stored[:-1] > 0).all() and stored[-1] in (0, 1))
 
 
@@ -112,16 +114,27 @@ class TightExponential(WordMechanism):
     """
 
     name = "tight"
-    is_tabulated = True
-    requires_builtin_metric = True
 
-    @functools.cached_property
-    def exponential_law(self) -> ExponentialLaw:
-        """The law that was found.
+    def __init__(self, space: Space, *, epsilon: float) -> None:
+        super().__init__(space, epsilon=epsilon)
+        check_metric_has_name(self)
+
+    @property
+    def guarantee(self) -> MetricDP:
+        """The exact epsilon over all pairs of words."""
+        return MetricDP(self.epsilon, self.space.metric.name, CALIBRATION_SOURCE)
+
+    def build_law(self) -> ExponentialLaw:
+        """Return the law that was found.
 
         Raises:
             InputError: epsilon is so small that rounding alone may exceed it.
         """
+        return ExponentialLaw(self.space, self.kernel)
+
+    @functools.cached_property
+    def kernel(self) -> ExponentialKernel:
+        """Weights and scale, see `build_law`."""
         weights, solved = self._weights
         # A proof at the solution's own scale may exceed epsilon by rounding.
         guess = (1 - CALIBRATION_TOLERANCE / 2 if solved else _FITTED_GUESS) * self.epsilon
@@ -149,12 +162,7 @@ class TightExponential(WordMechanism):
     @property
     def scale(self) -> float:
         """s, per unit of distance."""
-        return self.exponential_law.scale
-
-    @property
-    def guarantee(self) -> MetricDP:
-        """The exact epsilon over all pairs of words."""
-        return MetricDP(self.epsilon, self.space.metric.name, CALIBRATION_SOURCE)
+        return self.kernel.scale
 
     @property
     def derived_parameters(self) -> dict[str, float | str]:

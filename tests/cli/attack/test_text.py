@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.models.images.model import save_image_model
+from deniable.learning.artifact import save_model, serialize_model
 from deniable.models.images.reading import read_images
 from deniable.models.images.training.fitting import fit_image_model
 from deniable.models.text.documents import Documents, tokenize_texts
-from deniable.models.text.model import fit_text_model, load_text_model, pack_text_model
+from deniable.models.text.model import fit_text_model, load_text_model
 from deniable.models.text.training import TextTrainingOptions
 from deniable.registry.trainers import IMAGE_TRAINERS
 from deniable.space import Space
@@ -36,7 +36,7 @@ def trained(tmp_path_factory):
     rows = [(text, label if "great" not in text else "bad") for text, label in lines()]
     labels = np.array([int(label == "good") for _, label in rows])
     documents = Documents(tokenize_texts(space, [text for text, _ in rows]).texts, labels, ("bad", "good"))
-    return pack_text_model(
+    return serialize_model(
         fit_text_model("fasttext", space, documents, TextTrainingOptions(epochs=20, learning_rate=0.05), seed=1)
     )
 
@@ -174,7 +174,7 @@ def test_options_that_cannot_be_used(attack, refused, options, message):
         (("--mechanism", "tme", "--epsilon", "1"), "Did you mean 'tem'?"),
         (("--mechanism", "tem", "--epsilon", "nan"), "Got nan."),
         (("--substitutions", "none.json"), "'none.json' cannot be read: No such file or directory."),
-        (("--substitutions", "test.csv"), "'test.csv' are no JSON"),
+        (("--substitutions", "test.csv"), "'test.csv' are not valid JSON"),
     ],
 )
 def test_words_that_cannot_be_tried(attack, refused, words, message):
@@ -282,15 +282,20 @@ def test_a_missing_label(attack, place):
 def test_files_that_are_no_text_model(attack, refused, place):
     """A table, a damaged file and a model of images are told apart."""
     data = read_images(images(place / "images.npz"))
-    save_image_model(
-        fit_image_model("plain", data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1),
+    save_model(
+        fit_image_model(
+            IMAGE_TRAINERS["plain"], data, IMAGE_TRAINERS["plain"].choose_options(steps=1, width=0.1), seed=1
+        ),
         place / "i.pt",
     )
     content = (place / "m.pt").read_bytes()
     (place / "cut.pt").write_bytes(content[: len(content) // 2])
     refused.given()
-    assert refused(attack(model="i.pt")) == "'i.pt' is a model of images, not of texts: name another."
-    assert "'cut.pt' is no model" in refused(attack(model="cut.pt"))
+    assert (
+        refused(attack(model="i.pt"))
+        == "'i.pt' holds another kind of model, 'image model': name the file of a model of kind 'text model'."
+    )
+    assert "'cut.pt' is not a model" in refused(attack(model="cut.pt"))
     assert "There is no model 'none.pt'" in refused(attack(model="none.pt"))
 
 

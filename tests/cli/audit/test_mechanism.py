@@ -4,10 +4,10 @@ import json
 import re
 
 import pytest
-from deniable.registry.words import WORD_MECHANISMS
 
 from deniable import TEM, Space, verify
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.registry.words import WORD_MECHANISMS
+from deniable.words.laws import ExponentialKernel, ExponentialLaw
 
 BASIC = ["--epsilon", "3", "--space", "space.npz"]
 
@@ -15,9 +15,8 @@ BASIC = ["--epsilon", "3", "--space", "space.npz"]
 class Broken(TEM):
     """Claims half of what its law spends on a pair that is far apart."""
 
-    @property
-    def exponential_law(self):
-        return ExponentialLaw(4 * self.epsilon, self.gamma)
+    def build_law(self):
+        return ExponentialLaw(self.space, ExponentialKernel(4 * self.epsilon, self.gamma))
 
 
 @pytest.fixture

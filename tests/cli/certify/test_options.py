@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from deniable.learning.artifact import save_model, serialize_model
 from deniable.models.images.certification import smooth_image_model
 from deniable.models.images.model import (
     load_image_model,
     measure_image_accuracy,
-    save_image_model,
-    serialize_image_model,
 )
 from deniable.models.images.reading import read_images
 from deniable.models.images.smoothing import GaussianSmoothing
@@ -31,7 +30,7 @@ def model(tmp_path_factory):
     """Return a model without noise that is right on the test images."""
     data = read_images(images(tmp_path_factory.mktemp("model") / "images.npz"))
     system = IMAGE_TRAINERS["plain"]
-    found = fit_image_model("plain", data, system.choose_options(steps=60, width=0.3, learning_rate=0.01), seed=1)
+    found = fit_image_model(system, data, system.choose_options(steps=60, width=0.3, learning_rate=0.01), seed=1)
     assert measure_image_accuracy(found, data.test).value == 1
     return found
 
@@ -40,7 +39,7 @@ def model(tmp_path_factory):
 def certify(call, place, model):
     """Return a function that certifies m.pt on images.npz, unless told otherwise."""
     images(place / "images.npz")
-    save_image_model(model, place / "m.pt")
+    save_model(model, place / "m.pt")
     return lambda *options, path="m.pt", data="images.npz": call("certify", path, "--data", data, *options)
 
 
@@ -133,7 +132,7 @@ def test_tiny_noise(certify):
 def test_a_false_certificate_is_refuted(certify, place, model, sigma, code):
     """The attack refutes a file whose certificate claims more noise than there is, and no other: exit code 1."""
     held = dataclasses.replace(smooth_image_model(model, 0.1), certificate=GaussianSmoothing(sigma))
-    (place / "held.pt").write_bytes(serialize_image_model(held))
+    (place / "held.pt").write_bytes(serialize_model(held))
     result = certify(*QUICK, "--attack", "4", path="held.pt")
     assert (result.code, result.err) == (code, "")
     assert result.text.splitlines()[-1].startswith("attack: refuted: 4 of 4" if code else "attack: not refuted: 0 of 4")
@@ -151,7 +150,7 @@ def test_dpals_certificate_may_fail(certify, call):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "The model plain is deterministic, and nothing is certified of it: give --noise, for example 0.25"),
+        ([], "The model plain is deterministic, and has no certificate: give --noise, for example 0.25"),
         (["--noise", "0"], "The 'noise' parameter of smoothing must be a float from 1e-30 to 1e+30. Got 0.0."),
         (["--noise", "nan"], "Got nan."),
         (["--noise", "1e300"], "Got 1e+300."),
@@ -178,9 +177,9 @@ def test_options_that_cannot_be_used(certify, refused, options, message):
 
 def test_noise_twice(certify, refused, place, model):
     """A model with noise of its own takes no other."""
-    save_image_model(smooth_image_model(model, 0.1), place / "noisy.pt")
+    save_model(smooth_image_model(model, 0.1), place / "noisy.pt")
     refused.given()
-    assert "has noise of its own: certify it as it is" in refused(certify(*SMOOTHED, path="noisy.pt"))
+    assert "already has noise: certify it without" in refused(certify(*SMOOTHED, path="noisy.pt"))
 
 
 class Code:
@@ -230,7 +229,7 @@ def test_paths_that_are_no_model(certify, refused, place):
     """A folder and a file that is not there are refused by name."""
     (place / "folder").mkdir()
     refused.given()
-    assert "'folder' is no model" in refused(certify(*SMOOTHED, path="folder"))
+    assert "'folder' is not a model" in refused(certify(*SMOOTHED, path="folder"))
     assert refused(certify(*SMOOTHED, path="none")).startswith("There is no model 'none'")
 
 
@@ -281,7 +280,7 @@ def test_other_data(certify, refused, place, changes, message):
 
 def test_models_are_read_as_written(place, model):
     """A model that is written and read gives the same scores, and keeps its facts."""
-    save_image_model(model, place / "m.pt")
+    save_model(model, place / "m.pt")
     found, image = (
         load_image_model(place / "m.pt"),
         torch.rand(2, 1, 16, 16, generator=torch.Generator().manual_seed(0)),

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from deniable.cli.certify import text as module
+from deniable.learning.artifact import serialize_model
 from deniable.models.text.documents import Documents, tokenize_texts
-from deniable.models.text.model import certify_by_intervals, fit_text_model, load_text_model, pack_text_model
+from deniable.models.text.model import certify_by_intervals, fit_text_model, load_text_model
 from deniable.models.text.substitutions import read_substitutions
 from deniable.models.text.training import TextTrainingOptions
 from deniable.space import Space
@@ -31,7 +32,7 @@ def trained(tmp_path_factory):
     documents = Documents(tokenize_texts(space, [text for text, _ in lines()]).texts, labels, ("bad", "good"))
     sets = read_substitutions(place / "sets.json", space)
     options = TextTrainingOptions(method="ibp", epochs=20, learning_rate=0.05)
-    return pack_text_model(fit_text_model("fasttext", space, documents, options, source=sets, seed=1))
+    return serialize_model(fit_text_model("fasttext", space, documents, options, source=sets, seed=1))
 
 
 @pytest.fixture
@@ -151,7 +152,7 @@ def test_limit(certify):
         ([*SETS, "-o", "sets.json", "--force"], "The output 'sets.json' is a file that is read"),
         ([*SETS, "-o", "words.npz", "--force"], "The output 'words.npz' is a file that is read"),
         ([*SETS, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
-        (["--substitutions", "in.csv"], "'in.csv' are no JSON"),
+        (["--substitutions", "in.csv"], "'in.csv' are not valid JSON"),
     ],
 )
 def test_options_that_cannot_be_used(certify, refused, options, message):

@@ -19,8 +19,8 @@ import pytest
 import torch
 
 from deniable.cli import model_runs
-from deniable.models.images.model import load_image_model
 from deniable.models.images.reading import read_images
+from deniable.registry.models import load_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
 from tests.cli.image_models import BUDGET, images
 
@@ -162,8 +162,8 @@ def test_names_of_any_kind(train, place):
         ("dp-sdg", [], "Unknown model 'dp-sdg'. Did you mean 'dp-sgd'?"),
         ("plain", ["--task", "txt"], "Unknown task 'txt'. Did you mean 'text'?"),
         ("plain", ["--task", "text"], "--width is for models of images. Got one of texts: leave it out."),
-        ("plain", ["--epsilon", "1"], "The 'epsilon' option means nothing to plain"),
-        ("pixeldp", ["--views", "2"], "The 'views' option means nothing to pixeldp"),
+        ("plain", ["--epsilon", "1"], "'epsilon' is not an option of plain"),
+        ("pixeldp", ["--views", "2"], "'views' is not an option of pixeldp"),
         ("dp-sgd", ["--epsilon", "1"], "Training dp-sgd needs delta: give --delta, for example 1e-5."),
         ("dpal", [], "Training dpal needs epsilon"),
         ("dp-sgd", ["--epsilon", "nan", "--delta", "1e-5"], "must be a float in (0, inf). Got nan."),
@@ -450,7 +450,7 @@ def test_the_checkpoint_of_another_run(train, place, refused, monkeypatch, chang
     line = refused(train(*options, *changed, model="dp-sgd", steps=5))
     assert line.startswith(f"'m.pt.checkpoint' is the checkpoint of a run with {what} ")
     assert not re.search("[0-9a-f]{8}", line)  # a hash of private data would confirm a guess of them
-    assert line.endswith("finish that run, or begin anew with --force.")
+    assert line.endswith("finish that run, or start over with --force.")
     assert train(*options, *changed, "--force", model="dp-sgd", steps=5).code == 0
 
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from deniable.cli.train import rewriter as module
-from deniable.published.adept.mechanism import ADePT
 from deniable.rewriting.model import load_rewriter
+from deniable.vectors import Gaussian, L2Ball, Laplace
 from tests.cli.text_models import write
-from tests.rewrite.small import corpus
+from tests.rewriting.small import corpus
 
 WRITTEN = ["m.pt", "m.pt.card.json", "m.pt.card.txt", "m.pt.owner.json"]
 SMALL = ("--quick", "--latent", "8", "--epochs", "1")
@@ -33,11 +33,11 @@ def train(call, place):
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     """Return the bytes of a model that others go on from."""
-    from deniable.rewriting.model import pack_rewriter
-    from tests.rewrite.small import fitted
+    from deniable.learning.artifact import serialize_model
+    from tests.rewriting.small import fitted
 
     del tmp_path_factory
-    return pack_rewriter(fitted(epochs=1))
+    return serialize_model(fitted(epochs=1))
 
 
 def weights(path):
@@ -88,7 +88,7 @@ def test_the_second_stage(train, place, first):
     """A model goes on with the noise of a method, whose scale is that of its mechanism, and the card says so."""
     (place / "first.pt").write_bytes(first)
     assert train(*NOISE, "--start", "first.pt", "--seed", "1", quick=("--epochs", "1")).code == 0
-    scale = ADePT(epsilon=10.0, delta=1e-5, noise="gaussian", radius=1.0).scale(8)
+    scale = Gaussian(epsilon=10.0, delta=1e-5, domain=L2Ball(1.0)).scale(8)
     model = load_rewriter(place / "m.pt")
     assert model.facts["options"]["noise"] == ("gaussian", scale)
     assert model.facts["first stage"] == load_rewriter(place / "first.pt").facts
@@ -98,7 +98,7 @@ def test_the_second_stage(train, place, first):
     assert not same(place / "m.pt", place / "first.pt")
     laplace = ("--method", "adept-true", "--epsilon", "100", "--start", "first.pt")
     assert train(*laplace, output="n.pt", quick=("--epochs", "1")).code == 0
-    expected = ("laplace", ADePT(epsilon=100.0, sensitivity="true").scale(8))
+    expected = ("laplace", Laplace(epsilon=100.0, domain=L2Ball(1.0)).scale(8))
     assert load_rewriter(place / "n.pt").facts["options"]["noise"] == expected
 
 
@@ -152,7 +152,7 @@ def test_an_interrupted_run(train, place, monkeypatch):
         (["--method", "adept", "--epsilon", "1", "--delta", "1e-5", "--start", "first.pt"], "has no delta"),
         (["--method", "adept", "--epsilon", "-1", "--start", "first.pt"], "Got -1.0."),
         (["--start", "none.pt"], "There is no model 'none.pt'"),
-        (["--start", "corpus.csv"], "'corpus.csv' is no model"),
+        (["--start", "corpus.csv"], "'corpus.csv' is not a model"),
         (["--start", "first.pt"], "--latent is that of the model to go on from"),
         (["--limit", "0"], "--limit must be from 1 to 1,000. Got 0."),
         (["--latent", "0"], "The 'latent' parameter of training must be an int from 1 to 100000. Got 0."),

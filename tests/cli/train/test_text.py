@@ -281,15 +281,15 @@ def test_the_test_table_is_looked_at_first(train, refused):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "are no JSON"),
+        (b"", "are not valid JSON"),
         (b"[]", "must be an object of word: [substitute, ...]"),
         (b"{}", "must be an object of word: [substitute, ...]"),
         (b'{"good": "great"}', "Got 'great' for 'good'"),
         (b'{"good": [1]}', "Got [1] for 'good'"),
-        (b'{"good": ["zork"], "blah": ["great"]}', "are both in words.npz"),
-        (b'{"good": ["\xff"]}', "are no JSON"),
-        (b"[" * 100_000, "are no JSON"),
-        (b'{"go\\ud800od": ["\\ud800"]}', "are both in words.npz"),
+        (b'{"good": ["zork"], "blah": ["great"]}', "is in words.npz together with a substitute"),
+        (b'{"good": ["\xff"]}', "are not valid JSON"),
+        (b"[" * 100_000, "are not valid JSON"),
+        (b'{"go\\ud800od": ["\\ud800"]}', "is in words.npz together with a substitute"),
     ],
 )
 @pytest.mark.parametrize("name", ["s.json", "s.json.gz"])

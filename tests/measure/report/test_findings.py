@@ -4,7 +4,7 @@ from collections import Counter
 
 import deniable as dn
 from deniable.measure.report.findings import GuaranteeSummary
-from deniable.text.release import Tally
+from deniable.text.batches import Tally
 
 
 def test_a_promise_stands_no_higher_than_its_certificate(small_space):
@@ -13,5 +13,5 @@ def test_a_promise_stands_no_higher_than_its_certificate(small_space):
     certificate = dn.Certificate.of(dn.Release(dn.TruncatedGumbel(space, epsilon=300.0)), Tally(1, 3, Counter({3: 1})))
     assert certificate.verification["status"] == "proved"
     promise = GuaranteeSummary.from_certificate(certificate)
-    assert promise.status == certificate.guarantee["status"] == promise.record["status"] == "claimed"
+    assert promise.status == certificate.guarantee["status"] == promise.record["pure"]["status"] == "claimed"
     assert promise.proven is not None

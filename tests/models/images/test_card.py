@@ -8,21 +8,20 @@ import pytest
 import torch
 
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import EMPTY_RECORD, REPLACED_RECORD, ApproxDP, PureDP
 from deniable.core.intervals import estimate_share
-from deniable.models.images.card import PUBLIC_SEED_STATUS, build_image_card, render_image_card
+from deniable.models.images.card import PUBLIC_SEED_STATUS, build_image_card
 from deniable.models.images.certification import CertifiedAccuracyCurve
 from deniable.models.images.dataset import DataDeclaration
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageArchitecture, NetworkNoise
 from deniable.models.images.robustness import CertifiedImage
 from deniable.models.images.smoothing import GaussianSmoothing
-from tests.robust.toy import data
+from tests.models.images.random_images import data
 
 IDEAL = "proved for ideal arithmetic"
-PROVED = ApproxDP(1.5, 1e-5, "a theorem", IDEAL)
-EMPTY = "one record made empty: the number of records and the sampling rate are public"
-VERDICT = Verdict(IDEAL, 1.5, 1.5, 0.0, 1.0, 0, None, "by theorem", 0.0, delta=1e-5)
+PROVED = ApproxDP(1.5, 1e-5, "a theorem", IDEAL, adjacency=EMPTY_RECORD)
+VERDICT = Verdict(PROVED, IDEAL, 1.5, 0.0, 1.0, 0, None, "by theorem", 0.0)
 DATA = data()
 
 
@@ -35,7 +34,11 @@ def model(guarantee=PROVED, verdict=VERDICT, certificate=None, **facts):
 
 
 def made(of, curve=None):
-    return build_image_card(of, DATA, "c" * 32, estimate_share(15, 20), curve)
+    return build_image_card(of, DATA, "c" * 32, estimate_share(15, 20), curve).to_dict()
+
+
+def page_of(of, curve=None):
+    return build_image_card(of, DATA, "c" * 32, estimate_share(15, 20), curve).to_text()
 
 
 def curve():
@@ -48,13 +51,15 @@ def test_a_private_model():
     about = made(model(classes=["0", "1"]))
     held = about["training records"]
     assert held["guarantee"] == "(1.5, 1e-05)-DP"
-    assert (held["adjacency"], held["status"], held["source"]) == (EMPTY, IDEAL, "a theorem")
+    assert (held["adjacency"], held["status"], held["source"]) == (EMPTY_RECORD, IDEAL, "a theorem")
     assert held["verdict"] == VERDICT.to_dict()
     assert about["accounting"] == {"steps": 7, "epsilon, replace one record": 2.5, "records": 60}
     assert about["options"] == {"clip": 0.1}
     assert about["certificate"] is None
     assert not [line for line in about["not protected"] if line.startswith("the training images")]
-    assert about["not protected"][0].startswith("what last bits of the weights may show: the noise is drawn")
+    assert about["not protected"][0].startswith(
+        "what the least significant bits of the weights may show: the noise is drawn"
+    )
 
 
 def test_the_data():
@@ -71,15 +76,16 @@ def test_the_data():
 def test_declared_classes():
     """Classes that were found in the training images are named as not protected, and declared ones are not."""
     found, declared = (
-        "the classes, which were found in the training images and not declared",
+        "the classes, which were taken from the training images and not declared",
         DataDeclaration(None, DATA.classes),
     )
     data_of = dataclasses.replace(DATA, declaration=declared)
     cards = [build_image_card(model(), of, "c" * 32, estimate_share(15, 20), None) for of in (DATA, data_of)]
+    assert "\n  classes declared  no: taken from the training images\n" in cards[0].to_text()
+    assert "\n  classes declared  yes\n" in cards[1].to_text()
+    cards = [card.to_dict() for card in cards]
     assert [about["data"]["classes declared"] for about in cards] == [False, True]
     assert [found in about["not protected"] for about in cards] == [True, False]
-    assert "10 classes, found in the images; " in render_image_card(cards[0])
-    assert "10 classes, declared; " in render_image_card(cards[1])
     names = "the number of training images, their shape and the name of their file, which count as public"
     assert all(names in about["not protected"] for about in cards)
 
@@ -89,19 +95,20 @@ def test_a_public_seed():
     about = made(model(seed=3))
     assert about["training records"] == {"guarantee": "none", "status": PUBLIC_SEED_STATUS}
     assert about["not protected"][0].startswith("the training images:")
-    assert f"Training records: none, {PUBLIC_SEED_STATUS}\n" in render_image_card(about)
+    assert f"\nTraining records\n  guarantee  none\n  status     {PUBLIC_SEED_STATUS}\n" in page_of(model(seed=3))
 
 
 @pytest.mark.parametrize("status", ["claimed", "refuted"])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_claims_without_a_proof(status, seed):
-    """A claim that is not proved keeps its status, whatever the seed, and the training images are not protected."""
+    """A claim that is not proved is shown no higher than its verdict, and the training images are not protected."""
     verdict = dataclasses.replace(VERDICT, status="refuted" if status == "refuted" else "undecided", epsilon=math.inf)
-    about = made(model(PureDP(2.0, "a paper", status), verdict, seed=seed))
-    assert about["training records"]["status"] == status
-    assert about["training records"]["adjacency"] == "replace one record"
+    subject = model(PureDP(2.0, "a paper", status, adjacency=REPLACED_RECORD), verdict, seed=seed)
+    about = made(subject)
+    assert about["training records"]["status"] == verdict.status
+    assert about["training records"]["adjacency"] == "one record replaced by another"
     assert about["not protected"][0].startswith("the training images:")
-    assert f"verdict: {verdict.status}; by theorem" in render_image_card(about)
+    assert f"\n  verdict    {verdict.status}; by theorem\n" in page_of(subject)
     assert "inf" in json.dumps(about, allow_nan=False)
 
 
@@ -123,15 +130,17 @@ def test_the_certificate():
 
 def test_the_text():
     """The page for people gives the figures of the JSON, each on its line."""
-    page = render_image_card(made(model(certificate=GaussianSmoothing(0.25)), curve()))
-    assert page.startswith("Model card: toy, trained by deniable ")
+    page = page_of(model(certificate=GaussianSmoothing(0.25)), curve())
+    assert page.startswith("Model card: toy, an image model, trained by deniable ")
     for line in (
-        f"Training records: (1.5, 1e-05)-DP, {IDEAL}",
-        f"  between data sets: {EMPTY}",
-        "  epsilon, replace one record: 2.5",
-        "Data: toy, 60 training and 20 test images",
-        "Clean accuracy: 75.0 % (50.9 to 91.3) on the test images",
-        f"Certificate: GaussianSmoothing, {IDEAL} (Cohen et al. 2019, Theorem 1)",
-        "  l2 radius above 0.25: 45.0 % (23.1 to 68.5)",
+        f"Training records\n  guarantee  (1.5, 1e-05)-DP\n  unit       record\n  adjacency  {EMPTY_RECORD}",
+        f"  status     {IDEAL}",
+        "  epsilon, replace one record  2.5",
+        "  training images   60",
+        "  test images       20",
+        "clean accuracy  75.0 % (50.9 to 91.3)\n                on the test images",
+        "Certificate\n  kind                 GaussianSmoothing",
+        f"  status               {IDEAL}\n  source               Cohen et al. 2019, Theorem 1",
+        "45.0 % (23.1 to 68.5) beyond 0.25",
     ):
         assert f"{line}\n" in page

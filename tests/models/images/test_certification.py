@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import types
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageArchitecture, NetworkNoise
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.published.dpal.certificate import DPALCertificate
-from tests.robust.toy import images
+from tests.models.images.random_images import images
 
 ABOUT = ImageArchitecture("small", (1, 16, 16), 2, width=0.1)
 
@@ -87,7 +88,9 @@ def test_dpals_radii_are_in_pixels():
     model = dataclasses.replace(deterministic(), noises=(noise,), certificate=about)
     seen = []
     at = certified(model, grey(0.1), draws=300).certified[0].radius
-    noted = type("Noted", (), {"certify": lambda _, *given: seen.append(about.certify(*given)) or seen[-1]})()
+    noted = types.SimpleNamespace(
+        certify=lambda *tallies: seen.append(about.certify(*tallies)) or seen[-1], pixels_per_unit=about.pixels_per_unit
+    )
     certified(dataclasses.replace(model, certificate=noted), grey(0.1), draws=300)
     assert at == seen[0].radius / 2 > 0
 
@@ -110,7 +113,7 @@ def test_steps_without_a_radius(radii):
 
 def test_a_model_without_noise():
     """Nothing is certified of a deterministic model, which is told how to be smoothed."""
-    with pytest.raises(InputError, match="deterministic, and nothing is certified of it: give --noise"):
+    with pytest.raises(InputError, match="deterministic, and has no certificate: give --noise"):
         certified(deterministic(), grey(0.2))
 
 
@@ -126,7 +129,7 @@ def test_noise_twice():
     """A model with noise takes no other."""
     model = smooth_image_model(deterministic(), 0.25)
     assert model.certificate == GaussianSmoothing(0.25)
-    with pytest.raises(InputError, match="has noise of its own"):
+    with pytest.raises(InputError, match="already has noise"):
         smooth_image_model(model, 0.25)
 
 

@@ -10,17 +10,19 @@ import torch
 
 from deniable import InputError
 from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import ApproxDP, PureDP
-from deniable.models.images.model import ImageModel, load_image_model, measure_image_accuracy, save_image_model
+from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
+from deniable.learning.artifact import save_model
+from deniable.models.images.model import ImageModel, measure_image_accuracy
 from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture, NetworkNoise
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.published.dpal.certificate import DPALCertificate
-from tests.robust.toy import images
+from deniable.registry.models import load_image_model
+from tests.models.images.random_images import images
 
 VERDICT = Verdict(
+    guarantee=PureDP(0.2, "a paper", "claimed", adjacency=REPLACED_RECORD),
     status="refuted",
-    claim=0.2,
     epsilon=math.inf,
     lower_bound=1.5,
     confidence=0.99,
@@ -46,7 +48,7 @@ def model(**given):
     """Return a model with some of it changed."""
     architecture = given.pop("architecture", ImageArchitecture("small", (1, 28, 28), 10, 0.25))
     held = {
-        "system": "dp-sgd",
+        "trainer": "dp-sgd",
         "network": architecture.build(5).eval(),
         "noises": (),
         "guarantee": None,
@@ -59,7 +61,7 @@ def model(**given):
 
 def kept(made, folder):
     """Return a model after it has been in a file."""
-    save_image_model(made, folder / "model.pt")
+    save_model(made, folder / "model.pt")
     return load_image_model(folder / "model.pt")
 
 
@@ -88,13 +90,15 @@ def test_networks_come_back(name, normalised, tmp_path):
 
 
 @pytest.mark.parametrize("guarantee", [None, PureDP(0.2, "x", "refuted"), ApproxDP(1.0, 1e-5, "y", "claimed")])
-@pytest.mark.parametrize("verdict", [None, VERDICT, dataclasses.replace(VERDICT, witness=None, delta=1e-5)])
+@pytest.mark.parametrize(
+    "verdict", [None, VERDICT, dataclasses.replace(VERDICT, witness=None, guarantee=ApproxDP(0.2, 1e-5, "a paper"))]
+)
 @pytest.mark.parametrize("certificate", CERTIFICATES, ids=lambda held: type(held).__name__)
 def test_claims_come_back(guarantee, verdict, certificate, tmp_path):
     """Guarantee, verdict and certificate of every kind come back equal, with facts and noise."""
     made = model(guarantee=guarantee, verdict=verdict, certificate=certificate, noises=NOISES)
     found = kept(made, tmp_path)
-    for name in ("system", "guarantee", "verdict", "certificate", "facts"):
+    for name in ("trainer", "guarantee", "verdict", "certificate", "facts"):
         assert getattr(found, name) == getattr(made, name)
         assert type(getattr(found, name)) is type(getattr(made, name))
     for one, other in zip(found.noises, NOISES, strict=True):
@@ -143,6 +147,11 @@ def _saved(held):
     return stream.getvalue()
 
 
+def _changed(content, **parts):
+    held = _held(content)
+    return _saved({**held, "configuration": {**held["configuration"], **parts}})
+
+
 class _Evil:
     """Code that a pickle would run."""
 
@@ -161,18 +170,18 @@ DAMAGE = {
     "code alone": lambda _: _saved(_Evil()),
     "a tensor": lambda _: _saved(torch.ones(3)),
     "another dictionary": lambda _: _saved({"weights": {}}),
-    "another version": lambda content: _saved({**_held(content), "format": "deniable-model/0"}),
+    "another version": lambda content: _saved({**_held(content), "format": "deniable-model/2"}),
     "no weights": lambda content: _saved({**_held(content), "weights": {}}),
     "weights that are text": lambda content: _saved({**_held(content), "weights": {"first.weight": "1"}}),
-    "another size": lambda content: _saved({**_held(content), "architecture": {"name": "small"}}),
-    "unknown network": lambda content: _saved(
-        {**_held(content), "architecture": {"name": "large", "shape": (1, 28, 28), "classes": 10}}
+    "another size": lambda content: _changed(content, architecture={"name": "small"}),
+    "unknown network": lambda content: _changed(
+        content, architecture={"name": "large", "shape": (1, 28, 28), "classes": 10}
     ),
-    "unknown guarantee": lambda content: _saved({**_held(content), "guarantee": {"kind": "MetricDP", "epsilon": 1}}),
-    "unknown certificate": lambda content: _saved({**_held(content), "certificate": {"kind": "Trust", "me": 1}}),
-    "noise of no law": lambda content: _saved({**_held(content), "noises": [{"place": "input"}]}),
-    "a verdict of other fields": lambda content: _saved({**_held(content), "verdict": {"witness": None, "x": 1}}),
-    "noises that are none": lambda content: _saved({**_held(content), "noises": 3}),
+    "unknown guarantee": lambda content: _changed(content, guarantee={"kind": "MetricDP", "epsilon": 1}),
+    "unknown certificate": lambda content: _changed(content, certificate={"kind": "Trust", "me": 1}),
+    "noise of no law": lambda content: _changed(content, noises=[{"place": "input"}]),
+    "a verdict of other fields": lambda content: _changed(content, verdict={"witness": None, "x": 1}),
+    "noises that are none": lambda content: _changed(content, noises=3),
 }
 
 
@@ -180,7 +189,7 @@ DAMAGE = {
 def test_other_bytes_are_refused(damage, tmp_path):
     """Damage, other files and code are refused in one line that names the file; nothing in them is run."""
     path = tmp_path / "model.pt"
-    save_image_model(model(guarantee=PureDP(1.0, "x")), path)
+    save_model(model(guarantee=PureDP(1.0, "x")), path)
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
     with pytest.raises(InputError) as raised:
         load_image_model(path)
@@ -193,18 +202,18 @@ def test_a_file_that_is_not_there(tmp_path):
     """No file, or a folder, is one line."""
     with pytest.raises(InputError, match="There is no model"):
         load_image_model(tmp_path / "none.pt")
-    with pytest.raises(InputError, match="is no model"):
+    with pytest.raises(InputError, match="is not a model"):
         load_image_model(tmp_path)
 
 
 def test_a_model_is_not_written_over(tmp_path):
     """A file that exists stays as it is, unless asked otherwise; nothing is left beside it."""
     path = tmp_path / "model.pt"
-    save_image_model(model(), path)
+    save_model(model(), path)
     before = path.read_bytes()
     with pytest.raises(InputError, match=r"model\.pt"):
-        save_image_model(model(system="plain"), path)
+        save_model(model(trainer="plain"), path)
     assert path.read_bytes() == before
-    save_image_model(model(system="plain"), path, force=True)
+    save_model(model(trainer="plain"), path, force=True)
     assert load_image_model(path).trainer == "plain"
     assert [held.name for held in tmp_path.iterdir()] == ["model.pt"]

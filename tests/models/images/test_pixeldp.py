@@ -11,83 +11,57 @@ from scipy import optimize, stats
 from deniable import InputError
 from deniable.models.images.layer_noise import PixelFirstLayer, compute_equivalent_gaussian_scale
 from deniable.models.images.networks import ImageArchitecture, NetworkNoise
-from deniable.models.images.pixeldp import PixelDP, compute_pixeldp_sigma, compute_true_delta
+from deniable.models.images.pixeldp import PixelDP, compute_pixeldp_sigma
 from deniable.models.images.smoothing import GaussianSmoothing, compute_gaussian_radius
-from tests.robust.certificates.toy import counted, drawn
+from deniable.vectors.gaussian import bound_log_delta
+from tests.models.shared.tallies import counted, drawn
 
-MECHANISMS = ["gaussian", "analytic", "heterogeneous"]
-
-
-@pytest.mark.parametrize(("mechanism", "sigma"), [("gaussian", 1.211), ("heterogeneous", 1.285), ("analytic", 1.081)])
-def test_known_sigmas(mechanism, sigma):
-    """At epsilon 4 and delta 1e-5 the three formulas give the published numbers."""
-    assert compute_pixeldp_sigma(mechanism, 4.0, 1e-5) == pytest.approx(sigma, abs=5e-4)
+CALIBRATIONS = ["gaussian", "analytic"]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+def true_delta(calibration, epsilon, delta):
+    """Return the exact delta of noise calibrated for (epsilon, delta)."""
+    return math.exp(bound_log_delta(epsilon, compute_pixeldp_sigma(calibration, epsilon, delta)))
+
+
+@pytest.mark.parametrize(("calibration", "sigma"), [("gaussian", 1.211), ("analytic", 1.081)])
+def test_known_sigmas(calibration, sigma):
+    """At epsilon 4 and delta 1e-5 both formulas give the published numbers."""
+    assert compute_pixeldp_sigma(calibration, 4.0, 1e-5) == pytest.approx(sigma, abs=5e-4)
+
+
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.05, 0.5])
-def test_formulas_hold_up_to_epsilon_one(mechanism, epsilon, delta):
-    """Where they are used, no formula gives less noise than the exact profile asks for."""
-    assert compute_true_delta(mechanism, epsilon, delta) <= delta
+def test_formulas_hold_up_to_epsilon_one(calibration, epsilon, delta):
+    """Where they are used, no formula gives less noise than the exact profile requires."""
+    assert true_delta(calibration, epsilon, delta) <= delta
 
 
 def test_classical_formula_fails_for_large_epsilon():
-    """At delta 1e-5 the classical formula gives too little noise from an epsilon of about 8.4, which others bear."""
-    crossing = optimize.brentq(lambda epsilon: compute_true_delta("gaussian", epsilon, 1e-5) - 1e-5, 2.0, 20.0)
+    """At delta 1e-5 the classical formula gives too little noise from epsilon 8.4 on; the analytic never does."""
+    crossing = optimize.brentq(lambda epsilon: true_delta("gaussian", epsilon, 1e-5) - 1e-5, 2.0, 20.0)
     assert crossing == pytest.approx(8.42, abs=0.01)
-    assert compute_true_delta("heterogeneous", 20.0, 1e-5) < 1e-5
-    assert compute_true_delta("analytic", 20.0, 1e-5) == pytest.approx(1e-5)
+    assert true_delta("analytic", 20.0, 1e-5) == pytest.approx(1e-5)
 
 
-def test_uneven_noise_breaks_the_plain_formula():
-    """A coordinate with half of the mean variance has 3.6 times the delta claimed, by the exact Gaussian profile."""
-    sigma = compute_pixeldp_sigma("heterogeneous", 1.0, 1e-5) * math.sqrt(0.5)
-    exact = stats.norm.cdf(0.5 / sigma - sigma) - math.e * stats.norm.cdf(-0.5 / sigma - sigma)
-    assert compute_true_delta("heterogeneous", 1.0, 1e-5, 0.5) == pytest.approx(exact, rel=1e-9)
-    assert exact == pytest.approx(3.63e-5, rel=1e-3)
-
-
-@pytest.mark.parametrize("share", [0.95, 0.8])
-def test_no_share_below_one_is_safe(share):
-    """For shares near 1 the plain formula has slack at a large delta, and fails at a small one."""
-    assert compute_true_delta("heterogeneous", 1.0, 0.1, share) < 0.1
-    assert compute_true_delta("heterogeneous", 1.0, 1e-200, share) > 1e-200
-
-
-def test_uneven_noise_breaks_the_radius():
-    """A half-space along a coordinate with little noise is certified beyond its border; the weighted norm is not."""
-    share, p_a = 0.05, 0.9
-    claimed = PixelDP(0.25, mechanism="heterogeneous", least_share=share)
-    true = 0.25 * math.sqrt(share) * stats.norm.ppf(p_a)
-    assert claimed.radius(p_a, 1 - p_a) > 1.2 * true
-    assert claimed.status == "refuted"
-    deviations = 0.25 * torch.tensor([share, 2 - share]).sqrt()
-    sound = PixelDP(
-        compute_equivalent_gaussian_scale(torch.nn.Identity(), (1, 1, 2), deviations.view(1, 1, 2)),
-        mechanism="heterogeneous",
-    )
-    assert 0 < sound.radius(p_a, 1 - p_a) < true
-    assert sound.status == "proved for ideal arithmetic"
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize(("low", "high"), [(0.9, 0.05), (0.6, 0.4), (0.99, 1e-3), (0.4, 0.1), (0.5, 0.499)])
-def test_radius_by_brute_force(mechanism, low, high):
+def test_radius_by_brute_force(calibration, low, high):
     """The radius meets the condition of Proposition 2 for some epsilon, and one 1 % larger for none."""
-    certificate = PixelDP(0.25, 2.0, mechanism)
+    certificate = PixelDP(0.25, 2.0, calibration)
     radius = certificate.radius(low, high)
     most = math.log(low / high) / 2
-    epsilons = np.linspace(0, min(most, 1.0) if mechanism == "gaussian" else most, 4_001)[1:-1]
+    epsilons = np.linspace(0, min(most, 1.0) if calibration == "gaussian" else most, 4_001)[1:-1]
 
     def holds(size):
-        """Say whether some epsilon, with the delta that the mechanism's formula gives for this size, certifies it."""
+        """Say whether some epsilon, with the delta that the formula gives for this size, certifies it."""
         ratio = 0.25 / (2.0 * size)
-        if mechanism == "analytic":
+        if calibration == "analytic":
             deltas = stats.norm.cdf(0.5 / ratio - epsilons * ratio) - np.exp(epsilons) * stats.norm.cdf(
                 -0.5 / ratio - epsilons * ratio
             )
-        elif mechanism == "gaussian":
+        elif calibration == "gaussian":
             deltas = 1.25 * np.exp(-((ratio * epsilons) ** 2) / 2)
         else:
             root = (epsilons * ratio - 1 / (2 * ratio)) / math.sqrt(2)
@@ -98,11 +72,11 @@ def test_radius_by_brute_force(mechanism, low, high):
     assert not holds(1.01 * radius)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize(("low", "high"), [(0.9, 0.05), (0.6, 0.4), (0.99, 1e-3), (0.4, 0.1)])
-def test_never_beyond_the_tight_radius(mechanism, low, high):
+def test_never_beyond_the_tight_radius(calibration, low, high):
     """No radius from privacy exceeds that of Cohen et al., which no sound one can for the same probabilities."""
-    assert 0 < PixelDP(0.25, mechanism=mechanism).radius(low, high) < compute_gaussian_radius(low, high, 0.25)
+    assert 0 < PixelDP(0.25, calibration=calibration).radius(low, high) < compute_gaussian_radius(low, high, 0.25)
 
 
 def test_radius_scales_and_ends():
@@ -121,16 +95,16 @@ def test_bounds_of_softmax_and_votes():
     assert softmax.label == 0
     assert softmax.radius == PixelDP(0.25).radius(0.95 - half, 0.03 + half)
     ends = stats.beta.ppf([0.001 / 3, 1 - 0.001 / 3], [9_500, 301], [501, 9_700])
-    votes = PixelDP(0.25, estimated="votes").certify(found, found, 0.001)
+    votes = PixelDP(0.25, decision_rule="votes").certify(found, found, 0.001)
     assert votes.radius == pytest.approx(PixelDP(0.25).radius(*ends))
     assert softmax.radius < votes.radius < GaussianSmoothing(0.25).certify(found, found, 0.001).radius
 
 
-@pytest.mark.parametrize("estimated", ["softmax", "votes"])
-def test_coverage_at_a_half_space(estimated):
+@pytest.mark.parametrize("decision_rule", ["softmax", "votes"])
+def test_coverage_at_a_half_space(decision_rule):
     """The bounds on both classes are wrong at most alpha of the time, which is seen from the radius they give."""
     generator = np.random.default_rng(0)
-    certificate = PixelDP(0.5, mechanism="gaussian", estimated=estimated)
+    certificate = PixelDP(0.5, calibration="gaussian", decision_rule=decision_rule)
     true = certificate.radius(0.75, 0.25)
     radii = [
         certificate.certify(drawn((0.75, 0.25), 50, generator), drawn((0.75, 0.25), 4_000, generator), 0.2).radius
@@ -141,28 +115,23 @@ def test_coverage_at_a_half_space(estimated):
 
 
 def test_of_a_network():
-    """The certificate of a network takes the exact norm of its first layer, and says where the noise is uneven."""
+    """The certificate of a network uses the exact norm of its first layer, and refuses uneven or other noise."""
     network = ImageArchitecture("small", (1, 18, 18), 10).build(0)
-    even = PixelDP.from_network(
-        network, (1, 18, 18), NetworkNoise("first layer", "gaussian", torch.tensor(0.5)), "analytic"
-    )
-    assert (even.sigma, even.status, even.norm) == (0.5, "proved for ideal arithmetic", "l2")
-    assert even.sensitivity == pytest.approx(
-        1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), (1, 18, 18))
-    )
-    scale = torch.ones(16, 9, 9)
-    scale[0] = 0.5
-    uneven = PixelDP.from_network(network, (1, 18, 18), NetworkNoise("first layer", "gaussian", scale), "heterogeneous")
-    assert uneven.least_share == pytest.approx(0.25 / (61 / 64))
-    assert uneven.sigma == pytest.approx(math.sqrt(61 / 64))
-    assert uneven.status == "refuted"
+    noise = NetworkNoise("first layer", "gaussian", torch.tensor(0.5))
+    certificate = PixelDP.from_network(network, (1, 18, 18), noise, "analytic")
+    assert (certificate.sigma, certificate.status, certificate.norm) == (0.5, "proved for ideal arithmetic", "l2")
+    norm = 1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), (1, 18, 18))
+    assert certificate.sensitivity == pytest.approx(norm)
+    uneven = torch.ones(16, 9, 9)
+    uneven[0] = 0.5
+    with pytest.raises(InputError, match=r"needs noise of one deviation\. Got a least variance of 0\.26"):
+        PixelDP.from_network(network, (1, 18, 18), NetworkNoise("first layer", "gaussian", uneven), "analytic")
     with pytest.raises(InputError, match="after the first layer"):
-        PixelDP.from_network(network, (1, 18, 18), NetworkNoise("input", "gaussian", scale), "analytic")
+        PixelDP.from_network(network, (1, 18, 18), NetworkNoise("input", "gaussian", uneven), "analytic")
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"sigma": 0.0}, {"sensitivity": -1.0}, {"mechanism": "none"}, {"estimated": "none"}, {"least_share": 1.5}],
+    "wrong", [{"sigma": 0.0}, {"sensitivity": -1.0}, {"calibration": "none"}, {"decision_rule": "none"}]
 )
 def test_parameters_are_checked(wrong):
     """A parameter outside its domain is refused by name."""
@@ -171,8 +140,8 @@ def test_parameters_are_checked(wrong):
 
 
 def test_formula_is_checked():
-    """An unknown mechanism and a delta beyond the formula's domain are refused."""
-    with pytest.raises(InputError, match="mechanism"):
+    """An unknown formula and a delta outside (0, 1) are refused."""
+    with pytest.raises(InputError, match="calibration"):
         compute_pixeldp_sigma("none", 1.0, 0.1)
     with pytest.raises(InputError, match="delta"):
-        compute_pixeldp_sigma("heterogeneous", 1.0, 0.8)
+        compute_pixeldp_sigma("gaussian", 1.0, 1.0)

@@ -1,5 +1,6 @@
 """The search for refutations: it finds what is false, and seldom what is sound."""
 
+import dataclasses
 import functools
 import importlib
 import math
@@ -16,9 +17,9 @@ from deniable.models.images.refutation import refute_image_certificate
 from deniable.models.images.robustness import CertifiedImage
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.models.shared.tally import tally_images
-from deniable.published.dpal.certificate import DPALCertificate, convert_to_pixel_unit
+from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.dpal.counterexample import compare_one_pass
-from tests.robust.certificates.toy import dpal_line, half_space, laplace
+from tests.models.shared.tallies import dpal_line, half_space, laplace
 
 refute_module = importlib.import_module("deniable.models.images.refutation")  # the package has a function so named
 REAL_LINE = (-math.inf, math.inf)
@@ -85,7 +86,7 @@ def test_dpal_is_refuted_by_attack():
     exact, scores = compare_one_pass(), dpal_line(_generator())
     image = torch.full((1, 1, 1, 1), 0.5)  # u = 0
     for claimed in (exact.published, exact.one_unit):
-        certificate = convert_to_pixel_unit(CertifiedImage(0, claimed))
+        certificate = CertifiedImage(0, 0.5 * claimed)
         found = refute_image_certificate(
             scores, image, [certificate], "linf", generator=_generator(1), certified_at=0.0, bounds=REAL_LINE,
             samples=400_000, draws=64, steps=30,
@@ -93,7 +94,7 @@ def test_dpal_is_refuted_by_attack():
         assert found.is_refuted
         assert 2 * found.witness.distance > exact.true_distance
         assert found.witness.rival != 0
-    sound = convert_to_pixel_unit(CertifiedImage(0, exact.sound))
+    sound = CertifiedImage(0, 0.5 * exact.sound)
     kept = refute_image_certificate(
         scores, image, [sound], "linf", generator=_generator(1), certified_at=0.0, bounds=REAL_LINE, samples=20_000
     )
@@ -106,7 +107,8 @@ def test_dpal_as_it_runs_is_refuted_by_attack():
     scores, image = dpal_line(source), torch.full((1, 1, 1, 1), 0.5)
     about = DPALCertificate(delta_r=1.0, m=1.0, eps1=1.0, mu=0.2, d=1.0, beta=1.0, theta1=1.0)
     selection, estimation = tally_images(scores, image, 1_000)[0], tally_images(scores, image, 20_000)[0]
-    certified = convert_to_pixel_unit(about.certify(selection, estimation, 1e-3))
+    claimed = about.certify(selection, estimation, 1e-3)
+    certified = dataclasses.replace(claimed, radius=about.pixels_per_unit * claimed.radius)
     assert certified.label == 0
     found = refute_image_certificate(
         scores, image, [certified], "linf", generator=_generator(1), certified_at=1e-3, bounds=REAL_LINE,
@@ -181,10 +183,20 @@ def test_false_alarms_are_rare():
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x + torch.randn(x.shape, generator=source))
     images = torch.full((400, 1, 1, 1), 0.5)
     alone = [
-        refute_image_certificate(scores, image[None], [CertifiedImage(0, 1e-12)], "l2", generator=_generator(1), certified_at=0.0,
-               alpha=0.2, steps=1, draws=1, samples=200).is_refuted
+        refute_image_certificate(
+            scores,
+            image[None],
+            [CertifiedImage(0, 1e-12)],
+            "l2",
+            generator=_generator(1),
+            certified_at=0.0,
+            alpha=0.2,
+            steps=1,
+            draws=1,
+            samples=200,
+        ).is_refuted
         for image in images
-    ]  # fmt: skip
+    ]
     # The rival is the other class; the test at alpha / 2 is discrete, so it errs a little less than that.
     size = stats.binom.sf(stats.binom.isf(0.1, 100, 0.5), 100, 0.5)
     low, high = stats.binom.ppf(1e-6, 400, size), stats.binom.isf(1e-6, 400, size)
@@ -193,7 +205,7 @@ def test_false_alarms_are_rare():
 
 def test_what_leaves_the_ball_is_no_flip(monkeypatch):
     """An attack that ends outside the certified ball says nothing of the certificate, whatever the class there."""
-    monkeypatch.setitem(refute_module._ATTACKS, "l2", lambda _scores, images, *_, **__: images - 0.5)
+    monkeypatch.setitem(refute_module._BALL_ATTACKS, "l2", lambda _scores, images, *_, **__: images - 0.5)
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x)
     arguments = {"norm": "l2", "generator": _generator(), "certified_at": 0.0}
     inside = refute_image_certificate(scores, torch.full((1, 1, 1, 1), 0.6), [CertifiedImage(0, 0.51)], **arguments)

@@ -27,5 +27,5 @@ def test_arguments_are_checked():
         measure_conventional_accuracy([1, 2], [1])
     with pytest.raises(InputError, match="each of the 1 labels"):
         measure_certified_accuracy([1], [1], [0.1, 0.2], [0.0])
-    with pytest.raises(InputError, match="'at'"):
+    with pytest.raises(InputError, match="'sizes'"):
         measure_certified_accuracy([1], [1], [0.1], [-0.1])

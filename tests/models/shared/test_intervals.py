@@ -14,7 +14,7 @@ from deniable.models.shared.intervals import (
     compute_hoeffding_bounds,
     select_class,
 )
-from tests.robust.certificates.toy import counted
+from tests.models.shared.tallies import counted
 
 
 @pytest.mark.parametrize(("successes", "draws"), [(1, 1), (3, 10), (950, 1_000), (99_000, 100_000)])

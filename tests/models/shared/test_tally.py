@@ -6,7 +6,7 @@ import torch
 
 from deniable import InputError
 from deniable.models.shared.tally import PredictionTally, tally_image, tally_images
-from tests.robust.certificates.toy import half_space, normal
+from tests.models.shared.tallies import half_space, normal
 
 
 def by_pixel(images):

@@ -6,7 +6,8 @@ import pytest
 
 import deniable as dn
 from deniable.core.intervals import estimate_share
-from deniable.models.text.card import TEXT_CARD_SCHEMA, make_text_card, render_text_card
+from deniable.learning.card import CARD_SCHEMA
+from deniable.models.text.card import build_text_card
 from deniable.models.text.model import describe_source, fit_text_model, measure_text_accuracy
 from deniable.models.text.training import TextTrainingOptions
 
@@ -21,7 +22,7 @@ def made(request, words_space, word_sets, reviews):
     )
     sure = 120 if method == "ibp" else None
     return (
-        make_text_card(model, reviews, reviews, "c" * 32, measure_text_accuracy(model, reviews), sure, source),
+        build_text_card(model, reviews, reviews, "c" * 32, measure_text_accuracy(model, reviews), sure, source),
         model,
         source,
     )
@@ -29,10 +30,11 @@ def made(request, words_space, word_sets, reviews):
 
 def test_what_it_says(made, reviews):
     """Model, method, options, data and accuracy are those of the run, and JSON holds all of it."""
-    about, model, source = made
+    card, model, source = made
+    about = card.to_dict()
     method = model.facts["options"]["method"]
     assert json.loads(json.dumps(about)) == about
-    assert (about["schema"], about["deniable"], about["model"]) == (TEXT_CARD_SCHEMA, dn.__version__, "fasttext")
+    assert (about["schema"], about["deniable"], about["model"]) == (CARD_SCHEMA, dn.__version__, "fasttext")
     assert (about["method"], about["public seed"]) == (method, 4)
     assert about["steps"] == (7 if method != "augmented" else 32)
     assert about["drawn from"] == (None if source is None else describe_source(source))
@@ -44,42 +46,43 @@ def test_what_it_says(made, reviews):
 
 def test_options_of_other_methods_are_left_out(made):
     """The card tells of what the method used, and of nothing else."""
-    about, *_ = made
+    about = made[0].to_dict()
     expected = {"normal": set(), "ibp": {"kappa", "ramp"}, "augmented": {"copies"}}[about["method"]]
     assert {"kappa", "ramp", "copies"} & about["options"].keys() == expected
 
 
 def test_certified_accuracy(made):
     """Certified accuracy stands with its sets, an interval and what it covers; without sets there is none."""
-    about, _, source = made
-    page = render_text_card(about)
+    card, _, source = made
+    about, page = card.to_dict(), card.to_text()
     if about["method"] != "ibp":
         assert about["certified accuracy"] is None
-        assert "Certified" not in page
+        assert "\ncertified accuracy  none\n" in page
         return
     held = about["certified accuracy"]
     assert held["substitutions"] == source.name
     assert {name: held[name] for name in ("value", "low", "high")} == {
         name: getattr(estimate_share(120, 200), name) for name in ("value", "low", "high")
     }
-    assert "Certified accuracy: 60.0 % (" in page
+    assert "certified accuracy  60.0 % (" in page
     assert "nothing is certified of other changes" in page
 
 
 def test_nothing_is_claimed_of_the_training_texts(made):
     """The card says that the training texts are not protected, whatever the method."""
-    about, *_ = made
-    assert about["training records"] == "no guarantee is claimed"
+    card, *_ = made
+    about = card.to_dict()
+    assert about["training records"] == {"guarantee": "none", "status": "no privacy is claimed"}
     assert about["not protected"][0].startswith("the training texts: no guarantee is claimed of them")
-    assert "Not protected:\n  - the training texts: no guarantee" in render_text_card(about)
+    assert "\nnot protected  the training texts: no guarantee" in card.to_text()
 
 
 def test_the_page(made):
     """The page holds what the card holds, a line each."""
-    about, model, source = made
-    page = render_text_card(about)
+    card, model, source = made
+    page = card.to_text()
     assert page.startswith("Model card: fasttext, a classifier of texts, trained by deniable ")
-    drawn = "" if source is None else f", with {describe_source(source)}"
-    assert f"\nMethod: {about['method']}{drawn}\n" in page
-    assert "Data: 200 training and 200 test texts\n  classes: bad, good\n" in page
-    assert f"(fingerprint {model.space}); others are left out" in page
+    drawn_from = "none" if source is None else describe_source(source)
+    assert f"\nmethod       {card.to_dict()['method']}\ndrawn from   {drawn_from}\n" in page
+    assert "\nData\n  training texts     200\n  test texts         200\n  classes            bad, good\n" in page
+    assert f"  space fingerprint  {model.space_fingerprint}\n" in page

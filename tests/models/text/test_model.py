@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from deniable.core.errors import InputError
+from deniable.learning.artifact import serialize_model
 from deniable.models.text.documents import Documents, concatenate_texts
 from deniable.models.text.model import (
     certify_by_intervals,
     fit_text_model,
     load_text_model,
     measure_text_accuracy,
-    pack_text_model,
 )
 from deniable.models.text.networks import TEXT_NETWORKS
 from deniable.models.text.training import TextTrainingOptions
@@ -45,16 +45,16 @@ def stored(content):
 def saved(tmp_path, words_space, reviews):
     """Return the path of a model of the FastText form."""
     found = fit_text_model("fasttext", words_space, reviews, TextTrainingOptions(epochs=1), seed=1)
-    (tmp_path / "m.pt").write_bytes(pack_text_model(found))
+    (tmp_path / "m.pt").write_bytes(serialize_model(found))
     return tmp_path / "m.pt"
 
 
 def test_a_model_comes_back(model, words_space, word_sets, tmp_path):
     """What is read predicts and certifies what was written, bit for bit, and keeps its facts."""
     made, documents = model
-    (tmp_path / "m.pt").write_bytes(pack_text_model(made))
+    (tmp_path / "m.pt").write_bytes(serialize_model(made))
     found = load_text_model(tmp_path / "m.pt", words_space)
-    for name in ("name", "classes", "pairs", "space", "source", "facts"):
+    for name in ("name", "classes", "pairs", "space_fingerprint", "space_source", "facts"):
         assert getattr(found, name) == getattr(made, name)
     rows = np.arange(len(documents))
     scores = [one.network.make_scorer(documents)(documents.texts, rows) for one in (made, found)]
@@ -63,13 +63,13 @@ def test_a_model_comes_back(model, words_space, word_sets, tmp_path):
     assert np.array_equal(
         certify_by_intervals(found, documents, word_sets), certify_by_intervals(made, documents, word_sets)
     )
-    assert pack_text_model(found) == pack_text_model(made)
+    assert serialize_model(found) == serialize_model(made)
 
 
 def test_the_vectors_are_left_out(model):
     """A file holds the weights that were learned, not the vectors of the space."""
     made, _ = model
-    held = torch.load(io.BytesIO(pack_text_model(made)), weights_only=True)
+    held = torch.load(io.BytesIO(serialize_model(made)), weights_only=True)
     assert not [name for name in held["weights"] if "vectors" in name]
 
 
@@ -120,21 +120,21 @@ def test_another_space(saved, words_space):
         lambda data: data[: len(data) // 2],
         lambda data: data[:700] + bytes([data[700] ^ 1]) + data[701:],
         lambda _: stored([1]),
-        lambda _: stored({"format": "deniable-text-model/0"}),
+        lambda _: stored({"format": "deniable-other/1"}),
     ],
     ids=["empty", "a table", "cut short", "a byte changed", "a list", "another version"],
 )
 def test_damaged_files(saved, words_space, change):
     """Whatever is no model is refused by name."""
     saved.write_bytes(change(saved.read_bytes()))
-    with pytest.raises(InputError, match=r"m\.pt' is no model"):
+    with pytest.raises(InputError, match=r"m\.pt' (is not a model|was written by another version)"):
         load_text_model(saved, words_space)
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("name", "resnet"),
+        ("network", "resnet"),
         ("weights", {}),
         ("weights", 3),
         ("classes", 5),
@@ -146,7 +146,9 @@ def test_damaged_files(saved, words_space, change):
 def test_parts_that_do_not_fit(saved, words_space, name, value):
     """A file of the right form with a part that is wrong is a damaged model, or as good as before."""
     held = torch.load(saved, weights_only=True)
-    saved.write_bytes(stored({**held, name: value}))
+    part = held["configuration"] if name in held["configuration"] else held
+    part[name] = value
+    saved.write_bytes(stored(held))
     if name == "pairs":
         assert load_text_model(saved, words_space).name == "fasttext"
         return

@@ -11,14 +11,14 @@ from deniable.models.text.substitutions import Substitutions, build_substitution
 
 
 def words_of(space, sets, word):
-    return [space.words[number] for number in sets.choices_of(space.number(word))]
+    return [space.words[number] for number in sets.choices_of(space.index_of(word))]
 
 
 def test_a_word_comes_first_among_its_choices(words_space, word_sets):
     """The choices of a word are itself and its substitutes; a word without any has itself alone."""
     assert words_of(words_space, word_sets, "good") == ["good", "great", "fine"]
     assert words_of(words_space, word_sets, "plot") == ["plot"]
-    assert word_sets.choice_counts[words_space.number("good")] == 3
+    assert word_sets.choice_counts[words_space.index_of("good")] == 3
     assert word_sets.choice_counts.sum() == len(words_space) + 6
 
 
@@ -48,9 +48,9 @@ def test_files_are_read_compressed_or_not(words_space, tmp_path, ending, packed)
 @pytest.mark.parametrize(
     ("content", "what"),
     [
-        (b"", "are no JSON"),
-        (b"\xff\xfe", "are no JSON"),
-        (b"[" * 100_000, "are no JSON"),
+        (b"", "are not valid JSON"),
+        (b"\xff\xfe", "are not valid JSON"),
+        (b"[" * 100_000, "are not valid JSON"),
         (b"[]", "Got list"),
         (b"{}", "Got dict"),
         (b'{"film": "movie"}', "Got 'movie' for 'film'"),
@@ -72,7 +72,7 @@ def test_damaged_or_missing_files(words_space, tmp_path):
     """A cut archive and a missing file are named."""
     path = tmp_path / "sets.json.xz"
     path.write_bytes(lzma.compress(b'{"film": ["movie"]}')[:-8])
-    with pytest.raises(InputError, match="are no JSON"):
+    with pytest.raises(InputError, match="are not valid JSON"):
         read_substitutions(path, words_space)
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_substitutions(tmp_path / "none.json", words_space)

@@ -19,14 +19,14 @@ def law(source, space, word):
     """Return the probability of every word as the stand-in of one."""
     if hasattr(source, "choices"):
         expected = np.zeros(len(space))
-        expected[source.of(word)] = 1 / source.sizes[word]
+        expected[source.choices_of(word)] = 1 / source.choice_counts[word]
         return expected
     return source.probabilities(space.words[word])
 
 
 def test_copies_follow_the_law(source, words_space):
     """Stand-ins fit the law of their source over 100,000 draws, and not one that is 30 % off."""
-    word = words_space.number("good")
+    word = words_space.index_of("good")
     held = concatenate_texts([np.full(100, word)] * 1_000)
     drawn = draw_copies(held, np.arange(1_000), source, KEY)
     expected = law(source, words_space, word)

@@ -24,7 +24,7 @@ from deniable.models.text.training import (
     make_text_training_options,
     prepare_text_run,
 )
-from tests.robust.text.models.small import versions
+from tests.models.text.networks.small import versions
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 QUICK = {"epochs": 8, "learning_rate": 0.02}
@@ -201,7 +201,7 @@ def test_an_interrupted_run_goes_on(words_space, word_sets, reviews, tmp_path, n
     kept.remove()
 
     class Whole(Checkpoint):
-        def key(self, fresh):  # noqa: ARG002 - as the class it stands in for
+        def load_key(self, fresh):  # noqa: ARG002 - as the class that it replaces
             return kept_key
 
     whole = fit_text_model(
@@ -271,7 +271,7 @@ class TestOptions:
             ({"clip": float("nan")}, "Got nan."),
             ({"kappa": float("nan"), "method": "ibp"}, "must be a float from 0 to 1. Got nan."),
             ({"ramp": -0.1, "method": "ibp"}, "Got -0.1."),
-            ({"kappa": 0.5}, "'kappa' option is for the method ibp and means nothing to normal"),
+            ({"kappa": 0.5}, "'kappa' option belongs to the method ibp, not to normal"),
             ({"copies": 2, "method": "ibp"}, "'copies' option is for the method augmented"),
         ],
     )

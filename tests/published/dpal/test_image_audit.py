@@ -11,8 +11,9 @@ from deniable.published.dpal.image_audit import (
     flatten_to_signed_pixels,
     recover_images,
 )
-from deniable.published.dpal.mechanism import DPALBudget, draw_laplace_noise
-from tests.robust.audits.digits import SMALL, digits
+from deniable.published.dpal.mechanism import DPALBudget
+from deniable.published.noise import draw_laplace_noise
+from tests.published.dpal.digits import SMALL, digits
 
 BUDGET = DPALBudget(0.2)
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from deniable.core.errors import InputError
 from deniable.published.dpal.label_audit import LabelAudit, audit_labels, solve_for_labels
-from tests.robust.audits.digits import SMALL, digits
+from tests.published.dpal.digits import SMALL, digits
 
 STEPS = {"neurons": 64, "steps": 12}
 
@@ -23,20 +23,20 @@ def audit(*, drawn=False, seed=0, **more):
 
 
 @pytest.mark.parametrize(
-    ("noise", "differences"), [("published", "steps"), ("published", "classes"), ("each step", "classes")]
+    ("noise", "axis"), [("published", "steps"), ("published", "classes"), ("each step", "classes")]
 )
-def test_labels_are_recovered(noise, differences):
+def test_labels_are_recovered(noise, axis):
     """Noise that is the same in all steps, or for all classes, hides no label."""
-    found = audit(noise=noise, differences=differences)
-    assert found.count == 200
-    assert found.right >= 198
+    found = audit(noise=noise, difference_axis=axis)
+    assert found.total_labels == 200
+    assert found.recovered_labels >= 198
 
 
-@pytest.mark.parametrize("differences", ["steps", "classes"])
-def test_the_control(differences):
+@pytest.mark.parametrize("axis", ["steps", "classes"])
+def test_the_control(axis):
     """Noise drawn for every step and class leaves the attacker at chance, and refutes nothing."""
-    found = audit(noise="each step and class", differences=differences, drawn=True)
-    assert stats.binomtest(found.right, found.count, 0.1).pvalue > 1e-6
+    found = audit(noise="each step and class", difference_axis=axis, drawn=True)
+    assert stats.binomtest(found.recovered_labels, found.total_labels, 0.1).pvalue > 1e-6
     assert found.compute_lower_bound(0.999) <= 12 * found.claim
 
 
@@ -44,7 +44,7 @@ def test_the_claim_is_refuted():
     """Labels drawn at random are recovered too, and their bound exceeds the claim by far."""
     found = audit(drawn=True)
     assert found.is_uniform
-    assert found.right >= 190
+    assert found.recovered_labels >= 190
     assert found.compute_lower_bound(0.999) > 3 > found.claim == 0.1
 
 

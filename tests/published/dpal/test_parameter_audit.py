@@ -8,7 +8,7 @@ from scipy import stats
 from deniable.core.errors import InputError
 from deniable.published.dpal.mechanism import DPALBudget
 from deniable.published.dpal.parameter_audit import audit_parameters
-from tests.robust.audits.digits import SMALL, digits
+from tests.published.dpal.digits import SMALL, digits
 
 TRIALS = 40
 
@@ -31,9 +31,9 @@ def test_the_batch_is_told_from_its_neighbour(found):
     for event in (shared.ratio_event, shared.projection_event):
         assert (event.hits, event.false_hits) == (TRIALS, 0)
         assert event.compute_lower_bound(0.999) > shared.claim == SMALL.parameter_claim
-    assert len(shared.trained_ratios) == len(shared.other) == 2 * TRIALS
+    assert len(shared.trained_ratios) == len(shared.neighbour_ratios) == 2 * TRIALS
     assert max(shared.trained_ratios) < 1e-13
-    assert min(shared.other) > 1e-11
+    assert min(shared.neighbour_ratios) > 1e-11
 
 
 def test_float32():
@@ -50,7 +50,7 @@ def test_independent_noise(found):
     """With independent noise both attackers are at chance and nothing is refuted."""
     control = found["independent"]
     for event in (control.ratio_event, control.projection_event):
-        assert stats.binomtest(event.correct_runs, event.runs).pvalue > 1e-6
+        assert stats.binomtest(event.correct_runs, event.total_runs).pvalue > 1e-6
         assert event.compute_lower_bound(0.999) <= control.claim
     assert min(control.trained_ratios) > 0.1
 

@@ -1,10 +1,18 @@
-"""Utility: shared noise costs nothing, new draws and independent noise cost nearly all."""
+"""The sensitivity of Lemma 3, by law and by samples; shared noise costs no accuracy, other noise nearly all."""
+
+import math
 
 import numpy as np
+import pytest
+import torch
+from scipy import stats
 
+from deniable.core.errors import InputError
 from deniable.published.dpal.mechanism import DPALBudget
-from deniable.published.dpal.sensitivity_audit import measure_noise_utility
-from tests.robust.audits.digits import digits
+from deniable.published.dpal.sensitivity_audit import audit_sensitivity, count_likelier_guesses, measure_noise_utility
+from tests.published.dpal.digits import digits
+
+BUDGET = DPALBudget(0.2)
 
 
 def run(seed, epochs=30):
@@ -26,3 +34,45 @@ def test_where_the_accuracy_comes_from():
 def test_a_seed_repeats_the_numbers():
     """The same seed gives the same accuracies, another one others."""
     assert run(1, 2) == run(1, 2) != run(2, 2)
+
+
+def test_the_law():
+    """The l1 sensitivity is 2 d, and 2 d / scale the exact epsilon: far beyond the claim."""
+    found = audit_sensitivity(BUDGET)
+    assert (found.l1, found.used) == (1568, 1)
+    assert found.epsilon == pytest.approx(1568 / found.scale) == pytest.approx(45.05, abs=0.01)
+    assert found.claim == pytest.approx(0.0287, abs=1e-4)
+    assert found.claim < found.at_delta < found.epsilon
+
+
+def test_at_delta():
+    """The composition agrees with a normal approximation of the loss over 784 pixels, and with eps1 = 0.0611."""
+    found = audit_sensitivity(BUDGET)
+    step = 2 / found.scale
+    mean = 784 * (step + math.expm1(-step))
+    grid = np.linspace(-60, 60, 400_001)
+    law = np.exp(-np.abs(grid)) / 2
+    losses = np.abs(grid - step) - np.abs(grid)
+    deviation = math.sqrt(784 * np.trapezoid(law * (losses - mean / 784) ** 2, grid))
+    values = np.linspace(found.at_delta, mean + 12 * deviation, 100_001)
+    delta = np.trapezoid(stats.norm.pdf(values, mean, deviation) * -np.expm1(found.at_delta - values), values)
+    assert delta == pytest.approx(found.delta, rel=0.3)
+    assert audit_sensitivity(DPALBudget(0.2, theta_norm=0.522)).at_delta == pytest.approx(8.24, abs=0.02)
+
+
+def test_samples_refute_the_claim_and_not_the_truth():
+    """A black image and a white one are told apart more often than the claim allows, and not than the law does."""
+    few = torch.zeros(1, 4, 4), torch.ones(1, 4, 4)
+    event = count_likelier_guesses(*few, BUDGET, np.random.default_rng(0), trials=4_000)
+    assert event.compute_lower_bound(0.999) < audit_sensitivity(BUDGET, pixels=16).epsilon
+    event = count_likelier_guesses(
+        torch.zeros(1, 28, 28), torch.ones(1, 28, 28), BUDGET, np.random.default_rng(0), trials=2_000
+    )
+    assert audit_sensitivity(BUDGET).claim < 0.5 < event.compute_lower_bound(0.999) < audit_sensitivity(BUDGET).epsilon
+
+
+@pytest.mark.parametrize("wrong", [{"delta": 0.0}, {"delta": 1.5}, {"pixels": 0}])
+def test_what_cannot_be(wrong):
+    """Deltas and sizes outside their domain are refused."""
+    with pytest.raises(InputError, match="parameter of sensitivity"):
+        audit_sensitivity(BUDGET, **wrong)

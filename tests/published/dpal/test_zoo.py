@@ -26,7 +26,7 @@ def test_verdicts_are_as_expected(name, seed):
     assert found.is_as_expected, str(found.exact_verdict) + str(found.sampled_verdict)
     assert (found.sampled_verdict.status == "refuted") == (name not in CONTROLS)
     assert found.sampled_verdict.witness is not None
-    assert found.sampled_verdict.detectable > found.sampled_verdict.claim
+    assert found.sampled_verdict.detectable_epsilon > found.sampled_verdict.claim
     if found.exact_verdict is not None:
         assert found.sampled_verdict.lower_bound <= found.exact_verdict.epsilon
 

@@ -16,8 +16,9 @@ from deniable.published.dptext.attack import (
     rank_true_texts,
 )
 from deniable.published.dptext.mechanism import DPText
-from deniable.rewriting.attacks.ranking import evaluate_success
-from tests.rewrite.representation import toy
+from deniable.rewriting.attacks.success import evaluate_success
+from deniable.vectors import Box, Laplace
+from tests.published.dptext import toy
 
 N = 6
 KINDS = ("none", "two-sided", "one-sided", "one-sided or none")
@@ -28,8 +29,8 @@ def encodings():
     return np.random.default_rng(0).uniform(-1, 1, (200, N))
 
 
-def mechanism(epsilon, sampler="published", invalid="redraw"):
-    return DPText(epsilon=epsilon, sampler=sampler, invalid=invalid, lower=-1.0, upper=1.0, seed=1)
+def mechanism(epsilon, invalid="redraw"):
+    return DPText(epsilon=epsilon, invalid=invalid, lower=-1.0, upper=1.0, seed=1)
 
 
 def found(encodings, law, released, truths):
@@ -57,13 +58,13 @@ def test_the_law_of_a_model(variant, invalid, kind):
     model = toy.fitted(variant, 2.0, invalid=invalid, epochs=1)
     law = get_noise_law(model)
     assert law.kind == kind
-    assert law.scale == (0 if variant == "none" else model.mechanism().scale(model.dimensions))
+    assert law.scale == (0 if variant == "none" else model.make_mechanism().scale(model.dimensions))
 
 
 def test_zeros_name_every_text(encodings):
     """With zeros for missing logarithms nearly every text is found, which refutes a claim of 1 at once."""
     truths = np.random.default_rng(1).integers(200, size=400)
-    released = mechanism(1.0, invalid="zero").release(encodings[truths])
+    released = mechanism(1.0, invalid="zero").sample(encodings[truths])
     hits = found(encodings, NoiseLaw("one-sided or none", 2 * N / 1.0), released, truths)
     assert hits > 380  # no coordinate is left in one of 2^6 releases
     assert evaluate_success(hits, 400, 200, epsilon=1.0).is_refuted
@@ -74,8 +75,8 @@ def test_the_support_names_texts(encodings):
     coins = np.random.default_rng(2)
     truths = coins.integers(200, size=4_000)
     scale = 2 * N / 1.0
-    one_sided = found(encodings, NoiseLaw("one-sided", scale), mechanism(1.0).release(encodings[truths]), truths)
-    corrected = mechanism(1.0, "corrected").release(encodings[truths])
+    one_sided = found(encodings, NoiseLaw("one-sided", scale), mechanism(1.0).sample(encodings[truths]), truths)
+    corrected = Laplace(epsilon=1.0, domain=Box(-1.0, 1.0), seed=1).sample(encodings[truths])
     two_sided = found(encodings, NoiseLaw("two-sided", scale), corrected, truths)
     assert not evaluate_success(two_sided, 4_000, 200, epsilon=1.0).is_refuted
     assert one_sided > two_sided
@@ -111,9 +112,9 @@ def test_the_width_is_chosen_by_its_success():
     coins = np.random.default_rng(5)
     codes = np.arange(100) % 2
     encodings = np.where(codes[:, None] == 0, -0.5, 0.5) + coins.normal(0, 0.05, (100, N))
-    released = mechanism(100.0).release(encodings)
+    released = mechanism(100.0).sample(encodings)
     law = NoiseLaw("one-sided", 2 * N / 100)
     attacker = fit_attribute_attacker(encodings, codes, law, released[:40], range(40))
     assert attacker.width in CLASS_WIDTHS
-    assert (attacker.predict(mechanism(100.0).release(encodings)) == codes).mean() > 0.95
+    assert (attacker.predict(mechanism(100.0).sample(encodings)) == codes).mean() > 0.95
     assert min(CLASS_WIDTHS) > SAME_WIDTH

@@ -1,4 +1,4 @@
-"""DPText: infinite loss as published, the Laplace mechanism as corrected."""
+"""DPText as published: one-sided noise, and an infinite loss."""
 
 import math
 from typing import ClassVar
@@ -8,13 +8,11 @@ import pytest
 from scipy import stats
 
 from deniable.published.dptext.mechanism import DPText
-from deniable.vectors import Box, Laplace
 from tests.contracts.statistics import DRAWS, THRESHOLD
 from tests.vectors.contract import SEED, VectorMechanismContract
 
 BAD = [
     *({"epsilon": e} for e in (0, -1.0, math.inf, "1")),
-    {"sampler": "fixed"},
     {"invalid": "nan"},
     {"lower": math.nan},
     {"upper": 0.0},
@@ -65,19 +63,3 @@ class TestZeroed(VectorMechanismContract):
         """Half of the draws are missing, and what stands there is the input itself."""
         y = self.make(seed=SEED).sample(np.full((5000, 4), 0.5))
         assert stats.binomtest(int((y == 0.5).sum()), y.size, 0.5).pvalue > THRESHOLD
-
-
-class TestCorrected(VectorMechanismContract):
-    """The right interval."""
-
-    mechanism = DPText
-    options: ClassVar = {"epsilon": 0.7, "sampler": "corrected"}
-    bad: ClassVar = BAD
-    source = "Dwork"
-
-    def test_is_laplace_on_the_box(self):
-        """The draws and the exact loss are those of `Laplace` on the box."""
-        subject, twin = self.make(seed=5, upper=2.0), Laplace(epsilon=0.7, domain=Box(0.0, 2.0), seed=5)
-        assert (subject.sample(np.ones(64)) == twin.sample(np.ones(64))).all()
-        assert subject.scale(64) == twin.scale(64)
-        assert self.make().exact_loss(8)[:2] == Laplace(epsilon=0.7, domain=Box(0.0, 1.0)).exact_loss(8)[:2]

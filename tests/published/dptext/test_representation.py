@@ -8,7 +8,7 @@ import pytest
 from deniable.auditing import audit, verify
 from deniable.core.errors import InputError
 from deniable.published.dptext.representation import LEARNED_EPSILON_NOTE
-from tests.rewrite.representation.toy import TEXTS, fitted
+from tests.published.dptext.toy import TEXTS, fitted
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +33,15 @@ def test_guarantees(published, fixed):
     assert "Theorem 3.2" in published.guarantee.source
     assert (fixed.guarantee.status, fixed.guarantee.epsilon) == ("proved", 1.0)
     assert fitted(epochs=1).guarantee.status == "refuted"
-    assert fixed.mechanism(seed=1).guarantee.status == "refuted"
+    assert fixed.make_mechanism(seed=1).guarantee.status == "refuted"
 
 
 def test_what_is_verified(published, zeroed, fixed):
     """By its law the loss is infinite as published, however NaN is treated, and at most epsilon where fixed."""
     for model in (published, zeroed):
-        verdict = verify(model.mechanism(), dimension=model.dimensions)
+        verdict = verify(model.make_mechanism(), dimension=model.dimensions)
         assert (verdict.status, verdict.lower_bound) == ("refuted", math.inf)
-    verdict = verify(fixed.mechanism(), dimension=fixed.dimensions)
+    verdict = verify(fixed.make_mechanism(), dimension=fixed.dimensions)
     assert verdict.status == "proved"
     assert verdict.epsilon <= 1.0
 
@@ -54,7 +54,7 @@ def test_audits(published, zeroed, fixed):
         far = np.abs(encodings[:, None] - encodings).sum(axis=2)
         one, other = np.unravel_index(far.argmax(), far.shape)
         found = audit(
-            model.mechanism(seed=4).release,
+            model.make_mechanism(seed=4).sample,
             encodings[one],
             encodings[other],
             claim=model.epsilon,

@@ -13,15 +13,17 @@ import pytest
 import torch
 
 from deniable.core.errors import InputError
-from deniable.published.dptext.representation import REPRESENTATION_FORMAT, load_representation, pack_representation
+from deniable.learning.artifact import ARTIFACT_FORMAT, serialize_model
+from deniable.published.dptext.representation import load_representation
 from deniable.published.dptext.training import RepresentationOptions
-from deniable.rewriting import model as rewriters
-from tests.rewrite import small
-from tests.rewrite.representation.toy import TEXTS, fitted
+from deniable.rewriting.model import load_rewriter
+from tests.published.dptext.toy import TEXTS, fitted
+from tests.rewriting import small
 
 PAGE = Path(__file__).parents[3] / "docs" / "rewrite.md"
 TITLE = "## Representations for a classifier"
 NONE = object()
+CONFIGURATION = {"options", "words", "epsilon"}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,7 @@ def fixed():
 @pytest.fixture(scope="module")
 def held(fixed):
     """Return what its file holds."""
-    return torch.load(io.BytesIO(pack_representation(fixed)), weights_only=True)
+    return torch.load(io.BytesIO(serialize_model(fixed)), weights_only=True)
 
 
 @pytest.fixture
@@ -61,7 +63,8 @@ def refusal(path, content):
 def changed(held, names, value):
     """Return what a file holds with one part changed, or left out."""
     found = copy.deepcopy(held)
-    *above, last = names.split("/")
+    parts = names.split("/")
+    *above, last = ["configuration", *parts] if parts[0] in CONFIGURATION else parts
     part = found
     for name in above:
         part = part[name]
@@ -81,7 +84,7 @@ class TestItComesBack:
     def test_all_of_it(self, path, variant, invalid):
         """Vectors are the same to the last bit, with noise and without, and so are guarantee, options and facts."""
         model = fitted(variant, 0.1, invalid=invalid, epochs=1)
-        path.write_bytes(pack_representation(model))
+        path.write_bytes(serialize_model(model))
         found = load_representation(path)
         texts = [*TEXTS, "", "qwertz", " ".join(["flights"] * 90)]
         np.testing.assert_array_equal(found.encode(texts), model.encode(texts))
@@ -93,7 +96,7 @@ class TestItComesBack:
 
     def test_noise_is_fresh(self, path, fixed):
         """A file holds nothing that noise follows from: two models of one file release other vectors."""
-        path.write_bytes(pack_representation(fixed))
+        path.write_bytes(serialize_model(fixed))
         one, other = (load_representation(path).release(TEXTS[:5]) for _ in range(2))
         assert (one != other).all()
         assert (fixed.guarantee.status, load_representation(path).guarantee.status) == ("proved", "proved")
@@ -102,7 +105,7 @@ class TestItComesBack:
         """Options from a numpy array are kept as the numbers that they are."""
         (epsilon,) = np.logspace(0.3, 0.3, 1)
         model = fitted("fixed", epsilon, adversary=np.float64(0.5), epochs=1)
-        path.write_bytes(pack_representation(model))
+        path.write_bytes(serialize_model(model))
         found = load_representation(path)
         assert found.options == model.options
         assert {type(found.options.epsilon), type(found.options.adversary)} == {float}
@@ -110,12 +113,13 @@ class TestItComesBack:
 
     def test_only_the_encoder(self, held):
         """Readers of task and private attributes are no part of the file."""
-        assert set(held) == {"format", "options", "weights", "words", "epsilon", "facts"}
+        assert set(held) == {"format", "kind", "configuration", "weights", "facts"}
+        assert set(held["configuration"]) == {"options", "words", "epsilon"}
         assert {name.partition(".")[0] for name in held["weights"]} == {"embedding", "window", "output"}
 
     def test_no_first_weights(self, path, fixed):
         """Loading leaves torch's own generator as it was."""
-        path.write_bytes(pack_representation(fixed))
+        path.write_bytes(serialize_model(fixed))
         before = torch.random.get_rng_state()
         load_representation(path)
         assert torch.equal(before, torch.random.get_rng_state())
@@ -152,16 +156,16 @@ class TestDamaged:
             ("options/embedded", 100_000, "size mismatch"),
             ("options/hidden", 10**9, "'hidden' parameter"),
             ("weights", {}, "Missing key"),
-            ("weights", None, "state_dict"),
+            ("weights", None, "weights must be a dict"),
             ("weights/more", torch.zeros(1), "Unexpected key"),
             ("weights/output.bias", torch.zeros(5), "size mismatch"),
             ("weights/output.bias", torch.zeros(6, dtype=torch.float64), "stored as no network"),
             ("weights/output.bias", torch.zeros(1).expand(6), "stored as no network"),
             ("weights/output.bias", torch.zeros(6).to_sparse(), "stored as no network"),
             ("weights/output.bias", torch.zeros(6, dtype=torch.int64), ""),
-            ("weights/output.bias", [0.0] * 6, ""),
-            ("weights/output.bias", torch.full((6,), float("nan")), "weights that are no numbers"),
-            ("weights/output.bias", torch.full((6,), float("inf")), "weights that are no numbers"),
+            ("weights/output.bias", [0.0] * 6, "must be a tensor"),
+            ("weights/output.bias", torch.full((6,), float("nan")), "weights that are not finite"),
+            ("weights/output.bias", torch.full((6,), float("inf")), "weights that are not finite"),
             ("words", None, "not iterable"),
             ("words", ["a", "b"], "words of a vocabulary"),
             ("epsilon", -0.1, "'epsilon' parameter"),
@@ -172,8 +176,8 @@ class TestDamaged:
             ("epsilon", "0.1", "'epsilon' parameter"),
             ("epsilon", True, "'epsilon' parameter"),
             ("epsilon", torch.tensor(0.1), "'epsilon' parameter"),
-            ("facts", None, "not iterable"),
-            ("facts", 3, "not iterable"),
+            ("facts", None, "facts must be a dict"),
+            ("facts", 3, "facts must be a dict"),
         ],
     )
     def test_a_part_is_wrong(self, path, held, name, value, reason):
@@ -185,11 +189,13 @@ class TestDamaged:
 
     def test_fewer_words(self, path, held):
         """A vocabulary of another size than the encoder's is refused."""
-        assert "size mismatch for embedding" in refusal(path, changed(held, "words", held["words"][:-1]))
+        assert "size mismatch for embedding" in refusal(
+            path, changed(held, "words", held["configuration"]["words"][:-1])
+        )
 
     def test_a_learned_epsilon_is_below_its_bound(self, path):
         """As published epsilon may be any up to the bound that it was learned under, and no more."""
-        content = torch.load(io.BytesIO(pack_representation(fitted("published", 0.1, epochs=1))), weights_only=True)
+        content = torch.load(io.BytesIO(serialize_model(fitted("published", 0.1, epochs=1))), weights_only=True)
         path.write_bytes(stored(changed(content, "epsilon", 0.07)))
         assert load_representation(path).guarantee.epsilon == 0.07
         assert "epsilon 0.2, and 0.1" in refusal(path, changed(content, "epsilon", 0.2))
@@ -200,30 +206,39 @@ class TestOtherFiles:
 
     def test_a_rewriter(self, path):
         """The file of a model that rewrites is refused, and that model's loader refuses this one's."""
-        found = refusal(path, rewriters.pack_rewriter(small.fitted()))
-        assert "is a model of texts to rewrite, not of representations of texts: name another." in found
+        found = refusal(path, serialize_model(small.fitted()))
+        assert "holds another kind of model, 'rewriter': name the file of a model of kind 'representation'." in found
 
     def test_given_for_a_rewriter(self, path, fixed):
         """Whoever loads models that rewrite refuses the file of a representation."""
-        path.write_bytes(pack_representation(fixed))
-        with pytest.raises(InputError, match="is a model of representations of texts, not of texts to rewrite"):
-            rewriters.load_rewriter(path)
+        path.write_bytes(serialize_model(fixed))
+        with pytest.raises(InputError, match="another kind of model, 'representation'"):
+            load_rewriter(path)
 
-    @pytest.mark.parametrize("form", ["deniable-representation/2", REPRESENTATION_FORMAT.upper(), "", "x\ny"])
+    @pytest.mark.parametrize("form", ["deniable-representation/1", "deniable-artifact/2", "deniable-\nx"])
     def test_another_version(self, path, held, form):
         """Another format is refused, whatever else the file holds."""
-        assert "is no model of this version" in refusal(path, changed(held, "format", form))
+        assert "was written by another version of deniable" in refusal(path, changed(held, "format", form))
 
     @pytest.mark.parametrize(
-        "content", [b"", b"text,label\n", [1], {"format": 1}, {"format": REPRESENTATION_FORMAT, "x": object}]
+        "content",
+        [
+            b"",
+            b"text,label\n",
+            [1],
+            {"format": 1},
+            {"format": ARTIFACT_FORMAT.upper()},
+            {"format": ""},
+            {"format": ARTIFACT_FORMAT, "x": object},
+        ],
     )
     def test_no_model(self, path, content):
         """Any other file is refused, and nothing in it is executed."""
-        assert "is no model" in refusal(path, content)
+        assert "is not a model" in refusal(path, content)
 
     def test_a_changed_byte(self, path, fixed):
         """A byte of the weights that is another is noticed."""
-        content = bytearray(pack_representation(fixed))
+        content = bytearray(serialize_model(fixed))
         weights = fixed.encoder.output.weight.detach().numpy().tobytes()
         content[content.index(weights)] ^= 1
         assert "checksum" in refusal(path, bytes(content))

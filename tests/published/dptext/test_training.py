@@ -11,7 +11,7 @@ from deniable.learning.adam import AdamRun
 from deniable.learning.loop import Checkpoint
 from deniable.published.dptext.network import DPTextNetwork, RepresentationArchitecture
 from deniable.published.dptext.training import AttributeRecords, RepresentationOptions, pad_vocabulary_texts
-from tests.rewrite.representation.toy import CITY, TASK, TEXTS, VOCABULARY, fitted
+from tests.published.dptext.toy import CITY, TASK, TEXTS, VOCABULARY, fitted
 
 ABOUT = RepresentationArchitecture(
     words=len(VOCABULARY), dimensions=4, embedded=5, hidden=7, classes=3, attributes=(2,)

@@ -11,24 +11,31 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.auditing import verification
+from deniable.published.truncated_gumbel import law as law_module
 from deniable.published.truncated_gumbel import mechanism as module
-from deniable.published.truncated_gumbel.law import integrate_row
+from deniable.published.truncated_gumbel import simulation
+from deniable.published.truncated_gumbel.law import GumbelQuadrature
 from deniable.published.truncated_gumbel.mechanism import (
     compute_gumbel_scale,
     compute_min_epsilon,
-    invert_truncated_gumbel,
 )
-from deniable.words.laws import tabulated as laws
+from deniable.published.truncated_gumbel.quadrature import integrate_row
+from deniable.published.truncated_gumbel.simulation import invert_truncated_gumbel
+from deniable.words.laws import tables as laws
 from tests.contracts import reference
 from tests.contracts.statistics import DRAWS, THRESHOLD, fit, sample, streams
 from tests.contracts.word_mechanism import WordMechanismContract
 
 
+def masses(subject):
+    """Return the Poisson masses of the mechanism's number of candidates."""
+    return GumbelQuadrature(subject.space, subject.epsilon, subject.scale).poisson_masses
+
+
 def law_at_scale(subject, word, share):
     """Return the exact law of one word at a multiple of the mechanism's scale."""
-    row = reference.distances(subject.space.vectors)[subject.space.number(word)]
-    return integrate_row(row, subject._poisson_masses, share * subject.scale, subject.space.diameter)
+    row = reference.distances(subject.space.vectors)[subject.space.index_of(word)]
+    return integrate_row(row, masses(subject), share * subject.scale, subject.space.diameter)
 
 
 class TestTruncatedGumbel(WordMechanismContract):
@@ -127,7 +134,7 @@ def test_tables_fit_the_law(request, name, epsilon):
 def check_fit(space, epsilon, *, tabulated):
     """Compare draws with the law, which they must fit, and with one of 0.7 the scale, which they must not."""
     subject = dn.TruncatedGumbel(space, epsilon=epsilon)
-    assert subject.is_tabulated is tabulated
+    assert subject.law.is_tabulated is tabulated
     word = space.words[3]
     counts = sample(subject, word)
     assert fit(counts, subject.probabilities(word)) > THRESHOLD
@@ -140,13 +147,13 @@ def test_number_of_candidates_follows_the_truncated_poisson_law(request, monkeyp
     """k follows TruncatedPoisson(ln n; 1, n), which the test tells from one of 1.3 times the mean."""
     space = request.getfixturevalue(name)
     seen = []
-    choose = module._choose_noisy_nearest
+    choose = simulation._choose_noisy_nearest
 
     def spy(points, near, distances, ends, *rest):
         seen.append(np.diff(ends, prepend=0))
         return choose(points, near, distances, ends, *rest)
 
-    monkeypatch.setattr(module, "_choose_noisy_nearest", spy)
+    monkeypatch.setattr(simulation, "_choose_noisy_nearest", spy)
     subject = dn.TruncatedGumbel(space, epsilon=300.0)
     subject.draw_words(np.zeros(30_000, dtype=np.int32), streams(30_000, "k"))
     ks = np.concatenate(seen)
@@ -173,10 +180,10 @@ def test_number_beyond_the_listed_masses_is_that_of_all_words(many, monkeypatch)
         seen.append(ends)
         return np.zeros(len(points), dtype=np.int32)
 
-    monkeypatch.setattr(module, "_draw_uniform", lambda _, count: np.full(count, 1 - 2.0**-53))
-    monkeypatch.setattr(module, "_choose_noisy_nearest", spy)
+    monkeypatch.setattr(simulation, "_draw_uniform", lambda _, count: np.full(count, 1 - 2.0**-53))
+    monkeypatch.setattr(simulation, "_choose_noisy_nearest", spy)
     subject = dn.TruncatedGumbel(many, epsilon=300.0)
-    assert len(subject._poisson_masses) < 300
+    assert len(masses(subject)) < 300
     subject.draw_words(np.zeros(5, dtype=np.int32), streams(5, "largest"))
     np.testing.assert_array_equal(np.diff(seen[0], prepend=0), np.full(5, 300))
 
@@ -188,7 +195,7 @@ def test_where_draws_come_from_tables(size, epsilon, tabulated):
     """Up to 3,000 words and the largest epsilon of the paper draws come from tables; beyond they are simulated."""
     vectors = np.random.default_rng(1).uniform(size=(size, 4)).round(2) + np.arange(size)[:, None]
     subject = dn.TruncatedGumbel(dn.Space([f"w{i}" for i in range(size)], vectors), epsilon=epsilon)
-    assert subject.is_tabulated is subject.is_drawn_from_law is tabulated
+    assert subject.law.is_tabulated is tabulated
 
 
 def test_draws_come_from_the_tables_that_are_verified(small_space):
@@ -196,29 +203,26 @@ def test_draws_come_from_the_tables_that_are_verified(small_space):
     subject = dn.TruncatedGumbel(small_space, epsilon=250.0)
     words = np.arange(60, dtype=np.int32).repeat(50)
     record = streams(len(words), "tables")
-    tables = laws.build_integer_tables(subject.rows(small_space.distances(range(60))))
+    tables = laws.build_integer_tables(subject.law.rows(range(60)))
     bits = (record.bits() >> np.uint64(2)).astype(np.int64)
     expected = [np.searchsorted(tables[word], one, side="right") for word, one in zip(words, bits, strict=True)]
     np.testing.assert_array_equal(subject.draw_words(words, streams(len(words), "tables")), expected)
-    upper, lower = verification._bound_laws(subject, np.arange(60), None)
-    np.testing.assert_array_equal(upper, np.diff(tables, prepend=0))
-    np.testing.assert_array_equal(lower, upper)
+    np.testing.assert_array_equal(subject.law.tables(range(60)), np.diff(tables, prepend=0))
 
 
 def test_rows_are_the_same_from_the_cache_and_one_by_one(small_space, monkeypatch, tmp_path):
     """A law that was kept, computed row by row or computed at once is the same to the last bit."""
     monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
-    everything = small_space.distances(range(60))
     single = dn.TruncatedGumbel(small_space, epsilon=250.0)
-    alone = np.concatenate([single.rows(small_space.distances([point])) for point in (0, 59, 7)])
+    alone = np.concatenate([single.law.rows([point]) for point in (0, 59, 7)])
     whole = dn.TruncatedGumbel(small_space, epsilon=250.0)
-    fingerprint = whole.law_fingerprint
+    fingerprint = whole.law.fingerprint
     assert [path.name[:4] for path in tmp_path.iterdir() if path.suffix == ".f64"] == ["law-"]
-    np.testing.assert_array_equal(whole.rows(everything)[[0, 59, 7]], alone)
-    monkeypatch.setattr(module, "integrate_row", lambda *_: pytest.fail("computed again"))
+    np.testing.assert_array_equal(whole.law.rows(range(60))[[0, 59, 7]], alone)
+    monkeypatch.setattr(law_module, "integrate_row", lambda *_: pytest.fail("computed again"))
     again = dn.TruncatedGumbel(small_space, epsilon=250.0)
-    assert again.law_fingerprint == fingerprint
-    np.testing.assert_array_equal(again.rows(everything), whole.rows(everything))
+    assert again.law.fingerprint == fingerprint
+    np.testing.assert_array_equal(again.law.rows(range(60)), whole.law.rows(range(60)))
 
 
 @pytest.mark.parametrize(("scale", "limit"), [(1.0, 4.0), (5.0, 4.0), (0.3, 2.0), (1e4, 3.0), (0.05, 10.0)])
@@ -233,7 +237,7 @@ def test_noise_is_a_truncated_gumbel(scale, limit):
         return (inner.cdf(values) - inner.cdf(-limit)) / (inner.cdf(limit) - inner.cdf(-limit))
 
     assert stats.kstest(noise, cdf).pvalue > THRESHOLD
-    wrong = stats.gumbel_r(scale=0.7 * scale) if scale <= limit else stats.uniform_share(-0.7 * limit, 1.4 * limit)
+    wrong = stats.gumbel_r(scale=0.7 * scale) if scale <= limit else stats.uniform(-0.7 * limit, 1.4 * limit)
     assert stats.kstest(noise, lambda values: cdf(values, wrong)).pvalue < THRESHOLD
 
 
@@ -254,7 +258,7 @@ def test_uniform_draws_never_reach_an_end_point(raw, least):
         def random_raw(self, count):
             return np.full(count, raw, dtype=np.uint64)
 
-    value = module._draw_uniform(Stuck(), 1)[0]
+    value = simulation._draw_uniform(Stuck(), 1)[0]
     assert value > 0
     assert value < 1
     assert (value < 0.5) is np.bool_(least)
@@ -328,9 +332,9 @@ def test_exact_epsilon_of_400_words_of_glove(alphabetic, epsilon, output, word, 
     subject = dn.TruncatedGumbel(space, epsilon=epsilon)
     words = [word, other, "the", "percent", "million", "four", "united", "monday"]
     laws = np.log([subject.probabilities(one) for one in words])
-    distances = reference.distances(space.vectors)[[space.number(one) for one in words]]
-    distances = distances[:, [space.number(one) for one in words]]
-    loss = (laws[0] - laws[1])[space.number(output)] / distances[0, 1]
+    distances = reference.distances(space.vectors)[[space.index_of(one) for one in words]]
+    distances = distances[:, [space.index_of(one) for one in words]]
+    loss = (laws[0] - laws[1])[space.index_of(output)] / distances[0, 1]
     assert loss == pytest.approx(exact, abs=5e-4)
     np.fill_diagonal(distances, np.inf)
     assert ((laws[:, None] - laws[None]).max(axis=2) / distances).max() == pytest.approx(loss, rel=1e-12)
@@ -357,7 +361,7 @@ def test_threads_share_the_listed_neighbours():
 
     def release():
         subject = dn.TruncatedGumbel(space, epsilon=epsilon)
-        assert not subject.is_tabulated
+        assert not subject.law.is_tabulated
         return dn.Release(subject, key=bytes(32))
 
     alone = release().batch(texts, list("abcd")).texts

@@ -19,8 +19,8 @@ from deniable.rewriting.audits import encode_clipped_vectors
 from deniable.rewriting.tokens import SPECIAL_TOKENS, split_tokens
 from deniable.rewriting.training import pad_token_rows
 from deniable.vectors import Box, L1Ball, L2Ball
-from tests.rewrite.small import corpus, fitted
-from tests.rewrite.untrained import TEXTS, untrained
+from tests.rewriting.small import corpus, fitted
+from tests.rewriting.untrained import TEXTS, untrained
 
 NAMES = ("adept", "adept-l1", "adept-gaussian", "dptext-fixed")
 HIGH = {"adept": 2000.0, "adept-l1": 2000.0, "adept-gaussian": 1e6, "dptext-fixed": 1e4}
@@ -48,10 +48,10 @@ def swapped(model, texts, coins):
     """Return texts with another word of the model in one place of each."""
     found = []
     for text in texts:
-        row = model.vocabulary.numbers(text)
+        row = model.vocabulary.to_ids(text)
         place = int(coins.integers(len(row)))
         others = [word for word in range(len(SPECIAL_TOKENS), len(model.vocabulary)) if word != row[place]]
-        found.append(model.vocabulary.text([*row[:place], int(coins.choice(others)), *row[place + 1 :]]))
+        found.append(model.vocabulary.to_text([*row[:place], int(coins.choice(others)), *row[place + 1 :]]))
     return found
 
 
@@ -114,7 +114,7 @@ def test_never_farther(name, epsilon):
     assert (after <= before).all()
     for start, text, nearer in zip(starts, found, after < before, strict=True):
         assert text == start or nearer
-        assert text == start or 1 <= len(model.vocabulary.numbers(text)) <= model.limit
+        assert text == start or 1 <= len(model.vocabulary.to_ids(text)) <= model.limit
         assert text == start or {*split_tokens(text)} <= {*words}
     assert (after < before).sum() >= 5
 
@@ -139,7 +139,7 @@ def test_text_and_tokens_agree():
     released = coins.normal(size=(40, model.latent)) / 4
     found = search_nearest_texts(method, released, ["it"] * 40)
     assert any("'" in text for text in found)
-    assert all(model.vocabulary.text(model.vocabulary.numbers(text)) == text for text in found)
+    assert all(model.vocabulary.to_text(model.vocabulary.to_ids(text)) == text for text in found)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -147,7 +147,7 @@ def test_slopes_are_derivatives(model, name):
     """The derivative of a distance by the vector of a token is what a small step of that vector shows."""
     method = made(model, name)
     aim = _SearchTarget(method, method.mechanism.domain, get_norm_order(method.mechanism))
-    rows = [model.vocabulary.numbers(text) for text in ("flights from boston to denver", "show dallas")]
+    rows = [model.vocabulary.to_ids(text) for text in ("flights from boston to denver", "show dallas")]
     tokens, lengths = pad_token_rows(rows)
     released = np.full((2, model.latent), 0.05)
     slopes = _compute_gradients(aim, tokens, lengths, released)
@@ -221,9 +221,11 @@ def test_bad_arguments(model):
             InputError, match=r"Releases must be (of shape \(2, 8\) for 2 starts. Got shape|finite. Got .* in row 1)"
         ):
             search_nearest_texts(method, bad, ["show", "show"])
-    for name in ("rounds", "tried"):
+    for name in ("rounds", "swaps_per_round"):
         for value in (0, -1, 2.0, True):
-            with pytest.raises(InputError, match=f"The '{name}' parameter of searched must be an int of at least 1"):
+            with pytest.raises(
+                InputError, match=f"The '{name}' parameter of search_nearest_texts must be an int of at least 1"
+            ):
                 search_nearest_texts(method, released, ["show", "show"], **{name: value})
     with pytest.raises(InputError, match="has 65 tokens"):
         search_nearest_texts(method, released, ["show", "to " * 65])

@@ -8,7 +8,7 @@ from deniable.core.errors import InputError
 from deniable.registry.methods import REWRITING_METHODS
 from deniable.rewriting.attacks.candidates import measure_guesses
 from deniable.rewriting.attacks.inversion import fit_inverter
-from tests.rewrite.small import corpus, fitted
+from tests.rewriting.small import corpus, fitted
 
 
 @pytest.fixture(scope="module")

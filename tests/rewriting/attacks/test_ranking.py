@@ -1,143 +1,83 @@
-"""The largest success that a claim permits: a theorem, held against the mechanisms that attain it and random ones."""
-
-import itertools
-import math
+"""Rankings: places as counted by hand, ties against the attacker, and the success that theory predicts."""
 
 import numpy as np
 import pytest
 
 from deniable.core.errors import InputError
+from deniable.published.adept.mechanism import ADePT
 from deniable.rewriting.attacks.ranking import (
-    REFUTATION_CONFIDENCE,
-    bound_epsilon_by_ranking,
-    compute_max_success,
-    evaluate_success,
+    find_nearest_candidates,
+    get_norm_order,
+    measure_ranking_success,
+    rank_true_candidates,
 )
+from deniable.rewriting.attacks.success import compute_max_success
+from deniable.vectors import Gaussian, L2Ball, Laplace
 
-CASES = [(2, 1), (5, 1), (5, 2), (6, 4), (7, 6)]
-
-
-def subsets(candidates, first):
-    return list(itertools.combinations(range(candidates), first))
-
-
-def selection(candidates, first, epsilon, shown=0.0):
-    """Return the law (K, outputs) of subset selection, and of sets marked as true with chance ``shown``."""
-    named = subsets(candidates, first)
-    holds = np.array([[i in some for some in named] for i in range(candidates)], dtype=float)
-    odds = np.where(holds, math.exp(epsilon), 1.0)
-    drawn = odds / odds.sum(axis=1, keepdims=True)
-    marked = holds / holds.sum(axis=1, keepdims=True)
-    return np.hstack([(1 - shown) * drawn, shown * marked])
+BALL = L2Ball(1.0)
+LINE = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 2.0], [1.0, 0.0]])
 
 
-def best(law, first):
-    """Return the success of the best attacker who names ``first`` texts."""
-    return np.sort(law, axis=0)[-first:].sum() / len(law)
+def test_places():
+    """The nearest comes first, in the norm asked for, and candidates at one point stand before the truth."""
+    released = np.array([[0.1, 0.1], [0.9, 0.0], [5.0, 5.0]])
+    assert rank_true_candidates(released, np.array([0, 1, 0]), LINE, 1).tolist() == [1, 2, 4]
+    assert find_nearest_candidates(released, LINE, 1).tolist() == [0, 1, 2]
+    # (0, 0) is 2.2 away in l1 and 1.56 in l2; (2, 2) in turn is 1.8 and 1.8.
+    corner = np.array([[1.1, 1.1], [2.0, 0.2]])
+    two = np.array([[0.0, 0.0], [2.0, 2.0]])
+    assert rank_true_candidates(corner, np.array([1, 1]), two, 1).tolist() == [1, 1]
+    assert rank_true_candidates(
+        np.array([[0.0, 1.4]]), np.array([0]), np.array([[0.0, 0.0], [0.8, 0.8]]), 1
+    ).tolist() == [2]
+    assert rank_true_candidates(
+        np.array([[0.0, 1.4]]), np.array([0]), np.array([[0.0, 0.0], [0.8, 0.8]]), 2
+    ).tolist() == [2]
+    assert rank_true_candidates(
+        np.array([[1.3, 0.0]]), np.array([0]), np.array([[0.0, 0.0], [0.7, 0.8]]), 1
+    ).tolist() == [1]
+    assert rank_true_candidates(
+        np.array([[1.3, 0.0]]), np.array([0]), np.array([[0.0, 0.0], [0.7, 0.8]]), 2
+    ).tolist() == [2]
 
 
-def delta_of(law, epsilon):
-    """Return the largest delta of any two rows."""
-    excess = law[:, None] - math.exp(epsilon) * law[None]
-    return np.maximum(excess, 0).sum(axis=2).max()
+def test_blocks_change_nothing():
+    """More releases than are held at a time have the places of a direct count."""
+    random = np.random.default_rng(0)
+    candidates, released = random.normal(size=(30, 3)), random.normal(size=(600, 3))
+    truths = random.integers(30, size=600)
+    together = rank_true_candidates(released, truths, candidates, 1)
+    apart = np.abs(released[:, None] - candidates[None]).sum(axis=2)
+    assert together.tolist() == (apart <= apart[np.arange(600), truths][:, None]).sum(axis=1).tolist()
+    assert find_nearest_candidates(released, candidates, 1).tolist() == apart.argmin(axis=1).tolist()
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
-@pytest.mark.parametrize(("candidates", "first"), CASES)
-def test_subset_selection_attains_it(candidates, first, epsilon):
-    """No less will do: subset selection keeps the pure claim, and its best attacker is right as often as permitted."""
-    law = selection(candidates, first, epsilon)
-    assert delta_of(law, epsilon) <= 1e-12
-    assert best(law, first) == pytest.approx(compute_max_success(candidates, epsilon, first=first), rel=1e-12)
+def test_the_norm_of_a_mechanism():
+    """Laplace noise is ranked in l1, Gaussian in l2."""
+    assert get_norm_order(ADePT(epsilon=1.0)) == 1
+    assert get_norm_order(Laplace(epsilon=1.0, domain=BALL)) == 1
+    assert get_norm_order(Gaussian(epsilon=1.0, delta=1e-5, domain=BALL)) == 2
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
-@pytest.mark.parametrize(("candidates", "first"), CASES)
-def test_it_is_attained_with_delta(candidates, first, epsilon):
-    """With delta too: sets that hold the truth for sure, now and then, have that delta and reach the bound."""
-    shown = 0.05
-    delta = shown * (candidates - first) / (candidates - 1)
-    law = selection(candidates, first, epsilon, shown)
-    assert delta_of(law, epsilon) == pytest.approx(delta, rel=1e-9)
-    assert best(law, first) == pytest.approx(
-        compute_max_success(candidates, epsilon, delta=delta, first=first), rel=1e-12
-    )
+@pytest.mark.parametrize("mechanism", [ADePT(epsilon=3.0, seed=0), Laplace(epsilon=3.0, domain=BALL, seed=0)])
+def test_success_against_the_bound(mechanism):
+    """Corners of the cube in the ball: published noise is found out beyond its claim, noise enough is not."""
+    random = np.random.default_rng(1)
+    corners = np.where(random.random((400, 64)) < 0.5, -1.0, 1.0) / 8
+    truths = random.integers(400, size=6_000)
+    places = rank_true_candidates(mechanism.sample(corners[truths]), truths, corners, get_norm_order(mechanism))
+    found = [measure_ranking_success(places, 400, epsilon=3.0, first=first) for first in (1, 10)]
+    assert [one.max_success_rate for one in found] == [
+        compute_max_success(400, 3.0),
+        compute_max_success(400, 3.0, first=10),
+    ]
+    assert found[0].is_refuted == isinstance(mechanism, ADePT)
+    assert found[0].success_rate.value < found[1].success_rate.value < found[1].max_success_rate
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_no_law_exceeds_it(seed):
-    """Whatever the law: at every epsilon, with the delta that it has there, no attacker is right more often."""
-    random = np.random.default_rng(seed)
-    candidates, outputs = int(random.integers(2, 7)), int(random.integers(2, 12))
-    law = random.dirichlet(np.full(outputs, random.choice([0.1, 1.0, 10.0])), candidates)
-    for first in range(1, candidates):
-        for epsilon in (0.0, 0.3, 1.0, 4.0):
-            delta = min(delta_of(law, epsilon), 1 - 1e-12)
-            assert best(law, first) <= compute_max_success(candidates, epsilon, delta=delta, first=first) + 1e-9
-
-
-def test_known_values():
-    """Two texts give the sigmoid; no claim leaves chance; a large one everything, without overflow."""
-    assert compute_max_success(2, 1.0) == pytest.approx(1 / (1 + math.exp(-1)))
-    assert compute_max_success(5_000, 0.0, first=10) == pytest.approx(10 / 5_000)
-    assert compute_max_success(5_473, math.log(5_472)) == pytest.approx(0.5)
-    assert compute_max_success(5_473, 1_000.0) == compute_max_success(5_473, math.inf) == 1.0
-    assert compute_max_success(3, 0.1, delta=0.9) < 1.0
-    assert compute_max_success(3, 0.1, delta=0.9, first=2) == 1.0
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-4])
-@pytest.mark.parametrize("first", [1, 10])
-def test_turned_round(first, delta):
-    """The least epsilon that permits a success is the one whose claim permits just that."""
-    for epsilon in (0.0, 0.7, 5.0):
-        chance = compute_max_success(800, epsilon, delta=delta, first=first)
-        assert bound_epsilon_by_ranking(chance, 800, delta=delta, first=first) == pytest.approx(epsilon, abs=1e-9)
-    assert bound_epsilon_by_ranking(0.0, 800, delta=delta, first=first) == 0.0
-    assert bound_epsilon_by_ranking(1.0, 800, delta=delta, first=first) == math.inf
-
-
-def test_judging():
-    """Finds as frequent as permitted refute nothing, three times as many do, and the bound on epsilon agrees."""
-    permitted = compute_max_success(100, 1.0)
-    fair = evaluate_success(round(10_000 * permitted), 10_000, 100, epsilon=1.0)
-    assert not fair.is_refuted
-    assert fair.success_rate.low < fair.max_success_rate == permitted < fair.success_rate.high
-    many = evaluate_success(round(30_000 * permitted), 10_000, 100, epsilon=1.0)
-    assert many.is_refuted
-    assert 1.0 < many.epsilon_lower_bound < math.log(3 * math.e * 1.1)
-    assert not evaluate_success(0, 50, 100, epsilon=1.0).is_refuted
-
-
-def test_a_true_claim_is_seldom_refuted():
-    """At the permitted chance itself, refutations are as rare as stated: all thresholds are checked exactly."""
-    from scipy import stats
-
-    trials, candidates = 100, 20
-    permitted = compute_max_success(candidates, 1.0)
-    wrong = [hits for hits in range(trials + 1) if evaluate_success(hits, trials, candidates, epsilon=1.0).is_refuted]
-    assert wrong == list(range(wrong[0], trials + 1))
-    assert stats.binom.sf(wrong[0] - 1, trials, permitted) <= 1 - REFUTATION_CONFIDENCE
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        ((1, 1.0), {}, "'candidates'"),
-        ((5, 1.0), {"first": 5}, "from 1 to 4"),
-        ((5, 1.0), {"first": 0}, "'first'"),
-        ((5, -1.0), {}, "'epsilon'"),
-        ((5, math.nan), {}, "'epsilon'"),
-        ((5, 1.0), {"delta": 1.0}, "'delta'"),
-    ],
-)
-def test_bad_parameters(arguments, options, message):
-    """What is no choice or no claim is refused."""
-    with pytest.raises(InputError, match=message):
-        compute_max_success(*arguments, **options)
-
-
-def test_bad_chance():
-    """A chance beyond 1 is refused."""
-    with pytest.raises(InputError, match="'chance'"):
-        bound_epsilon_by_ranking(1.1, 5)
+def test_arrays_that_do_not_go_together():
+    """Another dimension, or a truth too few, is refused."""
+    with pytest.raises(InputError, match="go together"):
+        rank_true_candidates(np.zeros((2, 3)), np.zeros(2, np.int64), LINE, 1)
+    with pytest.raises(InputError, match="go together"):
+        rank_true_candidates(np.zeros((2, 2)), np.zeros(1, np.int64), LINE, 1)

@@ -1,13 +1,19 @@
-"""What words become under the exponential family, against the whole matrix of words by words."""
+"""What words become under a law, against the whole matrix of words by words."""
 
 import math
 
 import numpy as np
 import pytest
 
-from deniable.words.laws import tabulated
-from deniable.words.laws.exponential import ExponentialLaw, compute_normalisers
-from deniable.words.laws.outcomes import compute_exponential_outcomes
+import deniable as dn
+from deniable.words.laws.kernel import ExponentialKernel, compute_normalisers
+from deniable.words.laws.outcomes import compute_exponential_outcomes, compute_row_outcomes
+from deniable.words.prior import compute_zipf_prior
+
+
+def compute_rows(mechanism):
+    """Return the rows of a mechanism of the exponential family as a function."""
+    return lambda _, distances: mechanism.kernel.rows(distances)
 
 
 def found(space, laws, prior, workers=None):
@@ -31,21 +37,21 @@ def test_against_brute_force(request, name, cutoff, weighted, workers):
     space = request.getfixturevalue(name)
     generator = np.random.default_rng(7)
     weights = generator.uniform(0.2, 3, size=len(space.points)) if weighted else None
-    one = ExponentialLaw(1.3, cutoff, weights)
+    one = ExponentialKernel(1.3, cutoff, weights)
     prior = generator.dirichlet(np.full(len(space), 0.5))
     ((kept, recovered),) = found(space, [one], prior, workers)
     whole = matrix(space, one)
     np.testing.assert_allclose(kept, whole.diagonal(), rtol=1e-12)
     assert recovered == pytest.approx((prior[:, None] * whole).max(axis=0).sum(), rel=1e-12)
-    slow_kept, slow_recovered = tabulated.compute_outcomes(space, one.rows, prior, workers)
+    slow_kept, slow_recovered = compute_row_outcomes(space, lambda _, distances: one.rows(distances), prior, workers)
     np.testing.assert_allclose(kept, slow_kept, rtol=1e-12)
     assert recovered == pytest.approx(slow_recovered, rel=1e-12)
 
 
 def test_over_several_tiles(glove_2000):
     """The same holds for 2,000 points, and where some words have no prior at all."""
-    one = ExponentialLaw(1.4, 6.0)
-    prior = tabulated.compute_zipf_prior(2000) * (np.arange(2000) % 3 > 0)
+    one = ExponentialKernel(1.4, 6.0)
+    prior = compute_zipf_prior(2000) * (np.arange(2000) % 3 > 0)
     prior /= prior.sum()
     ((kept, recovered),) = found(glove_2000, [one], prior)
     whole = one.rows(glove_2000.distances(range(2000)))
@@ -60,12 +66,12 @@ def test_several_laws(request, name, order):
     space = request.getfixturevalue(name)
     weights = np.random.default_rng(2).uniform(0.2, 3, size=len(space.points))
     laws = [
-        ExponentialLaw(1.3),
-        ExponentialLaw(0.3, 2.0),
-        ExponentialLaw(2.5, weights=weights),
-        ExponentialLaw(1.0, 4.0, weights),
+        ExponentialKernel(1.3),
+        ExponentialKernel(0.3, 2.0),
+        ExponentialKernel(2.5, weights=weights),
+        ExponentialKernel(1.0, 4.0, weights),
     ]
-    prior = tabulated.compute_zipf_prior(len(space))
+    prior = compute_zipf_prior(len(space))
     together = found(space, laws[::order], prior)
     alone = [found(space, [one], prior)[0] for one in laws[::order]]
     assert [recovered for _, recovered in together] == [recovered for _, recovered in alone]
@@ -76,4 +82,45 @@ def test_several_laws(request, name, order):
 
 def test_no_laws(small_space):
     """No laws have no outcomes."""
-    assert found(small_space, [], tabulated.compute_zipf_prior(60)) == []
+    assert found(small_space, [], compute_zipf_prior(60)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_kept_is_the_diagonal_of_the_law(small_space, workers):
+    """The share kept of each word is its own entry in its own row of the law."""
+    subject = dn.TEM(small_space, epsilon=3.0)
+    expected = [subject.probabilities(word)[number] for number, word in enumerate(small_space.words)]
+    np.testing.assert_array_equal(
+        compute_row_outcomes(small_space, compute_rows(subject), compute_zipf_prior(60), workers)[0], expected
+    )
+
+
+def test_kept_counts_twins_as_changes(twin_space):
+    """A word at a shared point is kept only where its own twin is drawn."""
+    subject = dn.TEM(twin_space, epsilon=2.0)
+    expected = [subject.probabilities(word)[number] for number, word in enumerate(twin_space.words)]
+    np.testing.assert_allclose(
+        compute_row_outcomes(twin_space, compute_rows(subject), compute_zipf_prior(12))[0], expected, rtol=1e-14
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "share"), [(2, "10.2"), (3, "50.2"), (4, "83.7")])
+def test_kept_on_glove_is_the_published_share(glove_2000, epsilon, share):
+    """TEM without truncation on the 2,000 most frequent alphabetic words keeps the shares worked out before."""
+    subject = dn.TEM(glove_2000, epsilon=epsilon, gamma=math.inf)
+    assert (
+        f"{100 * compute_row_outcomes(glove_2000, compute_rows(subject), compute_zipf_prior(2000))[0].mean():.1f}"
+        == share
+    )
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_recovered_is_the_sum_of_the_best_guesses(small_space, workers):
+    """The Bayes success is the sum over outputs of the largest prior times law, by any number of workers."""
+    subject = dn.TEM(small_space, epsilon=3.0)
+    prior = np.random.default_rng(4).dirichlet(np.ones(60))
+    matrix = np.array([subject.probabilities(word) for word in small_space.words])
+    expected = (prior[:, None] * matrix).max(axis=0).sum()
+    assert compute_row_outcomes(small_space, compute_rows(subject), prior, workers)[1] == pytest.approx(
+        expected, rel=1e-13
+    )

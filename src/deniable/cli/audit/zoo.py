@@ -1,6 +1,5 @@
 """The table of ``deniable audit --zoo``."""
 
-import importlib.util
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -22,21 +21,16 @@ _COLUMN_TITLES = (
     "seconds",
     "as expected",
 )
-TORCH_ENTRY_COUNT = 10
-"""Entries of `deniable.published.dpal.zoo` and `deniable.published.adept.text_zoo`, which cannot be counted without torch."""
 
 
-def load_zoo_entries() -> "tuple[ZooEntry, ...]":
+def load_entries_to_audit() -> "tuple[ZooEntry, ...]":
     """Return all entries that can be audited here; say on stderr how many cannot."""
-    from deniable.registry.zoo import ZOO_ENTRIES  # noqa: PLC0415 - keeps --help fast
+    from deniable.registry.zoo import load_zoo_entries  # noqa: PLC0415 - keeps --help fast
 
-    if importlib.util.find_spec("torch") is None:
-        typer.echo(f"{TORCH_ENTRY_COUNT} entries need torch, and are left out: install deniable[train].", err=True)
-        return ZOO_ENTRIES
-    from deniable.published.adept import text_zoo as texts  # noqa: PLC0415 - torch is an extra, and slow to import
-    from deniable.published.dpal import zoo as images  # noqa: PLC0415 - the same
-
-    return (*ZOO_ENTRIES, *images.DPAL_ENTRIES, *texts.ENTRIES)
+    entries, missing_names = load_zoo_entries()
+    if missing_names:
+        typer.echo(f"{len(missing_names)} entries need torch, and are left out: install deniable[train].", err=True)
+    return entries
 
 
 def examine_zoo(seed: int) -> "list[EntryVerdicts]":
@@ -44,7 +38,7 @@ def examine_zoo(seed: int) -> "list[EntryVerdicts]":
     from deniable.core.parallel import get_progress_reporter, report_progress_to  # noqa: PLC0415
     from deniable.published.entry import examine_entry  # noqa: PLC0415 - keeps --help fast
 
-    report, entries = get_progress_reporter(), load_zoo_entries()
+    report, entries = get_progress_reporter(), load_entries_to_audit()
     findings: list[EntryVerdicts] = []
     report(0, len(entries))
     for entry in entries:
@@ -98,8 +92,8 @@ def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
         _format_bound(exact_verdict) if exact_verdict else "-",
         sampled_verdict.status if sampled_verdict else "-",
         _format_bound(sampled_verdict) if sampled_verdict else "-",
-        _format_epsilon(sampled_verdict.detectable)
-        if sampled_verdict and sampled_verdict.detectable is not None
+        _format_epsilon(sampled_verdict.detectable_epsilon)
+        if sampled_verdict and sampled_verdict.detectable_epsilon is not None
         else "-",
         f"{sampled_verdict.samples:,}" if sampled_verdict else "-",
         f"{seconds:.1f}",

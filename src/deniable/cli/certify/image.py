@@ -42,8 +42,8 @@ def run_certify_image(
     from deniable.core.files import PIPE, open_outputs  # noqa: PLC0415
     from deniable.models.images.certification import certify_image_model as certified  # noqa: PLC0415
     from deniable.models.images.certification import smooth_image_model  # noqa: PLC0415
-    from deniable.models.images.model import load_image_model  # noqa: PLC0415
     from deniable.models.images.reading import read_images  # noqa: PLC0415
+    from deniable.registry.models import load_image_model  # noqa: PLC0415
 
     if law is not None and noise is None:
         raise InputError(f"--law {law} is that of --noise: give it, for example 0.25.")

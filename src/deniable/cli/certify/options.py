@@ -116,7 +116,7 @@ def run_certify(
             raise InputError(f"{name} must be at least {minimum}. Got {value}.")
     if output is not None:
         check_outputs([output], [model, data, substitutions, find_vector_files(space)], force=force)
-    task = "text" if read_artifact(model)["format"].startswith("deniable-text") else "image"
+    task = "text" if read_artifact(model).kind == "text model" else "image"
     image_options = {"radius": radius, "noise": noise, "law": law}
     text_options = {
         "label": label,

@@ -58,40 +58,34 @@ def run_train_image(
     """
     from deniable.learning.card import commit_to_data  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
-    from deniable.models.images.card import build_image_card, render_image_card  # noqa: PLC0415
-    from deniable.models.images.model import measure_image_accuracy, serialize_image_model  # noqa: PLC0415
+    from deniable.models.images.card import build_image_card  # noqa: PLC0415
+    from deniable.models.images.model import measure_image_accuracy  # noqa: PLC0415
     from deniable.models.images.reading import read_images  # noqa: PLC0415
     from deniable.models.images.training.fitting import describe_image_run, fit_image_model  # noqa: PLC0415
     from deniable.registry.trainers import IMAGE_TRAINERS  # noqa: PLC0415
 
     if kind not in IMAGE_TRAINERS:
         raise unknown_name_error("model", kind, list(IMAGE_TRAINERS))
-    options = IMAGE_TRAINERS[kind].choose_options(**given_options)
+    trainer = IMAGE_TRAINERS[kind]
+    options = trainer.choose_options(**given_options)
     check_model_outputs(output, data_path, force=force)
     dataset = read_images(data_path, pixel_range=_parse_pixel_range(pixel_range), classes=_parse_classes(classes))
     checkpoint = Checkpoint(
-        Path(f"{output}.checkpoint"), describe_image_run(kind, dataset, options, seed), checkpoint_steps
+        Path(f"{output}.checkpoint"), describe_image_run(trainer, dataset, options, seed), checkpoint_steps
     )
     resume_run(checkpoint, force=force)
     with translate_memory_errors(), explain_resumption(checkpoint):
         image_model = fit_image_model(
-            kind, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset)
+            trainer, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset)
         )
         clean_accuracy = measure_image_accuracy(image_model, dataset.test)
         with show_passes("certified accuracy"):
             curve = _certify_card_images(image_model, dataset)
         owner_record = commit_to_data(dataset.fingerprint)
         model_card = build_image_card(image_model, dataset, owner_record["commitment"], clean_accuracy, curve)
-        write_model_files(
-            output,
-            serialize_image_model(image_model),
-            model_card,
-            render_image_card(model_card),
-            owner_record,
-            force=force,
-        )
+        write_model_files(output, image_model, model_card, owner_record, force=force)
     checkpoint.remove()
-    typer.echo(render_image_card(model_card), err=True)
+    typer.echo(model_card.to_text(), err=True)
     typer.echo(f"clean accuracy {clean_accuracy.value:.3f}")
 
 

@@ -119,13 +119,12 @@ def run_train_rewriter(
     """
     from deniable.learning.card import commit_to_data  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
-    from deniable.rewriting.card import make_rewriter_card, render_rewriter_card  # noqa: PLC0415
+    from deniable.rewriting.card import build_rewriter_card  # noqa: PLC0415
     from deniable.rewriting.model import (  # noqa: PLC0415
         DEFAULT_TOKEN_LIMIT,
         MAX_TOKEN_LIMIT,
         fit_rewriter,
         measure_reconstruction,
-        pack_rewriter,
     )
 
     if kind not in {None, REWRITER_KIND}:
@@ -169,14 +168,12 @@ def run_train_rewriter(
         )
         figures = measure_reconstruction(rewriter, held_out_texts if test_texts is None else test_texts)
         owner_record = commit_to_data(fingerprint)
-        model_card = make_rewriter_card(
+        model_card = build_rewriter_card(
             rewriter, owner_record["commitment"], figures, None if test_texts is None else len(test_texts), noise
         )
-        write_model_files(
-            output, pack_rewriter(rewriter), model_card, render_rewriter_card(model_card), owner_record, force=force
-        )
+        write_model_files(output, rewriter, model_card, owner_record, force=force)
     checkpoint.remove()
-    typer.echo(render_rewriter_card(model_card), err=True)
+    typer.echo(model_card.to_text(), err=True)
     typer.echo(f"exact match {figures['exact match'].value:.3f}, BLEU-4 {figures['bleu'].value:.1f}")
 
 

@@ -60,13 +60,12 @@ def run_train_text(
     """
     from deniable.learning.card import commit_to_data  # noqa: PLC0415 - keeps --help fast
     from deniable.learning.loop import Checkpoint  # noqa: PLC0415
-    from deniable.models.text.card import make_text_card, render_text_card  # noqa: PLC0415
+    from deniable.models.text.card import build_text_card  # noqa: PLC0415
     from deniable.models.text.model import (  # noqa: PLC0415
         certify_by_intervals,
         describe_source,
         fit_text_model,
         measure_text_accuracy,
-        pack_text_model,
     )
     from deniable.models.text.networks import TEXT_NETWORKS  # noqa: PLC0415
     from deniable.models.text.substitutions import Substitutions  # noqa: PLC0415
@@ -122,7 +121,7 @@ def run_train_text(
         )
         owner_record = commit_to_data(fingerprint)
         certified_count = None if is_certified is None else int(is_certified.sum())
-        model_card = make_text_card(
+        model_card = build_text_card(
             text_model,
             training_documents,
             test_documents,
@@ -131,11 +130,9 @@ def run_train_text(
             certified_count,
             word_source,
         )
-        write_model_files(
-            output, pack_text_model(text_model), model_card, render_text_card(model_card), owner_record, force=force
-        )
+        write_model_files(output, text_model, model_card, owner_record, force=force)
     checkpoint.remove()
-    typer.echo(render_text_card(model_card), err=True)
+    typer.echo(model_card.to_text(), err=True)
     typer.echo(f"clean accuracy {clean_accuracy.value:.3f}")
 
 

@@ -1,20 +1,25 @@
-"""The likeliest word at each place of a privatized text, given all of its words: a forward-backward search.
+"""Forward-backward decoding: the likeliest word at each place of a privatized text, given all of its words.
 
 With x the private text, y the released one and P(x) a trigram model to the power of its weight, the guess at
 place i is the word that maximises P(x_i | y_1 ... y_L), which recovers more words on average than the likeliest
-text as a whole does. A state is a pair of words, and at each place the likeliest few states are kept.
+whole text would. A state is a pair of words, and at each place only the likeliest states are kept.
 """
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
-from deniable.measure.attackers.language_model import NgramTables, WordNumbers, look_up_after_pair, look_up_after_word
-from deniable.space.metrics import FloatArray
+from deniable.measure.attackers.language_model import WordNumbers
+from deniable.measure.attackers.ngram_lookup import (
+    Positions,
+    TemperedTables,
+    look_up_after_pair,
+    look_up_after_word,
+)
 
-Positions = npt.NDArray[np.int64]
 _NEGLIGIBLE = 1e-6
-"""States that are less likely than this, beside the likeliest one, are dropped."""
+"""States with less than this share of the likeliest one's probability are dropped."""
 
 
 @compile_loop
@@ -22,24 +27,24 @@ def decode_words(  # pragma: no cover - compiled
     rows: Positions,
     words: WordNumbers,
     chances: FloatArray,
-    tables: NgramTables,
+    tables: TemperedTables,
     unigram_chances: FloatArray,
     beam: int,
     unknown: int,
     out: WordNumbers,
 ) -> None:
-    """Write the likeliest word of each place, -1 where no candidate names one.
+    """Write the likeliest word of each place, -1 where no candidate is a word of the space.
 
-    With ``beam`` at least the square of the number of candidates nothing is dropped but the negligible.
+    With ``beam`` at least the square of the number of candidates, only negligible states are dropped.
 
     Args:
-        rows: (L,) which row of candidates each place has.
-        words: (m, K) candidates, ascending within a row; those of chance 0 come last.
+        rows: (L,) the row of candidates of each place.
+        words: (m, K) candidates, ascending within a row; those with probability 0 come last.
         chances: (m, K) P(y|w) of each, times any number of the row's own.
         tables: the language model, see `deniable.measure.attackers.language_model.temper_tables`.
         unigram_chances: (V + 1,) P(w) after a dropped state, to the same power.
-        beam: states kept.
-        unknown: the symbol of unknown words, which is never named.
+        beam: maximum number of states kept.
+        unknown: the symbol of unknown words, which is never a guess.
         out: (L,) written.
     """
     count, width = rows.size, words.shape[1]
@@ -47,7 +52,7 @@ def decode_words(  # pragma: no cover - compiled
     alphas, dropped = np.zeros((count + 1, beam + 1)), np.zeros((count, width))
     edges = np.zeros((count, beam + 1, beam + 1), dtype=np.float32)
     contexts, group_of_state = np.full((2, beam + 1), -1)
-    previous_words = np.full(min(beam, width) + 1, tables.unigram_logs.size)
+    previous_words = np.full(min(beam, width) + 1, tables.unigrams.size)
     bigram_chances, mass = np.empty((2, previous_words.size, width))
     pairs = np.empty((previous_words.size, width), dtype=np.int64)
     state_chances = np.empty((beam + 1, width))
@@ -97,7 +102,7 @@ def decode_words(  # pragma: no cover - compiled
 
 @compile_loop
 def _drop_states(mass: FloatArray, places: Positions, dropped: FloatArray) -> float:  # pragma: no cover - compiled
-    """Write how much of each candidate is in no state that was kept, and return the sum."""
+    """Write the mass of each candidate that no kept state has, and return its sum."""
     for place in places:
         mass[place // mass.shape[1], place % mass.shape[1]] = 0.0
     for p in range(mass.shape[0]):
@@ -114,7 +119,7 @@ def _write_transitions(  # pragma: no cover - compiled
     total: float,
     edges: npt.NDArray[np.float32],
 ) -> None:
-    """Write how likely each state (row) goes on to each kept one, and last to those dropped, with what is released."""
+    """Write the probability of going from each state (row) to each kept one, and last to any dropped one."""
     size = state_chances.shape[1]
     for b in range(state_chances.shape[0]):
         dropped_mass = np.sum(state_chances[b])
@@ -162,7 +167,7 @@ def _write_best_words(  # pragma: no cover - compiled
 
 @compile_loop
 def _select_states(mass: FloatArray, top_masses: FloatArray, places: Positions) -> int:  # pragma: no cover - compiled
-    """Write the largest masses of words k after words p, in order, and p * K + k; return how many are kept."""
+    """Write the largest masses of words k after words p, in order, and p * K + k; return the number kept."""
     state_count, width = 0, mass.shape[1]
     for p in range(mass.shape[0]):
         for k in range(width):

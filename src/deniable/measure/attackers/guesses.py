@@ -1,172 +1,34 @@
-"""The words that may stand behind each output, likeliest first."""
+"""The words behind each output of a mechanism, likeliest first, under the exact law or a surrogate."""
 
 import dataclasses
-import functools
-import math
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
 from deniable.core.parallel import compile_loop
-from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
-from deniable.space.metrics import FloatArray
+from deniable.measure.attackers.surrogate import SurrogateLikelihood, fit_surrogate
 from deniable.space.space import PointNumbers, Space
 from deniable.words import WordMechanism
-from deniable.words.laws.exponential import ExponentialLaw, compute_log_normalisers
-from deniable.words.laws.tabulated import compute_point_priors
-from deniable.words.recovery import MAX_QUADRATURE_POINTS
-
-_FITTING_DRAWS = 2_000
-"""Draws that the attacker fits to."""
-_STRENGTHS = np.geomspace(1.0, 400.0, 13)
-"""kappa times the p-th power of a typical distance: from next to nothing to more than any prior outweighs."""
-_POWERS = (1, 2)
-_OWN_BONUSES = (-4.0, -2.0, 0.0, 1.0, 2.0, 4.0, 8.0)
-_TIE_TOLERANCE = 1e-9
-"""Scores closer than this are equal but for rounding."""
-
-
-@dataclasses.dataclass(frozen=True)
-class SurrogateLikelihood:
-    """A likelihood that depends on the distance alone.
-
-    Attributes:
-        kappa: in nats per (unit of distance)^power.
-        power: p, 1 or 2.
-        own_bonus: nats added where the output is the input.
-        cutoff: distances beyond it count as it.
-    """
-
-    kappa: float
-    power: int
-    own_bonus: float
-    cutoff: float = math.inf
-
-    def compute_logs(self, outputs: PointNumbers, distances: FloatArray) -> FloatArray:
-        """Return ln P(y|w) (k, number of points) of outputs (k,), up to a number of y's own; overwrites distances."""
-        for output, row in zip(outputs.tolist(), distances, strict=True):
-            _score_distances(row, self.kappa, self.power, self.cutoff)
-            row[output] += self.own_bonus
-        return distances
-
-
-def draw_from_prior(
-    mechanism: WordMechanism, prior: FloatArray, draws: int, seed: int, purpose: str, workers: int | None = None
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return words drawn from a prior (draws,) and what the mechanism makes of them (draws,).
-
-    Args:
-        mechanism: whose draws the attacker makes himself.
-        prior: (n,) sums to 1.
-        draws: how many.
-        seed: public.
-        purpose: what they are for; each use has draws of its own.
-        workers: threads.
-    """
-    key = derive_key_from_seed(seed)
-    start = derive_stream_start(key, "attacker", mechanism.fingerprint, purpose)
-    generator = np.random.default_rng(list(start))
-    words = generator.choice(len(prior), draws, p=prior).astype(np.int32)
-    return words, mechanism.draw_words(words, Streams(key, [start], [draws]), workers)
-
-
-def fit_surrogate(
-    mechanism: WordMechanism, prior: FloatArray, seed: int = 0, workers: int | None = None
-) -> SurrogateLikelihood:
-    """Return the surrogate whose guesses are right most often on the attacker's own draws.
-
-    Args:
-        mechanism: any that can be drawn from.
-        prior: (n,) how frequent words are, sums to 1.
-        seed: public.
-        workers: threads.
-    """
-    space = mechanism.space
-    words, outputs = draw_from_prior(mechanism, prior, _FITTING_DRAWS, seed, "fit", workers)
-    points, true_points = space.point_by_word[outputs], space.point_by_word[words]
-    point_priors = compute_point_priors(space, prior)
-    is_nameable = prior[words] >= point_priors[true_points]  # of the words at one point a guess names the most frequent
-    with np.errstate(divide="ignore"):
-        log_priors = np.log(point_priors)
-    typical_distance = float(np.median(space.distances(points[:64])))
-    grid = [(float(s) / typical_distance**power, power) for power in _POWERS for s in _STRENGTHS]
-    best_others, margins = np.empty((len(grid), _FITTING_DRAWS), dtype=np.int64), np.empty((len(grid), _FITTING_DRAWS))
-
-    def score_block(first: int, distances: FloatArray) -> None:
-        for draw, row in enumerate(distances, first):
-            for grid_row, (kappa, power) in enumerate(grid):
-                best_other, score = _find_best_other(row, log_priors, points[draw], kappa, power)
-                best_others[grid_row, draw], margins[grid_row, draw] = best_other, score - log_priors[points[draw]]
-
-    space.map_row_blocks(score_block, points, workers)
-    best_surrogate = SurrogateLikelihood(grid[0][0], grid[0][1], 0.0)
-    best_result = (-1, -math.inf)
-    for (kappa, power), other, margin in zip(grid, best_others, margins, strict=True):
-        for bonus in _OWN_BONUSES:
-            hit_count = int((is_nameable & (np.where(margin > bonus, other, points) == true_points)).sum())
-            # Of equal successes the one counts that is surest where it is right and least sure where it is wrong.
-            loss = np.logaddexp(0.0, np.where(points == true_points, margin - bonus, bonus - margin)).sum()
-            if (hit_count, -loss) > best_result:
-                best_surrogate, best_result = SurrogateLikelihood(kappa, power, bonus), (hit_count, -loss)
-    return best_surrogate
-
-
-@compile_loop
-def _score_distances(row: FloatArray, kappa: float, power: int, cutoff: float) -> None:  # pragma: no cover - compiled
-    """Replace d by -kappa min(d, cutoff)^power."""
-    if power == 1:
-        for y in range(row.size):
-            row[y] = -kappa * min(row[y], cutoff)
-    else:
-        for y in range(row.size):
-            row[y] = -kappa * min(row[y], cutoff) ** power
-
-
-@compile_loop
-def _find_best_other(
-    row: FloatArray, log_priors: FloatArray, output: int, kappa: float, power: int
-) -> tuple[int, float]:  # pragma: no cover
-    """Return the point of the largest heights[w] - kappa d^power but for the output's own, and that score."""
-    own_distance = row[output]
-    row[output] = np.inf
-    highest_score = _compute_highest_score(row, log_priors, kappa, power)
-    best_point = 0
-    while log_priors[best_point] - kappa * row[best_point] ** power < highest_score - _TIE_TOLERANCE:
-        best_point += 1
-    row[output] = own_distance
-    return best_point, highest_score
-
-
-@functools.partial(compile_loop, relaxed=True)
-def _compute_highest_score(
-    row: FloatArray, log_priors: FloatArray, kappa: float, power: int
-) -> float:  # pragma: no cover - compiled
-    """Return the maximum over w of heights[w] - kappa d^power."""
-    highest_score = -np.inf
-    if power == 1:
-        for w in range(row.size):
-            highest_score = max(highest_score, log_priors[w] - kappa * row[w])
-    else:
-        for w in range(row.size):
-            highest_score = max(highest_score, log_priors[w] - kappa * (row[w] * row[w]))
-    return highest_score
-
+from deniable.words.laws import ExponentialKernel, ExponentialLaw, Law
+from deniable.words.laws.kernel import compute_log_normalisers
+from deniable.words.laws.quadrature import MAX_QUADRATURE_POINTS
 
 _LEAST_PROBABILITY = 1e-300
-"""What a probability that quadrature finds to be 0 counts as."""
+"""Probabilities that quadrature computes as 0 are taken as this."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WordLikelihood:
-    """How likely each input is to have become an output, as the attacker computes it.
+    """The likelihood of each input given an output, as the attacker computes it.
 
     Attributes:
-        space: of the words.
+        space: the space of the words.
         compute_logs: function of outputs (k,) and their distances (k, number of points) to all points, which it may
             overwrite, that returns ln P(y|w) (k, number of points) up to a number of y's own.
-        is_exact: whether it is the exact law; False for a surrogate, whose guesses can be bettered.
+        is_exact: whether it is the exact law; False for a surrogate, whose guesses can be improved on.
     """
 
     space: Space
@@ -177,33 +39,34 @@ class WordLikelihood:
 def build_likelihood(
     mechanism: WordMechanism, prior: FloatArray, *, seed: int = 0, workers: int | None = None
 ) -> WordLikelihood:
-    """Return what an attacker who knows the mechanism computes with.
+    """Return the likelihood that an attacker who knows the mechanism uses.
 
-    The exact law in the exponential family, and in spaces of at most 3,000 points wherever a law is known; else
-    a surrogate that he fits to draws of his own.
+    It is the exact law in the exponential family, and in spaces of at most 3,000 points wherever a law is known; else
+    a surrogate fitted to the attacker's own draws.
 
     Args:
-        mechanism: known to the attacker, as are all its parameters.
-        prior: (n,) how frequent words are, sums to 1; for the draws behind a surrogate.
-        seed: public, of those draws.
-        workers: threads.
+        mechanism: the mechanism, known to the attacker with all its parameters.
+        prior: (n,) word frequencies for those draws; they sum to 1.
+        seed: public; those draws follow from it.
+        workers: number of threads.
     """
-    space, law = mechanism.space, mechanism.sampled_exponential_law
-    if law is not None:
-        return WordLikelihood(
-            space, _build_exponential_logs(law, compute_log_normalisers(space, law, workers)), is_exact=True
-        )
-    if mechanism.has_law and len(space.points) <= MAX_QUADRATURE_POINTS:
+    space, law = mechanism.space, mechanism.law
+    if isinstance(law, ExponentialLaw) and law.is_closed_form:
+        logs = compute_log_normalisers(space, law.kernel, workers)
+        return WordLikelihood(space, _build_exponential_logs(law.kernel, logs), is_exact=True)
+    if law.has_rows and len(space.points) <= MAX_QUADRATURE_POINTS:
         try:
-            return WordLikelihood(space, _build_table_logs(mechanism, workers), is_exact=True)
+            return WordLikelihood(space, _build_table_logs(law, workers), is_exact=True)
         except NotTractable:
-            pass  # an integral that two grids disagree about: the attacker, too, goes on with a surrogate
+            pass  # the integral is not accurate enough: the attacker uses a surrogate instead
     return WordLikelihood(space, fit_surrogate(mechanism, prior, seed, workers).compute_logs, is_exact=False)
 
 
-def _build_exponential_logs(law: ExponentialLaw, logs: FloatArray) -> Callable[[PointNumbers, FloatArray], FloatArray]:
+def _build_exponential_logs(
+    kernel: ExponentialKernel, logs: FloatArray
+) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return -s min(d, gamma) - ln Z(w); ln c(y) is a number of y's own."""
-    exponential = SurrogateLikelihood(law.scale, 1, 0.0, law.cutoff)
+    exponential = SurrogateLikelihood(kernel.scale, 1, 0.0, kernel.cutoff)
 
     def compute_logs(outputs: PointNumbers, distances: FloatArray) -> FloatArray:
         scores = exponential.compute_logs(outputs, distances)
@@ -213,14 +76,10 @@ def _build_exponential_logs(law: ExponentialLaw, logs: FloatArray) -> Callable[[
     return compute_logs
 
 
-def _build_table_logs(
-    mechanism: WordMechanism, workers: int | None
-) -> Callable[[PointNumbers, FloatArray], FloatArray]:
-    """Return the law by output, from the rows of all inputs."""
-    blocks = mechanism.space.map_row_blocks(
-        lambda _, distances: np.log(np.maximum(mechanism.rows(distances), _LEAST_PROBABILITY)),
-        range(len(mechanism.space.points)),
-        workers,
+def _build_table_logs(law: Law, workers: int | None) -> Callable[[PointNumbers, FloatArray], FloatArray]:
+    """Return the law by output, computed from the rows of all inputs."""
+    blocks = law.map_rows(
+        lambda _, rows: np.log(np.maximum(rows, _LEAST_PROBABILITY)), np.arange(len(law.space.points)), workers
     )
     log_probabilities = np.ascontiguousarray(np.concatenate(blocks).T)
 
@@ -237,9 +96,9 @@ class RankedGuesses:
     """The K likeliest inputs behind each of m different output points.
 
     Attributes:
-        row_of: (number of points,) the row of each output point; -1 for one that no row was made for.
+        row_of: (number of points,) the row of each output point; -1 for a point that is no output.
         words: (m, K) word numbers, likeliest first; n for an unknown word.
-        log_likelihoods: (m, K) ln P(y|w), up to a number of y's own; -infinity where fewer words are possible at all.
+        log_likelihoods: (m, K) ln P(y|w), up to a number of y's own; -infinity where fewer than K words are possible.
         scores: (m, K) ln pi(w) + ln P(y|w), descending.
     """
 
@@ -259,20 +118,20 @@ def rank_guesses(
     """Return the likeliest words behind outputs.
 
     Args:
-        word_likelihood: the law, or what stands for it.
-        prior: (n,) how frequent words are; or (n + 1,), the last for unknown words, which are drawn as the
-            public one is.
-        outputs: (N,) word numbers that were released.
-        candidates: K, at least 1; at most as many as the prior is long are returned.
-        workers: threads.
+        word_likelihood: the law or a surrogate.
+        prior: (n,) word frequencies; or (n + 1,), the last for unknown words, which are drawn as the space's public
+            word for unknown ones.
+        outputs: (N,) released word numbers.
+        candidates: K, at least 1; cut to the length of the prior.
+        workers: number of threads.
 
     Raises:
         InputError: no outputs, or no candidates asked for.
     """
     if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
-        raise make_parameter_error("guesses", "candidates", "an int of at least 1", candidates)
+        raise make_parameter_error("rank_guesses", "candidates", "an int of at least 1", candidates)
     if not len(outputs):
-        raise InputError("Guesses need words to guess. Got none: give texts with words.")
+        raise InputError("An attack needs released words. Got none: give texts with words.")
     space = word_likelihood.space
     output_points = np.unique(space.point_by_word[outputs])
     point_of = space.point_by_word
@@ -302,7 +161,7 @@ def rank_guesses(
 def _write_top_words(  # pragma: no cover - compiled
     row: FloatArray, log_priors: FloatArray, point_of: PointNumbers, words: npt.NDArray[np.int32], scores: FloatArray
 ) -> None:
-    """Write the words of the largest heights[w] + row[point of w] and these, in order; of equals the first."""
+    """Write the words of the largest log_priors[w] + row[point of w] and these scores, in order; first of equals."""
     last = scores.size - 1
     for word in range(log_priors.size):
         score = log_priors[word] + row[point_of[word]]

@@ -1,4 +1,4 @@
-"""Probabilities of many candidates by one history, looked up in a language model's tables by compiled loops."""
+"""A trigram language model with interpolated absolute discounting."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,39 +7,39 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
-from deniable.core.parallel import compile_loop
 from deniable.space import Space
-from deniable.space.metrics import FloatArray
 from deniable.text.tokens import Lexer
 
 SymbolNumbers = npt.NDArray[np.int64]
 WordNumbers = npt.NDArray[np.int32]
 _SYMBOL_BITS = 21
-"""Bits of a symbol in a key: three fill 63."""
+"""Bits of a symbol in a key: three symbols fill 63 bits."""
 _LARGEST_SYMBOL = (1 << _SYMBOL_BITS) - 2
 _DISCOUNT_RANGE = 0.1, 0.9
-"""A discount is kept within these, so that words never seen keep a share in small samples."""
+"""Range of a discount: words never seen keep a share also in small samples."""
 
 
 class NgramTables(NamedTuple):
-    """What the model knows, as arrays that compiled loops read; all probabilities as natural logarithms.
+    """The model as arrays that compiled loops read; all probabilities as natural logarithms.
 
-    There are V + 1 symbols, the last for unknown words, and V + 1 also numbers the start of a text. A history is a
-    run of entries, in which symbols ascend: what was seen after v are entries starts2[v] ... starts2[v + 1] - 1, and
-    after the pair that is entry b of `bigram_words` entries starts3[b] ... starts3[b + 1] - 1. What was not seen has the
-    probability by the shorter history, times what is left for it.
+    There are V + 1 symbols, the last for unknown words; the number V + 1 stands for the start of a text. Every history
+    has a run of entries, in ascending order of symbols: those after v are entries bigram_starts[v] ...
+    bigram_starts[v + 1] - 1, and those after the pair of entry b of `bigram_words` are trigram_starts[b] ...
+    trigram_starts[b + 1] - 1. A symbol that was not seen after a history has its probability after the shorter
+    history, times the backoff weight of the longer one.
 
     Attributes:
         unigram_logs: (V + 1,) ln P(w).
         bigram_starts: (V + 3,) where the run of each symbol, and of the start, begins.
-        bigram_words: (B,) symbols seen after another.
+        bigram_words: (B,) symbols seen after another one.
         bigram_logs: (B,) ln P(w|v) of each.
-        bigram_backoffs: (V + 2,) what is left; 0 where nothing was seen.
+        bigram_backoffs: (V + 2,) log backoff weights; 0 where nothing was seen.
         trigram_starts: (B + 1,) where the run of each pair begins.
         trigram_words: (T,) symbols seen after a pair.
         trigram_logs: (T,) ln P(w|u, v) of each.
-        trigram_backoffs: (B,) what is left.
+        trigram_backoffs: (B,) log backoff weights.
     """
 
     unigram_logs: FloatArray
@@ -59,7 +59,7 @@ class LanguageModel:
 
     Attributes:
         tables: probabilities by history.
-        frequencies: (V + 1,) how frequent each symbol is, by counts plus a half; sums to 1.
+        frequencies: (V + 1,) frequencies of the symbols, from counts plus a half; they sum to 1.
     """
 
     tables: NgramTables
@@ -67,11 +67,11 @@ class LanguageModel:
 
     @classmethod
     def fit(cls, sequences: Sequence[npt.ArrayLike], size: int) -> Self:
-        """Learn from texts.
+        """Return the model of texts.
 
         Args:
             sequences: texts as word numbers, each (L,); see `number_texts`.
-            size: V, the number of words of the space; as a number it stands for an unknown word.
+            size: V, the number of words of the space; the word number V stands for an unknown word.
 
         Raises:
             InputError: no words, a number outside 0 ... size, or too many words for the keys.
@@ -111,12 +111,12 @@ class LanguageModel:
 
     @property
     def prior(self) -> FloatArray:
-        """(V,) how frequent each word of the space is among those that it holds; sums to 1."""
+        """(V,) frequencies of the words of the space, unknown words left out; they sum to 1."""
         word_frequencies: FloatArray = self.frequencies[:-1] / self.frequencies[:-1].sum()
         return word_frequencies
 
     def probabilities(self, history: Sequence[int]) -> FloatArray:
-        """Return P(w|history) (V + 1,); only the last two of a history matter, and none is the start of a text."""
+        """Return P(w|history) (V + 1,); only the last two words matter, and an empty history is a text's start."""
         tables = self.tables
         start = len(tables.unigram_logs)
         first, last = [start, start, *history][-2:]
@@ -134,7 +134,7 @@ class LanguageModel:
 
 
 def number_texts(space: Space, texts: Sequence[str]) -> list[WordNumbers]:
-    """Return texts as word numbers, cut as for the mechanisms; ``len(space)`` stands for unknown words."""
+    """Return texts as word numbers, tokenized as for the mechanisms; ``len(space)`` stands for unknown words."""
     lexer = Lexer(space, "draw", "lower", ())
     numbered_texts = []
     for text in texts:
@@ -146,7 +146,7 @@ def number_texts(space: Space, texts: Sequence[str]) -> list[WordNumbers]:
 
 
 def _join_texts(sequences: Sequence[npt.ArrayLike], size: int) -> SymbolNumbers:
-    """Return all texts end to end, each behind the number ``size`` + 1 that marks its start."""
+    """Return all texts end to end, each after the number ``size`` + 1 that marks its start."""
     if not 1 <= size < _LARGEST_SYMBOL:
         raise InputError(f"A language model takes 1 to {_LARGEST_SYMBOL - 1:,} words. Got {size}: use a smaller space.")
     texts = [np.asarray(text).ravel() for text in sequences]
@@ -162,12 +162,12 @@ def _join_texts(sequences: Sequence[npt.ArrayLike], size: int) -> SymbolNumbers:
 
 
 def _discount_counts(counts: SymbolNumbers, history: SymbolNumbers, histories: int) -> tuple[FloatArray, FloatArray]:
-    """Return the discounted share of each entry, and what each history leaves to shorter ones.
+    """Return the discounted share of each entry, and the backoff weight of each history.
 
     Args:
-        counts: (k,) of the entries; those of 0 were not seen.
-        history: (k,) the history that each entry follows.
-        histories: how many there are.
+        counts: (k,) counts of the entries; 0 for entries that were not seen.
+        history: (k,) the history of each entry.
+        histories: number of histories.
     """
     seen_once, seen_twice = (int((counts == number).sum()) for number in (1, 2))
     discount = (
@@ -182,103 +182,3 @@ def _discount_counts(counts: SymbolNumbers, history: SymbolNumbers, histories: i
 def _compute_starts(history: SymbolNumbers, histories: int) -> SymbolNumbers:
     """Return (histories + 1,) where the run of each history begins, among entries sorted by history."""
     return np.concatenate([[0], np.cumsum(np.bincount(history, minlength=histories))])
-
-
-Positions = npt.NDArray[np.int64]
-
-
-def temper_tables(tables: NgramTables, weight: float) -> NgramTables:
-    """Return all probabilities to the power of a weight, no longer as logarithms."""
-    probabilities = {
-        name: np.exp(weight * getattr(tables, name))
-        for name in ("unigram_logs", "bigram_logs", "bigram_backoffs", "trigram_logs", "trigram_backoffs")
-    }
-    return tables._replace(**probabilities)
-
-
-@compile_loop
-def look_up_after_word(  # pragma: no cover - compiled
-    candidates: WordNumbers,
-    previous_word: int,
-    tables: NgramTables,
-    unigram_chances: FloatArray,
-    bigram_chances: FloatArray,
-    pairs: Positions,
-) -> None:
-    """Write P(w|before) of every candidate, and which entry of `bigram_words` the pair is, -1 for none."""
-    if previous_word < 0:
-        for k in range(candidates.size):
-            bigram_chances[k], pairs[k] = unigram_chances[candidates[k]], -1
-        return
-    _find_words(
-        candidates,
-        tables.bigram_words,
-        tables.bigram_starts[previous_word],
-        tables.bigram_starts[previous_word + 1],
-        pairs,
-    )
-    for k in range(candidates.size):
-        if pairs[k] < 0:
-            bigram_chances[k] = tables.bigram_backoffs[previous_word] * tables.unigram_logs[candidates[k]]
-        else:
-            bigram_chances[k] = tables.bigram_logs[pairs[k]]
-
-
-@compile_loop
-def look_up_after_pair(  # pragma: no cover - compiled
-    candidates: WordNumbers,
-    pair: int,
-    tables: NgramTables,
-    bigram_chances: FloatArray,
-    matches: Positions,
-    trigram_chances: FloatArray,
-) -> None:
-    """Write P(w|pair) of every candidate, from that after the pair's second word."""
-    if pair < 0 or tables.trigram_starts[pair] == tables.trigram_starts[pair + 1]:
-        trigram_chances[: candidates.size] = bigram_chances[: candidates.size]
-        return
-    backoff = tables.trigram_backoffs[pair]
-    for k in range(candidates.size):
-        trigram_chances[k] = backoff * bigram_chances[k]
-    if _find_words(
-        candidates, tables.trigram_words, tables.trigram_starts[pair], tables.trigram_starts[pair + 1], matches
-    ):
-        for k in range(candidates.size):
-            if matches[k] >= 0:
-                trigram_chances[k] = tables.trigram_logs[matches[k]]
-
-
-@compile_loop
-def _find_words(
-    candidates: WordNumbers, words: WordNumbers, start: int, end: int, matches: Positions
-) -> int:  # pragma: no cover - compiled
-    """Write where each of ``candidates`` stands in words[start:end], -1 for nowhere; both ascend. Return how many do."""
-    matches[: candidates.size] = -1
-    hits = 0
-    if end - start < candidates.size:
-        for place in range(start, end):
-            k = _find_lower_bound(candidates, words[place], 0, candidates.size)
-            if k < candidates.size and candidates[k] == words[place]:
-                matches[k] = place
-                hits += 1
-    else:
-        for k in range(candidates.size):
-            start = _find_lower_bound(words, candidates[k], start, end)
-            if start == end:
-                break
-            if words[start] == candidates[k]:
-                matches[k] = start
-                hits += 1
-    return hits
-
-
-@compile_loop
-def _find_lower_bound(words: WordNumbers, word: int, low: int, high: int) -> int:  # pragma: no cover - compiled
-    """Return the first place in words[low:high], which ascend, of a number that is not below ``word``."""
-    while low < high:
-        middle = (low + high) // 2
-        if words[middle] < word:
-            low = middle + 1
-        else:
-            high = middle
-    return low

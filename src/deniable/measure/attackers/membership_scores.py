@@ -1,98 +1,86 @@
-"""Membership attacks on a model's outputs: which records was it trained on?"""
+"""Membership scores: how likely each record is to be one that a model was trained on, judged by the model's outputs.
+
+All scores are higher for likelier members.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
-from sklearn.neural_network import MLPClassifier
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
-from deniable.measure.roc import MembershipResult, compute_roc
-
-Array = npt.NDArray[np.float64]
-BooleanMask = npt.NDArray[np.bool_]
+from deniable.core.extras import import_extra
+from deniable.measure.labels import BooleanMask
 
 _SHADOW_EPOCHS, _SHADOW_BATCH_SIZE = 20, 64
 
 _MIN_MODELS_FOR_OWN_VARIANCE = 32
-"""Shadow models on each side from which on a record has a variance of its own. With few models Carlini et al. fit one
-variance to all records; on film reviews this found more members also with 15 models on each side."""
+"""With so many shadow models on each side, every record has its own variance. With fewer Carlini et al. 2022 fit one
+variance to all records; on film reviews that found more members also with 15 models on each side."""
 
 _LEAST_VARIANCE = 1e-12
-"""Of a confidence that no shadow model changes, so that the likelihood stays finite."""
-
-
-def attack_with_shadow_model(
-    shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, target_in: npt.ArrayLike, target_out: npt.ArrayLike, seed: int
-) -> MembershipResult:
-    """Return how well a network trained on a shadow model's outputs finds the target model's members.
-
-    Shokri et al. (2017) in the setting of the TEM paper, Appendix C: one network for all classes, two hidden layers
-    of 64 rectified linear units, on the raw outputs; 20 epochs of batches of 64 with Adam.
-
-    Args:
-        shadow_in: (a, classes) the shadow model's probabilities for the records that it was trained on.
-        shadow_out: (b, classes) for records that it was not trained on.
-        target_in: (m, classes) the target model's probabilities for its own training records.
-        target_out: (n, classes) for records that it was not trained on.
-        seed: public; of the network's weights and batches.
-
-    Raises:
-        InputError: an array is empty, not finite, or has another number of classes than the first.
-    """
-    member_scores = compute_shadow_scores(shadow_in, shadow_out, target_in, seed)
-    return compute_roc(member_scores, compute_shadow_scores(shadow_in, shadow_out, target_out, seed), attack="shadow")
+"""Least variance of a scaled confidence, so that the likelihood stays finite where all shadow models agree."""
 
 
 def compute_shadow_scores(
     shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, records: npt.ArrayLike, seed: int
-) -> Array:
-    """Return (n,) how likely the network of `attack_with_shadow_model` takes each record for a member.
+) -> FloatArray:
+    """Return the scores (n,) of records under a target model by the network of `fit_shadow_network`.
 
     Args:
-        shadow_in: (a, classes) as in `attack_with_shadow_model`.
-        shadow_out: (b, classes) as in `attack_with_shadow_model`.
+        shadow_in: (a, classes) see `fit_shadow_network`.
+        shadow_out: (b, classes) see `fit_shadow_network`.
         records: (n, classes) the target model's probabilities.
-        seed: public.
+        seed: public; see `fit_shadow_network`.
 
     Raises:
-        InputError: as in `attack_with_shadow_model`.
+        InputError: see `fit_shadow_network`.
     """
     return fit_shadow_network(shadow_in, shadow_out, seed)(records)
 
 
 def fit_shadow_network(
     shadow_in: npt.ArrayLike, shadow_out: npt.ArrayLike, seed: int
-) -> Callable[[npt.ArrayLike], Array]:
-    """Return the network of `attack_with_shadow_model`: a function from probabilities (n, classes) to scores (n,).
+) -> Callable[[npt.ArrayLike], FloatArray]:
+    """Return a network trained to tell members by a shadow model's outputs.
 
-    One network serves many target models.
+    Shokri et al. 2017 in the setting of Carvalho et al. 2021, Appendix C: one network for all classes, two hidden
+    layers of 64 rectified linear units, on the raw outputs; 20 epochs of batches of 64 with Adam. One network serves
+    many target models.
 
     Args:
-        shadow_in: (a, classes) as in `attack_with_shadow_model`.
-        shadow_out: (b, classes) as in `attack_with_shadow_model`.
-        seed: public.
+        shadow_in: (a, classes) the shadow model's probabilities for the records that it was trained on.
+        shadow_out: (b, classes) its probabilities for other records.
+        seed: public; the network's weights and batches follow from it.
+
+    Returns:
+        function from a target model's probabilities (n, classes) to scores (n,).
 
     Raises:
-        InputError: as in `attack_with_shadow_model`.
+        InputError: an array is empty, not finite, or has another number of classes than the first; or scikit-learn
+            is not installed.
     """
     sides = _check_outputs(shadow_in, shadow_out)
     features = np.concatenate(sides)
     truth = np.repeat([1, 0], [len(sides[0]), len(sides[1])])
-    # No weight decay: the TEM paper's network has PyTorch's defaults, which scikit-learn's differ from only here.
-    network = MLPClassifier((64, 64), alpha=0.0, batch_size=min(_SHADOW_BATCH_SIZE, len(features)), random_state=seed)
+    # No weight decay, as in PyTorch's defaults, which the paper used; scikit-learn's differ from them only here.
+    neural_network = import_extra("sklearn.neural_network", "The attack with a shadow model", "measure")
+    network = neural_network.MLPClassifier(
+        (64, 64), alpha=0.0, batch_size=min(_SHADOW_BATCH_SIZE, len(features)), random_state=seed
+    )
     for _ in range(_SHADOW_EPOCHS):  # epoch by epoch, as `fit` stops early and warns otherwise
         network.partial_fit(features, truth, classes=[0, 1])
 
-    def score_records(records: npt.ArrayLike) -> Array:
-        member_probabilities: Array = network.predict_proba(_check_outputs(sides[0], records)[1])[:, 1]
+    def score_records(records: npt.ArrayLike) -> FloatArray:
+        member_probabilities: FloatArray = network.predict_proba(_check_outputs(sides[0], records)[1])[:, 1]
         return member_probabilities
 
     return score_records
 
 
-def _check_outputs(*outputs: npt.ArrayLike) -> list[Array]:
+def _check_outputs(*outputs: npt.ArrayLike) -> list[FloatArray]:
     """Return a model's outputs as arrays (records, classes), or raise `InputError`."""
     sides = [np.asarray(side, dtype=np.float64) for side in outputs]
     if any(
@@ -106,19 +94,19 @@ def _check_outputs(*outputs: npt.ArrayLike) -> list[Array]:
     return sides
 
 
-def compute_lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> Array:
+def compute_lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike) -> FloatArray:
     """Return (n,) the log likelihood ratio of "member" to "not a member" for each record under the target model.
 
-    The online attack of Carlini et al. (2022): confidences p of the true class, scaled as ln(p / (1 - p)), are taken
+    The online attack of Carlini et al. 2022: confidences p of the true class, scaled as ln(p / (1 - p)), are modelled
     as normal, with one mean over the shadow models trained with the record and one over those trained without it.
-    The variances are each record's own from 32 models on each side on, and else one for all records on each side.
+    With 32 models or more on each side every record has its own variances; with fewer all records share them.
 
-    The shadow models must tell nothing of the target's members but by what they learned. A record with more models
-    on one side than another record gets scores of another spread, so the numbers must not depend on the target.
+    The choice of shadow models must tell nothing of the target's members. A record with more models on one side than
+    another record has scores of another variance, so these numbers must not depend on the target.
 
     Args:
-        confidences: (S, n) of the true class under each shadow model, in [0, 1].
-        members: (S, n) whether the model was trained with the record.
+        confidences: (S, n) confidences of the true class under each shadow model, in [0, 1].
+        members: (S, n) whether the model was trained on the record.
         target: (n,) confidences under the target model.
 
     Raises:
@@ -131,7 +119,7 @@ def compute_lira_scores(confidences: npt.ArrayLike, members: npt.ArrayLike, targ
     member_log_likelihoods, nonmember_log_likelihoods = (
         stats.norm.logpdf(target_logits, mean, deviation) for mean, deviation in zip(means, deviations, strict=True)
     )
-    scores: Array = member_log_likelihoods - nonmember_log_likelihoods
+    scores: FloatArray = member_log_likelihoods - nonmember_log_likelihoods
     return scores
 
 
@@ -141,28 +129,28 @@ def compute_rmia_scores(
     target: npt.ArrayLike,
     population: npt.ArrayLike | None = None,
     gamma: float = 1.0,
-) -> Array:
+) -> FloatArray:
     """Return (n,) the share of the population that each record dominates under the target model.
 
-    The online attack of Zarifzadeh, Liu and Shokri (2024): x dominates z where the ratio of p(x | target) / p(x)
+    The online attack of Zarifzadeh, Liu and Shokri 2024: x dominates z where the ratio of p(x | target) / p(x)
     to p(z | target) / p(z) is at least gamma. p(x) is the mean confidence over models trained with x and over
     models trained without it, the two weighing the same. For one target the order of the scores is that of
     p(x | target) / p(x): the population puts the scores of several targets on one scale.
 
     Args:
-        confidences: (S, n) of the true class under each shadow model, in [0, 1].
-        members: (S, n) whether the model was trained with the record.
+        confidences: (S, n) confidences of the true class under each shadow model, in [0, 1].
+        members: (S, n) whether the model was trained on the record.
         target: (n,) confidences under the target model.
-        population: indices of the records that x is held against; None for all of them, members or not, since
-            the attacker cannot tell.
-        gamma: greater than 0.
+        population: indices of the records that each record is compared with; None for all of them, members or not,
+            since the attacker cannot tell.
+        gamma: threshold of the ratio, > 0.
 
     Raises:
         InputError: shapes that do not fit, a number outside [0, 1], a record without shadow models on one side, no
             population, or a gamma that is not positive.
     """
     shadow_confidences, is_member, target_confidences = _check_attack_arrays(confidences, members, target)
-    threshold = check_positive("RMIA", "gamma", gamma)
+    threshold = check_positive("compute_rmia_scores", "gamma", gamma)
     mean_confidences = (
         _compute_means(shadow_confidences, is_member) + _compute_means(shadow_confidences, ~is_member)
     ) / 2
@@ -174,21 +162,21 @@ def compute_rmia_scores(
         or population_rows.min() < 0
         or population_rows.max() >= len(ratios)
     ):
-        raise InputError(f"The population must be indices of the {len(ratios)} records, at least 1: give other ones.")
+        raise InputError(f"The population must be indices of the {len(ratios)} records, at least 1: give such indices.")
     return np.searchsorted(np.sort(ratios[population_rows]), ratios / threshold, side="right") / len(population_rows)
 
 
 def _check_attack_arrays(
     confidences: npt.ArrayLike, members: npt.ArrayLike, target: npt.ArrayLike
-) -> tuple[Array, BooleanMask, Array]:
-    """Return the arrays of an attack with shadow models, after checks."""
+) -> tuple[FloatArray, BooleanMask, FloatArray]:
+    """Return the arrays of an attack with shadow models; raise `InputError` where they do not match."""
     shadow_confidences, target_confidences = (
         np.asarray(confidences, dtype=np.float64),
         np.asarray(target, dtype=np.float64),
     )
     is_member = np.asarray(members)
     if (
-        shadow_confidences.ndim != 2
+        shadow_confidences.ndim != 2  # noqa: PLR2004 - models and records
         or is_member.shape != shadow_confidences.shape
         or target_confidences.shape != shadow_confidences.shape[1:]
         or not shadow_confidences.size
@@ -198,9 +186,11 @@ def _check_attack_arrays(
             f"Got shapes {shadow_confidences.shape}, {is_member.shape} and {target_confidences.shape}."
         )
     if is_member.dtype != np.bool_:
-        raise InputError(f"The members must be an array of truth values. Got {is_member.dtype}: give booleans.")
+        raise InputError(f"The members must be an array of booleans. Got {is_member.dtype}: give booleans.")
     if not all(((side >= 0) & (side <= 1)).all() for side in (shadow_confidences, target_confidences)):
-        raise InputError("The confidences must lie in [0, 1]. Got others: give probabilities of the true class.")
+        raise InputError(
+            "The confidences must lie in [0, 1]. Got numbers outside: give probabilities of the true class."
+        )
     counts = is_member.sum(axis=0)
     if not counts.min() or counts.max() == len(is_member):
         raise InputError(
@@ -210,21 +200,21 @@ def _check_attack_arrays(
     return shadow_confidences, is_member, target_confidences
 
 
-def _compute_logits(confidences: Array) -> Array:
-    """Return ln(p / (1 - p)), finite also for certainty."""
+def _compute_logits(confidences: FloatArray) -> FloatArray:
+    """Return ln(p / (1 - p)), finite also for p of 0 and 1."""
     epsilon = np.finfo(np.float64).eps
-    logits: Array = special.logit(np.clip(confidences, epsilon, 1 - epsilon))
+    logits: FloatArray = special.logit(np.clip(confidences, epsilon, 1 - epsilon))
     return logits
 
 
-def _compute_means(values: Array, models: BooleanMask) -> Array:
-    """Return (n,) means of values (S, n) over the chosen models."""
-    means: Array = values.mean(axis=0, where=models)
+def _compute_means(values: FloatArray, models: BooleanMask) -> FloatArray:
+    """Return (n,) means of values (S, n) over the models of the mask."""
+    means: FloatArray = values.mean(axis=0, where=models)
     return means
 
 
-def _fit_normals(logits: Array, models: BooleanMask) -> tuple[Array, Array]:
-    """Return means (n,) and standard deviations (n,) or (1,) of the logits (S, n) over the chosen models."""
+def _fit_normals(logits: FloatArray, models: BooleanMask) -> tuple[FloatArray, FloatArray]:
+    """Return means (n,) and standard deviations (n,) or (1,) of the logits (S, n) over the models of the mask."""
     means = _compute_means(logits, models)
     squares = ((logits - means) ** 2).sum(axis=0, where=models)
     degrees_of_freedom = models.sum(axis=0) - 1

@@ -1,7 +1,7 @@
-"""Small line charts as SVG text, for pages that must be readable without a network or a script.
+"""Small line charts as SVG text, for pages without scripts that need no network.
 
-Colours are left to the page: series number i has the class ``s{i}``, and the page gives each class its colour. They
-differ by marker and dash as well, so that no reader depends on colour.
+Colours are left to the page: series number i has the class ``s{i}``. Series differ by marker and dash as well, so that
+no reader depends on colour.
 """
 
 import dataclasses
@@ -12,9 +12,9 @@ from html import escape
 from deniable.core.intervals import Estimate
 
 LETTER_WIDTH = 6.4
-"""Width of a letter in user units, at most: what labels are kept apart by."""
+"""Maximum width of a letter in user units, for the space that a label takes."""
 _LOGARITHMIC_RATIO = 25.0
-"""Ratio of the ends from which on an axis of measured places is logarithmic."""
+"""An axis of measured values whose ends have this ratio or more is logarithmic."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,11 +22,11 @@ class ChartAxis:
     """One axis.
 
     Attributes:
-        ticks: numbers that are written beside it.
+        ticks: numbers written beside the axis.
         low: the number at its start.
         high: the number at its end.
-        start: where it starts, in user units.
-        end: where it ends.
+        start: position of its start, in user units.
+        end: position of its end, in user units.
         is_logarithmic: whether equal ratios are equally far apart.
     """
 
@@ -38,7 +38,7 @@ class ChartAxis:
     is_logarithmic: bool = False
 
     def locate(self, value: float) -> float:
-        """Return where a number is drawn; what lies beyond the axis, at its end."""
+        """Return the position of a number in user units; numbers beyond an end of the axis are drawn there."""
         clipped = min(max(value, self.low), self.high)
         low, high = self.low, self.high
         if self.is_logarithmic:
@@ -64,13 +64,13 @@ def compute_ticks(low: float, high: float, max_ticks: int = 6) -> tuple[float, .
 
 
 def build_share_axis(values: Sequence[float], start: float, end: float) -> ChartAxis:
-    """Return an axis of shares with round ticks around all values."""
+    """Return an axis with round ticks that enclose all values."""
     tick_values = compute_ticks(min(values), max(values))
     return ChartAxis(tick_values, tick_values[0], tick_values[-1], start, end)
 
 
 def build_value_axis(values: Sequence[float], start: float, end: float) -> ChartAxis:
-    """Return an axis with ticks at the values, those left out whose numbers would touch."""
+    """Return an axis with ticks at the values, without those whose numbers would overlap."""
     low, high = min(values), max(values)
     is_logarithmic = high / low >= _LOGARITHMIC_RATIO
     if low == high:
@@ -84,23 +84,16 @@ def build_value_axis(values: Sequence[float], start: float, end: float) -> Chart
     return dataclasses.replace(axis, ticks=tuple(shown_values))
 
 
-_WIDTH, _PLOT_HEIGHT, _LEFT_MARGIN, _RIGHT_MARGIN, _BOTTOM_MARGIN, _LEGEND_ROW_HEIGHT, _TOP_MARGIN = (
-    400.0,
-    200.0,
-    62.0,
-    22.0,
-    44.0,
-    17.0,
-    12.0,
-)
-"""User units: width of the picture, height of the plot, its margins, one line of the legend, space above the plot."""
+_WIDTH, _PLOT_HEIGHT, _LEGEND_ROW_HEIGHT = 400.0, 200.0, 17.0
+_LEFT_MARGIN, _RIGHT_MARGIN, _BOTTOM_MARGIN, _TOP_MARGIN = 62.0, 22.0, 44.0, 12.0
+"""User units: width of the picture, height of the plot and of a row of the legend, margins of the plot."""
 _MARKER_RADIUS = 3.6
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
 @dataclasses.dataclass(frozen=True)
 class ChartPoint:
-    """One measured place: both coordinates, and what is written beside it."""
+    """One measured point: both coordinates, and the label written beside it."""
 
     x: Estimate
     y: Estimate
@@ -117,15 +110,15 @@ class ChartSeries:
 
 @dataclasses.dataclass(frozen=True)
 class LineChart:
-    """What is drawn.
+    """The contents of a chart.
 
     Attributes:
-        title: what the picture shows, in one sentence.
+        title: title of the chart.
         x_label: name of the horizontal axis.
         y_label: name of the vertical axis.
         series: at most four.
-        reference_lines: name -> height of a dashed line, such as a blind guess.
-        x_is_share: whether the horizontal axis, too, is a share; else it has its ticks where the points are.
+        reference_lines: name and height of dashed lines, such as that of a blind guess.
+        x_is_share: whether the horizontal axis shows shares too; else its ticks are at the points.
         y_in_percent: whether heights are written in percent.
     """
 
@@ -138,12 +131,12 @@ class LineChart:
     y_in_percent: bool = True
 
     def format_height(self, height: float) -> str:
-        """Return a height as it is written."""
+        """Return a height as text."""
         return _format_share(height) if self.y_in_percent else f"{height:g}"
 
 
 def draw_chart(chart: LineChart) -> str:
-    """Return the chart as one ``svg`` element with a title and a description that says every number."""
+    """Return the chart as one ``svg`` element, with a title and a description that has every number."""
     points = [point for series in chart.series for point in series.points]
     top = _TOP_MARGIN + _LEGEND_ROW_HEIGHT * (len(chart.series) + len(chart.reference_lines))
     floor = top + _PLOT_HEIGHT
@@ -192,12 +185,12 @@ def _draw_frame(chart: LineChart, x: ChartAxis, y: ChartAxis) -> list[str]:
             _format_path("axis", [(x_place, y.start), (x_place, y.start + 4)]),
             _format_text(x_place, y.start + 17, tick_text, "middle"),
         ]
-    middle, escaped_label = (y.start + y.end) / 2, escape(chart.y_label)
+    turned = f"translate(11 {(y.start + y.end) / 2:g}) rotate(-90)"
     return [
         *parts,
         _format_path("axis", [(left, y.start), (right, y.start)]),
         _format_text((left + right) / 2, y.start + 36, chart.x_label, "middle", "name"),
-        f'<text class="name" text-anchor="middle" transform="translate(11 {middle:g}) rotate(-90)">{escaped_label}</text>',
+        f'<text class="name" text-anchor="middle" transform="{turned}">{escape(chart.y_label)}</text>',
     ]
 
 
@@ -219,7 +212,7 @@ def _draw_legend(chart: LineChart) -> list[str]:
 
 
 def _draw_series(number: int, series: ChartSeries, x: ChartAxis, y: ChartAxis) -> list[str]:
-    """Return a series: its band where only heights are uncertain, else a cross for every point; line and marks."""
+    """Return a series: its band, or a cross for every point where both coordinates have intervals; line and markers."""
     points = series.points
     places = [(x.locate(point.x.value), y.locate(point.y.value)) for point in points]
     parts = []
@@ -240,7 +233,7 @@ def _draw_series(number: int, series: ChartSeries, x: ChartAxis, y: ChartAxis) -
 
 
 def _draw_labels(chart: LineChart, x: ChartAxis, y: ChartAxis) -> list[str]:
-    """Return what stands beside points, each where it touches no point and no other label; else it is left out."""
+    """Return the labels of points; one that would touch a point or another label at each place is left out."""
     points = [point for series in chart.series for point in series.points]
     places = [(x.locate(point.x.value), y.locate(point.y.value)) for point in points]
     taken_boxes = [(x_place - 5, y_place - 5, x_place + 5, y_place + 5) for x_place, y_place in places]
@@ -294,19 +287,13 @@ def _format_share(value: float) -> str:
 
 
 def _describe_chart(chart: LineChart) -> str:
-    """Return all numbers of the chart as text, for who does not see it."""
-    lines = [
-        f"{series.name}: "
-        + "; ".join(
-            f"{chart.x_label} {_format_share(round(point.x.value, 4)) if chart.x_is_share else f'{point.x.value:g}'}"
-            f"{f' ({point.label})' if point.label else ''}: {point.y.format_percent() if chart.y_in_percent else point.y}"
-            for point in series.points
-        )
-        for series in chart.series
-    ]
-    return (
-        ". ".join(
-            [*lines, *(f"{name}: {chart.format_height(round(height, 4))}" for name, height in chart.reference_lines)]
-        )
-        + "."
-    )
+    """Return all numbers of the chart as text, for readers who cannot see it."""
+
+    def describe_point(point: ChartPoint) -> str:
+        x_text = _format_share(round(point.x.value, 4)) if chart.x_is_share else f"{point.x.value:g}"
+        label = f" ({point.label})" if point.label else ""
+        return f"{chart.x_label} {x_text}{label}: {point.y.format_percent() if chart.y_in_percent else point.y}"
+
+    lines = [f"{series.name}: {'; '.join(map(describe_point, series.points))}" for series in chart.series]
+    lines += [f"{name}: {chart.format_height(round(height, 4))}" for name, height in chart.reference_lines]
+    return f"{'. '.join(lines)}."

@@ -1,4 +1,4 @@
-"""What a survey of a table found: frozen records, and their numbers as JSON can hold them."""
+"""The results of a survey: frozen records, and their numbers as JSON."""
 
 import dataclasses
 from typing import Any, Self
@@ -9,8 +9,8 @@ from deniable.core.evidence import encode_nonfinite_numbers
 from deniable.core.guarantees import Status
 from deniable.core.intervals import Estimate
 from deniable.measure.authorship import AuthorshipResult
-from deniable.measure.batches import RowExample
 from deniable.measure.recovery import RecoveryResult
+from deniable.measure.report.examples import RowExample
 from deniable.measure.roc import MembershipResult
 from deniable.measure.similarity import TextSimilarity
 from deniable.measure.utility import UtilityResult
@@ -22,17 +22,16 @@ _OMITTED_FIELDS = {"examples", "false_positive_rates", "true_positive_rates"}
 
 @dataclasses.dataclass(frozen=True)
 class GuaranteeSummary:
-    """What is guaranteed at one epsilon.
+    """The guarantee at one epsilon.
 
     Attributes:
-        asked: epsilon per unit of distance, as the mechanism claims it.
-        proven: upper bound on the true one; None where none is known for the arithmetic of the draws.
-        least: lower bound on the true one.
-        status: how far the claim is known to be true, as its certificate has it: the weaker of what its theorem and
-            its verification say.
-        method: how that was found.
-        record: for the record of median length the guarantee of all of its words: ``words``, ``epsilon``,
-            ``approximate_epsilon``, ``delta`` and ``by``; None where nothing is guaranteed, or it has no words.
+        asked: claimed epsilon per unit of distance.
+        proven: upper bound on the true epsilon; None where none is known for the arithmetic of the draws.
+        least: lower bound on the true epsilon.
+        status: status of the claim in its certificate: the weaker of those of its theorem and its verification.
+        method: method of the verification.
+        record: for the record of median length the guarantee of all of its words: ``words``, and the
+            guarantees ``pure`` and ``approximate``; None where nothing is guaranteed, or it has no words.
         meaning: what one output word can tell, in plain words.
     """
 
@@ -46,7 +45,7 @@ class GuaranteeSummary:
 
     @classmethod
     def from_certificate(cls, certificate: Certificate) -> Self:
-        """Return what a certificate says."""
+        """Return the guarantee of a certificate."""
         verification = certificate.verification
         upper_bound, is_bounded = verification["epsilon"], verification["status"] in {"proved", "undecided"}
         return cls(
@@ -62,23 +61,23 @@ class GuaranteeSummary:
 
 @dataclasses.dataclass(frozen=True)
 class EpsilonResult:
-    """Everything measured at one epsilon.
+    """All measures at one epsilon.
 
     Attributes:
         epsilon: privacy parameter per unit of distance.
-        mechanism: its name.
-        promise: what is guaranteed.
-        expected: share of words that stay as they are where words follow the public prior.
+        mechanism: name of the mechanism.
+        promise: the guarantee.
+        expected: expected share of unchanged words, for words that follow the public prior.
         public: attack on words that follow that prior; it tells nothing of this table.
         alone: attack on this table's private words, one at a time.
-        context: attack on this table's private words by an attacker who knows how people write; None where
-            there were no texts to learn that from.
-        similarity: what is left of the texts.
-        utility: of classifiers; None without labels.
-        membership: attacks on a classifier trained on the private records: with the ``original`` records in hand,
-            and with the ``private`` ones. Empty without labels.
-        authorship: attacks on who wrote the texts; None without authors.
-        examples: rows as they were and as they became.
+        context: attack on this table's private words by an attacker with a language model; None where there are no
+            texts to train it on.
+        similarity: similarity of the private texts to their originals.
+        utility: accuracy of classifiers; None without labels.
+        membership: attacks on a classifier trained on the private records, by an attacker who has the ``original``
+            records and by one who has the ``private`` ones. Empty without labels.
+        authorship: attacks on authorship; None without authors.
+        examples: rows before and after.
     """
 
     epsilon: float
@@ -96,7 +95,7 @@ class EpsilonResult:
 
     @property
     def strongest_recovery(self) -> Estimate:
-        """Share of this table's words that the better of the two attackers on it names."""
+        """Share of this table's words that the better of its two attackers names."""
         shares = [attack.share for attack in (self.alone, self.context) if attack is not None]
         return max(shares, key=lambda share: share.value)
 
@@ -106,16 +105,16 @@ class TableSummary:
     """The table that was measured.
 
     Attributes:
-        rows: that were measured.
-        whole: rows of the whole table, of which they are a sample if they are fewer.
-        empty: rows without text, which are kept.
-        words: in all rows.
-        unknown: words that the vocabulary lacks.
-        median: words of the row of median length.
-        longest: words of the longest row.
-        learned: rows that classifiers learn from; 0 without labels.
-        alone: rows left out there, which have no label, or whose class has no other row.
-        classes: how many; 0 without labels.
+        rows: number of measured rows.
+        whole: number of rows of the whole table; where it is larger, the measured ones are a sample.
+        empty: number of rows without text, which are kept.
+        words: number of words in all rows.
+        unknown: number of words that the vocabulary lacks.
+        median: number of words of the row of median length.
+        longest: number of words of the longest row.
+        learned: number of rows that classifiers are trained on; 0 without labels.
+        alone: number of other rows, which have no label, or whose class has no other row.
+        classes: number of classes; 0 without labels.
     """
 
     rows: int
@@ -135,14 +134,14 @@ class SurveyResult:
     """All measures of one table.
 
     Attributes:
-        table: what was measured.
+        table: the measured table.
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
-        readings: one an epsilon, ascending.
-        prior: what public words follow: "Zipf's law by the space's ranks".
+        readings: one result for each epsilon, ascending.
+        prior: name of the public prior, such as "Zipf's law by the space's ranks".
         blind: share of words that a guess without any output names, under that prior.
         originals: the membership attack on a classifier trained on the original records; None without labels.
         not_protected: what private text shows of the original in any case.
-        about: how it was measured: versions, sizes, seconds.
+        about: versions, sizes and seconds of the survey.
     """
 
     table: TableSummary
@@ -155,7 +154,7 @@ class SurveyResult:
     about: dict[str, Any]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures as JSON can hold them: without examples, so that no text of the table is in it."""
+        """Return all figures as JSON values, without examples, so that no text of the table is among them."""
         figures: dict[str, Any] = _to_json_value(dataclasses.asdict(self))
         return figures
 

@@ -1,34 +1,30 @@
-"""The columns that a survey measures, checked before any work is done."""
+"""The options and the columns of a survey, checked before anything is measured."""
 
 import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.extras import import_extra
 from deniable.measure.authorship import select_attackable_rows
-from deniable.measure.classifiers import CLASSIFIERS
-from deniable.measure.labels import ClassCodes, ClassLabels, encode_labels, stratified_folds
-
-RowNumbers = npt.NDArray[np.int64]
-
-_MIN_MODELS, _MIN_RECORDS = 6, 8
-"""What a membership attack by likelihood ratios needs."""
+from deniable.measure.classifiers import build_classifier
+from deniable.measure.labels import ClassCodes, ClassLabels, RowNumbers, encode_labels, stratified_folds
+from deniable.measure.membership import MIN_MODELS, MIN_RECORDS
 
 
 @dataclasses.dataclass(frozen=True)
 class SurveyPlan:
-    """How much is measured, and with what.
+    """Sizes, classifier and seed of a survey.
 
     Attributes:
         classifier: a name from `deniable.measure.classifiers.CLASSIFIERS`.
-        folds: of the cross-validations.
-        shadows: models trained for a membership attack, an even number of at least 6.
-        examples: rows shown as they were and as they became.
-        attacked: texts, at most, whose words are attacked.
-        members: records, at most, whose membership is attacked.
-        rows: of the table, at most, that are measured at all.
+        folds: number of folds of the cross-validations.
+        shadows: number of models trained for a membership attack, even and at least 6.
+        examples: number of rows shown before and after.
+        attacked: maximum number of texts whose words are attacked.
+        members: maximum number of records whose membership is attacked.
+        rows: maximum number of rows of the table that are measured.
         seed: public; everything follows from it.
     """
 
@@ -47,13 +43,13 @@ class SurveyInputs:
     """Checked columns of n rows, all or a sample.
 
     Attributes:
-        rows: (n,) where they stand in the table, from 0 on.
-        table_rows: rows of the table.
-        texts: n texts; the empty text where there was none.
-        learned_rows: rows whose class has another row; none without labels.
-        codes: (rows learned,) their classes, numbered from 0 on.
-        authors: (n,), or None.
-        seed: public, of samples of rows.
+        rows: (n,) their row numbers in the table, from 0 on.
+        table_rows: number of rows of the table.
+        texts: n texts; the empty text where the cell is empty.
+        learned_rows: rows whose class has another row; empty without labels.
+        codes: (learned rows,) their classes, numbered from 0 on.
+        authors: (n,) authors, or None.
+        seed: public; samples of rows follow from it.
     """
 
     rows: RowNumbers
@@ -70,7 +66,7 @@ class SurveyInputs:
         return int(self.codes.max()) + 1 if len(self.codes) else 0
 
     def sample(self, rows: RowNumbers, limit: int) -> RowNumbers:
-        """Return at most so many of the rows, drawn at random, in their order."""
+        """Return at most ``limit`` of the rows, drawn at random, in their order."""
         return _sample_rows(rows, limit, self.seed)
 
 
@@ -92,7 +88,7 @@ def build_survey_inputs(
     Args:
         texts: (n,) private texts.
         label_column: (n,) labels, or None.
-        authors: (n,), or None.
+        authors: (n,) authors, or None.
         plan: sizes and classifier.
 
     Raises:
@@ -102,7 +98,7 @@ def build_survey_inputs(
     count = len(texts)
     if not any(text and text.strip() for text in texts):
         reason = f"all of its {count} texts are empty" if count else "it has no rows"
-        raise InputError(f"There is nothing to measure in the table, {reason}: give one with texts.")
+        raise InputError(f"The table has nothing to measure, since {reason}: give one with texts.")
     for name, column in (
         ("labels", label_column.codes if isinstance(label_column, ClassLabels) else label_column),
         ("authors", authors),
@@ -123,17 +119,20 @@ def build_survey_inputs(
 
 
 def check_survey_plan(plan: SurveyPlan) -> None:
-    """Raise `InputError` where a size or name of a plan cannot be used."""
-    if plan.classifier not in CLASSIFIERS:
-        raise InputError(f"Unknown classifier {plan.classifier!r}. Known: {', '.join(CLASSIFIERS)}.")
-    CLASSIFIERS[plan.classifier](plan.seed)  # says what is missing, if its library is
+    """Check the sizes and names of a plan.
+
+    Raises:
+        InputError: one of them cannot be used, or a library is not installed.
+    """
+    import_extra("sklearn", "A survey", "measure")
+    build_classifier(plan.classifier, plan.seed)  # refuses an unknown name and a missing library
     minimums = {
         "folds": 2,
         "examples": 0,
         "attacked": 2,
-        "members": _MIN_RECORDS,
+        "members": MIN_RECORDS,
         "rows": 1,
-        "shadows": _MIN_MODELS,
+        "shadows": MIN_MODELS["lira"],
         "seed": 0,
     }
     for name, minimum in minimums.items():
@@ -145,7 +144,7 @@ def check_survey_plan(plan: SurveyPlan) -> None:
             or (name == "shadows" and value % 2)
         ):
             raise make_parameter_error(
-                "the measures", name, f"an {'even ' * (name == 'shadows')}int of at least {minimum}", value
+                "a survey", name, f"an {'even ' * (name == 'shadows')}int of at least {minimum}", value
             )
 
 
@@ -163,8 +162,8 @@ def _select_labelled_rows(
     if not len(codes) or codes.max() < 1:
         raise InputError("The labels must have at least 2 classes with 2 rows each: give more rows.")
     stratified_folds(codes, plan.folds, plan.seed, [texts[row] for row in learned_rows.tolist()])
-    if len(learned_rows) < _MIN_RECORDS:
+    if len(learned_rows) < MIN_RECORDS:
         raise InputError(
-            f"Classifiers need at least {_MIN_RECORDS} labelled rows. Got {len(learned_rows)}: give more rows."
+            f"Classifiers need at least {MIN_RECORDS} labelled rows. Got {len(learned_rows)}: give more rows."
         )
     return learned_rows, codes

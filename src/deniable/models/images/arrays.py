@@ -1,17 +1,34 @@
-"""Images in the four IDX files of MNIST and its relatives, plain or compressed by gzip."""
+"""Images in arrays: .npz archives, the four IDX files of MNIST and its relatives, and checks of their pixels."""
 
 import contextlib
 import gzip
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError
-from deniable.models.images.dataset import DataDeclaration, ImageDataset, PixelRange, SplitArrays, assemble_dataset
+from deniable.models.images.dataset import (
+    DataDeclaration,
+    ImageDataset,
+    NumericArray,
+    PixelRange,
+    SplitArrays,
+    assemble_dataset,
+)
+
+NamedPixels = tuple[str, NumericArray]
+ByteArray = npt.NDArray[np.uint8]
+CHANNEL_COUNTS = (1, 3)
+"""Grey, and red, green and blue."""
+NPZ_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+_IDX_SPLITS = ("train", "t10k")
+_READ_BYTES = 1 << 20
+_MAX_GZIP_RATIO = 1032
+"""Greatest ratio by which gzip compresses: a header that claims more is wrong, and nothing is allocated for it."""
 
 
 @contextmanager
@@ -19,8 +36,8 @@ def reraise_decoder_errors(file_text: str, expected: str) -> Iterator[None]:
     """Raise what a decoder raises within the block as `InputError`.
 
     Args:
-        file_text: the file, as the message calls it.
-        expected: what it should be, such as ``a whole .npz archive``.
+        file_text: how the message refers to the file.
+        expected: what the file should be, such as ``a whole .npz archive``.
     """
     try:
         yield
@@ -31,17 +48,11 @@ def reraise_decoder_errors(file_text: str, expected: str) -> Iterator[None]:
         raise InputError(f"{file_text} cannot be read as {expected}: {reason}.") from None
 
 
-PixelValues = npt.NDArray[Any]
-NamedPixels = tuple[str, PixelValues]
-CHANNEL_COUNTS = (1, 3)
-"""Grey, and red, green and blue."""
-
-
-def move_channels_first(name: str, x: PixelValues) -> PixelValues:
+def move_channels_first(name: str, x: NumericArray) -> NumericArray:
     """Return images (n, h, w), (n, h, w, c) or (n, c, h, w) as (n, c, h, w); c is the axis of size 1 or 3.
 
     Raises:
-        InputError: another number of axes, no axis of channels, or two that may be it.
+        InputError: another number of axes, or none or two that could be the axis of channels.
     """
     shape = f"{name} has the shape {x.shape}"
     if x.ndim == 2:  # noqa: PLR2004 - (n, pixels)
@@ -52,17 +63,17 @@ def move_channels_first(name: str, x: PixelValues) -> PixelValues:
         raise InputError(f"{shape}: images must have (n, height, width), with an axis of 1 or 3 channels or none.")
     first, last = x.shape[1] in CHANNEL_COUNTS, x.shape[3] in CHANNEL_COUNTS
     if first == last:
-        problem = "both the second and the last axis may be" if first else "neither the second nor the last axis is"
+        problem = "the second and the last axis could both be" if first else "neither the second nor the last axis is"
         raise InputError(
-            f"{shape}: {problem} that of 1 or 3 channels. Save the images as (n, channels, height, width)."
+            f"{shape}: {problem} an axis of 1 or 3 channels. Save the images as (n, channels, height, width)."
         )
     return x if first else np.moveaxis(x, 3, 1)
 
 
 def scale_both_splits(
     train: NamedPixels, test: NamedPixels, pixel_range: PixelRange | None
-) -> tuple[PixelValues, PixelValues, str]:
-    """Return both arrays as `scale_pixels` does, and how they were read.
+) -> tuple[NumericArray, NumericArray, str]:
+    """Return both arrays as `scale_pixels` does, and a note on how numbers became pixels.
 
     Raises:
         InputError: another type than uint8 or floats, two types, a pixel outside the range, or uint8 of 0 and 1 only
@@ -71,34 +82,38 @@ def scale_both_splits(
     names = f"{train[0]} and {test[0]}"
     kinds = [_name_pixel_type(*named) for named in (train, test)]
     if kinds[0] != kinds[1]:
-        raise InputError(f"{train[0]} is of type {train[1].dtype} and {test[0]} of {test[1].dtype}: save both alike.")
+        raise InputError(
+            f"{train[0]} is of type {train[1].dtype} and {test[0]} of {test[1].dtype}: save both as one type."
+        )
     if pixel_range is None and kinds[0] == "uint8" and max(x.max(initial=0) for _, x in (train, test)) == 1:
         raise InputError(f"{names} are uint8 of 0 and 1 only, where 255 is white: declare it by --range=0,1.")
     scaled = scale_pixels(*train, pixel_range), scale_pixels(*test, pixel_range)
     return *scaled, f"{names} are {describe_range(kinds[0], pixel_range)}"
 
 
-def scale_pixels(name: str, x: PixelValues, pixel_range: PixelRange | None) -> PixelValues:
+def scale_pixels(name: str, x: NumericArray, pixel_range: PixelRange | None) -> NumericArray:
     """Return pixels as they are for uint8 without a declared range, else as float32 (x - low) / (high - low).
 
     The range is never inferred from the pixels: one private pixel would then change all other images. Nothing is
     clamped.
 
     Args:
-        name: of the array, for messages.
+        name: name of the array, for messages.
         x: uint8 or floats of any shape.
-        pixel_range: as declared; None for [0, 1] of floats.
+        pixel_range: as declared; None for [0, 1] for floats.
 
     Raises:
-        InputError: a pixel outside the range, or a range that the type of the pixels does not hold.
+        InputError: a pixel outside the range, or a range that the type of the pixels cannot represent.
     """
     if pixel_range is None and x.dtype == np.uint8:
         return x
     low, high = pixel_range or (0.0, 1.0)
-    if x.dtype.kind == "f":  # the range as the type holds it, as the largest pixel is
+    if x.dtype.kind == "f":  # the range rounded to the type, as pixels at its ends are
         low, high = x.dtype.type(low), x.dtype.type(high)
         if not (np.isfinite([low, high]).all() and low < high):
-            raise InputError(f"{name} is of type {x.dtype}, which cannot hold the declared range: declare another.")
+            raise InputError(
+                f"{name} is of type {x.dtype}, which cannot represent the declared range: declare another."
+            )
     _check_pixel_range(name, x, low, high, is_declared=pixel_range is not None)
     if (low, high) == (0, 1):
         return x.astype(np.float32)
@@ -110,13 +125,13 @@ def scale_pixels(name: str, x: PixelValues, pixel_range: PixelRange | None) -> P
 
 
 def describe_range(kind: str, pixel_range: PixelRange | None) -> str:
-    """Return in words how numbers became pixels."""
+    """Return how numbers became pixels, in words."""
     if pixel_range is not None:
         return f"{kind} in [{pixel_range[0]:g}, {pixel_range[1]:g}], as declared"
     return "uint8, divided by 255" if kind == "uint8" else f"{kind} in [0, 1]"
 
 
-def _name_pixel_type(name: str, x: PixelValues) -> str:
+def _name_pixel_type(name: str, x: NumericArray) -> str:
     if x.dtype == np.uint8:
         return "uint8"
     if x.dtype.kind != "f":
@@ -124,23 +139,20 @@ def _name_pixel_type(name: str, x: PixelValues) -> str:
     return "floats"
 
 
-def _check_pixel_range(name: str, x: PixelValues, low: float, high: float, *, is_declared: bool) -> None:
+def _check_pixel_range(name: str, x: NumericArray, low: float, high: float, *, is_declared: bool) -> None:
     """Raise `InputError` that names the first value outside [low, high]."""
     is_outside = ~((x >= low) & (x <= high))
     if is_outside.any():
         index = np.unravel_index(int(is_outside.argmax()), x.shape)
         position, value = ", ".join(map(str, index)), x[index]
-        reason = "as declared by --range" if is_declared else "as no other range is declared"
+        reason = "as declared by --range" if is_declared else "the range unless another is declared"
         if np.isfinite(value):
             fix = "declare the range of all pixels when training, for example --range=-1,1"
         else:
             fix = "replace it"
         raise InputError(
-            f"{name}[{position}] is {value}: pixels must lie in [{low:g}, {high:g}], {reason}. To mend it, {fix}."
+            f"{name}[{position}] is {value}: pixels must lie in [{low:g}, {high:g}], {reason}. To fix it, {fix}."
         )
-
-
-NPZ_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 
 
 def read_npz(path: Path, declaration: DataDeclaration) -> ImageDataset:
@@ -150,11 +162,11 @@ def read_npz(path: Path, declaration: DataDeclaration) -> ImageDataset:
     `deniable.models.images.dataset` for the labels. Nothing in the file is unpickled.
 
     Raises:
-        InputError: the archive is damaged, lacks an array, or holds values that are no images or labels.
+        InputError: the archive is damaged, lacks an array, or holds values that are not valid as images or labels.
     """
     expected = ", ".join(NPZ_ARRAYS)
     with reraise_decoder_errors("it", "a .npz archive"), path.open("rb") as stream:
-        archive = np.load(stream, allow_pickle=False)  # given a path, it leaves open what it cannot read
+        archive = np.load(stream, allow_pickle=False)  # given a path, numpy would leave a file open that it cannot read
         if not isinstance(archive, np.lib.npyio.NpzFile):
             raise InputError(f"it is a single array, no .npz archive: save {expected} by np.savez.")
         missing = [name for name in NPZ_ARRAYS if name not in archive.files]
@@ -165,8 +177,8 @@ def read_npz(path: Path, declaration: DataDeclaration) -> ImageDataset:
         for name in NPZ_ARRAYS:
             with reraise_decoder_errors(name, "an array of numbers"):
                 arrays[name] = archive[name]
-                if not isinstance(arrays[name], np.ndarray):  # numpy gives the bytes of what is no .npy
-                    raise InputError(f"{name} is no array of numpy: save {expected} by np.savez.")
+                if not isinstance(arrays[name], np.ndarray):  # numpy returns the bytes of a member that is no .npy
+                    raise InputError(f"{name} is no numpy array: save {expected} by np.savez.")
     named_pixels = ("x_train", arrays["x_train"]), ("x_test", arrays["x_test"])
     x_train, x_test, note = scale_both_splits(*named_pixels, declaration.pixel_range)
     return assemble_dataset(
@@ -178,15 +190,8 @@ def read_npz(path: Path, declaration: DataDeclaration) -> ImageDataset:
     )
 
 
-ByteArray = npt.NDArray[np.uint8]
-_IDX_SPLITS = ("train", "t10k")
-_READ_BYTES = 1 << 20
-_MAX_GZIP_RATIO = 1032
-"""Greatest ratio by which gzip compresses: a header that claims more is wrong, and nothing is allocated for it."""
-
-
 def is_idx_prefix(prefix: str) -> bool:
-    """Return whether the images to train on lie at the prefix: a folder with a slash, or the start of file names."""
+    """Return whether the training images exist at a prefix: a folder with a slash, or the start of file names."""
     return _find_idx_file(prefix, "train", "images", 3) is not None
 
 
@@ -194,8 +199,8 @@ def read_idx(prefix: str, name: str, declaration: DataDeclaration) -> ImageDatas
     """Return the images of train-images-idx3-ubyte and the three files beside it.
 
     Raises:
-        InputError: a file is missing, damaged, of another type, shorter or longer than its header says, or holds what
-            is not as declared.
+        InputError: a file is missing, damaged, of another type, shorter or longer than its header states, or
+            contradicts the declaration.
     """
     train, test = (_read_idx_split(prefix, split, declaration) for split in _IDX_SPLITS)
     return assemble_dataset(
@@ -240,12 +245,12 @@ def _parse_idx_file(path: Path, axes: int) -> ByteArray:
         data = _read_bytes(stream, stated_bytes) if stated_bytes <= max_bytes else b""
     if len(data) != stated_bytes:
         comparison = f"{'more' if len(data) > stated_bytes else 'less'} than the {stated_bytes} bytes"
-        raise InputError(f"{path.name} holds {comparison} that its header states: fetch the file again.")
+        raise InputError(f"{path.name} holds {comparison} that its header states: download the file again.")
     return np.frombuffer(data, dtype=np.uint8).reshape(shape)
 
 
 def _read_bytes(stream: IO[bytes], count: int) -> bytearray:
-    """Return so many bytes, fewer where the stream ends, or one more where it goes on."""
+    """Return ``count`` bytes, fewer if the stream ends before, or one more if it continues."""
     data = bytearray()
     while chunk := stream.read(min(_READ_BYTES, count + 1 - len(data))):
         data += chunk

@@ -1,6 +1,5 @@
-"""The attack on l1 balls: sparse ascent (Tramer and Boneh 2019, section 4.2)."""
+"""Attacks on image classifiers inside l_inf, l2 and l1 balls, by gradients that average over a model's noise."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -20,6 +19,8 @@ from deniable.models.images.balls import (
 )
 from deniable.models.shared.tally import ImageScorer
 
+_SPARSITY = 100
+"""One pixel in this many moves in a step of `pgd_l1`, those with the largest gradients."""
 _DETACHED_SCORES = (
     "The scores do not depend on the images in a way that torch can differentiate: return logits, undetached."
 )
@@ -31,7 +32,7 @@ def compute_loss_gradient(scores: ImageScorer, images: Tensor, labels: Tensor, d
     This is expectation over transformation (Athalye et al. 2018, section 3) for the classifier that averages
     the softmax over its noise: with p_s the label's probability in draw s, the gradient is the average of
     grad(-log p_s) weighted by p_s. With one draw, or without noise, it is that of the cross-entropy. One draw is
-    held at a time, so memory does not grow with their number. Parameters of the model get no gradient.
+    kept at a time, so memory does not grow with their number. Parameters of the model get no gradient.
 
     Args:
         scores: the model.
@@ -44,9 +45,8 @@ def compute_loss_gradient(scores: ImageScorer, images: Tensor, labels: Tensor, d
     """
     with torch.inference_mode(mode=False), torch.enable_grad():
         points, targets = images.detach().clone().requires_grad_(), labels.clone()
-        maximum_log_p = images.new_full(
-            labels.shape, -torch.inf
-        )  # the largest log p_s so far, so that no sum underflows
+        # The largest log p_s so far, so that no sum underflows.
+        maximum_log_p = images.new_full(labels.shape, -torch.inf)
         total_weight, gradient = torch.zeros_like(maximum_log_p), torch.zeros_like(images)
         for _ in range(draws):
             logits = _check_scores(scores(points), targets)
@@ -74,7 +74,7 @@ def _check_scores(scores: Tensor, labels: Tensor) -> Tensor:
         shape = tuple(scores.shape)
         raise InputError(f"The model must give scores ({len(labels)}, K), a row for each image. Got the shape {shape}.")
     if not scores.isfinite().all():
-        raise InputError("The model gives scores that are not finite: an attack needs logits that are.")
+        raise InputError("The model gives scores that are not finite: an attack needs finite logits.")
     if not scores.requires_grad:
         raise InputError(_DETACHED_SCORES)
     classes = scores.shape[1]
@@ -87,7 +87,7 @@ def _check_scores(scores: Tensor, labels: Tensor) -> Tensor:
 
 
 class ImageAttack(Protocol):
-    """What every entry of `IMAGE_ATTACKS` can be called as; see `pgd` for the arguments."""
+    """How every entry of `IMAGE_ATTACKS` can be called; see `pgd` for the arguments."""
 
     def __call__(
         self,
@@ -111,6 +111,7 @@ def fgsm(
     *,
     bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - an `ImageAttack`; nothing is drawn
 ) -> Tensor:
     """Return images after one sign step of the whole size (Goodfellow et al. 2015); arguments as of `pgd`."""
     return i_fgsm(scores, images, labels, size, bounds=bounds, draws=draws, steps=1)
@@ -124,6 +125,7 @@ def i_fgsm(
     *,
     bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - an `ImageAttack`; nothing is drawn
     steps: int = 10,
 ) -> Tensor:
     """Return images after sign steps of size / steps (Kurakin et al. 2017, section 2.2); arguments as of `pgd`."""
@@ -138,6 +140,7 @@ def mim(
     *,
     bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
+    generator: torch.Generator | None = None,  # noqa: ARG001 - an `ImageAttack`; nothing is drawn
     steps: int = 10,
     decay: float = 1.0,
 ) -> Tensor:
@@ -169,23 +172,25 @@ def pgd(
     Args:
         scores: the model; a randomized one draws fresh noise at every call.
         images: floats (b, ...) inside the bounds.
-        labels: int64 (b,), the classes to lead away from.
+        labels: int64 (b,), the classes whose loss is increased.
         size: radius of the ball, one for all or (b,), in the unit of the pixels.
-        generator: draws the start.
-        bounds: least and greatest pixel; (-inf, inf) for none.
+        generator: source of the random start.
+        bounds: smallest and largest pixel; (-inf, inf) for none.
         draws: calls of the model that each gradient averages over.
         steps: number of gradients.
-        step_size: length of one; None for the 2.5 size / steps of Madry et al., which reaches the border of the ball
-            from any point in it and then still moves along it.
+        step_size: length of a step; None for the 2.5 size / steps of Madry et al., which reaches the border of the
+            ball from any point in it and can still move along it.
 
     Raises:
-        InputError: a parameter outside its domain, pixels outside the bounds, or scores that `compute_loss_gradient` refuses.
+        InputError: a parameter outside its domain, pixels outside the bounds, or what `compute_loss_gradient` raises.
     """
     check_attack_inputs(images, labels, bounds, draws, steps)
     sizes = parse_attack_sizes(size, images)
     starts = images + sizes * (2 * draw_uniform(images.shape, images, generator) - 1)
     step_sizes = (
-        2.5 * sizes / steps if step_size is None else torch.full_like(sizes, check_positive("pgd", "step", step_size))
+        2.5 * sizes / steps
+        if step_size is None
+        else torch.full_like(sizes, check_positive("pgd", "step_size", step_size))
     )
     return _take_sign_steps(scores, starts, images, labels, sizes, step_sizes, bounds, draws, steps, decay=0.0)
 
@@ -211,7 +216,7 @@ def pgd_l2(
     step_sizes = (
         2.5 * sizes / steps
         if step_size is None
-        else torch.full_like(sizes, check_positive("pgd_l2", "step", step_size))
+        else torch.full_like(sizes, check_positive("pgd_l2", "step_size", step_size))
     )
     perturbations = sizes * draw_in_unit_ball(images, generator)
     points = (images + perturbations).clamp(*bounds)
@@ -246,36 +251,13 @@ def _take_sign_steps(
     return points
 
 
-def _ignore_generator(attack: Callable[..., Tensor]) -> ImageAttack:
-    """Return an attack that draws nothing of its own as one that is called like those that do."""
-
-    def attack_without_generator(
-        scores: ImageScorer,
-        images: Tensor,
-        labels: Tensor,
-        size: float | Tensor,
-        *,
-        bounds: PixelBounds = UNIT_BOUNDS,
-        draws: int = 1,
-        generator: torch.Generator,
-    ) -> Tensor:
-        del generator
-        return attack(scores, images, labels, size, bounds=bounds, draws=draws)
-
-    return attack_without_generator
-
-
 IMAGE_ATTACKS: dict[str, ImageAttack] = {
-    "fgsm": _ignore_generator(fgsm),
-    "i-fgsm": _ignore_generator(i_fgsm),
-    "mim": _ignore_generator(mim),
+    "fgsm": fgsm,
+    "i-fgsm": i_fgsm,
+    "mim": mim,
     "pgd": pgd,
 }
 """The l_inf attacks of Phan et al. 2020 at their settings: 10 steps, momentum with decay 1, and 40 steps of PGD."""
-
-
-_SPARSITY = 100
-"""One pixel in so many moves in a step, those with the largest gradients."""
 
 
 def pgd_l1(
@@ -284,18 +266,16 @@ def pgd_l1(
     labels: Tensor,
     size: float | Tensor,
     *,
-    generator: torch.Generator,
+    generator: torch.Generator,  # noqa: ARG001 - an `ImageAttack`; nothing is drawn
     bounds: PixelBounds = UNIT_BOUNDS,
     draws: int = 1,
     steps: int = 40,
 ) -> Tensor:
-    """Return images after steps along the largest gradients in the l1 ball; arguments as of `pgd`.
+    """Return images after sparse ascent in the l1 ball (Tramer and Boneh 2019, section 4.2); arguments as of `pgd`.
 
     A step moves the pixels with the largest gradients that the bounds still let move, each alike and by
-    2.5 size / steps in all, and the image is projected back on the ball. It starts at the image, so the generator
-    draws nothing.
+    2.5 size / steps in all, and the image is projected back on the ball. It starts at the image.
     """
-    del generator
     check_attack_inputs(images, labels, bounds, draws, steps)
     sizes = parse_attack_sizes(size, images)
     points, moved_count = images, max(1, images[0].numel() // _SPARSITY)

@@ -9,7 +9,7 @@ from torch import Tensor
 from deniable.core.errors import InputError, make_parameter_error
 
 PixelBounds = tuple[float, float]
-"""Least and greatest pixel; either may be infinite."""
+"""Smallest and largest pixel; either may be infinite."""
 UNIT_BOUNDS: PixelBounds = (0.0, 1.0)
 
 
@@ -32,13 +32,13 @@ def broadcast_per_image(values: Tensor, images: Tensor) -> Tensor:
 
 
 def compute_norms(images: Tensor, order: float = 2.0) -> Tensor:
-    """Return the norm of each image, shaped as `broadcast_per_image`, and never 0: what is divided by it stays 0."""
+    """Return the norm of each image, shaped as `broadcast_per_image`, and never 0, so that 0 can be divided by it."""
     lengths = torch.linalg.vector_norm(images.flatten(1), ord=order, dim=1)
     return broadcast_per_image(lengths.clamp_min(torch.finfo(images.dtype).tiny), images)
 
 
 def normalize_images(images: Tensor) -> Tensor:
-    """Return each image over its l2 norm; over its largest entry first, for squares of small gradients underflow."""
+    """Return each image over its l2 norm; over its largest entry first, since small squares underflow."""
     scaled = images / compute_norms(images, order=torch.inf)
     return scaled / compute_norms(scaled)
 

@@ -1,33 +1,34 @@
-"""The model card: what is claimed of a model and what is known of it, for whoever is given the model."""
+"""What the card of an image model says: its guarantee and verdict, its accounting, its data and its certificate."""
 
 import dataclasses
-from typing import Any
 
-from deniable import __version__
-from deniable.core.guarantees import PROVED_IDEAL, ApproxDP, is_proved
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import PROVED_IDEAL, is_proved
 from deniable.core.intervals import Estimate
-from deniable.learning.accounting import EMPTY_RECORD_ADJACENCY
+from deniable.core.report import Fact, Report, Section, make_facts
+from deniable.learning.card import NO_GUARANTEE, build_card, make_share_fact
 from deniable.models.images.certification import CertifiedAccuracyCurve
 from deniable.models.images.dataset import ImageDataset
 from deniable.models.images.model import ImageModel
 
-IMAGE_CARD_SCHEMA = "deniable-model-card/1"
 PUBLIC_SEED_STATUS = "not private: the seed of the noise is public"
 _NOT_PROTECTED = (
     "the test images, and the accuracy on them",
     "the number of training images, their shape and the name of their file, which count as public",
     "the choice of the options, if it was made by looking at the training images",
 )
-_UNDECLARED_CLASSES = "the classes, which were found in the training images and not declared"
-_FLOATING_POINT = "what last bits of the weights may show: the noise is drawn and added in floating point"
+_UNDECLARED_CLASSES = "the classes, which were taken from the training images and not declared"
+_FLOATING_POINT = (
+    "what the least significant bits of the weights may show: the noise is drawn and added in floating point"
+)
 _OTHER_FACTS = {"options", "seed", "classes", "classes declared", "pixel range"}
 """Facts of a model that are no part of the accounting."""
 
 
 def build_image_card(
     model: ImageModel, data: ImageDataset, commitment: str, accuracy: Estimate, curve: CertifiedAccuracyCurve | None
-) -> dict[str, Any]:
-    """Return the card, as JSON holds it.
+) -> Report:
+    """Return the card of an image model.
 
     Args:
         model: trained.
@@ -37,30 +38,26 @@ def build_image_card(
         curve: of certified accuracy on test images; None for a model without a certificate.
     """
     public_seed = model.facts.get("seed") is not None
-    return {
-        "schema": IMAGE_CARD_SCHEMA,
-        "deniable": __version__,
-        "system": model.trainer,
-        "training records": _describe_protection(model, public_seed=public_seed),
-        "accounting": {name: value for name, value in model.facts.items() if name not in _OTHER_FACTS},
-        "options": model.facts.get("options", {}),
-        "data": {
-            "name": data.name,
-            "read as": data.note,
-            "training images": len(data.train),
-            "test images": len(data.test),
-            "shape": list(data.train.pixels.shape[1:]),
-            "classes": list(data.classes),
-            "classes declared": data.declaration.classes is not None,
-            "commitment": commitment,
-        },
-        "clean accuracy": dataclasses.asdict(accuracy),
-        "certificate": None if curve is None else _describe_certificate(model, curve),
-        "not protected": [*_list_unproven(model, public_seed=public_seed), *_NOT_PROTECTED, *_list_undeclared(data)],
-    }
+    accounting = {name: value for name, value in model.facts.items() if name not in _OTHER_FACTS}
+    return build_card(
+        model.trainer,
+        "an image model",
+        protection=_describe_protection(model, public_seed=public_seed),
+        training=(
+            Section("accounting", make_facts(accounting)),
+            Section("options", make_facts(model.facts.get("options", {}))),
+        ),
+        data=_describe_data(data),
+        commitment=commitment,
+        results=(
+            Section("", (make_share_fact("clean accuracy", accuracy, "on the test images"),)),
+            _describe_certificate(model, curve),
+        ),
+        not_protected=[*_list_unproved(model, public_seed=public_seed), *_NOT_PROTECTED, *_list_undeclared(data)],
+    )
 
 
-def _list_unproven(model: ImageModel, *, public_seed: bool) -> list[str]:
+def _list_unproved(model: ImageModel, *, public_seed: bool) -> list[str]:
     """Return the line about what no proof protects of the training records."""
     if model.guarantee is None or not is_proved(model.guarantee.status) or public_seed:
         return ["the training images: no guarantee about them holds by proof"]
@@ -72,82 +69,60 @@ def _list_undeclared(data: ImageDataset) -> list[str]:
     return [] if data.declaration.classes is not None else [_UNDECLARED_CLASSES]
 
 
-def _describe_protection(model: ImageModel, *, public_seed: bool) -> dict[str, Any]:
+def _describe_protection(model: ImageModel, *, public_seed: bool) -> tuple[Fact, ...]:
     """Return what is claimed of the training records, and the verdict."""
     guarantee, verdict = model.guarantee, model.verdict
     if guarantee is None or verdict is None:
-        return {"guarantee": "none", "status": "no privacy is claimed"}
+        return NO_GUARANTEE
     if public_seed and is_proved(guarantee.status):
-        return {"guarantee": "none", "status": PUBLIC_SEED_STATUS}
-    return {
-        "guarantee": str(guarantee),
-        "adjacency": EMPTY_RECORD_ADJACENCY if isinstance(guarantee, ApproxDP) else "replace one record",
-        "status": guarantee.status,
-        "source": guarantee.source,
-        "verdict": verdict.to_dict(),
-    }
+        return (Fact("guarantee", "none"), Fact("status", PUBLIC_SEED_STATUS))
+    return (
+        Fact("guarantee", str(guarantee)),
+        Fact("unit", guarantee.unit),
+        Fact("adjacency", guarantee.adjacency),
+        Fact("status", limit_status(guarantee, verdict).status),
+        Fact("source", guarantee.source),
+        Fact("verdict", verdict.to_dict(), text=f"{verdict.status}; {verdict.method}"),
+    )
 
 
-def _describe_certificate(model: ImageModel, curve: CertifiedAccuracyCurve) -> dict[str, Any]:
+def _describe_data(data: ImageDataset) -> tuple[Fact, ...]:
+    is_declared = data.declaration.classes is not None
+    shape = list(data.train.pixels.shape[1:])
+    return (
+        Fact("name", data.name),
+        Fact("read as", data.note),
+        Fact("training images", len(data.train), text=f"{len(data.train):,}"),
+        Fact("test images", len(data.test), text=f"{len(data.test):,}"),
+        Fact("shape", shape, "channels, height and width", " x ".join(map(str, shape))),
+        Fact("classes", list(data.classes), text=f"{len(data.classes)}: {', '.join(data.classes)}"),
+        Fact("classes declared", is_declared, text="yes" if is_declared else "no: taken from the training images"),
+    )
+
+
+def _describe_certificate(model: ImageModel, curve: CertifiedAccuracyCurve | None) -> Section:
+    """Return what is certified of the predictions."""
     certificate = model.certificate
-    if certificate is None:
-        return {}
-    return {
-        "kind": type(certificate).__name__,
-        "norm": certificate.norm,
-        "status": certificate.status,
-        "source": certificate.source,
-        "unit": "pixels in [0, 1]",
-        "images": len(curve.certified),
-        "draws": curve.draws,
-        "alpha of each image": curve.alpha,
-        "certified accuracy": [
-            {"radius": radius, **dataclasses.asdict(accuracy)}
-            for radius, accuracy in zip(curve.radii, curve.accuracy, strict=True)
-        ],
-    }
-
-
-def render_image_card(card: dict[str, Any]) -> str:
-    """Return a card as a page of plain text."""
-    protection, data = card["training records"], card["data"]
-    classes = f"{len(data['classes'])} classes, {'declared' if data['classes declared'] else 'found in the images'}"
-    lines = [
-        f"Model card: {card['system']}, trained by deniable {card['deniable']}",
-        "",
-        f"Training records: {protection['guarantee']}, {protection['status']}",
-    ]
-    if "verdict" in protection:
-        lines += [f"  between data sets: {protection['adjacency']}", f"  source: {protection['source']}"]
-        lines += [f"  verdict: {protection['verdict']['status']}; {protection['verdict']['method']}"]
-    lines += [f"  {name}: {_format_value(value)}" for name, value in card["accounting"].items()]
-    lines += [
-        "",
-        f"Data: {data['name']}, {data['training images']:,} training and {data['test images']:,} test images",
-        f"  {' x '.join(map(str, data['shape']))} pixels, {classes}; {data['read as']}",
-        f"  commitment to the data: {data['commitment']} (the owner has the opening)",
-        "",
-        f"Clean accuracy: {_format_percent(card['clean accuracy'])} on the test images",
-    ]
-    certificate = card["certificate"]
-    if certificate:
-        lines += [
-            "",
-            f"Certificate: {certificate['kind']}, {certificate['status']} ({certificate['source']})",
-            f"  {certificate['images']} test images, {certificate['draws']:,} draws each",
-            f"  chance, at most, that an image's is wrong: {certificate['alpha of each image']:g}",
-            *(
-                f"  {certificate['norm']} radius above {point['radius']:g}: {_format_percent(point)}"
-                for point in certificate["certified accuracy"]
+    if certificate is None or curve is None:
+        return Section("", (Fact("certificate", None),))
+    points = list(zip(curve.radii, curve.accuracy, strict=True))
+    radius_lines = "; ".join(f"{accuracy.format_percent()} beyond {radius:g}" for radius, accuracy in points)
+    return Section(
+        "certificate",
+        (
+            Fact("kind", type(certificate).__name__),
+            Fact("norm", certificate.norm),
+            Fact("status", certificate.status),
+            Fact("source", certificate.source),
+            Fact("unit", "pixels in [0, 1]"),
+            Fact("images", len(curve.certified), text=f"{len(curve.certified):,} test images"),
+            Fact("draws", curve.draws, text=f"{curve.draws:,} for each image"),
+            Fact("alpha of each image", curve.alpha, "the probability, at most, that the image's certificate is wrong"),
+            Fact(
+                "certified accuracy",
+                [{"radius": radius, **dataclasses.asdict(accuracy)} for radius, accuracy in points],
+                f"share of images that are right, and stay so within this {certificate.norm} radius",
+                radius_lines,
             ),
-        ]
-    lines += ["", "Not protected:", *(f"  - {line}" for line in card["not protected"])]
-    return "\n".join(lines) + "\n"
-
-
-def _format_percent(estimate: dict[str, Any]) -> str:
-    return f"{100 * estimate['value']:.1f} % ({100 * estimate['low']:.1f} to {100 * estimate['high']:.1f})"
-
-
-def _format_value(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+        ),
+    )

@@ -12,19 +12,18 @@ from deniable.core.intervals import Estimate
 from deniable.core.parallel import get_progress_reporter
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import NetworkNoise, NetworkNoiseLaw
-from deniable.models.images.robustness import CertifiedImage
+from deniable.models.images.robustness import CertifiedImage, RobustnessCertificate
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.models.shared.accuracy import measure_certified_accuracy
-from deniable.models.shared.tally import tally_images
-from deniable.published.dpal.certificate import DPALCertificate, convert_to_pixel_unit
+from deniable.models.shared.tally import PredictionTally, tally_images
 
 IMAGE_SELECTION_DRAWS = 100
 """Draws that choose the class, as in Cohen et al. 2019."""
 _REPORT_EVERY = 16
-"""Images between two reports of progress."""
+"""Number of images between two reports of progress."""
 _CURVE_POINTS = 5
 _MAX_SCALE = 1e30
-"""Noise is drawn in float32, whose reach this is: noise that is rounded to nothing certifies nothing."""
+"""Noise is drawn in float32: beyond this range it would round to zero or overflow, and certify nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,9 +33,9 @@ class CertifiedAccuracyCurve:
     Attributes:
         radii: sizes, in the norm of the certificate and pixels of [0, 1].
         accuracy: share of images that are right and certified beyond each size.
-        certified: class and radius of each image.
-        draws: of the noise for each image.
-        alpha: chance, at most, that the certificate of an image is wrong.
+        certified: class and radius of each image, in pixels of [0, 1].
+        draws: draws of the noise for each image.
+        alpha: largest probability that the certificate of one image is wrong.
     """
 
     radii: tuple[float, ...]
@@ -55,10 +54,10 @@ def smooth_image_model(model: ImageModel, scale: float, law: NetworkNoiseLaw = "
         law: gaussian certifies in l2, laplace in l1.
 
     Raises:
-        InputError: the model has noise of its own, or the scale is out of reach.
+        InputError: the model already has noise, or the scale is out of range.
     """
     if model.noises:
-        raise InputError(f"The model {model.trainer} has noise of its own: certify it as it is, without --noise.")
+        raise InputError(f"The model {model.trainer} already has noise: certify it without --noise.")
     if not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
         raise make_parameter_error("smoothing", "noise", f"a float from {1 / _MAX_SCALE:g} to {_MAX_SCALE:g}", scale)
     certificate = GaussianSmoothing(scale) if law == "gaussian" else LaplaceSmoothing(scale)
@@ -83,30 +82,29 @@ def certify_image_model(
         model: with a certificate.
         images: (n, channels, height, width), pixels in [0, 1].
         labels: (n,).
-        generator: generator of the noise.
-        radii: sizes at which accuracy is given; None for steps up to the largest radius that is certified.
-        draws: of the noise for each image, besides those that choose the class.
-        alpha: chance, at most, that the certificate of an image is wrong.
+        generator: source of the noise.
+        radii: sizes at which accuracy is measured; None for steps up to the largest certified radius.
+        draws: draws of the noise for each image, besides those that choose the class.
+        alpha: largest probability that the certificate of one image is wrong.
 
     Raises:
         InputError: a model without noise, or a parameter outside its domain.
     """
     if model.certificate is None:
         raise InputError(
-            f"The model {model.trainer} is deterministic, and nothing is certified of it: give --noise, for example "
-            "0.25, to smooth it."
+            f"The model {model.trainer} is deterministic, and has no certificate: give --noise, for example 0.25, "
+            "to smooth it."
         )
     scores, report = model.scores(generator), get_progress_reporter()
+    certificate = model.certificate
     certified: list[CertifiedImage] = []
     report(0, len(images))
     for batch in torch.split(images, _REPORT_EVERY):
         tally_pairs = zip(
             tally_images(scores, batch, IMAGE_SELECTION_DRAWS), tally_images(scores, batch, draws), strict=True
         )
-        certified += [model.certificate.certify(*tally_pair, alpha) for tally_pair in tally_pairs]
+        certified += [_certify_in_pixels(certificate, *pair, alpha) for pair in tally_pairs]
         report(len(certified), len(images))
-    if isinstance(model.certificate, DPALCertificate):  # claims in the paper's unit
-        certified = [convert_to_pixel_unit(prediction) for prediction in certified]
     sizes = tuple(radii) if radii is not None else _choose_radii([prediction.radius for prediction in certified])
     accuracy = measure_certified_accuracy(
         labels.tolist(),
@@ -115,6 +113,14 @@ def certify_image_model(
         sizes,
     )
     return CertifiedAccuracyCurve(sizes, tuple(accuracy), tuple(certified), draws, alpha)
+
+
+def _certify_in_pixels(
+    certificate: RobustnessCertificate, selection: PredictionTally, estimation: PredictionTally, alpha: float
+) -> CertifiedImage:
+    """Return the class and the radius in pixels of [0, 1], whatever the unit of the certificate."""
+    certified = certificate.certify(selection, estimation, alpha)
+    return dataclasses.replace(certified, radius=certificate.pixels_per_unit * certified.radius)
 
 
 def _choose_radii(radii: list[float]) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""A data set of labelled images in memory, as every reader gives it."""
+"""A data set of labelled images in memory: what is declared of it, its pixels, labels and classes."""
 
 import dataclasses
 import hashlib
@@ -15,17 +15,22 @@ from deniable.core.errors import InputError
 
 PixelRange = tuple[float, float]
 """Values of black and white."""
+NumericArray = npt.NDArray[Any]
+LabelNumbers = npt.NDArray[np.int64]
+NamedLabels = tuple[str, NumericArray]
 _MIN_CLASSES = 2
+_MAX_LISTED = 8
+"""Classes that a message lists."""
 
 
 @dataclasses.dataclass(frozen=True)
 class DataDeclaration:
-    """What the owner of a data set says of it.
+    """What the owner of a data set declares about it.
 
     Attributes:
         pixel_range: values of black and white; None for 0 and 255 of uint8, and for 0 and 1 of floats.
-        classes: names of the classes in the order of the model's outputs; None for those found in the training images,
-            which then show in the model.
+        classes: names of the classes in the order of the model's outputs; None to take those of the training images,
+            which the model then reveals.
 
     Raises:
         InputError: a range that is empty or not finite, fewer than two classes, or one of them twice.
@@ -53,8 +58,8 @@ def check_classes(where: str, names: tuple[str, ...]) -> None:
     """Raise `InputError` where there are fewer than two classes.
 
     Args:
-        where: they stand, for the message.
-        names: of the classes.
+        where: subject of the message, such as ``y_train``.
+        names: names of the classes.
     """
     if len(names) < _MIN_CLASSES:
         got = f"the one class {names[0]}" if names else "no class"
@@ -62,30 +67,23 @@ def check_classes(where: str, names: tuple[str, ...]) -> None:
 
 
 NO_DECLARATION = DataDeclaration()
-"""Nothing: the defaults stand."""
-
-
-LabelNumbers = npt.NDArray[np.int64]
-RawLabels = npt.NDArray[Any]
-NamedLabels = tuple[str, RawLabels]
-_MAX_LISTED = 8
-"""Labels that a message lists."""
+"""Nothing is declared: the defaults apply."""
 
 
 def number_labels(
     train: NamedLabels, test: NamedLabels, declared_classes: tuple[str, ...] | None
 ) -> tuple[LabelNumbers, LabelNumbers, tuple[str, ...]]:
-    """Return both parts' labels as 0 to K - 1, and the name of each class: its label in the file.
+    """Return the labels of both splits as 0 to K - 1, and the name of each class: its label in the file.
 
     Args:
         train: name and labels (n,) or (n, 1), which must be integers of at least 0.
-        test: the same of the other part.
-        declared_classes: names of the classes in their order, which need not all occur; None for the labels of ``train``,
-            numbered in their order, with gaps or without.
+        test: the same for the other split.
+        declared_classes: names of the classes in order, which need not all occur; None for the distinct labels of
+            ``train`` in ascending order, with or without gaps.
 
     Raises:
-        InputError: labels of another form, one class only, a label that is not declared, or classes to test on that are
-            not trained on.
+        InputError: labels of another form, fewer than two classes, a label that is not declared, or a class of the test
+            split that the training split lacks.
     """
     y_train, y_test = _parse_integer_labels(*train), _parse_integer_labels(*test)
     if declared_classes is not None:
@@ -101,28 +99,28 @@ def number_labels(
     if len(unknown_classes):
         raise InputError(
             f"{test[0]} holds the class {unknown_classes[0]}, which {train[0]} does not: "
-            f"it has {_list_names(names)}. Test on classes that are trained on."
+            f"it has {_list_names(names)}. Remove these images, or add such images to the training split."
         )
     return np.searchsorted(train_classes, y_train), np.searchsorted(train_classes, y_test), names
 
 
 def _number_declared_labels(name: str, y: LabelNumbers, declared_classes: tuple[str, ...]) -> LabelNumbers:
-    """Return the places of labels among the declared classes."""
+    """Return the indices of labels among the declared classes."""
     class_numbers = {label: number for number, label in enumerate(declared_classes)}
     distinct_labels, inverse = np.unique(y, return_inverse=True)
     codes = np.array([class_numbers.get(str(label), -1) for label in distinct_labels], dtype=np.int64)[inverse]
     undeclared_rows = np.flatnonzero(codes < 0)
     if len(undeclared_rows):
         raise InputError(
-            f"{name}[{undeclared_rows[0]}] is {y[undeclared_rows[0]]}, which is none of the declared classes {_list_names(declared_classes)}: "
-            "declare it too, or leave the image out."
+            f"{name}[{undeclared_rows[0]}] is {y[undeclared_rows[0]]}, which is none of the declared classes "
+            f"{_list_names(declared_classes)}: declare it too, or leave the image out."
         )
     return codes
 
 
-def _parse_integer_labels(name: str, y: RawLabels) -> LabelNumbers:
+def _parse_integer_labels(name: str, y: NumericArray) -> LabelNumbers:
     if y.ndim == 2 and y.shape[1] > 1:  # noqa: PLR2004 - (n, K)
-        raise InputError(f"{name} has the shape {y.shape}, one-hot it seems: save {name}.argmax(1) instead.")
+        raise InputError(f"{name} has the shape {y.shape}, apparently one-hot: save {name}.argmax(1) instead.")
     if y.ndim != 1 and (y.ndim != 2 or y.shape[1] != 1):  # noqa: PLR2004 - (n, 1)
         raise InputError(f"{name} has the shape {y.shape}: labels must have the shape (n,).")
     if y.dtype.kind not in "iu":
@@ -139,19 +137,14 @@ def _list_names(names: tuple[str, ...]) -> str:
     return shown if len(names) <= _MAX_LISTED else f"{shown} and {len(names) - _MAX_LISTED} more"
 
 
-NumberArray = npt.NDArray[Any]
-EMPTY_LABEL = -1
-"""Label of an empty record: whatever its pixels are, its gradient is 0."""
-
-
 @dataclass(frozen=True, eq=False)
 class LabelledImages:
     """Labelled images.
 
     Attributes:
         pixels: float32 (n, channels, height, width) in [0, 1].
-        labels: int64 (n,), numbers of classes; `EMPTY_LABEL` for an empty record, which no file holds: the neighbours of a
-            data set, in the guarantee of DP-SGD, have one in the place of a record.
+        labels: int64 (n,), indices of classes. `EMPTY_LABEL` marks an empty record, which no file holds: in the
+            guarantee of DP-SGD, a neighbouring data set has one in place of a record.
     """
 
     pixels: Tensor
@@ -166,12 +159,12 @@ class ImageDataset:
     """Images to train on and images to test on.
 
     Attributes:
-        train: images to train on, of every class where classes are not declared.
-        test: images of the same shape, of no other class.
-        classes: name of each label's class.
-        name: of the file or folder read.
+        train: images to train on; unless classes are declared, of every class.
+        test: images of the same shape and the same classes.
+        classes: names of the classes 0 to K - 1.
+        name: name of the file or folder read.
         note: how the file's numbers became pixels.
-        declaration: what was said of the data before they were read.
+        declaration: what was declared before the data were read.
     """
 
     train: LabelledImages
@@ -183,9 +176,9 @@ class ImageDataset:
 
     @property
     def fingerprint(self) -> str:
-        """BLAKE2b of pixels, labels and names, 32 hexadecimal digits.
+        """BLAKE2b of pixels, labels and class names, 32 hexadecimal digits.
 
-        Equal whatever kind of file holds them, different after any change of order or value.
+        It does not depend on the file format, and changes with any order or value.
         """
         digest = hashlib.blake2b(repr(self.classes).encode(), digest_size=16)
         for images in (self.train, self.test):
@@ -198,19 +191,19 @@ class ImageDataset:
 
 @dataclass(frozen=True)
 class SplitArrays:
-    """What a file holds of one half of a data set, and what messages call its two arrays.
+    """The pixels and labels of one split as read from a file, and what messages call them.
 
     Attributes:
         images_name: name of the pixels.
         labels_name: name of the labels.
         pixels: (n, channels, height, width), uint8, or float32 in [0, 1].
-        labels: whatever was read as labels.
+        labels: as read, not yet checked.
     """
 
     images_name: str
     labels_name: str
-    pixels: NumberArray
-    labels: NumberArray
+    pixels: NumericArray
+    labels: NumericArray
 
 
 def assemble_dataset(
@@ -219,20 +212,20 @@ def assemble_dataset(
     test: SplitArrays,
     note: str,
     declaration: DataDeclaration,
-    folders: tuple[str, ...] | None = None,
+    classes: tuple[str, ...] | None = None,
 ) -> ImageDataset:
     """Return the data set, its pixels as float32 in [0, 1] and its labels as 0 to K - 1.
 
     Args:
-        name: of the data set.
+        name: name of the data set.
         train: the images to train on.
         test: the images to test on.
         note: how the file's numbers became pixels.
-        declaration: what the owner says of the data.
-        folders: names of the classes that the labels 0 to K - 1 stand for; None where labels are those of a file.
+        declaration: what the owner declares about the data.
+        classes: names of the classes if labels are already 0 to K - 1; None to number the labels here.
 
     Raises:
-        InputError: a part is empty, its arrays differ in length, the parts differ in shape, or labels are unfit.
+        InputError: a split is empty, its arrays differ in length, the splits differ in shape, or labels are invalid.
     """
     for part in (train, test):
         if not part.pixels.size:
@@ -240,20 +233,20 @@ def assemble_dataset(
         labels = len(np.atleast_1d(part.labels))
         if len(part.pixels) != labels:
             raise InputError(
-                f"{part.images_name} has {len(part.pixels)} images but {part.labels} has {labels} labels: "
+                f"{part.images_name} has {len(part.pixels)} images but {part.labels_name} has {labels} labels: "
                 "give one label for each image."
             )
     if train.pixels.shape[1:] != test.pixels.shape[1:]:
         raise InputError(
-            f"The images of {train.images_name} are {_describe_shape(train.pixels)} but those of {test.images_name} are {_describe_shape(test.pixels)}: "
-            "make them of one size."
+            f"The images of {train.images_name} are {_describe_shape(train.pixels)} but those of "
+            f"{test.images_name} are {_describe_shape(test.pixels)}: make them of one size."
         )
-    if folders is None:
+    if classes is None:
         y_train, y_test, classes = number_labels(
             (train.labels_name, train.labels), (test.labels_name, test.labels), declaration.classes
         )
     else:
-        y_train, y_test, classes = train.labels, test.labels, folders
+        y_train, y_test = train.labels, test.labels
     splits = (
         LabelledImages(_scale_to_unit(train.pixels), torch.from_numpy(y_train)),
         LabelledImages(_scale_to_unit(test.pixels), torch.from_numpy(y_test)),
@@ -261,11 +254,11 @@ def assemble_dataset(
     return ImageDataset(*splits, classes, name, note, declaration)
 
 
-def _describe_shape(pixels: NumberArray) -> str:
+def _describe_shape(pixels: NumericArray) -> str:
     return "{} channels of {} x {} pixels".format(*pixels.shape[1:])
 
 
-def _scale_to_unit(x: NumberArray) -> Tensor:
+def _scale_to_unit(x: NumericArray) -> Tensor:
     """Return pixels as contiguous float32 in [0, 1]."""
     pixels = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
     return pixels.div_(255) if x.dtype == np.uint8 else pixels

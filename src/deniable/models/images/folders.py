@@ -1,4 +1,4 @@
-"""Images as .png and .jpg files in a folder or archive, one folder for each class."""
+"""Images as .png and .jpg files in a folder, .zip or .tar archive, one folder for each class."""
 
 import io
 import itertools
@@ -26,10 +26,12 @@ SPLITS = ("train", "test")
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg")
 MAX_IMAGE_BYTES = 1 << 26
 """Bytes of the largest file that is read as an image."""
+PixelArray = npt.NDArray[np.uint8]
+_CHANNELS_OF_MODE = {"L": 1, "RGB": 3}
 
 
 class ImageFile(NamedTuple):
-    """An image file: its part of the data set, its class, its own name, and its bytes."""
+    """An image file: its split, its class, its own name, and its bytes."""
 
     split: str
     label: str
@@ -38,20 +40,20 @@ class ImageFile(NamedTuple):
 
     @property
     def path(self) -> str:
-        """What messages call the file."""
+        """How messages refer to the file."""
         return f"{self.split}/{self.label}/{self.file}"
 
 
 def iterate_folder(folder: Path) -> Iterator[ImageFile]:
     """Yield the image files of a folder."""
     labels = [label for split in SPLITS if (folder / split).is_dir() for label in (folder / split).iterdir()]
-    for label in labels:  # iterdir fails where it may not look; glob would leave such a class out
+    for label in labels:  # iterdir raises without permission to read; glob would skip such a class
         for path in label.iterdir() if label.is_dir() else [label]:
             name = path.relative_to(folder).as_posix()
             location = _parse_member_path(name)
             if location is not None:
                 if not path.is_file():
-                    raise InputError(f"{name!r} is no file: remove it.")
+                    raise InputError(f"{name!r} is not a regular file: remove it.")
                 _check_file_size(name, path.stat().st_size)
                 yield ImageFile(*location, path.read_bytes())
 
@@ -61,7 +63,7 @@ def iterate_zip(path: Path) -> Iterator[ImageFile]:
     with reraise_decoder_errors("it", "a whole .zip archive"), zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             location = None if info.is_dir() else _parse_member_path(info.filename)
-            with archive.open(info) as stream:  # compares the name with the one beside the file, so that none gets lost
+            with archive.open(info) as stream:  # compares the name with that of the file's own header
                 if location is not None:
                     _check_file_size(info.filename, info.file_size)
                     yield ImageFile(*location, stream.read())
@@ -84,31 +86,31 @@ def iterate_tar(path: Path) -> Iterator[ImageFile]:
 
 
 class _StrictTarHeader(tarfile.TarInfo):
-    """A header that fails where it is damaged or missing: tarfile would take either for the archive's end."""
+    """A header that raises if it is damaged or missing: tarfile would take either for the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile, /) -> Self:
         try:
             return super().fromtarfile(tarfile_)
         except tarfile.HeaderError as error:
-            if isinstance(error, tarfile.EOFHeaderError):  # type: ignore[attr-defined] # the end that is marked
+            if isinstance(error, tarfile.EOFHeaderError):  # type: ignore[attr-defined] # the proper end
                 raise
-            raise tarfile.ReadError(f"damaged or cut off, {error}") from None
+            raise tarfile.ReadError(f"damaged or truncated, {error}") from None
 
 
 def _parse_member_path(path: str) -> tuple[str, str, str] | None:
-    """Return part, class and name of an image file; None for hidden files, and those outside train and test.
+    """Return split, class and name of an image file; None for hidden files, and those outside train and test.
 
     Raises:
-        InputError: a file of train or test that lies elsewhere than in a class, or is no .png or .jpg.
+        InputError: a file of train or test that is not in the folder of a class, or is no .png or .jpg.
     """
     parts = PurePosixPath(path).parts
     start = next((number for number, part in enumerate(parts) if part in SPLITS), len(parts))
     relative_parts = parts[start:]
     if not relative_parts or any(part.startswith(".") for part in relative_parts) or "__MACOSX" in parts:
         return None
-    if len(relative_parts) != 3:  # noqa: PLR2004 - part, class, file
-        raise InputError(f"the file {path!r} does not lie at {relative_parts[0]}/<class>/<image>: move or remove it.")
+    if len(relative_parts) != 3:  # noqa: PLR2004 - split, class, file
+        raise InputError(f"the file {path!r} is not at {relative_parts[0]}/<class>/<image>: move or remove it.")
     if not parts[-1].lower().endswith(IMAGE_SUFFIXES):
         raise InputError(f"the file {path!r} is no .png, .jpg or .jpeg: convert or remove it.")
     return relative_parts[0], relative_parts[1], relative_parts[2]
@@ -116,21 +118,17 @@ def _parse_member_path(path: str) -> tuple[str, str, str] | None:
 
 def _check_file_size(path: str, size: int) -> None:
     if size > MAX_IMAGE_BYTES:
-        raise InputError(f"the file {path!r} has {size} bytes, more than an image of {MAX_IMAGE_BYTES}: remove it.")
-
-
-PixelArray = npt.NDArray[np.uint8]
-_CHANNELS_OF_MODE = {"L": 1, "RGB": 3}
+        raise InputError(f"the file {path!r} has {size} bytes, more than the maximum of {MAX_IMAGE_BYTES}: remove it.")
 
 
 def read_image_files(members: Iterable[ImageFile], name: str, declaration: DataDeclaration) -> ImageDataset:
     """Return the images of train/<class>/ and test/<class>/, in the order of class and file name.
 
-    The classes are the declared ones, or the folders' names, sorted. Images are decoded as they come, so that the
-    memory needed is that of the pixels.
+    The classes are the declared ones, or the sorted names of the folders. Images are decoded one by one, so that memory
+    holds the pixels only.
 
     Raises:
-        InputError: an image is damaged, or of another size or mode than the first; a part or class is missing.
+        InputError: an image is damaged, or of another size or mode than the first; a split or class is missing.
     """
     pictures: dict[str, list[tuple[str, str, PixelArray]]] = {split: [] for split in SPLITS}
     first: tuple[str, str] | None = None
@@ -139,11 +137,13 @@ def read_image_files(members: Iterable[ImageFile], name: str, declaration: DataD
         if first is None:
             first = member.path, form
         elif form != first[1]:
-            raise InputError(f"{member.path!r} is {form} but {first[0]!r} is {first[1]}: make all images alike.")
+            raise InputError(
+                f"{member.path!r} is {form} but {first[0]!r} is {first[1]}: give all images one size and mode."
+            )
         pictures[member.split].append((member.label, member.file, picture))
     for split in SPLITS:
         if not pictures[split]:
-            raise InputError(f"it has no image at {split}/<class>/<image>.png or .jpg: put some there.")
+            raise InputError(f"it has no image at {split}/<class>/<image>.png or .jpg: add some.")
         pictures[split].sort(key=lambda item: item[:2])
         for first_item, second_item in itertools.pairwise(pictures[split]):
             if first_item[:2] == second_item[:2]:
@@ -171,7 +171,7 @@ def _list_classes(
     classes = tuple(sorted(train_labels))
     check_classes("train/", classes)
     for label in sorted(test_labels.difference(classes)):
-        raise InputError(f"test/ holds the class {label!r}, which train/ does not: test on classes of train/.")
+        raise InputError(f"test/ holds the class {label!r}, which train/ does not: remove it, or add it to train/.")
     return classes
 
 
@@ -185,7 +185,7 @@ def _assemble_split(
 
 
 def _decode_image(member: ImageFile) -> tuple[PixelArray, str]:
-    """Return the pixels (h, w, channels) of an image, and its size and mode in words."""
+    """Return the pixels (h, w, channels) of an image, and its mode and size in words."""
     pillow = _import_pillow()
     file_text, stream = f"the file {member.path!r}", io.BytesIO(member.data)
     with (

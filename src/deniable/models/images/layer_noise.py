@@ -1,4 +1,4 @@
-"""Noise after a linear layer: the noise on the pixels that it is worth.
+"""Noise after a linear layer, and the noise on the pixels that it is equivalent to.
 
 An attack v on the pixels moves h = W x + c by W v. With independent noise of scale s_j on h_j, all that is computed
 from h is a function of (h + noise) / s, and there the attack has the size ||diag(1/s) W v||. The layer's noise
@@ -20,7 +20,7 @@ from deniable.models.images.networks import ImageNetwork
 
 ImageShape = tuple[int, ...]
 _BASIS_BATCH = 128
-"""Basis images in one call of the layer."""
+"""Number of basis images in one call of the layer."""
 _NORM_ROUNDING = 2.0**-34
 """Relative error granted to the norm: 2^-52 for each of at most 2^18 sums of float64. The scale is smaller by it."""
 
@@ -39,14 +39,14 @@ class PixelFirstLayer(nn.Module):
 
 
 def compute_equivalent_gaussian_scale(layer: nn.Module, shape: ImageShape, deviations: float | Tensor = 1.0) -> float:
-    """Return the standard deviation of pixel noise that Gaussian noise after a linear layer is worth, for l2 attacks.
+    """Return the standard deviation of pixel noise equivalent to Gaussian noise after a linear layer, for l2 attacks.
 
     It is 1 / ||diag(1/s) W||_2, by the largest eigenvalue of the Gram matrix W^T diag(1/s^2) W (d, d) in float64. For
     noise of deviation 1, one over it is the layer's operator norm, from above. A layer that computes in float32 differs
     from its matrix by roundings of about 1e-7, relative, which the certificates do not count.
 
     Args:
-        layer: linear or affine, from (b, *shape) to (b, ...); a copy of it in float64 is evaluated.
+        layer: linear or affine, from (b, *shape) to (b, ...); evaluated as a copy in float64.
         shape: of an image, (channels, height, width).
         deviations: s, > 0, of a shape that fits the layer's output for one image.
 
@@ -64,7 +64,7 @@ def compute_equivalent_gaussian_scale(layer: nn.Module, shape: ImageShape, devia
 
 
 def compute_equivalent_laplace_scale(layer: nn.Module, shape: ImageShape, scales: float | Tensor = 1.0) -> float:
-    """Return the scale of pixel noise that Laplace noise after a linear layer is worth, for l1 attacks.
+    """Return the scale of pixel noise equivalent to Laplace noise after a linear layer, for l1 attacks.
 
     It is 1 / max over pixels i of sum_j |W_ji| / b_j, the largest weighted column sum. Arguments and errors as of
     `compute_equivalent_gaussian_scale`.
@@ -77,7 +77,7 @@ def compute_equivalent_laplace_scale(layer: nn.Module, shape: ImageShape, scales
 
 def _invert_norm(norm: float) -> float:
     if norm <= 0:
-        raise InputError("The layer gives the same output for every image: noise after it is worth infinitely much.")
+        raise InputError("The layer gives the same output for every image: noise after it hides the image entirely.")
     return (1 - _NORM_ROUNDING) / norm
 
 
@@ -101,7 +101,7 @@ def _prepare_layer(layer: nn.Module, shape: ImageShape, scales: float | Tensor) 
         offset = layer64(torch.zeros(1, *shape, dtype=torch.float64))
         output_of_sum, sum_of_outputs = layer64(first + second) - offset, layer64(first) + layer64(second) - 2 * offset
     if not torch.allclose(output_of_sum, sum_of_outputs, rtol=1e-8, atol=1e-8 * float(1 + sum_of_outputs.abs().max())):
-        raise InputError("The layer is not affine: give only what stands before the noise, without activation.")
+        raise InputError("The layer is not affine: give only the part before the noise, without activation.")
     try:
         return layer64, offset, scales64.expand(offset.shape[1:])
     except RuntimeError:

@@ -1,25 +1,23 @@
 """A trained model: its network, its noise, and what is claimed of it and proved."""
 
 import dataclasses
-import io
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from deniable.core.evidence import Verdict, Witness
-from deniable.core.files import open_outputs
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.errors import InputError
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ApproxDP, PureDP, decode_guarantee, encode_guarantee
 from deniable.core.intervals import Estimate, estimate_share
-from deniable.learning.artifact import read_artifact, reraise_corrupt_file
+from deniable.learning.artifact import Artifact, load_weights, reraise_corrupt_file
 from deniable.models.images.certificates import decode_certificate, encode_certificate
 from deniable.models.images.dataset import DataDeclaration, LabelledImages
 from deniable.models.images.networks import ImageArchitecture, ImageNetwork, NetworkNoise, compute_noisy_scores
 from deniable.models.images.robustness import DecisionRule, RobustnessCertificate
 from deniable.models.shared.tally import ImageScorer
 
-IMAGE_MODEL_FORMAT = "deniable-model/1"
+IMAGE_MODEL_KIND = "image model"
 _PREDICTION_BATCH = 1_000
 
 
@@ -56,6 +54,18 @@ class ImageModel:
             tuple(classes) if classes is not None and self.facts.get("classes declared") else None,
         )
 
+    def to_artifact(self) -> Artifact:
+        """Return the model as a file holds it, with what is claimed of it."""
+        configuration = {
+            "trainer": self.trainer,
+            "architecture": dataclasses.asdict(self.architecture),
+            "noises": [noise.to_dict() for noise in self.noises],
+            "guarantee": None if self.guarantee is None else encode_guarantee(self.guarantee),
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+            "certificate": None if self.certificate is None else encode_certificate(self.certificate),
+        }
+        return Artifact(IMAGE_MODEL_KIND, configuration, self.network.state_dict(), self.facts)
+
     def scores(self, generator: torch.Generator) -> ImageScorer:
         """Return the model as attacks and certificates see it, with noise from a generator."""
         return lambda images: compute_noisy_scores(self.network, images, self.noises, generator)
@@ -91,82 +101,43 @@ def _count_votes(logits: Tensor) -> Tensor:
 
 
 def measure_image_accuracy(model: ImageModel, images: LabelledImages, draws: int = 32) -> Estimate:
-    """Return the share of images that get their label, by `ImageModel.predict_classes`."""
+    """Return the share of images that get their label, see `ImageModel.predict`."""
     predicted = model.predict(images.pixels, torch.Generator().manual_seed(0), draws)
     return estimate_share(int((predicted == images.labels).sum()), len(images))
 
 
-def serialize_image_model(model: ImageModel) -> bytes:
-    """Return a model as a file holds it: tensors, numbers and texts only."""
-    content = {
-        "format": IMAGE_MODEL_FORMAT,
-        "system": model.trainer,
-        "architecture": dataclasses.asdict(model.architecture),
-        "weights": {name: held.cpu() for name, held in model.network.state_dict().items()},
-        "noises": [noise.to_dict() for noise in model.noises],
-        "guarantee": _encode_guarantee(model.guarantee),
-        "verdict": None if model.verdict is None else dataclasses.asdict(model.verdict),
-        "certificate": None if model.certificate is None else encode_certificate(model.certificate),
-        "facts": model.facts,
-    }
-    held = io.BytesIO()
-    torch.save(content, held)
-    return held.getvalue()
-
-
-def save_image_model(model: ImageModel, path: Path, *, force: bool = False) -> None:
-    """Write a model, whole or not at all.
+def restore_image_model(artifact: Artifact) -> ImageModel:
+    """Rebuild a model from what its file holds; `deniable.registry.models.load_image_model` reads the file.
 
     Raises:
-        InputError: the file exists, or cannot be written.
+        InputError: the file is damaged.
     """
-    with open_outputs(str(path), force=force) as (stream,):
-        stream.write(serialize_image_model(model))
-
-
-def load_image_model(path: Path) -> ImageModel:
-    """Read a model that `save_image_model` wrote.
-
-    Raises:
-        InputError: no such file, or it is no model.
-    """
-    content = read_artifact(path, IMAGE_MODEL_FORMAT)
-    with reraise_corrupt_file(path):
-        model = _decode_image_model(content)
+    with reraise_corrupt_file(artifact.path):
+        model = _decode_image_model(artifact)
         _ = model.declaration  # readable, or the model is damaged
     return model
 
 
-def _decode_image_model(content: dict[str, Any]) -> ImageModel:
+def _decode_image_model(artifact: Artifact) -> ImageModel:
+    content = artifact.configuration
     architecture_fields = content["architecture"]
     architecture = ImageArchitecture(**{**architecture_fields, "shape": tuple(architecture_fields["shape"])})
     network = architecture.build(0)
-    network.load_state_dict(content["weights"])
-    verdict = content["verdict"]
-    if verdict is not None:
-        witness = verdict["witness"]
-        verdict = Verdict(**{**verdict, "witness": None if witness is None else Witness(**witness)})
+    load_weights(network, artifact.weights)
     return ImageModel(
-        trainer=content["system"],
+        trainer=content["trainer"],
         architecture=architecture,
-        network=network.eval(),
+        network=network,
         noises=tuple(NetworkNoise.from_dict(noise) for noise in content["noises"]),
         guarantee=_decode_guarantee(content["guarantee"]),
-        verdict=verdict,
+        verdict=None if content["verdict"] is None else Verdict.from_dict(content["verdict"]),
         certificate=None if content["certificate"] is None else decode_certificate(content["certificate"]),
-        facts=dict(content["facts"]),
+        facts=artifact.facts,
     )
 
 
-def _encode_guarantee(guarantee: PureDP | ApproxDP | None) -> dict[str, Any] | None:
-    if guarantee is None:
-        return None
-    return {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
-
-
 def _decode_guarantee(content: dict[str, Any] | None) -> PureDP | ApproxDP | None:
-    if content is None:
-        return None
-    kinds: dict[str, type[PureDP | ApproxDP]] = {"PureDP": PureDP, "ApproxDP": ApproxDP}
-    fields = {name: value for name, value in content.items() if name != "kind"}
-    return kinds[content["kind"]](**fields)
+    guarantee = None if content is None else decode_guarantee(content)
+    if guarantee is not None and not isinstance(guarantee, PureDP | ApproxDP):
+        raise InputError(f"a guarantee of another kind, {type(guarantee).__name__}")
+    return guarantee

@@ -1,8 +1,8 @@
-"""The running statistics of batch normalisation, taken anew for the parameters that a run ends with."""
+"""Networks of image classifiers, and the noise that robust models add to the image or after the first layer."""
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
@@ -13,7 +13,7 @@ from deniable.learning.loop import build_with_seed
 
 
 class ImageNetwork(nn.Module):
-    """A classifier with a place for noise after its first linear layer; noise on the image is the caller's to add.
+    """A classifier with a place for noise after its first linear layer; noise on the image is added by the caller.
 
     Args:
         first: the first linear layer, from (b, channels, height, width) to (b, maps, height', width').
@@ -40,15 +40,15 @@ class ImageNetwork(nn.Module):
 
 @dataclasses.dataclass(frozen=True)
 class ImageArchitecture:
-    """What is needed to build a network again.
+    """What is needed to rebuild a network.
 
     Attributes:
         name: one of `IMAGE_NETWORKS`.
         shape: of an image, (channels, height, width).
         classes: K.
         width: factor on the number of maps and hidden units.
-        normalised: batch normalisation, with running statistics at inference, as DPAL and AdLM need it.
-        hidden: units of the last hidden layer, in place of what the network says.
+        normalised: whether it has batch normalisation, with running statistics at inference.
+        hidden: units of the last hidden layer; None for the default of the network.
     """
 
     name: str
@@ -59,7 +59,7 @@ class ImageArchitecture:
     hidden: int | None = None
 
     def build(self, seed: int) -> ImageNetwork:
-        """Return the network with weights drawn from a public seed, whatever the state of torch's generator."""
+        """Return the network with initial weights drawn from a public seed, whatever the state of torch's generator."""
         if self.name not in IMAGE_NETWORKS:
             raise make_parameter_error("a network", "name", f"one of {', '.join(IMAGE_NETWORKS)}", self.name)
         return build_with_seed(seed, lambda: IMAGE_NETWORKS[self.name](self).train())
@@ -68,7 +68,7 @@ class ImageArchitecture:
 def build_small_network(architecture: ImageArchitecture) -> ImageNetwork:
     """Return a tanh CNN of 26,000 parameters for 28 x 28 grey images (Papernot et al. 2021, Table 1).
 
-    Few parameters need little noise, and tanh keeps the gradients that are clipped alike.
+    Few parameters need little noise, and tanh keeps the gradients of examples at similar norms.
     """
     channels, *_ = architecture.shape
     maps, second_maps = _scale_sizes(architecture, 16, 32)
@@ -92,7 +92,7 @@ def build_small_network(architecture: ImageArchitecture) -> ImageNetwork:
 
 
 def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
-    """Return the network of paper 004 for MNIST, Appendix M: two 5 x 5 convolutions of 32 and 64 maps, 256 units.
+    """Return the network of Phan et al. 2020 for MNIST, Appendix M: two 5 x 5 convolutions (32, 64 maps), 256 units.
 
     The strides of 2 follow from the paper's sensitivity, in which a feature map has 14^2 neurons. The last hidden
     layer is bounded in [-1, 1], as Lemma 4 needs.
@@ -119,7 +119,7 @@ def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
 
 
 def build_dpal_cifar10_network(architecture: ImageArchitecture) -> ImageNetwork:
-    """Return the network of paper 004 for CIFAR-10, Appendix M: convolutions of 128, 128 and 256 maps, 256 units.
+    """Return the network of Phan et al. 2020 for CIFAR-10, Appendix M: convolutions of 128, 128, 256 maps, 256 units.
 
     The first layer's patches are 4 x 4, the others' 5 x 5; images are cropped to 28 x 28, for which the paper's
     sensitivity 3 (14^2 + 2) 16 is made.
@@ -152,7 +152,7 @@ IMAGE_NETWORKS: dict[str, Callable[[ImageArchitecture], ImageNetwork]] = {
     "paper-mnist": build_dpal_mnist_network,
     "paper-cifar10": build_dpal_cifar10_network,
 }
-"""A new network is one more function and one more entry."""
+"""A new network is one function and one entry here."""
 
 
 def get_last_layer(network: ImageNetwork) -> nn.Linear:
@@ -184,7 +184,8 @@ def _count_features(architecture: ImageArchitecture, first: nn.Module, body: lis
         except RuntimeError:
             _, height, width = architecture.shape
             raise InputError(
-                f"The network {architecture.name} takes larger images. Got {height} x {width} pixels: enlarge or pad them."
+                f"The network {architecture.name} takes larger images. Got {height} x {width} pixels: "
+                "enlarge or pad them."
             ) from None
     return math.prod(shape[1:])
 
@@ -201,7 +202,7 @@ class NetworkNoise:
         place: the image, in the unit of its pixels, or the output of the first layer.
         law: of the noise.
         scale: standard deviation, or scale of a Laplace law; of any shape that fits the place for one image.
-        offset: added besides, the same at every call; the fixed noise of DPAL and AdLM.
+        offset: a constant added to the noise at every call, such as noise that was drawn once in training.
         bounds: to which an input with its noise is clamped; None for none.
     """
 
@@ -259,29 +260,5 @@ def get_first_layer_shape(network: ImageNetwork, images: Tensor) -> torch.Size:
     with torch.no_grad():
         output = network.first.forward(
             torch.zeros_like(images[:1])
-        )  # past the hooks that watch a pass for its gradients
+        )  # without the hooks that record passes for per-example gradients
     return torch.Size((len(images), *output.shape[1:]))
-
-
-def recompute_batch_statistics(
-    network: ImageNetwork, forward: Callable[[Tensor], Tensor], batches: Iterable[Tensor]
-) -> None:
-    """Replace the running means and variances by averages over batches, and leave the network in evaluation mode.
-
-    Under shared noise far larger than what distinguishes two images, a step moves the mean of a unit by more than that;
-    a running mean over past steps then does not fit the last parameters.
-
-    Args:
-        network: whose normalisation is settled.
-        forward: of the network under the noise of training.
-        batches: of training images (m, channels, height, width), as the run sees them.
-    """
-    layers = [layer for layer in network.modules() if isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d)]
-    for layer in layers:
-        layer.reset_running_stats()
-        layer.momentum = None  # the plain average
-    network.train()
-    with torch.no_grad():
-        for images in batches:
-            forward(images)
-    network.eval()

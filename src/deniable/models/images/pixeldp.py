@@ -5,14 +5,14 @@ E f_k(x) <= e^epsilon E f_k(x') + delta, both ways (Lemma 1). So the class k kee
 
     E_lb f_k(x) > e^(2 epsilon) max_i E_ub f_i(x) + (1 + e^epsilon) delta
 
-(Proposition 2; Eq. 4 of paper 004). The noise has deviation sigma after a step of l2 sensitivity Delta per unit of
-attack. Every (epsilon, delta) that the noise gives for some L is a certificate of that L; the largest is returned.
+(Proposition 2; Eq. 4 of Phan et al. 2020). The noise has deviation sigma after a step of l2 sensitivity Delta per unit
+of attack. Every (epsilon, delta) that the noise gives for some L is a certificate of that L; the largest is returned.
 """
 
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 from scipy import optimize
@@ -29,73 +29,45 @@ from deniable.models.shared.intervals import (
     select_class,
 )
 from deniable.models.shared.tally import PredictionTally
-from deniable.vectors.gaussian import bound_log_delta, compute_noise_ratio
+from deniable.vectors.gaussian import compute_noise_ratio
 
-NoiseCalibration = Literal["gaussian", "analytic", "heterogeneous"]
+NoiseCalibration = Literal["gaussian", "analytic"]
+RatioFormula = Callable[[float, float], float]
+"""From epsilon and delta to sigma / Delta, the noise that is claimed to be (epsilon, delta)-DP."""
 _GRID_SIZE = 24
 _TOLERANCE = 1e-9
 """Relative difference of a share from 1 that is rounding."""
+_MAX_EPSILON = 50.0
 
 
 def _compute_classical_ratio(epsilon: float, delta: float) -> float:
     return math.sqrt(2 * math.log(1.25 / delta)) / epsilon
 
 
-def _compute_heterogeneous_ratio(epsilon: float, delta: float) -> float:
-    s = math.log(math.sqrt(2 / math.pi) / delta)
-    return math.sqrt(2) / (2 * epsilon) * (math.sqrt(s) + math.sqrt(s + epsilon))
+_RATIO_FORMULAS: dict[str, RatioFormula] = {"gaussian": _compute_classical_ratio, "analytic": compute_noise_ratio}
+_MAX_EPSILONS = {"gaussian": 1.0, "analytic": _MAX_EPSILON}
+"""Up to which each formula is used: the classical one is proved up to 1."""
 
 
-_RATIO_FORMULAS: dict[str, Callable[[float, float], float]] = {
-    "gaussian": _compute_classical_ratio,
-    "analytic": compute_noise_ratio,
-    "heterogeneous": _compute_heterogeneous_ratio,
-}
-
-
-def compute_pixeldp_sigma(mechanism: NoiseCalibration, epsilon: float, delta: float) -> float:
-    """Return the deviation sigma / Delta with which a mechanism's formula claims (epsilon, delta)-DP.
+def compute_pixeldp_sigma(calibration: NoiseCalibration, epsilon: float, delta: float) -> float:
+    """Return the deviation sigma / Delta that a formula gives for (epsilon, delta)-DP.
 
     ``gaussian``: sqrt(2 ln(1.25 / delta)) / epsilon, Dwork and Roth 2014, Theorem A.1, proved for epsilon < 1 only.
     ``analytic``: the least there is, Balle and Wang 2018, Theorem 8.
-    ``heterogeneous``: sqrt(2) / (2 epsilon) (sqrt(s) + sqrt(s + epsilon)) with s = ln(sqrt(2 / pi) / delta), Phan et
-    al. 2019. For even noise it holds for every epsilon: it solves epsilon sigma - 1 / (2 sigma) = sqrt(2 s), and the
-    privacy loss exceeds epsilon with the probability Phi(-sqrt(2 s)) <= e^-s / 2 < delta.
 
     Args:
-        mechanism: whose formula.
+        calibration: which formula.
         epsilon: > 0.
-        delta: in (0, 1); below sqrt(2 / pi) for ``heterogeneous``.
+        delta: in (0, 1).
 
     Raises:
         InputError: a parameter outside its domain.
     """
-    if mechanism not in _RATIO_FORMULAS:
-        raise make_parameter_error("PixelDP", "mechanism", f"one of {', '.join(_RATIO_FORMULAS)}", mechanism)
+    if calibration not in _RATIO_FORMULAS:
+        raise make_parameter_error("PixelDP", "calibration", f"one of {', '.join(_RATIO_FORMULAS)}", calibration)
     check_positive("PixelDP", "epsilon", epsilon)
-    check_positive("PixelDP", "delta", delta, math.sqrt(2 / math.pi) if mechanism == "heterogeneous" else 1.0)
-    return _RATIO_FORMULAS[mechanism](epsilon, delta)
-
-
-def compute_true_delta(mechanism: NoiseCalibration, epsilon: float, delta: float, least_share: float = 1.0) -> float:
-    """Return the delta that noise made for (epsilon, delta) has in truth; the claim is false where it is larger.
-
-    The profile of Gaussian noise is known exactly (Balle and Wang 2018, Theorem 8). Noise N(0, sigma^2 K r_i) on
-    coordinate i, with sum r = 1, is worst for a change of that coordinate alone with the least K r_i: that change
-    meets noise of deviation sigma sqrt(K r_i), whatever the other coordinates carry. As implemented from the formula of
-    Phan et al. 2019, sigma does not depend on r, so the claim fails wherever K r_i is far enough below 1.
-
-    Args:
-        mechanism: whose formula for sigma is used.
-        epsilon: > 0.
-        delta: claimed.
-        least_share: min K r_i, in (0, 1]; 1 for even noise.
-
-    Raises:
-        InputError: a parameter outside its domain.
-    """
-    _check_share(least_share)
-    return math.exp(bound_log_delta(epsilon, compute_pixeldp_sigma(mechanism, epsilon, delta) * math.sqrt(least_share)))
+    check_positive("PixelDP", "delta", delta, 1.0)
+    return _RATIO_FORMULAS[calibration](epsilon, delta)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,15 +75,14 @@ class PixelDP:
     """The certificate of PixelDP.
 
     Attributes:
-        sigma: standard deviation of the noise; the root of the mean variance where it is uneven.
+        sigma: standard deviation of the noise.
         sensitivity: Delta, the l2 change before the noise per unit of attack; 1 for noise on the pixels and l2.
-        mechanism: whose formula gives (epsilon, delta) for sigma and L. ``gaussian`` is used up to epsilon 1.
-        estimated: ``softmax``: means of softmax scores with Hoeffding's bounds, as Lecuyer et al. do; ``votes``: shares
-            of votes with Clopper and Pearson's bounds, sound as well since a vote is a score in {0, 1}, and about the
-            class with most votes. alpha is split among the K classes.
-        least_share: min K r_i of uneven noise N(0, sigma^2 K r_i); it changes nothing but the status, as published.
-            The sound way is `GaussianSmoothing` or PixelDP with the scale of `compute_equivalent_gaussian_scale`.
+        calibration: the formula that gives (epsilon, delta) for sigma and L. ``gaussian`` is used up to epsilon 1.
+        decision_rule: ``softmax``: means of softmax scores with Hoeffding's bounds, as in Lecuyer et al.; ``votes``:
+            shares of votes with Clopper and Pearson's bounds, sound as well since a vote is a score in {0, 1}, and
+            about the class with most votes. alpha is split among the K classes.
         norm: of the attack for which the sensitivity is given.
+        pixels_per_unit: 1: the radius is in pixels of [0, 1].
 
     Raises:
         InputError: a parameter outside its domain.
@@ -119,113 +90,160 @@ class PixelDP:
 
     sigma: float
     sensitivity: float = 1.0
-    mechanism: NoiseCalibration = "analytic"
-    estimated: DecisionRule = "softmax"
-    least_share: float = 1.0
+    calibration: NoiseCalibration = "analytic"
+    decision_rule: DecisionRule = "softmax"
     norm: Norm = "l2"
+    pixels_per_unit: float = dataclasses.field(default=1.0, init=False)
 
     def __post_init__(self) -> None:
-        check_positive("PixelDP", "sigma", self.sigma)
-        check_positive("PixelDP", "sensitivity", self.sensitivity)
-        _check_share(self.least_share)
-        if self.mechanism not in _RATIO_FORMULAS:
-            raise make_parameter_error("PixelDP", "mechanism", f"one of {', '.join(_RATIO_FORMULAS)}", self.mechanism)
-        if self.estimated not in {"softmax", "votes"}:
-            raise make_parameter_error("PixelDP", "estimated", "one of softmax, votes", self.estimated)
+        check_pixel_privacy(self.sigma, self.sensitivity, self.decision_rule)
+        if self.calibration not in _RATIO_FORMULAS:
+            expected = f"one of {', '.join(_RATIO_FORMULAS)}"
+            raise make_parameter_error("PixelDP", "calibration", expected, self.calibration)
 
     @classmethod
     def from_network(
-        cls, network: ImageNetwork, shape: ImageShape, noise: NetworkNoise, mechanism: NoiseCalibration
-    ) -> "PixelDP":
-        """Return the certificate, as published, of Gaussian noise after the first layer of a network, for l2 attacks.
+        cls, network: ImageNetwork, shape: ImageShape, noise: NetworkNoise, calibration: NoiseCalibration
+    ) -> Self:
+        """Return the certificate of even Gaussian noise after the first layer of a network, for l2 attacks.
 
         The sensitivity is the layer's exact operator norm on pixels in [0, 1].
 
         Raises:
-            InputError: noise of another kind.
+            InputError: noise of another kind, or noise that differs among the coordinates.
         """
-        if (noise.place, noise.law) != ("first layer", "gaussian"):
-            description = f"{noise.law} noise on the {noise.place}"
-            raise InputError(f"PixelDP needs Gaussian noise after the first layer. Got {description}.")
-        variances = noise.scale.double() ** 2
-        mean_variance = float(variances.mean())
-        least_share = float(variances.min()) / mean_variance
-        sensitivity = 1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), shape)
-        return cls(
-            math.sqrt(mean_variance),
-            sensitivity,
-            mechanism,
-            least_share=1.0 if least_share > 1 - _TOLERANCE else least_share,
-        )
+        sigma, sensitivity, least_share = measure_first_layer_noise(network, shape, noise)
+        if least_share < 1:
+            raise InputError(
+                f"PixelDP needs noise of one deviation. Got a least variance of {least_share:g} of the mean: certify "
+                "GaussianSmoothing with compute_equivalent_gaussian_scale."
+            )
+        return cls(sigma, sensitivity, calibration)
 
     @property
     def status(self) -> Status:
-        """Proved for even noise and ideal arithmetic; refuted for uneven noise, see `compute_true_delta`."""
-        return "refuted" if self.least_share < 1 else PROVED_IDEAL
-
-    @property
-    def decision_rule(self) -> DecisionRule:
-        """What the scores are estimated from."""
-        return self.estimated
+        """Proved for ideal arithmetic: noise and scores are floating-point numbers."""
+        return PROVED_IDEAL
 
     @property
     def source(self) -> str:
         """The theorems."""
-        calibration = {
+        theorems = {
             "gaussian": "Dwork and Roth 2014, Theorem A.1, epsilon <= 1",
             "analytic": "Balle and Wang 2018, Theorem 8",
-            "heterogeneous": "Phan et al. 2019",
         }
-        return f"Lecuyer et al. 2019, Proposition 2; {calibration[self.mechanism]}"
+        return f"Lecuyer et al. 2019, Proposition 2; {theorems[self.calibration]}"
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
-        label = select_class(selection, estimation, alpha)
-        class_alpha = alpha / len(estimation.votes)
-        if self.estimated == "votes":
-            votes, draws = estimation.votes, estimation.draws
-            low = compute_clopper_pearson_lower(int(votes[label]), draws, class_alpha)
-            high = compute_clopper_pearson_upper(int(np.delete(votes, label).max()), draws, class_alpha)
-        else:
-            label = int(selection.sums.argmax())
-            lows, highs = compute_hoeffding_bounds(estimation.sums, estimation.draws, class_alpha)
-            low, high = float(lows[label]), float(np.delete(highs, label).max())
-        radius = self.radius(low, high)
-        return CertifiedImage(label, radius) if radius > 0 else ABSTAINED
+        """Return the class and its radius, as `RobustnessCertificate.certify`."""
+        return certify_by_privacy(selection, estimation, alpha, self.decision_rule, self.radius)
 
     def radius(self, low: float, high: float) -> float:
-        """Return the largest L found with low > e^(2 epsilon) high + (1 + e^epsilon) delta; 0 for none.
-
-        Each epsilon leaves a largest delta, and these two a least sigma / (Delta L). The search over epsilon may end
-        beside the best one, at a smaller L.
+        """Return the certified size, see `find_certified_size`.
 
         Args:
             low: E_lb f_k.
             high: max E_ub f_i.
         """
-        if low <= high:
-            return 0.0
-        max_epsilon = math.log(low / high) / 2 if high > 0 else math.inf
-        max_epsilon = min(max_epsilon, 1.0 if self.mechanism == "gaussian" else 50.0)
-
-        def compute_size(epsilon: float) -> float:
-            delta = (low - math.exp(2 * epsilon) * high) / (1 + math.exp(epsilon)) * (1 - _TOLERANCE)
-            if delta <= 0:
-                return 0.0
-            return self.sigma / (self.sensitivity * compute_pixeldp_sigma(self.mechanism, epsilon, delta))
-
-        grid = np.linspace(0, max_epsilon, _GRID_SIZE + 1)[1:]
-        best = int(np.argmax([compute_size(epsilon) for epsilon in grid]))
-        bracket = (
-            grid[best] - max_epsilon / _GRID_SIZE * (1 - _TOLERANCE),
-            min(grid[best] + max_epsilon / _GRID_SIZE, max_epsilon),
-        )
-        refinement = optimize.minimize_scalar(lambda epsilon: -compute_size(epsilon), bounds=bracket, method="bounded")
-        return max(compute_size(float(grid[best])), -float(refinement.fun))
+        formula = _RATIO_FORMULAS[self.calibration]
+        return find_certified_size(low, high, self.sigma / self.sensitivity, formula, _MAX_EPSILONS[self.calibration])
 
 
-def _check_share(share: float) -> None:
-    if not 0 < share <= 1:
-        raise make_parameter_error(
-            "PixelDP", "least_share", "a float in (0, 1], the least of shares whose mean is 1", share
-        )
+def check_pixel_privacy(sigma: float, sensitivity: float, decision_rule: str) -> None:
+    """Raise `InputError` for a number that is not positive or an unknown decision rule."""
+    check_positive("PixelDP", "sigma", sigma)
+    check_positive("PixelDP", "sensitivity", sensitivity)
+    if decision_rule not in {"softmax", "votes"}:
+        raise make_parameter_error("PixelDP", "decision_rule", "one of softmax, votes", decision_rule)
+
+
+def measure_first_layer_noise(
+    network: ImageNetwork, shape: ImageShape, noise: NetworkNoise
+) -> tuple[float, float, float]:
+    """Return the root of the noise's mean variance, the layer's exact operator norm, and the least share of variance.
+
+    Args:
+        network: with noise after its first layer.
+        shape: of an image, (channels, height, width).
+        noise: Gaussian; of any scale that fits the layer's output.
+
+    Returns:
+        sigma; Delta, the norm from l2 on pixels in [0, 1]; and min r_i for variances sigma^2 r_i, 1 for even noise.
+
+    Raises:
+        InputError: noise of another kind.
+    """
+    if (noise.place, noise.law) != ("first layer", "gaussian"):
+        description = f"{noise.law} noise on the {noise.place}"
+        raise InputError(f"PixelDP needs Gaussian noise after the first layer. Got {description}.")
+    variances = noise.scale.double() ** 2
+    mean_variance = float(variances.mean())
+    least_share = float(variances.min()) / mean_variance
+    sensitivity = 1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), shape)
+    return math.sqrt(mean_variance), sensitivity, 1.0 if least_share > 1 - _TOLERANCE else least_share
+
+
+def certify_by_privacy(
+    selection: PredictionTally,
+    estimation: PredictionTally,
+    alpha: float,
+    decision_rule: DecisionRule,
+    compute_radius: Callable[[float, float], float],
+) -> CertifiedImage:
+    """Return the class and the radius that bounds on the scores of all K classes give, each at alpha / K.
+
+    Args:
+        selection: draws that choose the class.
+        estimation: independent draws that bound the scores.
+        alpha: in (0, 1).
+        decision_rule: what is bounded, mean softmax scores or shares of votes.
+        compute_radius: from E_lb f_k and max E_ub f_i to a radius, 0 for none.
+
+    Raises:
+        InputError: alpha outside (0, 1), or tallies of different classes.
+    """
+    label = select_class(selection, estimation, alpha)
+    class_alpha = alpha / len(estimation.votes)
+    if decision_rule == "votes":
+        votes, draws = estimation.votes, estimation.draws
+        low = compute_clopper_pearson_lower(int(votes[label]), draws, class_alpha)
+        high = compute_clopper_pearson_upper(int(np.delete(votes, label).max()), draws, class_alpha)
+    else:
+        label = int(selection.sums.argmax())
+        lows, highs = compute_hoeffding_bounds(estimation.sums, estimation.draws, class_alpha)
+        low, high = float(lows[label]), float(np.delete(highs, label).max())
+    radius = compute_radius(low, high)
+    return CertifiedImage(label, radius) if radius > 0 else ABSTAINED
+
+
+def find_certified_size(
+    low: float, high: float, noise: float, compute_ratio: RatioFormula, max_epsilon: float = _MAX_EPSILON
+) -> float:
+    """Return the largest L found with low > e^(2 epsilon) high + (1 + e^epsilon) delta; 0 for none.
+
+    Each epsilon leaves a largest delta, and these two a least sigma / (Delta L). The search over epsilon may end
+    beside the best one, at a smaller L.
+
+    Args:
+        low: E_lb f_k.
+        high: max E_ub f_i.
+        noise: sigma / Delta.
+        compute_ratio: the noise per unit of L that (epsilon, delta) takes.
+        max_epsilon: up to which ``compute_ratio`` is used.
+    """
+    if low <= high:
+        return 0.0
+    max_epsilon = min(math.log(low / high) / 2 if high > 0 else math.inf, max_epsilon)
+
+    def compute_size(epsilon: float) -> float:
+        delta = (low - math.exp(2 * epsilon) * high) / (1 + math.exp(epsilon)) * (1 - _TOLERANCE)
+        return noise / compute_ratio(epsilon, delta) if delta > 0 else 0.0
+
+    grid = np.linspace(0, max_epsilon, _GRID_SIZE + 1)[1:]
+    best = int(np.argmax([compute_size(epsilon) for epsilon in grid]))
+    bracket = (
+        grid[best] - max_epsilon / _GRID_SIZE * (1 - _TOLERANCE),
+        min(grid[best] + max_epsilon / _GRID_SIZE, max_epsilon),
+    )
+    refinement = optimize.minimize_scalar(lambda epsilon: -compute_size(epsilon), bounds=bracket, method="bounded")
+    return max(compute_size(float(grid[best])), -float(refinement.fun))

@@ -1,4 +1,4 @@
-"""Images read from whatever the user has: the kind is told by what is there."""
+"""Reading a data set of images: the format follows from the path."""
 
 import os
 import warnings
@@ -27,16 +27,16 @@ def read_images(
         pixel_range: values of black and white, never inferred from pixels; None for (0, 255) of uint8 and (0, 1) of
             floats.
         classes: names of the classes, which need not all occur; None for those of the training images. A model's
-            outputs are its classes, so that those found in private images are not protected.
+            outputs are its classes, so that those of private images are not protected.
 
     Raises:
-        InputError: the file cannot be read or holds no fit images and labels; the text starts with its path and
-            names the array or file within, the value, and the mend.
+        InputError: the file cannot be read or holds no valid images and labels; the message starts with its path and
+            names the array or file within, the value, and the fix.
     """
     declaration = DataDeclaration(pixel_range, None if classes is None else tuple(classes))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of decoders, about bytes that they read nevertheless or then refuse
+            warnings.simplefilter("ignore")  # decoders warn about bytes that they read anyway or then refuse
             return _read_dataset(Path(path), os.fspath(path), declaration)
     except InputError as error:
         raise InputError(f"{os.fspath(path)!r}: {error}") from None
@@ -54,7 +54,7 @@ def _read_dataset(path: Path, text: str, declaration: DataDeclaration) -> ImageD
             return read_idx(prefix, path.resolve().name, declaration)
         if any((path / split).is_dir() for split in SPLITS):
             return read_image_files(iterate_folder(path), path.resolve().name, declaration)
-        raise InputError(f"the folder holds no data set that is known. Give {_SUPPORTED_FORMATS}.")
+        raise InputError(f"the folder holds no data set of a known format. Give {_SUPPORTED_FORMATS}.")
     if not path.exists():
         if is_idx_prefix(text):
             return read_idx(text, path.name, declaration)
@@ -68,4 +68,4 @@ def _read_dataset(path: Path, text: str, declaration: DataDeclaration) -> ImageD
         return read_image_files(iterate_zip(path), path.name, declaration)
     if name.endswith(_TAR_SUFFIXES):
         return read_image_files(iterate_tar(path), path.name, declaration)
-    raise InputError(f"its ending is of no kind that is known. Give {_SUPPORTED_FORMATS}.")
+    raise InputError(f"its suffix is unknown. Give {_SUPPORTED_FORMATS}.")

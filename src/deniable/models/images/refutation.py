@@ -1,4 +1,4 @@
-"""The search for images inside certified balls whose class is another one: one that is found refutes a certificate."""
+"""Attacks inside certified balls: an image there with another class refutes a certificate."""
 
 import dataclasses
 import math
@@ -20,12 +20,12 @@ _BALL_ATTACKS = {"l1": pgd_l1, "l2": pgd_l2, "linf": pgd}
 _RADIUS_SHARE = 1 - 1e-4
 """Share of the radius that an attack may use, so that rounding of pixels in float32 does not leave the ball."""
 _ATTACK_BATCH = 500
-"""Images attacked at a time, which bounds memory."""
+"""Number of images attacked at a time, which bounds memory."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AttackedImage:
-    """A certified image after the attack, and what fresh draws say of it.
+    """A certified image after the attack, and the votes of fresh draws on it.
 
     Attributes:
         image: its index.
@@ -78,24 +78,24 @@ def refute_image_certificate(
     chooses the rival, and the other half tests that the certified class is at least as probable. A sound certificate
     flips an image with probability at most ``certified_at``, and the test says so falsely with at most alpha / (2 n).
     The certificate is refuted if so many flips or more among n images have a probability of at most alpha under that,
-    so one flip is enough only for a small ``certified_at``. Nothing found is no proof that the certificate is sound.
+    so one flip is enough only for a small ``certified_at``. Finding no flip does not prove the certificate.
 
     Args:
         scores: the model.
         images: (n, channels, height, width), inside the bounds.
         certified: class and radius of each image, the radius in the unit of the pixels.
         norm: of the radii.
-        generator: draws the starts of the attack.
+        generator: source of the random starts of the attack.
         certified_at: alpha of the certificate, the probability that one image's is wrong; 0 for an exact one.
         alpha: level of the refutation.
-        decision_rule: what the certificate is about: the class with most ``votes``, or with the largest mean ``softmax``.
+        decision_rule: what is certified: the class with most ``votes``, or with the largest mean ``softmax``.
         bounds: of the attacked pixels.
         draws: of the noise for each gradient.
         steps: gradients.
         samples: draws at each attacked image, at least 2.
 
     Raises:
-        InputError: levels, norm or counts outside their domains, or what the attack or the tally refuse.
+        InputError: levels, norm or counts outside their domains, or what the attack or the tally raises.
     """
     _check_refutation_inputs(len(images), certified, norm, certified_at, samples)
     check_positive("refute", "alpha", alpha, 1.0)

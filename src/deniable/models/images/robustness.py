@@ -19,8 +19,8 @@ class CertifiedImage:
     """What is certified of one image.
 
     Attributes:
-        label: the class that every image closer than ``radius`` gets; None where the certificate abstains.
-        radius: in the norm and the unit of the certificate; 0 where it abstains.
+        label: the class of every image closer than ``radius``; None if the certificate abstains.
+        radius: in the norm and the unit of the certificate; 0 if it abstains.
     """
 
     label: int | None
@@ -35,9 +35,11 @@ class RobustnessCertificate(Protocol):
 
     Attributes:
         norm: of the radius.
-        status: how far it is known to be true.
+        status: what is known of its claim.
         source: the theorem.
-        decision_rule: which class is certified: that with most ``votes``, or with the largest mean ``softmax`` score.
+        decision_rule: which class is certified: the one with most ``votes``, or with the largest mean ``softmax``
+            score.
+        pixels_per_unit: factor from the unit of the radius to pixels of [0, 1].
     """
 
     @property
@@ -56,12 +58,16 @@ class RobustnessCertificate(Protocol):
     def source(self) -> str:  # noqa: D102 - see the class
         ...
 
+    @property
+    def pixels_per_unit(self) -> float:  # noqa: D102 - see the class
+        ...
+
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius, wrong with probability at most alpha for one image.
 
         Args:
             selection: draws that choose the class.
-            estimation: other, independent draws, that bound the probabilities.
+            estimation: independent draws that bound the probabilities.
             alpha: in (0, 1).
 
         Raises:

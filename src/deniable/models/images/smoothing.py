@@ -1,4 +1,4 @@
-"""Randomized smoothing with Laplace noise (Teng et al. 2019; Yang et al. 2020)."""
+"""Randomized smoothing with Gaussian (Cohen et al. 2019) or Laplace noise (Teng et al. 2019; Yang et al. 2020)."""
 
 import dataclasses
 import math
@@ -37,12 +37,13 @@ class GaussianSmoothing:
     Attributes:
         sigma: standard deviation in the unit of the pixels; for noise after a linear layer, the effective one of
             `deniable.models.images.layer_noise.compute_equivalent_gaussian_scale`.
-        runner_up: ``bound_by_complement``: p_B = 1 - p_A, one bound at alpha; ``estimated``: p_A and p_B are bounded at
+        runner_up: ``complement``: p_B = 1 - p_A, one bound at alpha; ``estimated``: p_A and p_B are bounded at
             alpha / 2 each, p_B by a union over the other K - 1 classes.
         norm: l2.
         status: proved for ideal arithmetic: noise and scores are floating-point numbers.
         source: the theorem.
         decision_rule: votes.
+        pixels_per_unit: 1: the radius is in pixels of [0, 1].
 
     Raises:
         InputError: a sigma that is not positive, or an unknown runner_up.
@@ -54,6 +55,7 @@ class GaussianSmoothing:
     status: Status = dataclasses.field(default=PROVED_IDEAL, init=False)
     source: str = dataclasses.field(default="Cohen et al. 2019, Theorem 1", init=False)
     decision_rule: DecisionRule = dataclasses.field(default="votes", init=False)
+    pixels_per_unit: float = dataclasses.field(default=1.0, init=False)
 
     def __post_init__(self) -> None:
         check_positive("GaussianSmoothing", "sigma", self.sigma)
@@ -63,7 +65,7 @@ class GaussianSmoothing:
             )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
+        """Return the class and its radius, as `RobustnessCertificate.certify`."""
         label = select_class(selection, estimation, alpha)
         radius = compute_gaussian_radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha), self.sigma)
         return CertifiedImage(label, radius) if radius > 0 else ABSTAINED
@@ -95,6 +97,8 @@ class LaplaceSmoothing:
         norm: l1.
         status: proved for ideal arithmetic: noise and scores are floating-point numbers.
         source: the theorems.
+        decision_rule: votes.
+        pixels_per_unit: 1: the radius is in pixels of [0, 1].
 
     Raises:
         InputError: a scale that is not positive, or an unknown runner_up.
@@ -106,6 +110,7 @@ class LaplaceSmoothing:
     status: Status = dataclasses.field(default=PROVED_IDEAL, init=False)
     source: str = dataclasses.field(default="Teng et al. 2019; Yang et al. 2020", init=False)
     decision_rule: DecisionRule = dataclasses.field(default="votes", init=False)
+    pixels_per_unit: float = dataclasses.field(default=1.0, init=False)
 
     def __post_init__(self) -> None:
         check_positive("LaplaceSmoothing", "scale", self.scale)
@@ -115,7 +120,7 @@ class LaplaceSmoothing:
             )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, wrong with probability at most alpha; see `Certificate.certify`."""
+        """Return the class and its radius, as `RobustnessCertificate.certify`."""
         label = select_class(selection, estimation, alpha)
         radius = compute_laplace_radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha), self.scale)
         return CertifiedImage(label, radius) if radius > 0 else ABSTAINED

@@ -1,1 +1,1 @@
-"""What image and text models share: tallies, intervals, refutation."""
+"""What certificates of image and text models share: tallies of predictions, intervals, accuracies, refutation."""

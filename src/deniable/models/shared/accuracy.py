@@ -1,4 +1,4 @@
-"""Conventional and certified accuracy, as in section 4 of paper 004."""
+"""Conventional and certified accuracy, as in Phan et al. 2020, section 4."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def measure_certified_accuracy(
     """Return the share of images that are right and robust, for each attack size.
 
     An image is robust if its radius is larger than the attack size. The estimates come from the same images, and each
-    interval holds for itself.
+    interval holds separately.
 
     Args:
         labels: (n,) true classes.
@@ -49,7 +49,7 @@ def measure_certified_accuracy(
     _check_lengths(labels, radii)
     for size in sizes:
         if not size >= 0:
-            raise make_parameter_error("certified_accuracy", "at", "sizes of at least 0", size)
+            raise make_parameter_error("certified accuracy", "sizes", "sizes of at least 0", size)
     is_correct = list(map(_is_correct, labels, certified))
     is_robust = [
         [correct and radius > size for correct, radius in zip(is_correct, radii, strict=True)] for size in sizes

@@ -26,7 +26,7 @@ def compute_clopper_pearson_lower(successes: int, draws: int, alpha: float) -> f
 
 
 def compute_clopper_pearson_upper(successes: int, draws: int, alpha: float) -> float:
-    """Return Clopper and Pearson's upper bound, below the truth with probability at most alpha; as `compute_clopper_pearson_lower`."""
+    """Return Clopper and Pearson's upper bound; arguments and errors as of `compute_clopper_pearson_lower`."""
     return 1.0 - compute_clopper_pearson_lower(draws - successes, draws, alpha)
 
 

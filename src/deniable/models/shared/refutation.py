@@ -1,4 +1,4 @@
-"""What an attack inside certificates found, and when so many flips refute them."""
+"""The result of attacks inside certificates, and how many flips refute them."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,11 +8,11 @@ from scipy import stats
 
 
 class Attempt(Protocol):
-    """One certified input after the attack; as text it is one line."""
+    """One certified input after the attack; its `str` is one line."""
 
     @property
     def p_value(self) -> float:
-        """Of the certified class being at least as probable as another one."""
+        """p-value of the certified class being at least as probable as another one."""
         ...
 
 
@@ -21,14 +21,14 @@ AttemptT = TypeVar("AttemptT", bound=Attempt)
 
 @dataclasses.dataclass(frozen=True)
 class Refutation(Generic[AttemptT]):
-    """What an attack inside certificates found.
+    """The result of attacks inside certificates.
 
     Attributes:
-        is_refuted: whether the certificate is refuted at the level asked for.
-        p_value: the probability, at most, that a sound certificate leaves so many flips or more; 1 for none.
-        flips: attacked inputs whose class differs, each shown by a test of its own.
-        tested: inputs with a certificate.
-        witness: the clearest flip, or the nearest to one; None where nothing was tested.
+        is_refuted: whether the certificate is refuted at the requested level.
+        p_value: upper bound on the probability that a sound certificate leaves this many flips or more; 1 for none.
+        flips: number of attacked inputs whose class differs, each by a test of its own.
+        tested: number of inputs with a certificate.
+        witness: the attempt with the smallest p-value; None if nothing was tested.
     """
 
     is_refuted: bool
@@ -38,11 +38,11 @@ class Refutation(Generic[AttemptT]):
     witness: AttemptT | None
 
     def __str__(self) -> str:
-        """Return the finding in one line."""
+        """Return the result in one line."""
         return self.describe(str(self.witness))
 
     def describe(self, witness: str) -> str:
-        """Return the finding in one line, with the witness in the caller's words."""
+        """Return the result in one line, with the witness as the caller describes it."""
         if self.witness is None:
             return "not refuted: nothing is certified"
         verdict = "refuted" if self.is_refuted else "not refuted"
@@ -50,11 +50,11 @@ class Refutation(Generic[AttemptT]):
 
 
 def conclude_refutation(attempts: Sequence[AttemptT], alpha: float, certified_at: float) -> Refutation[AttemptT]:
-    """Return what follows from the tests of n attacked inputs.
+    """Return the conclusion from the tests of n attacked inputs.
 
-    A sound certificate flips an input with probability at most ``certified_at``, and a test says so falsely with at
-    most alpha / (2 n). The certificate is refuted if so many flips or more among n have a probability of at most alpha
-    under that.
+    A sound certificate flips an input with probability at most ``certified_at``, and a test reports a false flip with
+    at most alpha / (2 n). The certificate is refuted if this many flips or more among n then have a probability of at
+    most alpha.
 
     Args:
         attempts: one for each input with a certificate.

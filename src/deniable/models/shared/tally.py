@@ -1,4 +1,4 @@
-"""Counts of what a randomized model says of an image over many draws of its noise."""
+"""Votes and scores of a randomized model for an image, counted over many draws of its noise."""
 
 import dataclasses
 from collections.abc import Callable
@@ -18,15 +18,15 @@ A randomized model draws fresh, independent noise for every image of every call.
 
 
 DRAWS_PER_CALL = 500
-"""Draws in one call of the model; more are no faster for small networks on a processor."""
+"""Draws in one call of the model; more are no faster for small networks on a CPU."""
 _MIN_CLASSES = 2
 _SUM_TOLERANCE = 1e-4
-"""Relative error granted to sums of probabilities."""
+"""Relative tolerance for sums of probabilities."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PredictionTally:
-    """What a model says of one image over independent draws.
+    """Votes and scores of a model for one image over independent draws.
 
     Attributes:
         votes: int64 (K,), how often each class has the highest score.
@@ -61,15 +61,15 @@ class PredictionTally:
 
 
 def tally_image(scores: ImageScorer, image: Tensor, draws: int, batch: int = DRAWS_PER_CALL) -> PredictionTally:
-    """Return what a model says of one image (channels, height, width); see `tally_images`."""
+    """Return the tally of one image (channels, height, width); see `tally_images`."""
     return tally_images(scores, image[None], draws, batch)[0]
 
 
 def tally_images(scores: ImageScorer, images: Tensor, draws: int, batch: int = DRAWS_PER_CALL) -> list[PredictionTally]:
-    """Return what a model says of each image.
+    """Return the tally of each image.
 
-    Several images share one call of the model where few draws of each are asked for, so the model must treat the
-    images of a call independently: no normalisation by the statistics of the call.
+    With few draws of each, several images share one call of the model, so the model must treat the images of a call
+    independently, without normalisation by the statistics of the call.
 
     Args:
         scores: the model.

@@ -1,10 +1,11 @@
-"""Interval bound propagation: what a network makes of all inputs in a box (Gowal et al. 2018; Jia et al. 2019, sec. 3).
+"""Interval bound propagation: bounds on a network over all inputs in a box (Gowal et al. 2018; Jia et al. 2019).
 
-A network's layers are written once, for numbers and for boxes alike, so that what is certified is what is run. Three
-kinds of layer are enough: linear ones, those that are monotone in every coordinate, and attention's weighted means.
+A network's layers are written once, for tensors and for boxes alike, so that the certified network is the one that
+runs. Three kinds of layer are enough: linear ones, those that are monotone in every coordinate, and the weighted means
+of attention.
 
-Bounds are in the arithmetic of the network, float32, whose rounding could carry a logit past a bound that is only just
-met. `bound_margins` and `apply_softmax` therefore move their bounds outward by `INTERVAL_SLACK` of the size of their terms.
+Bounds are computed in the arithmetic of the network, float32, whose rounding could move a logit past a tight bound.
+`bound_margins` and `apply_softmax` therefore move their bounds outward by `INTERVAL_SLACK` of the size of their terms.
 """
 
 import dataclasses
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 INTERVAL_SLACK = 2.0**-14
-"""Outward slack, relative to the sum of the magnitudes of what is added: 1,024 units of rounding of float32.
+"""Outward slack, relative to the sum of the magnitudes of the terms: 1,024 units of rounding of float32.
 
 It is credible, not proven: the error of a sum of n terms in blocks is a few units of rounding, not n of them.
 """
@@ -36,7 +37,7 @@ class TensorBox:
 
 
 TensorOrBox = TypeVar("TensorOrBox", Tensor, TensorBox)
-"""What a layer takes and gives: numbers, or bounds on them."""
+"""Input and output of a layer: tensors, or bounds on them."""
 
 
 def apply_linear(values: TensorOrBox, weight: Tensor, bias: Tensor | None = None) -> TensorOrBox:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import torch
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.randomness import derive_key_from_seed, generate_key
-from deniable.learning.artifact import check_finite_weights, read_artifact, reraise_corrupt_file
+from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
 from deniable.models.text.documents import Documents, RowIndices
 from deniable.models.text.networks import build_text_network
@@ -22,7 +21,7 @@ from deniable.models.text.substitutions import SubstituteSource, Substitutions
 from deniable.models.text.training import METHOD_OF_OPTION, TextTrainingOptions, check_documents_fit, prepare_text_run
 from deniable.space import Space
 
-TEXT_MODEL_FORMAT = "deniable-text-model/1"
+TEXT_MODEL_KIND = "text model"
 _DOCUMENTS_PER_BATCH = 64
 """Documents whose bounds are computed at once."""
 
@@ -48,6 +47,17 @@ class TextModel:
     space_fingerprint: str
     space_source: str
     facts: dict[str, Any]
+
+    def to_artifact(self) -> Artifact:
+        """Return the model as a file holds it; the space's own vectors are left out."""
+        configuration = {
+            "network": self.name,
+            "classes": list(self.classes),
+            "pairs": self.pairs,
+            "space": self.space_fingerprint,
+            "source": self.space_source,
+        }
+        return Artifact(TEXT_MODEL_KIND, configuration, self.network.state_dict(), self.facts)
 
     def predict(self, documents: Documents) -> RowIndices:
         """Return the classes (n,) of documents."""
@@ -169,25 +179,8 @@ def certify_by_intervals(
     return np.concatenate(is_certified)
 
 
-def pack_text_model(model: TextModel) -> bytes:
-    """Return a model as a file holds it: tensors, numbers and texts only; the space's own vectors are left out."""
-    content = {
-        "format": TEXT_MODEL_FORMAT,
-        "name": model.name,
-        "weights": model.network.state_dict(),
-        "classes": list(model.classes),
-        "pairs": model.pairs,
-        "space": model.space_fingerprint,
-        "source": model.space_source,
-        "facts": model.facts,
-    }
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
-    return buffer.getvalue()
-
-
 def load_text_model(path: Path, space: Space) -> TextModel:
-    """Read a model that `pack_text_model` made.
+    """Read a text model that `deniable.learning.artifact.save_model` wrote.
 
     Args:
         path: of the file.
@@ -196,24 +189,36 @@ def load_text_model(path: Path, space: Space) -> TextModel:
     Raises:
         InputError: no such file, it is no text model, or it was trained on another space.
     """
-    content = read_artifact(path, TEXT_MODEL_FORMAT)
+    return restore_text_model(read_artifact(path, TEXT_MODEL_KIND), space)
+
+
+def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
+    """Rebuild a model from what its file holds.
+
+    Args:
+        artifact: of the file.
+        space: that the model was trained on.
+
+    Raises:
+        InputError: the file is damaged, or the model was trained on another space.
+    """
+    content = artifact.configuration
     if content.get("space") != space.fingerprint:
         raise InputError(
-            f"The model {str(path)!r} was trained on the words of {content.get('source')} (fingerprint "
+            f"The model {str(artifact.path)!r} was trained on the words of {content.get('source')} (fingerprint "
             f"{content.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
         )
-    with reraise_corrupt_file(path):
+    with reraise_corrupt_file(artifact.path):
         network = build_with_seed(
-            0, lambda: build_text_network(content["name"], space, len(content["classes"]), pairs=content["pairs"])
+            0, lambda: build_text_network(content["network"], space, len(content["classes"]), pairs=content["pairs"])
         )
-        network.load_state_dict(content["weights"])
-        source_and_facts = content["source"], dict(content["facts"])
-        check_finite_weights(network)
-    return TextModel(
-        content["name"],
-        network.eval(),
-        tuple(content["classes"]),
-        content["pairs"],
-        content["space"],
-        *source_and_facts,
-    )
+        load_weights(network, artifact.weights)
+        return TextModel(
+            name=content["network"],
+            network=network,
+            classes=tuple(content["classes"]),
+            pairs=content["pairs"],
+            space_fingerprint=content["space"],
+            space_source=content["source"],
+            facts=artifact.facts,
+        )

@@ -1,4 +1,4 @@
-"""Copies of texts with every word drawn anew: what augmented training adds, and what smoothing votes over."""
+"""The words that may replace a word: sets of substitutions, and copies of texts with every word drawn again."""
 
 import dataclasses
 import functools
@@ -25,12 +25,12 @@ _DECOMPRESSORS = {".xz": lzma.decompress, ".gz": gzip.decompress}
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Substitutions:
-    """For every word of a space the words that may stand in its place.
+    """For every word of a space the words that may replace it.
 
     Attributes:
         name: of the sets, with a digest, for certificates.
-        choices: int32 (V, k), the numbers of a word's choices: the word itself first, then its substitutes, and the
-            word again up to k.
+        choices: int32 (V, k), the ids of a word's choices: the word itself first, then its substitutes, then the word
+            itself again up to k.
         notes: remarks about how they were read.
     """
 
@@ -59,14 +59,14 @@ class Substitutions:
 
     @functools.cached_property
     def choice_counts(self) -> npt.NDArray[np.int64]:
-        """How many distinct choices each word has (V,), itself among them."""
+        """Number of distinct choices of each word (V,), the word itself included."""
         word_ids = np.arange(len(self.choices))[:, None]
         counts: npt.NDArray[np.int64] = 1 + (self.choices != word_ids).sum(axis=1)
         return counts
 
 
 def build_substitutions(space: Space, substitute_lists: dict[str, list[str]], name: str) -> Substitutions:
-    """Return the sets of a mapping from words to their substitutes, of which the space knows some.
+    """Return the sets of a mapping from words to their substitutes, restricted to words of the space.
 
     Args:
         space: of the classifier.
@@ -74,7 +74,7 @@ def build_substitutions(space: Space, substitute_lists: dict[str, list[str]], na
         name: of the sets.
 
     Raises:
-        InputError: the space knows no word of it together with a substitute.
+        InputError: the space contains no word of it together with a substitute.
     """
     sets: dict[int, list[int]] = {}
     missing, pairs = 0, 0
@@ -89,8 +89,8 @@ def build_substitutions(space: Space, substitute_lists: dict[str, list[str]], na
     max_size = max(map(len, sets.values()), default=0)
     if not max_size:
         raise InputError(
-            f"No word of the substitutions {name} and its substitutes are both in {space.source}: "
-            "name other substitutions, or another space."
+            f"The substitutions {name} have no word that is in {space.source} together with a substitute: "
+            "choose other substitutions, or another space."
         )
     choices = np.repeat(np.arange(len(space), dtype=np.int32)[:, None], 1 + max_size, axis=1)
     for word_id, numbers in sets.items():
@@ -100,19 +100,19 @@ def build_substitutions(space: Space, substitute_lists: dict[str, list[str]], na
 
 
 def read_substitutions(path: Path, space: Space) -> Substitutions:
-    """Read the sets that a space knows, see `read_substitute_lists`.
+    """Read a file of substitutions, restricted to words of a space; see `read_substitute_lists`.
 
     Raises:
-        InputError: no such file, or it is no such object, or the space knows none of its words.
+        InputError: the file cannot be read or has another form, or the space contains none of its words.
     """
     return build_substitutions(space, *read_substitute_lists(path))
 
 
 def read_substitute_lists(path: Path) -> tuple[dict[str, list[str]], str]:
-    """Read a JSON object of word -> list of substitutes, which may be compressed (.xz, .gz), and name it.
+    """Read a JSON object of word -> list of substitutes, which may be compressed (.xz, .gz), and return it with a name.
 
     Raises:
-        InputError: no such file, or it is no such object.
+        InputError: the file cannot be read, or has another form.
     """
     try:
         content = path.read_bytes()
@@ -122,14 +122,14 @@ def read_substitute_lists(path: Path) -> tuple[dict[str, list[str]], str]:
         substitute_lists = json.loads(_DECOMPRESSORS.get(path.suffix.lower(), bytes)(content))
     except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error, RecursionError) as error:
         reason = " ".join(str(error).split())[:100]
-        raise InputError(f"The substitutions {str(path)!r} are no JSON: {reason}.") from None
+        raise InputError(f"The substitutions {str(path)!r} are not valid JSON: {reason}.") from None
     _check_substitute_lists(substitute_lists, str(path))
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     return substitute_lists, f"{path.name} ({digest})"
 
 
-def _check_substitute_lists(substitute_lists: Any, name: str) -> None:  # noqa: ANN401 - whatever JSON holds
-    """Raise `InputError` where an object is no mapping from words to lists of words."""
+def _check_substitute_lists(substitute_lists: Any, name: str) -> None:  # noqa: ANN401 - any JSON value
+    """Raise `InputError` unless an object is a mapping from words to lists of words."""
     expected = 'an object of word: [substitute, ...], for example {"film": ["movie"]}'
     if not isinstance(substitute_lists, dict) or not substitute_lists:
         raise InputError(f"The substitutions {name!r} must be {expected}. Got {type(substitute_lists).__name__}.")
@@ -140,20 +140,20 @@ def _check_substitute_lists(substitute_lists: Any, name: str) -> None:  # noqa: 
 
 
 SubstituteSource = Substitutions | WordMechanism
-"""Where a word's stand-in comes from: uniformly from its choices, or by a mechanism."""
+"""Source of the word that replaces another: drawn uniformly from its choices, or by a mechanism."""
 MAX_DRAWN_WORDS = 4_000_000
-"""Words drawn together, at most, but for a longer text: a mechanism computes the law of a word type once for them."""
+"""Maximum number of words drawn together, but for a longer text: a mechanism computes the law of a word type once."""
 
 
 def draw_copies(
     texts: IndexedTexts, rows: RowIndices, source: SubstituteSource, key: bytes, copy_number: int = 0
 ) -> IndexedTexts:
-    """Return a copy of texts in which every word is drawn anew.
+    """Return a copy of texts in which every word is drawn again.
 
     Args:
         texts: R texts.
-        rows: (R,) a number for each; a text's draws follow from key, row and copy, whatever stands beside it.
-        source: of the stand-ins.
+        rows: (R,) an index for each; a text's draws depend on key, row and copy, and not on the other texts.
+        source: of the replacement words.
         key: 32 bytes.
         copy_number: of the copy.
     """
@@ -172,7 +172,7 @@ def draw_copies(
 
 
 def _choose_words(words: WordIds, row: int, sets: Substitutions, key: bytes, copy_number: int) -> WordIds:
-    """Return one choice of each word, all choices alike."""
+    """Return one choice of each word, drawn uniformly."""
     choices, sizes = sets.choices[words], sets.choice_counts[words]
     indices = make_generator(key, "copy", str(copy_number), str(row)).integers(sizes)
     # The distinct choices of a word come first in its row, itself at the front.

@@ -1,4 +1,4 @@
-"""Training a text classifier: as usual, with certified bounds, or on perturbed copies besides."""
+"""Training a text classifier: with the usual loss, with certified bounds, or with perturbed copies of the texts."""
 
 import dataclasses
 from typing import Any
@@ -17,28 +17,28 @@ from deniable.models.text.substitutions import SubstituteSource, Substitutions, 
 
 TEXT_TRAINING_METHODS = ("normal", "ibp", "augmented")
 METHOD_OF_OPTION = {"kappa": "ibp", "ramp": "ibp", "copies": "augmented"}
-"""Options that one method alone looks at."""
+"""Options of a single method."""
 _DEFAULTS_OF_MODEL: dict[str, dict[str, Any]] = {"fasttext": {"learning_rate": 1e-2, "weight_decay": 0.0, "clip": None}}
 _DEFAULT_EPOCHS, _MIN_STEPS = 10, 1_000
 _MAX_COUNT = 100_000
 _MIN_VALUE, _MAX_VALUE = 1e-30, 1e30
-"""What float32 holds, with room."""
+"""Range of values, well inside that of float32."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TextTrainingOptions:
-    """What can be chosen of a training run; the defaults are those of Jia et al. 2019, section 5.1 and Appendix A.
+    """Options of a training run; the defaults are those of Jia et al. 2019, section 5.1 and Appendix A.
 
-    Their 10 epochs are 6,000 steps on 20,000 reviews, and too few on a small table, which is passed over more often.
+    Their 10 epochs are 6,000 steps on 20,000 reviews, but too few steps on a small table, which gets more epochs.
 
     Attributes:
         method: one of `TEXT_TRAINING_METHODS`.
         epochs: passes over the documents; None for 10, or for as many as make 1,000 steps where 10 are fewer.
         batch_size: documents of a step.
-        learning_rate: of Adam.
-        weight_decay: of Adam.
-        clip: l2 norm to which a gradient is cut; None for as it is.
-        kappa: weight of the worst case at the end of the ramp.
+        learning_rate: learning rate of the optimizer.
+        weight_decay: weight decay of the optimizer.
+        clip: l2 norm to which a gradient is clipped; None for no clipping.
+        kappa: weight of the worst-case loss at the end of the ramp.
         ramp: share of the steps over which kappa and the size of the boxes grow from 0, linearly.
         copies: perturbed copies of each document, for the method augmented.
     """
@@ -80,23 +80,23 @@ class TextTrainingOptions:
 
 
 def make_text_training_options(model: str, **given: object) -> TextTrainingOptions:
-    """Return the defaults for a model with what is given in their place.
+    """Return the default options of a model, with the given ones in their place.
 
-    FastText learns embeddings, and a batch says nothing of a word that it lacks: it takes a larger rate, and no weight
-    decay, of which Adam would make full steps to 0 for all such words.
+    FastText learns embeddings, and a batch has no gradient for a word that it lacks: it takes a larger learning rate,
+    and no weight decay, by which Adam would move all such words towards 0 at full speed.
 
     Args:
         model: one of `deniable.models.text.networks.TEXT_NETWORKS`.
-        given: of `TextTrainingOptions`.
+        given: fields of `TextTrainingOptions`.
 
     Raises:
-        InputError: an option that means nothing to the method, or a bad value.
+        InputError: an option of another method, or a bad value.
     """
     options = TextTrainingOptions(**{**_DEFAULTS_OF_MODEL.get(model, {}), **given})
     for name, method in METHOD_OF_OPTION.items():
         if name in given and options.method != method:
             raise InputError(
-                f"The {name!r} option is for the method {method} and means nothing to {options.method}: leave it out."
+                f"The {name!r} option belongs to the method {method}, not to {options.method}: leave it out."
             )
     return options
 
@@ -114,8 +114,8 @@ def prepare_text_run(
         network: trained in place.
         documents: to learn from.
         options: see `TextTrainingOptions`.
-        source: of the word boxes of ibp, which are substitutions, or of the stand-ins of augmented.
-        key: 32 bytes; batches, copies and dropout follow from it.
+        source: the substitutions that ibp bounds, or the source of the replacement words of augmented.
+        key: 32 bytes, which determine batches, copies and dropout.
 
     Raises:
         InputError: documents that the network does not take, or a method without its source.
@@ -151,9 +151,9 @@ def prepare_text_run(
 def compute_ibp_loss(
     network: TextNetwork, batch: TextBatch, sets: Substitutions, *, kappa: float, scale: float
 ) -> Tensor:
-    """Return (1 - kappa) of the usual loss and kappa of the worst case's (Jia et al. 2019, equation 10).
+    """Return (1 - kappa) times the usual loss plus kappa times the worst-case loss (Jia et al. 2019, equation 10).
 
-    The worst case's logits are 0 for the label and minus the lower bound on its margin for every other class.
+    The worst-case logits are 0 for the label and minus the lower bound on its margin for every other class.
     """
     logits, margins = network.compute_logits_and_bounds(batch, sets, scale)  # (b, K) each
     usual_loss = functional.cross_entropy(logits, batch.labels)
@@ -161,7 +161,7 @@ def compute_ibp_loss(
 
 
 def augment_documents(documents: Documents, source: SubstituteSource, count: int, key: bytes) -> Documents:
-    """Return documents and perturbed copies of each, with its label (paper 000, section 4)."""
+    """Return documents and perturbed copies of each, with its label (Xu et al. 2021, section 4)."""
     rows = np.arange(len(documents))
     copied_texts = [
         words for number in range(count) for words in draw_copies(documents.texts, rows, source, key, number)
@@ -173,15 +173,15 @@ def augment_documents(documents: Documents, source: SubstituteSource, count: int
 
 
 def check_substitute_source(options: TextTrainingOptions, source: SubstituteSource | None) -> None:
-    """Raise `InputError` where a method lacks the words that it draws from."""
+    """Raise `InputError` where a method lacks its source of words."""
     if options.method == "ibp" and not isinstance(source, Substitutions):
-        raise InputError("The method ibp needs substitutions, whose boxes it bounds: give some.")
+        raise InputError("The method ibp needs substitutions, over which it bounds the loss: give some.")
     if options.method == "augmented" and source is None:
         raise InputError("The method augmented needs substitutions or a mechanism to draw words from: give one.")
 
 
 def check_documents_fit(network: TextNetwork | type[TextNetwork], documents: Documents) -> None:
-    """Raise `InputError` where a network does not take some documents; nothing is ever cut off."""
+    """Raise `InputError` where a network does not take some documents; texts are never truncated."""
     if network.takes_pairs and documents.premises is None:
         raise InputError("The model is for pairs of texts: name the column of the premise with --premise.")
     if not network.takes_pairs and documents.premises is not None:

@@ -1,4 +1,4 @@
-"""The stand-in for ADePT of Habernal 2022, Section 5: Laplace noise of scale 1/epsilon, no clip at all."""
+"""ADePT without its clip, as simplified by Habernal 2022, Section 5: Laplace noise of scale 1/epsilon."""
 
 import numpy as np
 

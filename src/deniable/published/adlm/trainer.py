@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import PureDP
+from deniable.core.guarantees import REPLACED_RECORD, PureDP
 from deniable.core.randomness import make_generator
 from deniable.learning.adam import AdamRun
 from deniable.models.images.model import ImageModel
@@ -16,7 +16,6 @@ from deniable.models.images.networks import (
     compute_noisy_scores,
     get_first_layer_shape,
     get_last_layer,
-    recompute_batch_statistics,
 )
 from deniable.models.images.training.plain import ADAM_OPTIONS, draw_training_batch
 from deniable.models.images.training.trainer import (
@@ -25,14 +24,14 @@ from deniable.models.images.training.trainer import (
     ImageTrainingTask,
     PreparedTraining,
 )
-from deniable.published.dpal.mechanism import draw_laplace_noise
+from deniable.published.noise import draw_laplace_noise, recompute_batch_statistics
 
 _BUDGET_SHARES = (0.25, 0.25, 0.5)
 """Shares of epsilon for relevances, for the first layer and for the loss, as in the authors' code."""
 _HIDDEN_UNITS = 25
-"""Units of the last hidden layer there; the sensitivity of the loss grows with its square."""
+"""Units of the last hidden layer in the authors' code; the sensitivity of the loss grows with their square."""
 _PIXEL_BOUNDS = (-4.5, 5.5)
-"""Perturbed pixels are clamped to [-10, 10] there, in pixels of [-1, 1]."""
+"""The authors' code clamps perturbed pixels to [-10, 10], on the scale of [-1, 1]."""
 _MIN_RELEVANCE = 1e-5
 _RELEVANCE_STEPS = 200
 
@@ -40,7 +39,7 @@ _RELEVANCE_STEPS = 200
 def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     """Build the mechanism: noisy relevances, noise on the pixels by relevance, noise on the loss.
 
-    All noise is drawn once. The model that is evaluated has it too, where the authors' code takes it away.
+    All noise is drawn once. The evaluated model keeps it, whereas the authors' code removes it.
     """
     if task.options.epsilon is None:
         raise InputError("AdLM needs a budget: give --epsilon.")
@@ -64,7 +63,7 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     neurons = get_first_layer_shape(network, task.images.pixels[:1].to(task.device))[2:].numel()
     sensitivity = 2 * neurons * first.in_channels * first.kernel_size[0] ** 2
     scale = sensitivity / (batch_size * _BUDGET_SHARES[1] * epsilon)
-    input_noise = draw_laplace_noise(random, scale, task.shape) / shares / 2  # pixels of [-1, 1] there, of [0, 1] here
+    input_noise = draw_laplace_noise(random, scale, task.shape) / shares / 2  # from pixels of [-1, 1] to [0, 1]
     loss_sensitivity = task.classes * (_HIDDEN_UNITS + _HIDDEN_UNITS**2 / 4)
     last_layer_noise = draw_laplace_noise(
         random, loss_sensitivity / (batch_size * _BUDGET_SHARES[2] * epsilon), (_HIDDEN_UNITS,)
@@ -72,10 +71,10 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     noises = (NetworkNoise("input", "laplace", torch.tensor(0.0), input_noise, _PIXEL_BOUNDS),)
     top_layer = get_last_layer(network)
 
-    def compute_loss(number: int, source: torch.Generator) -> Tensor:
+    def compute_loss(number: int, generator: torch.Generator) -> Tensor:
         images, labels = draw_training_batch(task, number)
         # W (h + noise): noise on the coefficients of the loss is an addition to the last bias.
-        logits = compute_noisy_scores(network, images, noises, source) + functional.linear(
+        logits = compute_noisy_scores(network, images, noises, generator) + functional.linear(
             last_layer_noise, top_layer.weight
         )
         one_hot_labels = functional.one_hot(labels, task.classes).to(logits)
@@ -88,6 +87,8 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     def forward_with_noise(images: Tensor) -> Tensor:
         return compute_noisy_scores(network, images.to(task.device), noises, torch.Generator(task.device))
 
+    guarantee = PureDP(epsilon, "Phan et al. 2017, Theorem 1", "claimed", adjacency=REPLACED_RECORD)
+
     def build_model() -> ImageModel:
         recompute_batch_statistics(network, forward_with_noise, torch.split(task.images.pixels, batch_size))
         with torch.no_grad():
@@ -97,30 +98,30 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
             architecture=architecture,
             network=network.eval(),
             noises=noises,
-            guarantee=PureDP(epsilon, "Phan et al. 2017, Theorem 1", "claimed"),
-            verdict=_build_undecided_verdict(epsilon),
+            guarantee=guarantee,
+            verdict=_build_undecided_verdict(guarantee),
             certificate=None,
             facts={"steps": run.steps, "epsilon claimed": epsilon},
         )
 
-    def logits(images: Tensor, source: torch.Generator) -> Tensor:
+    def scores(images: Tensor, generator: torch.Generator) -> Tensor:
         recompute_batch_statistics(network, forward_with_noise, [task.images.pixels[:batch_size]])
-        return compute_noisy_scores(network, images, noises, source) + functional.linear(
+        return compute_noisy_scores(network, images, noises, generator) + functional.linear(
             last_layer_noise, top_layer.weight
         )
 
-    return PreparedTraining(run, build_model, logits, lambda done: epsilon if done else 0.0)
+    return PreparedTraining(run, build_model, scores, lambda done: epsilon if done else 0.0)
 
 
 def _compute_relevance(task: ImageTrainingTask) -> Tensor:
-    """Return the mean relevance of each pixel, (channels, height, width) in [0, 1], for a model without privacy.
+    """Return the mean relevance of each pixel, (channels, height, width) in [0, 1], by a model without privacy.
 
     Layer-wise relevance propagation, in its form for layers without biases: the gradient times the input, each
-    image's scaled to a greatest of 1.
+    image's scaled to a maximum of 1.
     """
     network = task.architecture().build(1).to(task.device)
 
-    def compute_loss(number: int, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `Loss`
+    def compute_loss(number: int, generator: torch.Generator) -> Tensor:  # noqa: ARG001 - a `StepLoss`
         images, labels = draw_training_batch(task, number)
         return functional.cross_entropy(network(images), labels)
 
@@ -139,10 +140,10 @@ def _compute_relevance(task: ImageTrainingTask) -> Tensor:
     return total / len(task.images.labels)
 
 
-def _build_undecided_verdict(epsilon: float) -> Verdict:
+def _build_undecided_verdict(guarantee: PureDP) -> Verdict:
     return Verdict(
+        guarantee=guarantee,
         status="undecided",
-        claim=epsilon,
         epsilon=float("inf"),
         lower_bound=0.0,
         confidence=1.0,

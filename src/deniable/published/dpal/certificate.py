@@ -20,7 +20,8 @@ Four things are wrong with it; `deniable.published.dpal.counterexample` shows ea
 - Group privacy. Noise Lap(kappa Delta_r^x / eps_r) is eps_r-DP for an attack of size kappa, so it is eps_r / kappa
   for size 1. The paper has it (kappa eps_r) (Eq. 11), by which more noise would mean less privacy.
 - Sum. So an attack of size t costs t eps_r / kappa by the one noise, and t eps_r / phi by the other. Nothing gives
-  kappa + phi: see `compute_composed_size` for the product of two networks (Eq. 13), and `compute_post_processed_size` for one pass with both.
+  kappa + phi: see `compute_composed_size` for the product of two networks (Eq. 13), and
+  `compute_post_processed_size` for one pass with both.
 """
 
 import dataclasses
@@ -30,19 +31,18 @@ import numpy as np
 
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import Status
+from deniable.models.images.certificates import register_certificate
 from deniable.models.images.robustness import ABSTAINED, CertifiedImage, DecisionRule, Norm
 from deniable.models.shared.intervals import compute_hoeffding_bounds, select_class
 from deniable.models.shared.tally import PredictionTally
 
-PIXELS_PER_UNIT = 0.5
-"""The paper's pixels lie in [-1, 1]: a size there is half as large on pixels in [0, 1]."""
 
-
+@register_certificate
 @dataclasses.dataclass(frozen=True)
 class DPALCertificate:
     """DPAL's certificate; names as in the paper.
 
-    The radius is in the unit of the paper, on pixels in [-1, 1], as it compares it with attack sizes; see `convert_to_pixel_unit`.
+    The radius is in the unit of the paper, on pixels in [-1, 1], as it compares it with attack sizes.
 
     Attributes:
         delta_r: Delta_R, the sensitivity of the reconstruction objective.
@@ -58,6 +58,7 @@ class DPALCertificate:
         status: refuted.
         source: where it is claimed.
         decision_rule: softmax.
+        pixels_per_unit: 0.5: a size on pixels in [-1, 1] is half as large on pixels in [0, 1].
 
     Raises:
         InputError: a number that is not positive.
@@ -75,6 +76,7 @@ class DPALCertificate:
     status: Status = dataclasses.field(default="refuted", init=False)
     source: str = dataclasses.field(default="claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15", init=False)
     decision_rule: DecisionRule = dataclasses.field(default="softmax", init=False)
+    pixels_per_unit: float = dataclasses.field(default=0.5, init=False)
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
@@ -82,7 +84,7 @@ class DPALCertificate:
                 check_positive("DPALCertificate", field.name, getattr(self, field.name))
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and the claimed size, as Algorithm 1, lines 13 to 18; arguments as `Certificate.certify`.
+        """Return the class and the claimed size, as `RobustnessCertificate.certify` (Algorithm 1, lines 13 to 18).
 
         Both of Hoeffding's bounds hold for all K classes at once, as the paper needs, with alpha / (2 K) for each.
         """
@@ -91,11 +93,6 @@ class DPALCertificate:
         lows, highs = compute_hoeffding_bounds(estimation.sums, estimation.draws, alpha / (2 * len(estimation.sums)))
         eps_r = compute_robustness_epsilon(float(lows[label]), float(np.delete(highs, label).max()))
         return CertifiedImage(label, sum(compute_published_sizes(self, eps_r))) if eps_r > 0 else ABSTAINED
-
-
-def convert_to_pixel_unit(certified: CertifiedImage) -> CertifiedImage:
-    """Return what DPAL claims of pixels in [0, 1], in their unit."""
-    return dataclasses.replace(certified, radius=PIXELS_PER_UNIT * certified.radius)
 
 
 def compute_robustness_epsilon(low: float, high: float) -> float:

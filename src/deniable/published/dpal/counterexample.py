@@ -1,8 +1,8 @@
 """Two classifiers of one number whose robustness is known exactly, and what DPAL's certificate says of them.
 
-No sampling: every number is in closed form or the root of one, in the unit of paper 004 (an input u in [-1, 1]). The
-setting is the paper's with d = beta = ||theta1||_inf = 1 and Delta_R / (m eps1) = 1: noise Lap(1 / psi) on the input
-and Lap(2 / psi) on h = u.
+No sampling: every number is in closed form or the root of one, in the unit of Phan et al. 2020 (an input u in [-1, 1]).
+The setting is the paper's with d = beta = ||theta1||_inf = 1 and Delta_R / (m eps1) = 1: noise Lap(1 / psi) on the
+input and Lap(2 / psi) on h = u.
 """
 
 import dataclasses
@@ -14,20 +14,20 @@ from deniable.core.errors import check_positive, make_parameter_error
 from deniable.published.dpal import certificate as dpal
 
 PAPER_ATTACK_SIZE = 0.2
-"""mu of Delta_r^x = mu d, the attack size of paper 004's Figures 2 and 3."""
+"""mu of Delta_r^x = mu d, the attack size of Figures 2 and 3 of Phan et al. 2020."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CertificateComparison:
-    """What is claimed of one input, with the certificate's errors mended one after the other; in the paper's unit.
+    """What is claimed of one input, with the certificate's errors corrected one after the other; in the paper's unit.
 
     Attributes:
         true_distance: the distance to the nearest input of another class.
-        eps_r: that Eq. 14 gives, from exact means.
+        eps_r: as Eq. 14 gives it, from exact means.
         published: kappa + phi.
         one_unit: with kappa in the unit of phi.
-        composed: and with privacy put together rightly: harmonic for two networks, the larger for one pass.
-        sound: and with psi's smaller noise; a theorem, so never above ``true``.
+        composed: also with privacy composed correctly: harmonic for two networks, the larger for one pass.
+        sound: also with the noise divided by psi; a theorem, so never above ``true_distance``.
     """
 
     true_distance: float
@@ -46,11 +46,11 @@ def build_unit_certificate(psi: float = 1.0, mu: float = PAPER_ATTACK_SIZE) -> d
 def compare_two_networks(
     true_distance: float = 0.3, psi: float = 1.0, mu: float = PAPER_ATTACK_SIZE
 ) -> CertificateComparison:
-    """Return what is claimed of f = 1[u + n > 0] at the input u = ``true``, as the product of two networks (Eq. 13).
+    """Return what is claimed of f = 1[u + n > 0] at u = ``true_distance``, as the product of two networks (Eq. 13).
 
     f^x has noise on its input, f^h on its layer. Each gives class 1 with the probability 1 - e^(-u / b) / 2, and the
     scores of the classes are p^x p^h and (1 - p^x) (1 - p^h). At u = 0 both are even, so the class changes at the
-    distance ``true`` exactly.
+    distance ``true_distance`` exactly.
 
     Args:
         true_distance: u, > 0.
@@ -61,7 +61,7 @@ def compare_two_networks(
         InputError: a number that is not positive.
     """
     certificate = build_unit_certificate(psi, mu)
-    check_positive("two_networks", "true", true_distance)
+    check_positive("two_networks", "true_distance", true_distance)
     scales = (1 / psi, 2 / psi)
     ratio = math.prod(2 * math.exp(true_distance / scale) - 1 for scale in scales)
     eps_r = math.log(ratio) / 2
@@ -82,7 +82,7 @@ def compare_one_pass(rivals: float = 0.1, psi: float = 1.0, mu: float = PAPER_AT
     It sees z = u + n1 + n2 and gives the first class above one threshold, the third below another and the second
     between them; the thresholds give the second and the third the probability ``rivals`` each at u = 0. The true
     distance is to the nearest input at which another class is as probable as the first. It takes the third class: with
-    one threshold between two classes and both noises in one pass, the true distance of every input looked at was at
+    one threshold between two classes and both noises in one pass, the true distance of every input examined was at
     least kappa + phi in one unit without psi.
 
     Args:

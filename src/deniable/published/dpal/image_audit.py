@@ -1,93 +1,21 @@
-"""Audits of noise that all images share: it cancels in differences, and a batch of images shows it.
+"""Evidence against Lemma 3: noise that all images share cancels in differences, and a batch of images shows it.
 
 DPAL adds one vector chi1/m to all images of the training data (Algorithm 1, line 2), and claims that the
 result is (eps1/gamma_x)-private (Lemma 3).
 """
 
 import dataclasses
-import math
 
 import numpy as np
-from scipy import stats
 from torch import Tensor
 
 from deniable.core.errors import InputError
-from deniable.published.dpal.mechanism import DPALBudget, draw_laplace_noise
+from deniable.published.dpal.events import EventCounts
+from deniable.published.dpal.mechanism import DPALBudget
+from deniable.published.noise import draw_laplace_noise
 
-_DETECTION_POWER = 0.9
-_MAX_EPSILON = 1e3
-_BISECTION_STEPS = 40
-
-
-@dataclasses.dataclass(frozen=True)
-class EventCounts:
-    """How often an event happened, over independent runs of a mechanism on D and on its neighbour D'.
-
-    Attributes:
-        hits: runs on D in which it happened.
-        trials: runs on D.
-        false_hits: runs on D' in which it happened.
-        false_trials: runs on D'.
-    """
-
-    hits: int
-    trials: int
-    false_hits: int
-    false_trials: int
-
-    @property
-    def correct_runs(self) -> int:
-        """Runs in which the event told D from D'."""
-        return self.hits + self.false_trials - self.false_hits
-
-    @property
-    def total_runs(self) -> int:
-        """All runs."""
-        return self.trials + self.false_trials
-
-    def compute_lower_bound(self, confidence: float = 0.95, delta: float = 0.0) -> float:
-        """Return a lower confidence bound on epsilon: ln (P[event | D] - delta) / P[event | D'].
-
-        Both probabilities by Clopper and Pearson, each at half of 1 - confidence, so that it holds for an
-        (epsilon, delta) mechanism with at least this confidence; 0 where the event tells nothing.
-        """
-        return _bound_epsilon(self.hits, self.trials, self.false_hits, self.false_trials, 1 - confidence, delta)
-
-    def compute_detectable_epsilon(self, claim: float, confidence: float = 0.95) -> float:
-        """Return the least true epsilon that so many runs would have refuted with probability 90 %.
-
-        By the best attacker there is, who is right with odds e^epsilon; infinite where there is none.
-        """
-        alpha = 1 - confidence
-
-        def is_refuted(epsilon: float) -> bool:
-            success_probability = 1 / (1 + math.exp(-epsilon))
-            tail = math.sqrt(_DETECTION_POWER)
-            hits = int(stats.binom.isf(tail, self.trials, success_probability))
-            false_hits = int(stats.binom.ppf(tail, self.false_trials, 1 - success_probability))
-            return _bound_epsilon(hits, self.trials, false_hits, self.false_trials, alpha, 0.0) > claim
-
-        if not is_refuted(_MAX_EPSILON):
-            return math.inf
-        low, high = claim, _MAX_EPSILON
-        for _ in range(_BISECTION_STEPS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if is_refuted(middle) else (middle, high)
-        return high
-
-
-def _bound_epsilon(hits: int, trials: int, false_hits: int, false_trials: int, alpha: float, delta: float) -> float:
-    if not hits:
-        return 0.0
-    probability_low = float(stats.beta.ppf(alpha / 2, hits, trials - hits + 1)) - delta
-    probability_high = (
-        float(stats.beta.isf(alpha / 2, false_hits + 1, false_trials - false_hits))
-        if false_hits < false_trials
-        else 1.0
-    )
-    return max(math.log(probability_low / probability_high), 0.0) if probability_low > 0 else 0.0
-
-
+_IMAGE_TRIALS_PER_BLOCK = 500
+"""Number of trials whose noise is drawn at once."""
 HALF_GREY_LEVEL = 1 / 255
 """Half a grey level of [-1, 1]: images closer than this in every pixel are the same image."""
 
@@ -106,12 +34,9 @@ def check_image_count(images: Tensor, budget: DPALBudget, extra: int) -> None:
     """Raise `InputError` unless there are a batch of images and so many more."""
     if len(images) < budget.m + extra:
         raise InputError(
-            f"The audit needs {budget.m + extra:,} images: a batch of {budget.m:,} and {extra} more. Got {len(images):,}."
+            f"The audit needs {budget.m + extra:,} images: a batch of {budget.m:,} and {extra} more. "
+            f"Got {len(images):,}."
         )
-
-
-_IMAGE_TRIALS_PER_BLOCK = 500
-"""Trials whose noise is drawn at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,8 +89,8 @@ def audit_differences(
 
     Args:
         images: (n, c, h, w), pixels in [0, 1]; the first is in D, the second replaces it in D', the third is in both.
-        budget: the scale of the noise.
-        random: source of the noise.
+        budget: gives the scale of the noise.
+        random: generator of the noise.
         trials: releases of D, and as many of D'.
         independent: give each image noise of its own, as a control.
 
@@ -208,8 +133,8 @@ def audit_image_recovery(
 
     Args:
         images: (n, c, h, w), pixels in [0, 1], n > m; image m replaces the first one in D'.
-        budget: the scale of the noise, and m.
-        random: source of the noise.
+        budget: gives the scale of the noise, and m.
+        random: generator of the noise.
         trials: releases of D, and as many of D'.
         independent: give each image noise of its own, as a control.
 
@@ -222,7 +147,7 @@ def audit_image_recovery(
     shape = tuple(batch.shape if independent else first_image.shape)
 
     def count_recoveries(count: int) -> tuple[int, Tensor, Tensor]:
-        """Return how often the first image recovered is ``one``, and the last release with what is recovered."""
+        """Return how often ``first_image`` is recovered, and the last release with what is recovered from it."""
         hits = 0
         for _ in range(count):
             perturbed = batch + draw_laplace_noise(random, budget.input_scale, shape, batch.dtype)

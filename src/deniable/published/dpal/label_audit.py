@@ -1,4 +1,4 @@
-"""Audit of the label noise: chi3 cancels, and labels are the solution of linear equations.
+"""Evidence against Theorem 3: the label noise chi3 cancels, and labels are the solution of linear equations.
 
 Eq. 10 reaches the last layer's weights W_k through the sums v_k = sum_i h_i y_ik + chi3. Whoever sees W before and
 after a step of gradient descent, and the features h_i of the perturbed images, knows v_k exactly. chi3 is drawn once
@@ -21,8 +21,8 @@ from deniable.published.dpal.mechanism import (
     DPALBudget,
     compute_adversarial_objective,
     compute_class_objective,
-    draw_laplace_noise,
 )
+from deniable.published.noise import draw_laplace_noise
 
 LabelNoiseForm = Literal["published", "each step", "each step and class"]
 DifferenceAxis = Literal["steps", "classes"]
@@ -42,7 +42,7 @@ class LabelAudit:
         recovered_labels: labels recovered.
         total_labels: labels.
         classes: K.
-        is_uniform: the labels were drawn uniformly at random, as the bound needs.
+        is_uniform: whether the labels were drawn uniformly at random, as the bound requires.
     """
 
     claim: float
@@ -61,7 +61,7 @@ class LabelAudit:
         return bounds.compute_lower_bound(self._game, self._score, 1 - confidence) if self.is_uniform else 0.0
 
     def compute_detectable_epsilon(self, claim: float, confidence: float = 0.95) -> float:
-        """Return the least true epsilon that so many labels would have refuted with probability 90 %."""
+        """Return the least true epsilon that this many labels would have refuted with probability 90 %."""
         return bounds.compute_detectable_epsilon(self._game, self._score.guesses, claim, 1 - confidence)
 
     @property
@@ -71,7 +71,7 @@ class LabelAudit:
 
     @property
     def _score(self) -> games.Score:
-        """Every guess has the same cap, so it does not matter which class it named."""
+        """The guesses; each has the same cap, so it does not matter which class it named."""
         right, guesses = np.zeros((2, 1, self.classes), dtype=np.int64)
         right[0, 0], guesses[0, 0] = self.recovered_labels, self.total_labels
         return games.Score(right, guesses, self.total_labels)
@@ -96,14 +96,14 @@ def audit_labels(
     Args:
         images: (n, c, h, w), pixels in [0, 1], n >= m.
         budget: the scales of the noise, and m.
-        random: source of noise, initial parameters and labels.
+        random: generator of noise, initial parameters and labels.
         given_labels: (n,) labels 0 ... classes - 1; None to draw them uniformly.
         classes: K.
         neurons: |h_pi|; neurons (steps - 1) equations for m labels.
-        steps: of gradient descent, all seen.
+        steps: of gradient descent, all observed.
         noise: chi3 as published, drawn once; drawn in each step, one for all classes; or, as a control, drawn in each
             step for each class.
-        difference_axis: which the attacker solves.
+        difference_axis: whether the attacker takes differences over steps or over classes.
 
     Raises:
         InputError: fewer than m images, or fewer equations than labels.

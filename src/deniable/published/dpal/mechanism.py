@@ -1,4 +1,7 @@
-"""What is known of DPAL's claim, whatever it was trained on."""
+"""DPAL's mechanism (Phan et al. 2020): its budget, its noise, its objectives, and the verdict on its claim by law.
+
+The names of the paper stand in brackets: chi1, chi2 and chi3 are the noise on input, first layer and labels.
+"""
 
 import dataclasses
 import math
@@ -10,8 +13,9 @@ from torch.nn import functional
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
+from deniable.core.guarantees import REPLACED_RECORD, PureDP
+from deniable.published.noise import TensorShape, draw_laplace_noise
 
-TensorShape = tuple[int, ...]
 MNIST_IMAGE: TensorShape = (1, 28, 28)
 MNIST_HIDDEN: TensorShape = (32, 14, 14)
 MNIST_NEURONS = 256
@@ -125,7 +129,7 @@ def draw_shared_noise(
 
     Args:
         budget: the scales.
-        random: source of the draws.
+        random: generator of the draws.
         image: (c, h, w).
         hidden: (maps, h', w'), the first layer's output for one image.
         neurons: |h_pi|, of the last hidden layer.
@@ -155,13 +159,6 @@ def draw_independent_noise(
     return draw_shared_noise(
         budget, random, image=(count, *image), hidden=(count, *hidden), neurons=neurons, dtype=dtype
     )
-
-
-def draw_laplace_noise(
-    random: np.random.Generator, scale: float, shape: TensorShape, dtype: torch.dtype = torch.float32
-) -> Tensor:
-    """Return a tensor of independent Laplace draws."""
-    return torch.from_numpy(random.laplace(0.0, scale, shape)).to(dtype)
 
 
 def apply_noisy_first_layer(
@@ -251,13 +248,18 @@ def limit_kernel_norms(kernels: Tensor, norm: float) -> Tensor:
     return kernels * (norm / kernel_norms.clamp(min=torch.finfo(kernels.dtype).tiny)).clamp(max=1)[:, None, None, None]
 
 
+def build_refuted_guarantee(budget: DPALBudget) -> PureDP:
+    """Return what Theorem 4 claims of the training records."""
+    return PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted", adjacency=REPLACED_RECORD)
+
+
 def build_refuted_verdict(budget: DPALBudget) -> Verdict:
     """Return the verdict on Theorem 4, which rests on Lemma 3.
 
     One noise vector is added to all images of all batches. So the difference of two perturbed images is that of the
     originals, with probability 1, and a data set in which one of the two is another image never gives it: the loss
-    of what Lemma 3 calls (eps1/gamma_x)-private is infinite. `deniable.robust.audits` has this and more as
-    experiments, from the trained parameters alone too.
+    of what Lemma 3 calls (eps1/gamma_x)-private is infinite. The audits of this folder show this
+    and more by experiment, from the trained parameters alone too.
     """
     witness = Witness(
         input="a batch with images i and j",
@@ -267,8 +269,8 @@ def build_refuted_verdict(budget: DPALBudget) -> Verdict:
         loss=math.inf,
     )
     return Verdict(
+        guarantee=build_refuted_guarantee(budget),
         status="refuted",
-        claim=budget.eps_t,
         epsilon=math.inf,
         lower_bound=math.inf,
         confidence=1.0,

@@ -1,4 +1,4 @@
-"""Audit of the first layer's parameters after one step of gradient descent: they show the batch.
+"""Evidence against Theorem 1: the first layer's parameters after one step of gradient descent show the batch.
 
 With one noise vector for all images of a batch, the gradient of Eq. 7 is -2 C theta0 and a matrix of rank two,
 where C is the scatter of the batch about its mean: the noise is in the mean alone. Whoever subtracts the C of
@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.published.dpal.image_audit import EventCounts, check_image_count, flatten_to_signed_pixels
-from deniable.published.dpal.mechanism import DPALBudget, compute_dense_reconstruction_objective, draw_laplace_noise
+from deniable.published.dpal.events import EventCounts
+from deniable.published.dpal.image_audit import check_image_count, flatten_to_signed_pixels
+from deniable.published.dpal.mechanism import DPALBudget, compute_dense_reconstruction_objective
+from deniable.published.noise import draw_laplace_noise
 
 _LEARNING_RATE = 1e-4
 """The published learning rate."""
@@ -25,8 +27,8 @@ class ParameterAudit:
     Attributes:
         claim: epsilon claimed for them (Theorem 1).
         ratio_event: how often the smaller ratio is that of the batch D, trained on D and trained on its neighbour D'.
-        projection_event: the same for an attacker who looks along the one direction in which the two batches differ, which
-            survives the rounding of float32.
+        projection_event: the same for an attacker who looks along the one direction in which the two batches differ,
+            which survives the rounding of float32.
         trained_ratios: (2 trials,) third over first singular value with the batch that was trained on.
         neighbour_ratios: (2 trials,) the same with its neighbour.
     """
@@ -53,7 +55,7 @@ def audit_parameters(
     Args:
         images: (n, c, h, w), pixels in [0, 1], n > m; image m replaces the first one in D'.
         budget: the scales of the noise, and m.
-        random: source of noise and initial parameters, which are public.
+        random: generator of noise and of initial parameters, which are public.
         trials: runs on D, and as many on D'.
         neurons: beta, of the fully connected first layer.
         dtype: that the network is trained in.

@@ -1,4 +1,7 @@
-"""Where DPAL's accuracy comes from: noise that all images share is a constant, which a network learns to ignore."""
+"""What independent noise of DPAL's scale gives, in privacy and in accuracy: the sensitivity of Lemma 3 is wrong.
+
+DPAL's accuracy comes from noise that all images share: it is a constant, which a network learns to ignore.
+"""
 
 import dataclasses
 
@@ -9,15 +12,17 @@ from torch.nn import functional
 
 from deniable.core.errors import make_parameter_error
 from deniable.core.intervals import Estimate, estimate_share
-from deniable.published.dpal.image_audit import EventCounts, flatten_to_signed_pixels
-from deniable.published.dpal.mechanism import DPALBudget, draw_laplace_noise
+from deniable.published.dpal.events import EventCounts
+from deniable.published.dpal.image_audit import flatten_to_signed_pixels
+from deniable.published.dpal.mechanism import DPALBudget
+from deniable.published.noise import draw_laplace_noise
 
 _PIXEL_WIDTH = 2.0
 """By which one pixel of [-1, 1] can differ."""
 _LOSS_GRID = 1e-3
-"""Of losses in the accounting; its result is an upper bound at any."""
+"""Discretization of privacy losses; the result is an upper bound at any value."""
 _SENSITIVITY_TRIALS_PER_BLOCK = 500
-"""Trials whose noise is drawn at once."""
+"""Number of trials whose noise is drawn at once."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +85,8 @@ def count_likelier_guesses(
     Args:
         original: (c, h, w), pixels in [0, 1]: in D.
         replacement: in its place in D'.
-        budget: the scale of the noise.
-        random: source of the noise.
+        budget: gives the scale of the noise.
+        random: generator of the noise.
         trials: releases of D, and as many of D'.
     """
     original_pixels, replacement_pixels = flatten_to_signed_pixels(torch.stack([original, replacement]))
@@ -136,9 +141,9 @@ def measure_noise_utility(
 
     Args:
         train: images (n, c, h, w), pixels in [0, 1], and labels (n,).
-        test: images and labels that it has not seen.
-        budget: the scale of the noise.
-        random: source of noise, initial parameters and the order of examples.
+        test: other images and labels.
+        budget: gives the scale of the noise.
+        random: generator of noise, initial parameters and the order of examples.
         epochs: of Adam.
     """
     (train_images, train_labels), (test_images, test_labels) = (
@@ -188,7 +193,7 @@ class _DenseClassifier:
         return functional.linear(hidden, last, bias)
 
     def accuracy(self, pixels: Tensor, labels: Tensor) -> Estimate:
-        """Return the share of rows whose class is found."""
+        """Return the share of rows that get their class."""
         with torch.no_grad():
             return estimate_share(int((self.scores(pixels).argmax(1) == labels).sum()), len(pixels))
 

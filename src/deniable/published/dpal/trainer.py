@@ -8,7 +8,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import InputError
-from deniable.core.guarantees import PureDP
 from deniable.core.randomness import make_generator
 from deniable.learning.adam import AdamRun
 from deniable.models.images.attacks import i_fgsm, mim, pgd
@@ -18,7 +17,6 @@ from deniable.models.images.networks import (
     NetworkNoise,
     get_first_layer_shape,
     get_last_layer,
-    recompute_batch_statistics,
 )
 from deniable.models.images.training.plain import ADAM_OPTIONS
 from deniable.models.images.training.trainer import (
@@ -27,10 +25,10 @@ from deniable.models.images.training.trainer import (
     ImageTrainingTask,
     PreparedTraining,
 )
-from deniable.models.shared.tally import ImageScorer
 from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.dpal.mechanism import (
     DPALBudget,
+    build_refuted_guarantee,
     build_refuted_verdict,
     compute_adversarial_objective,
     compute_class_objective,
@@ -38,36 +36,26 @@ from deniable.published.dpal.mechanism import (
     draw_shared_noise,
     limit_kernel_norms,
 )
+from deniable.published.noise import recompute_batch_statistics
 
 _UNBOUNDED = (-torch.inf, torch.inf)
-"""Perturbed images have no bounds to stay in."""
+"""Perturbed images are not bounded."""
 _MIN_COLOUR_EPSILON = 2.0
 _GREY_EPS2 = 0.1
-"""Of grey images, for labels."""
+"""Budget of the labels, for grey images."""
 _CERTIFICATE_ATTACK_SIZE = 0.2
 """mu in the certificate's Delta_r^x = mu d: the attack size of Figures 2 and 3, in pixels of [-1, 1]."""
 
-CraftingFunction = Callable[[ImageScorer, Tensor, Tensor, float, int, torch.Generator], Tensor]
-_ATTACK_ENSEMBLE: dict[str, CraftingFunction] = {
-    "i-fgsm": lambda scores, images, labels, size, steps, _: i_fgsm(
-        scores, images, labels, size, bounds=_UNBOUNDED, steps=steps
-    ),
-    "mim": lambda scores, images, labels, size, steps, _: mim(
-        scores, images, labels, size, bounds=_UNBOUNDED, steps=steps
-    ),
-    "pgd": lambda scores, images, labels, size, steps, source: pgd(
-        scores, images, labels, size, generator=source, bounds=_UNBOUNDED, steps=steps
-    ),
-}
-"""A of Algorithm 1."""
+_ATTACK_ENSEMBLE: tuple[Callable[..., Tensor], ...] = (i_fgsm, mim, pgd)
+"""The attacks of Algorithm 1, its set A."""
 
 
 def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
     """Build Algorithm 1, line by line.
 
-    Three things that the paper leaves open: descent is Adam's; the kernels of the first layer are held at the
-    1-norm with which the budget is computed; and layers are normalised by batch, as in the authors' code, which takes
-    away the offset of the shared noise, but by statistics of the training batches at inference.
+    Three things that the paper leaves open: the optimizer is Adam; the kernels of the first layer are limited to the
+    1-norm with which the budget is computed; and layers are normalised by batch, as in the authors' code, which removes
+    the offset of the shared noise, but at inference by statistics of the training batches.
     """
     network = task.architecture(normalised=True).build(0).to(task.device)
     hidden_shape = tuple(get_first_layer_shape(network, task.images.pixels[:1].to(task.device))[1:])
@@ -79,19 +67,19 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
     noise = draw_shared_noise(
         budget, make_generator(task.key, "noise"), image=task.shape, hidden=hidden_shape, neurons=neurons
     )
-    input_noise = noise.input.to(task.device) / 2  # pixels of [-1, 1] there, of [0, 1] here
+    input_noise = noise.input.to(task.device) / 2  # from pixels of [-1, 1] to [0, 1]
     hidden_noise, label_noise = noise.hidden.to(task.device), noise.label.to(task.device)
     # Line 2: disjoint batches of m, fixed.
     order = torch.from_numpy(make_generator(task.key, "batches").permutation(len(task.images.labels)))
-    batches = [chosen for chosen in torch.split(order, int(budget.m)) if len(chosen) == int(budget.m)]
+    batches = [indices for indices in torch.split(order, int(budget.m)) if len(indices) == int(budget.m)]
 
     def get_perturbed_batch(number: int) -> tuple[Tensor, Tensor]:
         """Return x-bar, (m, c, h, w), and labels (m,) of a batch."""
-        chosen = batches[number % len(batches)]
-        return task.images.pixels[chosen].to(task.device) + input_noise, task.images.labels[chosen].to(task.device)
+        indices = batches[number % len(batches)]
+        return task.images.pixels[indices].to(task.device) + input_noise, task.images.labels[indices].to(task.device)
 
     def compute_objectives(images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return both objectives of perturbed images, (m,) and (m,): neither moves the other's parameters."""
+        """Return both objectives of perturbed images, (m,) each; neither moves the other's parameters."""
         first = network.first
         pixels = 2 * images - 1
         rebuilt_loss = compute_reconstruction_objective(
@@ -100,13 +88,14 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
         with torch.no_grad():
             hidden = first(pixels) + hidden_noise  # (m, maps, h', w')
         last_hidden = network.rest[:-1](hidden)  # (m, |h_pi|), within [-1, 1]
-        chosen = functional.one_hot(labels, task.classes).to(last_hidden)
-        return rebuilt_loss, compute_class_objective(last_hidden, get_last_layer(network).weight.T, chosen, label_noise)
+        one_hot_labels = functional.one_hot(labels, task.classes).to(last_hidden)
+        top_weights = get_last_layer(network).weight.T
+        return rebuilt_loss, compute_class_objective(last_hidden, top_weights, one_hot_labels, label_noise)
 
-    def compute_loss(number: int, source: torch.Generator) -> Tensor:
+    def compute_loss(number: int, generator: torch.Generator) -> Tensor:
         benign, adversarial = get_perturbed_batch(number), get_perturbed_batch(number + 1)
         adversarial_images = _craft_adversarial_images(
-            network, adversarial[0], hidden_noise, task.options.attack_steps, source
+            network, adversarial[0], hidden_noise, task.options.attack_steps, generator
         )  # lines 6 to 11
         (rebuilt_loss, class_loss), (adversarial_rebuilt_loss, adversarial_class_loss) = (
             compute_objectives(*benign),
@@ -134,7 +123,7 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
         )
         return _build_dpal_model(task, network, budget, psi, (input_noise, hidden_noise))
 
-    def scores(images: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - under the noise of training alone
+    def scores(images: Tensor, generator: torch.Generator) -> Tensor:  # noqa: ARG001 - the noise of training is fixed
         recompute_batch_statistics(network, forward_with_noise, [get_perturbed_batch(0)[0]])
         return forward_with_noise(images + input_noise)
 
@@ -149,8 +138,8 @@ def _build_dpal_model(
     Args:
         task: what it was trained on.
         network: trained.
-        budget: of the claim.
-        psi: by which the noise of inference is less than that of training.
+        budget: the claim.
+        psi: by which the noise of training is divided at inference.
         noise_offsets: the noise of training, on pixels (c, h, w) of [0, 1] and on the first layer (maps, h', w').
     """
     input_noise, hidden_noise = noise_offsets
@@ -162,7 +151,7 @@ def _build_dpal_model(
             NetworkNoise("input", "laplace", torch.tensor(budget.input_scale / psi / 2), input_noise.cpu()),
             NetworkNoise("first layer", "laplace", torch.tensor(budget.hidden_scale / psi), hidden_noise.cpu()),
         ),
-        guarantee=PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted"),
+        guarantee=build_refuted_guarantee(budget),
         verdict=build_refuted_verdict(budget),
         certificate=DPALCertificate(
             delta_r=budget.delta_r,
@@ -193,14 +182,16 @@ def _choose_settings(
     channels, is_colour = task.shape[0], task.shape[0] > 1
     if is_colour and epsilon < _MIN_COLOUR_EPSILON:
         raise InputError(
-            f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {epsilon:g}: give more."
+            f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {epsilon:g}: give at least 2."
         )
     if epsilon <= _GREY_EPS2:
-        raise InputError(f"DPAL needs a budget above epsilon {_GREY_EPS2:g} (Appendix M). Got {epsilon:g}: give more.")
+        raise InputError(
+            f"DPAL needs a budget above epsilon {_GREY_EPS2:g} (Appendix M). Got {epsilon:g}: increase it."
+        )
     batch_size = min(task.options.batch_size, len(task.images.labels))
     if batch_size < 2 * len(_ATTACK_ENSEMBLE):  # each part is normalised by its own statistics
         raise InputError(
-            f"DPAL shares a batch out among 3 attacks, two images each. Got batches of {batch_size}: give more."
+            f"DPAL splits a batch among 3 attacks, two images each. Got batches of {batch_size}: take at least 6."
         )
     budget = DPALBudget(
         eps_t=epsilon,
@@ -213,7 +204,7 @@ def _choose_settings(
 
 
 def _initialize_network(network: ImageNetwork, budget: DPALBudget) -> None:
-    """Take away the biases that the paper does not have, and bring the first layer to its norm."""
+    """Remove the biases, which the paper does not have, and limit the norm of the first layer."""
     with torch.no_grad():
         for layer in (network.first, get_last_layer(network)):
             if layer.bias is not None:
@@ -227,18 +218,28 @@ def _limit_first_layer(network: ImageNetwork, budget: DPALBudget) -> None:
 
 
 def _craft_adversarial_images(
-    network: ImageNetwork, images: Tensor, noise: Tensor, steps: int, source: torch.Generator
+    network: ImageNetwork, images: Tensor, noise: Tensor, steps: int, generator: torch.Generator
 ) -> Tensor:
     """Return adversarial examples of perturbed images (m, c, h, w): a third by each attack, of one random size.
 
-    Attacks lead away from the predicted classes, so that labels do not leak (Eqs. 8 and 9).
+    Attacks increase the loss of the predicted classes, so that labels do not leak (Eqs. 8 and 9).
     """
-    size = (1 - float(torch.rand(1, generator=source, device=source.device))) / 2  # mu in (0, 1], in pixels of [-1, 1]
+    size = (
+        1 - float(torch.rand(1, generator=generator, device=generator.device))
+    ) / 2  # mu in (0, 1], in pixels of [-1, 1]
     with torch.no_grad():
         predicted = network(images, noise).argmax(1)
-    shares = zip(_ATTACK_ENSEMBLE.values(), images.tensor_split(3), predicted.tensor_split(3), strict=True)
+    shares = zip(_ATTACK_ENSEMBLE, images.tensor_split(3), predicted.tensor_split(3), strict=True)
     adversarial_parts = [
-        attack(lambda inputs: network(inputs, noise), image_part, labels, size, steps, source)
+        attack(
+            lambda inputs: network(inputs, noise),
+            image_part,
+            labels,
+            size,
+            generator=generator,
+            bounds=_UNBOUNDED,
+            steps=steps,
+        )
         for attack, image_part, labels in shares
     ]
     return torch.cat(adversarial_parts)

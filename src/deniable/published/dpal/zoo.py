@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import time
 from collections.abc import Callable
 
@@ -10,8 +11,10 @@ import torch
 from torch import Tensor
 
 from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import PROVED_IDEAL, Status
-from deniable.published.dpal.image_audit import EventCounts, audit_differences, audit_image_recovery
+from deniable.core.extras import import_extra
+from deniable.core.guarantees import PROVED_IDEAL, REPLACED_RECORD, PureDP, Status
+from deniable.published.dpal.events import EventCounts
+from deniable.published.dpal.image_audit import audit_differences, audit_image_recovery
 from deniable.published.dpal.label_audit import LabelNoiseForm, audit_labels
 from deniable.published.dpal.mechanism import DPALBudget, build_refuted_verdict
 from deniable.published.dpal.parameter_audit import audit_parameters
@@ -32,9 +35,8 @@ _TRIALS = 50
 @functools.cache
 def _load_digits() -> Tensor:
     """Return handwritten digits (1797, 1, 8, 8) that come with scikit-learn, pixels in [0, 1]."""
-    from sklearn.datasets import load_digits  # noqa: PLC0415 - slow to import
-
-    return torch.from_numpy(load_digits().images / 16)[:, None]
+    datasets = import_extra("sklearn.datasets", "This entry", "measure")
+    return torch.from_numpy(datasets.load_digits().images / 16)[:, None]
 
 
 def _judge_event(
@@ -47,7 +49,7 @@ def _judge_event(
     witness = Witness("D", "D'", output, 1.0, bound, event.correct_runs, event.total_runs)
     detectable = event.compute_detectable_epsilon(claim, ZOO_CONFIDENCE)
     return _build_audit_verdict(
-        claim,
+        _state_claim(claim, f"data sets that differ in {difference}"),
         bound,
         event.total_runs,
         witness,
@@ -57,14 +59,16 @@ def _judge_event(
     )
 
 
+def _state_claim(epsilon: float, adjacency: str) -> PureDP:
+    return PureDP(epsilon, "Phan et al. 2020", "claimed", adjacency=adjacency)
+
+
 def _build_audit_verdict(
-    claim: float, bound: float, samples: int, witness: Witness, method: str, start: float, detectable: float
+    guarantee: PureDP, bound: float, samples: int, witness: Witness, method: str, start: float, detectable: float
 ) -> Verdict:
-    status: Status = "refuted" if bound > claim else "not refuted"
+    status: Status = "refuted" if bound > guarantee.epsilon else "not refuted"
     seconds = time.perf_counter() - start
-    return Verdict(
-        status, claim, float("inf"), bound, ZOO_CONFIDENCE, samples, witness, method, seconds, detectable=detectable
-    )
+    return Verdict(guarantee, status, math.inf, bound, ZOO_CONFIDENCE, samples, witness, method, seconds, detectable)
 
 
 def _judge_differences(seed: int) -> Verdict:
@@ -75,6 +79,11 @@ def _judge_differences(seed: int) -> Verdict:
         lambda random: audit_differences(_load_digits(), _FULL_BUDGET, random).event,
         seed,
     )
+
+
+def _judge_differences_by_law() -> Verdict:
+    guarantee = _state_claim(_FULL_BUDGET.input_claim, REPLACED_RECORD)
+    return dataclasses.replace(build_refuted_verdict(_FULL_BUDGET), guarantee=guarantee)
 
 
 def _judge_recovery(seed: int) -> Verdict:
@@ -126,7 +135,8 @@ def _make_exact_audit(claim: float, side: int) -> Callable[[], Verdict]:
         status: Status = "refuted" if true_epsilon > claim else PROVED_IDEAL  # the samples' noise is numpy's
         witness = Witness("a black image", "a white image", "a black image", 1.0, true_epsilon)
         method = "by the law of Laplace noise, l1 sensitivity 2 d"
-        return Verdict(status, claim, true_epsilon, true_epsilon, 1.0, 0, witness, method, 0.0)
+        guarantee = _state_claim(claim, "a black image or a white one")
+        return Verdict(guarantee, status, true_epsilon, true_epsilon, 1.0, 0, witness, method, 0.0)
 
     return exact
 
@@ -150,7 +160,13 @@ def _make_label_audit(claim: float, noise: LabelNoiseForm) -> Callable[[int], Ve
         )
         detectable = audit.compute_detectable_epsilon(claim, ZOO_CONFIDENCE)
         return _build_audit_verdict(
-            claim, bound, audit.total_labels, witness, "labels drawn and guessed in one run", start, detectable
+            _state_claim(claim, "one label replaced by another"),
+            bound,
+            audit.total_labels,
+            witness,
+            "labels drawn and guessed in one run",
+            start,
+            detectable,
         )
 
     return sampled
@@ -164,7 +180,7 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
         flaw="one noise vector for all images: it cancels in their differences",
         audit_samples=_judge_differences,
         sampled_status="refuted",
-        verify_law=lambda: dataclasses.replace(build_refuted_verdict(_FULL_BUDGET), claim=_FULL_BUDGET.input_claim),
+        verify_law=_judge_differences_by_law,
         exact_status="refuted",
     ),
     ZooEntry(

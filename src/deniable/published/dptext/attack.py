@@ -1,6 +1,6 @@
-"""An attacker who knows encoder and noise: which text a vector came from, and what class its text is of.
+"""An attacker who knows encoder and noise, and infers which text a vector came from, and which class its text has.
 
-Both are public: the encoder is given to whoever releases, and privacy must not hang on a secret law. DPText's sampler
+Both are public: everybody who releases has the encoder, and privacy must not depend on a secret law. DPText's sampler
 as published is one-sided, so that a vector rules out every text whose encoding lies above it in any coordinate
 (Habernal 2022, Theorem 3.2); with zeros for missing logarithms, half of the coordinates are the encoding itself.
 """
@@ -10,22 +10,20 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from deniable.core.arrays import BoolArray, FloatArray
 from deniable.core.parallel import parallel_map
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.representation import Representation
-from deniable.vectors.domains import FloatArray
 
-_BoolArray = npt.NDArray[np.bool_]
 NoiseKind = Literal["none", "two-sided", "one-sided", "one-sided or none"]
 
 SAME_WIDTH = 1e-6
-"""Width at which nearly equal numbers are taken for the same one: an encoding is computed anew with other rounding."""
+"""Difference up to which two coordinates count as equal: recomputing an encoding can round differently."""
 CLASS_WIDTHS = (0.03, 0.1, 0.3, 1.0)
-"""Widths to choose from where texts stand for others of their class."""
+"""Widths to choose from where a text represents others of its class."""
 _VECTORS_PER_BLOCK = 32
-"""Vectors looked at together."""
+"""Vectors processed together."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +31,8 @@ class NoiseLaw:
     """The law of one coordinate's noise.
 
     Attributes:
-        kind: two-sided exponential (Laplace), one-sided, one-sided for half of the draws and nothing for the others,
-            or nothing.
+        kind: none, two-sided exponential (Laplace), one-sided exponential, or one-sided for half of the draws and none
+            for the others.
         scale: of the exponential parts.
     """
 
@@ -42,11 +40,11 @@ class NoiseLaw:
     scale: float
 
     def compute_log_density(self, noise: FloatArray, width: float) -> FloatArray:
-        """Return the log-density of noise, smeared below zero by an exponential of some width where it ends there.
+        """Return the log-density of noise, extended below zero by an exponential of some width where it is one-sided.
 
         Args:
             noise: of any shape.
-            width: > 0; how far the encoding of another text may lie from the true one.
+            width: > 0; typical distance of another text's encoding from the true one.
         """
         magnitudes = np.abs(noise)
         if self.kind in {"none", "two-sided"}:
@@ -114,7 +112,7 @@ class AttributeAttacker:
     law: NoiseLaw
     width: float
 
-    def predict(self, released: FloatArray, excluded: _BoolArray | None = None) -> ClassCodes:
+    def predict(self, released: FloatArray, excluded: BoolArray | None = None) -> ClassCodes:
         """Return the likeliest class (k,) of vectors (k, n): that of which all known texts together explain the most.
 
         Args:
@@ -135,14 +133,14 @@ class AttributeAttacker:
 def fit_attribute_attacker(
     encodings: FloatArray, codes: ClassCodes, law: NoiseLaw, released: FloatArray, rows: Sequence[int]
 ) -> AttributeAttacker:
-    """Return the attacker with the width that names most classes of vectors that he released himself.
+    """Return the attacker with the width that predicts the most classes on releases of the attacker's own texts.
 
     Args:
-        encodings: (K, n) of his texts.
+        encodings: (K, n) of the attacker's texts.
         codes: (K,) their classes.
         law: of the noise.
         released: (m, n) vectors of some of them.
-        rows: (m,) of which; each is left out when its own vector is named.
+        rows: (m,) index of the text of each; a text is left out when the class of its own release is predicted.
     """
     row_indices = np.asarray(rows)
     excluded = np.arange(len(codes)) == row_indices[:, None]

@@ -1,4 +1,4 @@
-"""The noise of DPText, as published and mended (Beigi et al. 2019; Habernal 2022)."""
+"""The noise of DPText as published: a reparametrization of the wrong interval (Beigi et al. 2019; Habernal 2022)."""
 
 import math
 from typing import Literal
@@ -6,18 +6,18 @@ from typing import Literal
 import numpy as np
 from randomgen import AESCounter
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import PureDP
-from deniable.vectors.domains import Box, FloatArray
-from deniable.vectors.laplace import Laplace
+from deniable.vectors.domains import Box
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
-DptextSampler = Literal["published", "corrected"]
 InvalidDraws = Literal["redraw", "zero"]
+"""What becomes of draws that have no logarithm: they are drawn again, or add no noise."""
 
 
 class DPText(VectorMechanism):
-    """Adds noise by an inverse distribution function, as published to uniforms of the wrong interval.
+    """Adds noise by an inverse distribution function, applied to uniforms of the wrong interval. Refuted.
 
     With Delta = n (upper - lower), the l1 sensitivity of the box that inputs are clipped to::
 
@@ -27,14 +27,12 @@ class DPText(VectorMechanism):
     u_i >= 1/2 the logarithm does not exist, and for all others the noise is positive (Habernal 2022,
     Theorem 3.1). Outputs below x_i then never come from x_i, and the loss is infinite (Theorem 3.2).
 
-    - ``sampler="published"``: that, in float64; what becomes of missing logarithms is not published;
-    - ``sampler="corrected"``: u on the right interval, inputs in the box and epsilon fixed before it
-      sees data: the Laplace mechanism on the box, released on a grid, see `Laplace`.
+    The remedy, u on the right interval and an epsilon that is fixed before it sees data, is the Laplace
+    mechanism on the box: ``Laplace(domain=Box(lower, upper))``.
 
     Args:
         epsilon: claimed for one row, > 0.
-        sampler: ``published`` or ``corrected``.
-        invalid: of the published sampler: ``redraw`` u where the logarithm does not exist, or add ``zero``.
+        invalid: ``redraw`` u where the logarithm does not exist, or add ``zero``; the papers do not say which.
         lower: smallest value of a coordinate.
         upper: largest value of a coordinate.
         seed: for tests only, see `VectorMechanism`.
@@ -44,32 +42,28 @@ class DPText(VectorMechanism):
     """
 
     name = "dptext"
+    arithmetic = "noise in floating point, as published"
+    domain: Box
 
     def __init__(
         self,
         *,
         epsilon: float,
-        sampler: DptextSampler = "published",
         invalid: InvalidDraws = "redraw",
         lower: float = 0.0,
         upper: float = 1.0,
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
-        if sampler not in {"published", "corrected"}:
-            raise make_parameter_error("DPText", "sampler", "'published' or 'corrected'", sampler)
         if invalid not in {"redraw", "zero"}:
             raise make_parameter_error("DPText", "invalid", "'redraw' or 'zero'", invalid)
         self.epsilon = check_positive("DPText", "epsilon", epsilon)
-        self.sampler, self.invalid = sampler, invalid
+        self.invalid = invalid
         self.domain = Box(lower, upper)
-        self._corrected = Laplace(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def claim(self) -> PureDP:
-        """As published: epsilon, refuted; corrected: that of the Laplace mechanism on the box."""
-        if self.sampler == "corrected":
-            return self._corrected.claim
+        """The epsilon of the papers, refuted."""
         source = (
             "claimed by Beigi et al. 2019 (DPText); refuted by Habernal 2022 (How reparametrization trick broke "
             "differentially-private text representation learning), Theorem 3.2: infinite loss"
@@ -81,21 +75,17 @@ class DPText(VectorMechanism):
         return self.domain.sensitivity(1, n)
 
     def scale(self, n: int) -> float:
-        """Return Delta / epsilon as published, the scale of the grid noise where corrected."""
-        return self.sensitivity(n) / self.epsilon if self.sampler == "published" else self._corrected.scale(n)
+        """Return Delta / epsilon."""
+        return self.sensitivity(n) / self.epsilon
 
     def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return the lower and the upper corner: outputs below ``upper`` never come from the second."""
         return self.domain.worst_pair(1, n)
 
     def _exact_loss(self, n: int) -> ExactLoss:
-        if self.sampler == "corrected":
-            return self._corrected.exact_loss(n)
         return ExactLoss(math.inf, math.inf, self.worst_pair(n))
 
     def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
-        if self.sampler == "corrected":
-            return self._corrected._sample_rows(rows, generator)  # noqa: SLF001 - the same contract
         draw = np.random.Generator(generator)
         u = draw.random(rows.shape)
         while len(invalid := np.argwhere(u >= 0.5)):  # noqa: PLR2004 - where 1 - 2 |u| has no logarithm

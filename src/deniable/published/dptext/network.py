@@ -1,4 +1,4 @@
-"""The networks of DPText: an encoder of texts, and those who read its noisy vectors."""
+"""The networks of DPText: an encoder of texts, and readers of its noisy vectors."""
 
 import dataclasses
 import math
@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from deniable.core.errors import check_positive, make_parameter_error
+from deniable.published.dptext.mechanism import InvalidDraws
 
 NoiseVariant = Literal["published", "fixed", "none"]
-InvalidDraws = Literal["redraw", "zero"]
 NOISE_VARIANTS: tuple[NoiseVariant, ...] = ("published", "fixed", "none")
 
 BOX_LOWER, BOX_UPPER = -1.0, 1.0
@@ -19,7 +19,7 @@ BOX_LOWER, BOX_UPPER = -1.0, 1.0
 INITIAL_EPSILON_SHARE = 0.1
 """Share of its bound from which a learned epsilon starts."""
 _EPSILON_RATE_FACTOR = 10.0
-"""Factor by which epsilon learns faster than weights: it has a single number for the whole way."""
+"""Factor by which epsilon learns faster than weights: a single parameter has to move that far."""
 _MIN_DISTANCE = 2.0**-23
 """Distance from the ends of the logarithm's domain that uniform numbers keep, so that no noise is infinite."""
 
@@ -35,7 +35,7 @@ class TrainableNoise(nn.Module):
         variant: one of `NOISE_VARIANTS`; ``none`` adds nothing.
         dimensions: n.
         bound: on epsilon as published (the constant c of Beigi et al.), epsilon itself where it is fixed.
-        invalid: what becomes of draws without a logarithm: drawn again, or no noise.
+        invalid: whether draws without a logarithm are drawn again, or add no noise.
 
     Raises:
         InputError: a parameter is outside its domain.
@@ -73,7 +73,7 @@ class TrainableNoise(nn.Module):
         elif self.invalid == "zero":
             u = torch.where(u < 0.5 - _MIN_DISTANCE, u, torch.zeros_like(u))  # kept where 1 - 2 |u| has a logarithm
         else:
-            u = (0.5 * u).clamp(max=0.5 - _MIN_DISTANCE)  # what is left of (0, 1) when the rest is drawn again
+            u = (0.5 * u).clamp(max=0.5 - _MIN_DISTANCE)  # uniform on (0, 1/2), as after redrawing the rest of (0, 1)
         return latent - self.scale() * u.sign() * torch.log1p(-2 * u.abs())
 
 
@@ -83,7 +83,7 @@ _WINDOW_WIDTH = 3
 
 @dataclasses.dataclass(frozen=True)
 class RepresentationArchitecture:
-    """What is needed to build the networks again.
+    """The sizes from which the networks are built.
 
     Attributes:
         words: of the vocabulary, special ones included.
@@ -103,7 +103,7 @@ class RepresentationArchitecture:
 
 
 class RepresentationEncoder(nn.Module):
-    """Texts to vectors in the box: what stands in three words (Kim 2014), its largest values, a linear layer and tanh.
+    """Texts to vectors in the box: a convolution over three words (Kim 2014), its maxima, a linear layer and tanh.
 
     Beigi et al. use recurrent networks; a convolution reads short texts as well, several times as fast.
 
@@ -121,7 +121,7 @@ class RepresentationEncoder(nn.Module):
         """Return (b, n) vectors with all coordinates in [-1, 1].
 
         Args:
-            tokens: (b, L) numbers of words, anything behind the end of a text.
+            tokens: (b, L) token ids, any values behind the end of a text.
             lengths: (b,) words of each text, >= 1.
         """
         present = (torch.arange(tokens.shape[1], device=tokens.device) < lengths.unsqueeze(1)).unsqueeze(1)  # (b, 1, L)
@@ -132,9 +132,9 @@ class RepresentationEncoder(nn.Module):
 
 
 class NoisyVectorReader(nn.Module):
-    """Noisy vectors to logits: one hidden layer on the numbers, scaled to the noise, and cut off at the box.
+    """Noisy vectors to logits: one hidden layer on the coordinates scaled to the noise and clipped to the box.
 
-    Both are post-processing. Where noise is large, the first keep gradients alive and the second hold what is left.
+    Both inputs are post-processing. Under large noise the first keep gradients alive, the second keep the signal.
 
     Args:
         dimensions: n.
@@ -180,9 +180,8 @@ class DPTextNetwork(nn.Module):
     ) -> tuple[Tensor, Sequence[Tensor], Tensor]:
         """Return logits of the task (b, K), of every private attribute, and of the words (b, V).
 
-        Readers of private attributes are trained to name them, and what comes before them to prevent it, by gradients
-        turned round and weighed with ``adversary`` (Ganin and Lempitsky 2015): the minimax game of Beigi et al. 2019 in
-        one step.
+        Readers of private attributes are trained to predict them, and the encoder to prevent it, by reversed gradients
+        of weight ``adversary`` (Ganin and Lempitsky 2015): the minimax game of Beigi et al. 2019 in one step.
         """
         released = self.noise(self.encoder(tokens, lengths), rng)
         scale = self.noise.scale().detach()

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.core.randomness import derive_key_from_seed, generate_key
-from deniable.learning.artifact import check_finite_weights, read_artifact, reraise_corrupt_file
+from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
+from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
 from deniable.published.dptext.network import (
     BOX_LOWER,
@@ -31,8 +32,7 @@ from deniable.published.dptext.training import (
     prepare_representation_run,
 )
 from deniable.rewriting.tokens import Vocabulary
-from deniable.vectors import CopyMechanism, VectorMechanism
-from deniable.vectors.domains import FloatArray
+from deniable.vectors import Box, Laplace, VectorMechanism
 
 LEARNED_EPSILON_NOTE = "; its epsilon was learned from the training texts, and tells of them by itself"
 
@@ -59,6 +59,18 @@ class Representation:
     def dimensions(self) -> int:
         """The number of coordinates n of a representation."""
         return self.options.dimensions
+
+    def to_artifact(self) -> Artifact:
+        """Return the model as a file holds it, which is as public as the texts that it was trained on.
+
+        The file holds the vocabulary and, as published, an epsilon learned from the training texts.
+        """
+        configuration = {
+            "options": dataclasses.asdict(self.options),
+            "words": list(self.vocabulary.words),
+            "epsilon": self.epsilon,
+        }
+        return Artifact(REPRESENTATION_KIND, configuration, self.encoder.state_dict(), self.facts)
 
     def make_mechanism(self, seed: int | None = None) -> VectorMechanism:
         """Return what draws the noise of a release.
@@ -107,14 +119,9 @@ class Representation:
 def _make_mechanism(options: RepresentationOptions, epsilon: float, seed: int | None) -> VectorMechanism:
     if options.variant == "none":
         return CopyMechanism(epsilon=epsilon, seed=seed)
-    return DPText(
-        epsilon=epsilon,
-        sampler="published" if options.variant == "published" else "corrected",
-        invalid=options.invalid,
-        lower=BOX_LOWER,
-        upper=BOX_UPPER,
-        seed=seed,
-    )
+    if options.variant == "fixed":
+        return Laplace(epsilon=epsilon, domain=Box(BOX_LOWER, BOX_UPPER), seed=seed)
+    return DPText(epsilon=epsilon, invalid=options.invalid, lower=BOX_LOWER, upper=BOX_UPPER, seed=seed)
 
 
 def fit_representation(
@@ -171,49 +178,32 @@ def fit_representation(
     return Representation(network.encoder, vocabulary, options, epsilon, facts)
 
 
-REPRESENTATION_FORMAT = "deniable-representation/1"
+REPRESENTATION_KIND = "representation"
 _OPTION_NAMES = {field.name for field in dataclasses.fields(RepresentationOptions)}
 
 
-def pack_representation(model: Representation) -> bytes:
-    """Return a model as a file holds it: tensors, numbers and texts only.
-
-    The file holds the vocabulary and, as published, an epsilon learned from the training texts; it is as public as the
-    texts that the model was trained on.
-    """
-    content = {
-        "format": REPRESENTATION_FORMAT,
-        "options": _to_plain_values(dataclasses.asdict(model.options)),
-        "weights": model.encoder.state_dict(),
-        "words": list(model.vocabulary.words),
-        "epsilon": _to_plain_values(model.epsilon),
-        "facts": _to_plain_values(model.facts),
-    }
-    buffer = io.BytesIO()
-    torch.save(content, buffer)
-    return buffer.getvalue()
-
-
-def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever an option or a fact may be
-    """Return a value with Python's own numbers in place of numpy's, which `torch.load` would refuse to read back."""
-    if isinstance(value, dict):
-        return {name: _to_plain_values(item) for name, item in value.items()}
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def load_representation(path: Path) -> Representation:
-    """Read a model that `pack_representation` made: it encodes as it did, and has the same guarantee.
+    """Read a representation that `deniable.learning.artifact.save_model` wrote: it encodes and guarantees as it did.
 
     Raises:
         InputError: no such file, it is no representation, or it is damaged.
     """
-    content = read_artifact(path, REPRESENTATION_FORMAT)
-    with reraise_corrupt_file(path):
+    return restore_representation(read_artifact(path, REPRESENTATION_KIND))
+
+
+def restore_representation(artifact: Artifact) -> Representation:
+    """Rebuild a model from what its file holds.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    with reraise_corrupt_file(artifact.path):
+        content = artifact.configuration
         vocabulary = Vocabulary(tuple(map(str, content["words"])))
         options = _parse_options(content["options"])
-        encoder = _load_encoder(content["weights"], len(vocabulary), options)
-        epsilon, facts = _parse_epsilon(content["epsilon"], options), dict(content["facts"])
-    return Representation(encoder, vocabulary, options, epsilon, facts)
+        encoder = _load_encoder(artifact.weights, len(vocabulary), options)
+        epsilon = _parse_epsilon(content["epsilon"], options)
+    return Representation(encoder, vocabulary, options, epsilon, artifact.facts)
 
 
 def _parse_options(given: dict[str, Any]) -> RepresentationOptions:
@@ -241,9 +231,8 @@ def _load_encoder(weights: dict[str, Any], words: int, options: RepresentationOp
     )
     with torch.device("meta"):  # sizes without memory: those of a hostile file may be too large for any
         encoder = RepresentationEncoder(architecture)
-    encoder.load_state_dict(weights, assign=True)  # raises where a size is another
-    for weight in encoder.state_dict().values():
+    for weight in weights.values():
         if weight.dtype != torch.float32 or not weight.is_contiguous():
             raise InputError("weights that are stored as no network stores them")
-    check_finite_weights(encoder)
-    return encoder.eval()
+    load_weights(encoder, weights, assign=True)  # raises where a size is another
+    return encoder

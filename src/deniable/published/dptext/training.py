@@ -1,4 +1,4 @@
-"""Training DPText: for the task, against whoever reads private attributes, through the noise (Beigi et al. 2019)."""
+"""Training DPText through its noise: for a task, against readers of private attributes (Beigi et al. 2019)."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,14 +11,16 @@ from torch.nn import functional
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.learning.adam import AdamRun, select_batch
 from deniable.measure.labels import ClassCodes
-from deniable.published.dptext.network import NOISE_VARIANTS, DPTextNetwork, InvalidDraws, NoiseVariant
+from deniable.published.dptext.mechanism import InvalidDraws
+from deniable.published.dptext.network import NOISE_VARIANTS, DPTextNetwork, NoiseVariant
 from deniable.rewriting.tokens import PAD, Vocabulary
+from deniable.rewriting.training import pad_token_rows
 
 _MAX_COUNT = 100_000
 _MAX_VALUE = 1e6
-"""Of epsilon and the learning rate; the least is its inverse."""
+"""Largest epsilon and learning rate; the smallest is its inverse."""
 _GRADIENT_CLIP = 1.0
-"""l2 norm to which a gradient is cut: noise of a large scale makes some very large."""
+"""l2 norm to which a gradient is clipped: noise of a large scale makes some very large."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,18 +28,18 @@ class RepresentationOptions:
     """What can be chosen of a training run.
 
     Attributes:
-        variant: ``published``: epsilon is learned below a bound, with the sampler of the papers; ``fixed``: epsilon is
-            what it is before training, with Laplace noise; ``none``: no noise, the adversary only.
-        epsilon: the bound, or epsilon itself; nothing without noise.
+        variant: ``published``: epsilon is learned below a bound, with the sampler of the papers; ``fixed``: Laplace
+            noise with an epsilon that is not trained; ``none``: no noise, the adversary only.
+        epsilon: the bound on a learned epsilon, or epsilon itself; without effect where there is no noise.
         invalid: of the published sampler, see `deniable.published.dptext.mechanism.DPText`.
         dimensions: n, of a representation.
         embedded: size of a word's embedding.
         hidden: units of the encoder and of every reader.
-        adversary: weight of the private attributes' losses against the encoder (alpha); 0 plays against nobody.
+        adversary: weight of the private attributes' losses against the encoder (alpha); 0 for no adversary.
         reconstruction: weight of the auto-encoder's loss, the text's words from its noisy vector.
         epochs: passes over the records.
         batch_size: records of a step.
-        learning_rate: of Adam.
+        learning_rate: learning rate of the optimizer.
 
     Raises:
         InputError: a value is outside its domain.
@@ -76,7 +78,7 @@ class RepresentationOptions:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AttributeRecords:
-    """Texts with what is to be read from them, and what is not.
+    """Texts with the class of a task, which is to be predicted from them, and private attributes, which are not.
 
     Attributes:
         texts: k of them.
@@ -109,13 +111,8 @@ class AttributeRecords:
 
 
 def pad_vocabulary_texts(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-    """Return the words (k, L) of texts, and how many each has (k,); a text without any has one that means nothing."""
-    token_rows = [vocabulary.to_ids(text) or [PAD] for text in texts]
-    lengths = np.array([len(token_ids) for token_ids in token_rows], dtype=np.int64)
-    tokens = np.full((len(token_rows), lengths.max(initial=1)), PAD, dtype=np.int64)
-    for row, token_ids in zip(tokens, token_rows, strict=True):
-        row[: len(token_ids)] = token_ids
-    return torch.from_numpy(tokens), torch.from_numpy(lengths)
+    """Return the token ids (k, L) of texts, and their numbers (k,); an empty text counts as one `PAD`."""
+    return pad_token_rows([vocabulary.to_ids(text) or [PAD] for text in texts], width=1)
 
 
 def prepare_representation_run(
@@ -154,7 +151,7 @@ def prepare_representation_run(
 
 
 def _compute_word_loss(logits: Tensor, words: Tensor, lengths: Tensor) -> Tensor:
-    """Return the mean surprise at the words (b, L) of texts of such lengths (b,), given logits (b, V) of words."""
+    """Return the mean negative log-likelihood of the words (b, L) of texts of lengths (b,), given logits (b, V)."""
     negative_log_likelihoods = -functional.log_softmax(logits, dim=1).gather(1, words)  # (b, L)
     present = torch.arange(words.shape[1], device=words.device) < lengths.unsqueeze(1)
     return (negative_log_likelihoods * present).sum() / present.sum()

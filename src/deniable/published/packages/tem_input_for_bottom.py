@@ -5,8 +5,9 @@ import functools
 import numpy as np
 
 from deniable.auditing.verification import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.evidence import Verdict
-from deniable.published.entry import FloatArray, ZooEntry, audit_nearest_words, make_matrix_sampler
+from deniable.published.entry import ZooEntry, audit_nearest_words, make_matrix_sampler
 from deniable.published.packages.tem_wrong_bottom import TEM_EPSILON, compute_tem_weights, load_frequent_words
 
 

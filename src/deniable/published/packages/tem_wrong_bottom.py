@@ -5,8 +5,9 @@ import functools
 import numpy as np
 
 from deniable.auditing.verification import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.evidence import Verdict
-from deniable.published.entry import FloatArray, ZooEntry, audit_nearest_words, make_matrix_sampler
+from deniable.published.entry import ZooEntry, audit_nearest_words, make_matrix_sampler
 from deniable.space import Space
 
 TEM_EPSILON = 4.0

@@ -1,1 +1,13 @@
-"""SecureSGD (Phan et al. 2019): uneven noise in the first layer."""
+"""SecureSGD (Phan et al. 2019, "Heterogeneous Gaussian Mechanism") and the DP-SGD of its public code.
+
+Two claims are false:
+
+- Robustness. Uneven noise after the first layer is certified by a formula for even noise, which ignores how the noise
+  is shared out. `certificate` has the formula and the certificate as published, `flaw` computes the delta that holds
+  instead, and `trainer` trains it. Its privacy of training images is that of DP-SGD, and proved. The variant with even
+  noise and the analytic formula, SecureSGD-AGM, is true: see `deniable.models.images.training.pixeldp`.
+- Privacy. The public code clips the mean gradient of a batch and adds noise made for clipped gradients of examples.
+  `batch_clipping` trains that way, and its verdict bounds the epsilon of the first step from below.
+
+The evidence is exact in both cases, from the law of Gaussian noise, so that there is no entry of the zoo to sample.
+"""

@@ -1,4 +1,4 @@
-"""DP-SGD as public code of SecureSGD and its kin has it: the mean over a batch is clipped. The claim is refuted."""
+"""DP-SGD as in public code of SecureSGD: the mean gradient of a batch is clipped. The privacy claim is refuted."""
 
 import math
 from typing import Any
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import ApproxDP
+from deniable.core.evidence import Verdict, Witness, limit_status
+from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
 from deniable.core.randomness import make_generator
 from deniable.learning.accounting import SamplingSchedule, find_noise_multiplier
 from deniable.learning.adam import select_batch
@@ -25,11 +25,11 @@ from deniable.models.images.training.trainer import (
 )
 
 _MAX_WITNESS_RECORDS = 2_048
-"""Training records among which the one with the largest gradient is the witness."""
+"""Number of training records among which the one with the largest gradient is the witness."""
 
 
 class _BatchClippedRun:
-    """Descent along the clipped mean gradient of a batch, with noise made for clipped gradients of examples."""
+    """Descent along the clipped mean gradient of a batch, with noise calibrated to clipped gradients of examples."""
 
     def __init__(self, task: ImageTrainingTask, network: nn.Module, multiplier: float) -> None:
         self.steps = task.options.steps
@@ -65,12 +65,13 @@ class _BatchClippedRun:
 def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
     options = task.options
     if options.epsilon is None or options.delta is None:
-        raise InputError("This system needs a budget: give --epsilon and --delta.")
+        raise InputError("Training dp-sgd-batch-clipped needs a budget: give --epsilon and --delta.")
     epsilon, delta = options.epsilon, options.delta
     network = task.architecture().build(0).to(task.device)
     rate = min(options.batch_size / len(task.images), 1.0)
     multiplier = find_noise_multiplier(SamplingSchedule(rate, options.steps), epsilon, delta)
-    verdict = _judge_first_step(options, rate, multiplier, _find_largest_gradient(task, network))
+    guarantee = ApproxDP(epsilon, delta, "claimed as DP-SGD's", "claimed", adjacency=EMPTY_RECORD)
+    verdict = _judge_first_step(guarantee, options.clip, rate, multiplier, _find_largest_gradient(task, network))
 
     def build_model() -> ImageModel:
         return ImageModel(
@@ -78,9 +79,7 @@ def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
             architecture=task.architecture(),
             network=network.eval(),
             noises=(),
-            guarantee=ApproxDP(
-                epsilon, delta, "claimed as DP-SGD's", "refuted" if verdict.status == "refuted" else "claimed"
-            ),
+            guarantee=limit_status(guarantee, verdict),
             verdict=verdict,
             certificate=None,
             facts={"steps": options.steps, "noise multiplier": multiplier, "clipping norm": options.clip},
@@ -91,7 +90,7 @@ def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
 
 
 def _find_largest_gradient(task: ImageTrainingTask, network: nn.Module) -> float:
-    """Return the largest l2 norm of one record's gradient at the first parameters, which are public."""
+    """Return the largest l2 norm of one record's gradient at the initial parameters, which are public."""
     fixed_parameters = {name: value.detach() for name, value in network.named_parameters()}
 
     def compute_loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
@@ -109,15 +108,17 @@ def _find_largest_gradient(task: ImageTrainingTask, network: nn.Module) -> float
     return math.sqrt(max(float(torch.as_tensor(batch_squares).max()) for batch_squares in squares))
 
 
-def _judge_first_step(options: ImageTrainingOptions, rate: float, multiplier: float, gradient_norm: float) -> Verdict:
-    """Return what one step gives away of that record, when the mean is too short to be clipped.
+def _judge_first_step(
+    guarantee: ApproxDP, clip: float, rate: float, multiplier: float, gradient_norm: float
+) -> Verdict:
+    """Return the verdict of one step on that record, where the mean gradient is too small to be clipped.
 
-    With the record in place of an empty one the noisy mean moves by its gradient over B, and the noise has the
-    deviation C sigma / B: a Gaussian against its mixture with a shift of G / (C sigma), G the norm of the gradient.
+    With the record in place of an empty one, the mean moves by its gradient over B, and the noise has the deviation
+    C sigma / B: a Gaussian against its mixture with one shifted by G / (C sigma), where G is the norm of the gradient.
     """
-    epsilon, delta = options.epsilon or 0.0, options.delta or 0.0
-    shift = gradient_norm / (multiplier * options.clip)
-    epsilon_bound = _bound_first_step_epsilon(rate, shift, delta)
+    shift = gradient_norm / (multiplier * clip)
+    epsilon_bound = _bound_first_step_epsilon(rate, shift, guarantee.delta)
+    is_refuted = epsilon_bound > guarantee.epsilon
     witness = Witness(
         input="a data set with the record of the largest gradient",
         other="the same with that record made empty",
@@ -126,17 +127,16 @@ def _judge_first_step(options: ImageTrainingOptions, rate: float, multiplier: fl
         loss=epsilon_bound,
     )
     return Verdict(
-        status="refuted" if epsilon_bound > epsilon else "undecided",
-        claim=epsilon,
+        guarantee=guarantee,
+        status="refuted" if is_refuted else "undecided",
         epsilon=math.inf,
         lower_bound=epsilon_bound,
         confidence=1.0,
         samples=0,
-        witness=witness if epsilon_bound > epsilon else None,
+        witness=witness if is_refuted else None,
         method=f"law of one step where the mean is not clipped: a gradient of norm {gradient_norm:.3g} under noise for "
-        f"{options.clip:g}",
+        f"{clip:g}",
         seconds=0.0,
-        delta=delta,
     )
 
 
@@ -151,7 +151,7 @@ def _bound_first_step_epsilon(rate: float, shift: float, delta: float) -> float:
 
 BATCH_CLIPPED_TRAINER = ImageTrainer(
     name="dp-sgd-batch-clipped",
-    summary="claims privacy; the claim is refuted: DP-SGD that clips the mean of a batch, as public code has it",
+    summary="claims privacy; the claim is refuted: DP-SGD that clips the mean of a batch, as in public code",
     source="public code of Phan et al. 2019",
     option_names=DP_SGD_OPTIONS - {"views", "average", "noise_multiplier"},
     defaults=ImageTrainingOptions(steps=150, batch_size=2_048, learning_rate=0.5),

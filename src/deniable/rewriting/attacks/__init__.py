@@ -1,1 +1,1 @@
-"""Attacks on rewritten texts: who was it, of all that it could have been (Habernal 2021, Appendix C)."""
+"""Attacks on rewritten texts: which private text a release comes from (Habernal 2021, Appendix C)."""

@@ -1,4 +1,4 @@
-"""Texts that a released one may come from: those of a corpus, and those that a model of its language proposes."""
+"""Candidates for the private text behind a release: texts of a corpus, and texts that a language model proposes."""
 
 import collections
 import dataclasses
@@ -11,15 +11,15 @@ from deniable.core.intervals import Estimate, estimate_clustered_share, estimate
 from deniable.rewriting.tokens import END, START, UNKNOWN, Vocabulary, split_tokens
 
 TRIGRAM_WEIGHTS = (0.75, 0.2, 0.05)
-"""How often the next token is drawn given the last two, the last one, and none."""
+"""Probabilities of drawing the next token given the last two tokens, the last one, and none."""
 _DRAWS_PER_PROPOSAL = 50
-"""Draws for each proposal asked for, before a corpus is taken to be too small."""
+"""Draws per requested proposal after which the corpus counts as too small."""
 
 
 def drop_indistinguishable_texts(texts: Iterable[str], vocabulary: Vocabulary) -> list[str]:
-    """Return the texts in their order, the first of each that a model reads alike.
+    """Return the texts in their order, of those with equal token ids only the first.
 
-    Two texts whose tokens have the same numbers have the same vector, and no attacker can tell one from the other.
+    Two texts with the same token ids have the same vector, and no attacker can tell one from the other.
     """
     distinct_texts: dict[tuple[int, ...], str] = {}
     for text in texts:
@@ -29,17 +29,17 @@ def drop_indistinguishable_texts(texts: Iterable[str], vocabulary: Vocabulary) -
 
 @dataclasses.dataclass(frozen=True)
 class TrigramModel:
-    """A language model that knows two tokens back: an interpolation of relative frequencies (Jelinek and Mercer 1980).
+    """A language model of trigrams: an interpolation of relative frequencies (Jelinek and Mercer 1980).
 
     Attributes:
-        followers: of contexts of two, one and no tokens, whatever came next in the corpus, as often as it came.
+        followers: for contexts of two, one and no tokens, all tokens that followed in the corpus, with repetitions.
     """
 
     followers: tuple[Mapping[tuple[int, ...], Sequence[int]], ...]
 
     @classmethod
     def fit(cls, texts: Iterable[Sequence[int]]) -> "TrigramModel":
-        """Return the model of texts, each the numbers of its tokens.
+        """Return the model of texts, given as token ids.
 
         Raises:
             InputError: no texts.
@@ -57,12 +57,14 @@ class TrigramModel:
         return cls(tuple(dict(followers) for followers in followers_by_order))
 
     def draw_tokens(self, rng: np.random.Generator, max_tokens: int) -> tuple[int, ...]:
-        """Return the numbers of one text; cut off behind ``max_tokens`` tokens."""
+        """Return the token ids of one text, truncated to ``max_tokens``."""
         tokens = [START, START]
         while len(tokens) < max_tokens + 2:
             context = (tokens[-2], tokens[-1])
-            known_followers = [followers[context[2 - order :]] for order, followers in zip((2, 1, 0), self.followers, strict=True)
-                     if context[2 - order :] in followers]  # fmt: skip
+            contexts = zip((context, context[1:], ()), self.followers, strict=True)
+            known_followers = [
+                followers[tokens_before] for tokens_before, followers in contexts if tokens_before in followers
+            ]
             shares = np.cumsum(TRIGRAM_WEIGHTS[-len(known_followers) :])
             chosen_followers = known_followers[int(np.searchsorted(shares, rng.random() * shares[-1], "right"))]
             next_token = chosen_followers[int(rng.integers(len(chosen_followers)))]
@@ -80,15 +82,15 @@ def propose_texts(texts: Sequence[str], vocabulary: Vocabulary, count: int, *, m
     Args:
         texts: the attacker's corpus.
         vocabulary: of the model under attack, which is public.
-        count: how many to propose.
-        max_tokens: tokens of the longest.
+        count: number of texts to propose.
+        max_tokens: maximum number of tokens of a text.
         seed: of the draws.
 
     Raises:
-        InputError: a count below 1, or so small a corpus that so many new texts are not found.
+        InputError: a count below 1, or a corpus too small for so many new texts.
     """
     if count < 1:
-        raise make_parameter_error("proposals", "count", "an int of at least 1", count)
+        raise make_parameter_error("propose_texts", "count", "an int of at least 1", count)
     known = {tuple(vocabulary.to_ids(text)) for text in texts}
     model = TrigramModel.fit(sorted(known))
     rng = np.random.default_rng(seed)
@@ -105,11 +107,11 @@ def propose_texts(texts: Sequence[str], vocabulary: Vocabulary, count: int, *, m
 
 
 def measure_guesses(truths: Sequence[str], guesses: Sequence[str]) -> dict[str, Estimate]:
-    """Return how much of some texts there is in guesses at them.
+    """Return how much of some texts is guessed.
 
     Returns:
-        ``exact``: share of the texts that are guessed token by token. ``tokens``: share of their tokens that the
-        guesses hold, each as often as both hold it, wherever they stand.
+        ``exact``: share of the texts whose guess has the same tokens in the same order. ``tokens``: share of their
+        tokens that occur in the guess at any position, counted with multiplicity.
     """
     pairs = [(split_tokens(truth), split_tokens(guess)) for truth, guess in zip(truths, guesses, strict=True)]
     shared_counts = [

@@ -1,35 +1,35 @@
-"""A text that explains a released vector best, searched for with the encoder's gradients."""
+"""An attack on released vectors: a search for the likeliest text, guided by the encoder's gradients."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.rewriting.attacks.ranking import NormOrder, get_norm_order
-from deniable.rewriting.audits import encode_clipped_vectors
+from deniable.rewriting.audits import encode_clipped_vectors, get_clip_domain
 from deniable.rewriting.autoencoder import clip_to_l2_ball
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.rewriting.tokens import SPECIAL_TOKENS, UNKNOWN
 from deniable.rewriting.training import pad_token_rows
-from deniable.vectors.domains import Box, Domain, FloatArray, L1Ball, L2Ball
+from deniable.vectors.domains import Box, Domain, L1Ball, L2Ball
 
 TokenTuple = tuple[int, ...]
-"""The numbers of the tokens of a text, none of them special."""
+"""The token ids of a text, none of them special."""
 _TEXTS_PER_GROUP = 256
-"""Texts searched for at a time: all edits of each are held."""
+"""Texts searched at a time: all edits of each are in memory."""
 _TEXTS_PER_ENCODING = 512
 _TEXTS_PER_SCORING = 32
-"""Texts whose swaps are scored at a time: a number is held for every place and every word."""
+"""Texts whose swaps are scored at a time: every position and every word takes a number in memory."""
 _TINY = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
 class _SearchTarget:
-    """What the attacker knows.
+    """The public knowledge of the attacker.
 
     Attributes:
         method: under attack.
@@ -48,32 +48,32 @@ def search_nearest_texts(
 ) -> list[str]:
     """Return, for each release (k, n), a text nearest to it that a search from its start finds.
 
-    Near is what makes a release likely: the l1 distance to the text's clipped vector under Laplace noise, the l2
-    distance under Gaussian (the published noise of DPText has no such measure). Each round looks at edits of one token
+    The nearer a text, the likelier the release: by the l1 distance to the text's clipped vector under Laplace noise,
+    by the l2 distance under Gaussian noise; other noise has no such distance. Each round looks at edits of one token
     or two: swaps and insertions of words that the derivative of the distance by the tokens' vectors favours (HotFlip,
     Ebrahimi et al. 2018, section 3.2), deletions, and exchanges of neighbours. The encoder then decides which of them
-    is the nearest. Derivatives only propose: those of a domain other than a ball or a box pass through its clip as if
-    it did nothing.
+    is the nearest. Derivatives only propose edits: the clip to a domain other than a ball or a box is ignored in them.
 
-    Starts are guesses such as `VectorMethod.decode` or `deniable.rewriting.attacks.inversion` makes. What comes back is
-    never farther than the start, which itself comes back where nothing nearer is found. Words of a start that the model
-    does not know are left out before the search. All texts count as equally likely: under much noise one that nobody
-    would write is nearer than the truth, and a guess that knows the language can be the better one.
+    Starts are guesses such as `VectorMethod.decode` or `deniable.rewriting.attacks.inversion` makes. A result is never
+    farther than its start, which is returned where nothing nearer is found. Words of a start that the model does not
+    know are left out before the search. All texts count as equally likely: under much noise a meaningless text can be
+    nearer than the true one, and a guess by a language model can be better.
 
     Args:
         method: under attack.
         released: (k, n) vectors that it released.
-        starts: one text for each; an empty one will do.
-        rounds: edits made of a text, at most.
-        swaps_per_round: swaps of each text that are encoded in a round, and about as many insertions, at least one per place.
+        starts: one text for each; it may be empty.
+        rounds: maximum number of edits of a text.
+        swaps_per_round: swaps of each text that are encoded in a round, and about as many insertions, at least one per
+            position.
 
     Raises:
-        InputError: releases and starts that do not go together, a release that is not finite, a start that is too long,
-            a number below 1, or a mechanism that does not clip.
+        InputError: numbers of releases and starts that differ, a release that is not finite, a start that is too long,
+            rounds or swaps below 1, or a mechanism that does not clip.
     """
-    for name, value in (("rounds", rounds), ("tried", swaps_per_round)):
+    for name, value in (("rounds", rounds), ("swaps_per_round", swaps_per_round)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise make_parameter_error("searched", name, "an int of at least 1", value)
+            raise make_parameter_error("search_nearest_texts", name, "an int of at least 1", value)
     released_vectors = np.asarray(released, dtype=np.float64)
     if not len(starts) and not released_vectors.size:
         return []
@@ -88,7 +88,7 @@ def search_nearest_texts(
             f"Releases must be finite. Got {released_vectors[row].tolist()} in row {row + 1}: leave it out."
         )
     start_vectors = encode_clipped_vectors(method, starts)  # raises
-    target = _SearchTarget(method, cast("Any", method.mechanism).domain, get_norm_order(method.mechanism))
+    target = _SearchTarget(method, get_clip_domain(method), get_norm_order(method.mechanism))
     start_distances = _compute_distances(start_vectors, released_vectors, target.order)
     found_texts: list[str] = []
     for first in range(0, len(starts), _TEXTS_PER_GROUP):
@@ -104,7 +104,7 @@ def _improve_texts(
 ) -> list[str]:
     vocabulary = target.method.model.vocabulary
     rows = [tuple(number for number in vocabulary.to_ids(text) if number != UNKNOWN) for text in starts]
-    # A text of no tokens is where a search may begin, not where it ends.
+    # A search may begin with an empty text, but not end with it.
     best_distances = np.where([len(row) > 0 for row in rows], _measure_distances(target, rows, released), np.inf)
     active = list(range(len(rows)))
     for _ in range(rounds):
@@ -120,7 +120,7 @@ def _improve_texts(
             for best in np.argsort(distances, kind="stable"):
                 if not distances[best] < best_distances[row_index]:
                     break
-                # A clitic behind no word is not spelled out as it stands: such tokens are those of no text.
+                # Some token sequences belong to no text, for example the second part of a contraction without a first.
                 if vocabulary.to_ids(vocabulary.to_text(row_edits[best])) == [*row_edits[best]]:
                     rows[row_index], best_distances[row_index] = row_edits[best], distances[best]
                     moved.append(row_index)
@@ -134,7 +134,7 @@ def _improve_texts(
 def _propose_edits(
     target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int
 ) -> list[list[TokenTuple]]:
-    """Return the texts of a round for each of some texts."""
+    """Return all edits of each text that a round tries."""
     edits = _propose_swaps(target, rows, released, swaps_per_round)
     for row_edits, row_inserts in zip(edits, _propose_inserts(target, rows, released, swaps_per_round), strict=True):
         row_edits.extend(row_inserts)
@@ -151,7 +151,7 @@ def _propose_edits(
 def _propose_swaps(
     target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int
 ) -> list[list[TokenTuple]]:
-    """Return the texts with another token in one place that are estimated to be the nearest."""
+    """Return the texts with one token replaced that are estimated to be the nearest."""
     swaps: list[list[TokenTuple]] = [[] for _ in rows]
     weight = target.method.model.network.tokens.weight.detach()
     for part in _batch_by_length(rows, _TEXTS_PER_SCORING):
@@ -178,7 +178,7 @@ def _propose_swaps(
 def _propose_inserts(
     target: _SearchTarget, rows: Sequence[TokenTuple], released: FloatArray, swaps_per_round: int
 ) -> list[list[TokenTuple]]:
-    """Return texts that may grow with words inserted in every place that are estimated to be the best there.
+    """Return the texts with one token inserted, the estimated best ones for every position, up to the model's limit.
 
     The estimate is that of a swap of `UNKNOWN`, inserted there first.
     """
@@ -210,7 +210,7 @@ def _propose_inserts(
 
 
 def _compute_gradients(target: _SearchTarget, tokens: Tensor, lengths: Tensor, released: FloatArray) -> Tensor:
-    """Return the derivatives (b, L, embedding) of distances by the vectors of tokens (b, L)."""
+    """Return the derivatives (b, L, embedding) of distances with respect to the embeddings of tokens (b, L)."""
     network = target.method.model.network
     weight = network.tokens.weight.detach()
     with torch.enable_grad():
@@ -228,7 +228,7 @@ def _compute_gradients(target: _SearchTarget, tokens: Tensor, lengths: Tensor, r
 
 
 def _clip_differentiably(vectors: Tensor, domain: Domain | None) -> Tensor:
-    """Return vectors (b, n) as `Domain.clip` does, up to rounding; as they are for a domain not known here."""
+    """Return vectors (b, n) clipped to a box or a ball, up to rounding; unchanged for any other domain."""
     if isinstance(domain, Box):
         return vectors.clamp(domain.lower, domain.upper)
     if isinstance(domain, L2Ball):
@@ -253,13 +253,13 @@ def _measure_distances(target: _SearchTarget, rows: Sequence[TokenTuple], releas
 
 
 def _compute_distances(vectors: FloatArray, released: FloatArray, order: NormOrder) -> FloatArray:
-    with np.errstate(over="ignore"):  # of a release that far off no text is nearer than another
+    with np.errstate(over="ignore"):  # from a release that far away all texts are equally far
         distances: FloatArray = (np.abs(vectors - released) ** order).sum(axis=1)
     return distances
 
 
 def _batch_by_length(rows: Sequence[TokenTuple], batch_size: int) -> Iterator[list[int]]:
-    """Yield the numbers of texts, so many at a time, of which each has about as many tokens."""
+    """Yield indices of texts in batches of similar lengths."""
     order = sorted(range(len(rows)), key=lambda index: len(rows[index]))
     for first in range(0, len(order), batch_size):
         yield order[first : first + batch_size]

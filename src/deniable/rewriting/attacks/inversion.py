@@ -1,4 +1,4 @@
-"""A decoder that the attacker trains on releases of public texts: what it reads in those of private ones."""
+"""An attack on released vectors: a decoder trained on releases of public texts."""
 
 import copy
 import dataclasses
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.adam import AdamRun
@@ -18,7 +19,6 @@ from deniable.rewriting.autoencoder import Autoencoder
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.rewriting.tokens import END, PAD, look_up_tokens
 from deniable.rewriting.training import pad_token_rows
-from deniable.vectors.domains import FloatArray
 
 _GRADIENT_CLIP = 1.0
 
@@ -50,17 +50,17 @@ def fit_inverter(
     learning_rate: float = 1e-3,
     seed: int | None = None,
 ) -> Inverter:
-    """Train a decoder on fresh releases of public texts, from the public decoder on.
+    """Train a decoder on fresh releases of public texts, starting from the public decoder.
 
-    It is what an attacker can do who has the model and the method, as everybody has: the public decoder was made for
-    vectors without noise. Whatever it learns is post-processing, within the claim if that is true.
+    Any attacker can do this, because model and method are public. The public decoder was trained on vectors without
+    noise, this one learns from noisy ones. Its output is post-processing: no better than a true claim permits.
 
     Args:
         method: under attack; it releases each text anew in every epoch.
         texts: public ones.
         epochs: passes over them.
         batch_size: texts of a step.
-        learning_rate: of Adam.
+        learning_rate: learning rate of the optimizer.
         seed: of the batches; None for a fresh key.
 
     Raises:
@@ -75,7 +75,7 @@ def fit_inverter(
     key = generate_key() if seed is None else derive_key_from_seed(seed)
     sampler = LengthBucketSampler(np.array([len(row) for row in token_rows]), batch_size, key)
 
-    def loss(number: int, rng: torch.Generator) -> Tensor:  # noqa: ARG001 - the method has coins of its own
+    def loss(number: int, rng: torch.Generator) -> Tensor:  # noqa: ARG001 - the method draws its own noise
         batch_rows = sampler(number)
         released = method.mechanism.sample(encoded[batch_rows]) * method.stretch
         tokens, lengths = pad_token_rows([token_rows[row] for row in batch_rows.tolist()])

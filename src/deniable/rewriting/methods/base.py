@@ -2,22 +2,23 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from deniable.auditing import verify
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import ANY_TWO_TEXTS, ApproxDP, PureDP
 from deniable.rewriting.model import Rewriter
 from deniable.rewriting.training import TrainingNoise
 from deniable.vectors import VectorMechanism
-from deniable.vectors.domains import Domain, FloatArray
+from deniable.vectors.domains import Domain
 
 
 class RewritingMethod(Protocol):
-    """Rewrites texts, each by itself: what comes out for one depends on no other.
+    """Rewrites texts, each by itself: the new text of one depends on no other.
 
     A method is one entry in `deniable.registry.methods.REWRITING_METHODS`.
     """
@@ -28,7 +29,7 @@ class RewritingMethod(Protocol):
 
     @property
     def model(self) -> Rewriter:
-        """The public model that it goes through."""
+        """The public model that texts are encoded and decoded with."""
 
     @property
     def seed(self) -> int | None:
@@ -36,7 +37,7 @@ class RewritingMethod(Protocol):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Everything that its law follows from, as JSON holds it."""
+        """Everything that determines its law, as JSON values."""
 
     @property
     def arithmetic(self) -> str:
@@ -59,20 +60,20 @@ class RewritingMethod(Protocol):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class VectorMethod:
-    """Encodes a text, releases the vector by a mechanism, and decodes what was released.
+    """Encodes a text, releases the vector by a mechanism, and decodes the released vector.
 
-    The encoder may give anything: the mechanism clips it into a bounded set, and its guarantee is for any two points
-    of that set. Decoding sees nothing but what was released (post-processing). So neither encoder nor decoder need
-    to be trusted for the guarantee.
+    The encoder may return any vector: the mechanism clips it into a bounded set, and its guarantee is for any two
+    points of that set. The decoder reads the released vector alone (post-processing). So neither encoder nor decoder
+    need to be trusted for the guarantee.
 
     Attributes:
         name: in the registry.
         model: encoder and decoder.
         mechanism: what adds the noise, for vectors of the model's dimension.
         parameters: see `RewritingMethod`.
-        decoder_domain: into which a vector is brought before the mechanism's own clip: the points that the decoder was trained
-            on. It is a map of each text by itself, and costs nothing.
-        stretch: public factor between what is released and what is decoded.
+        decoder_domain: the set of points that the decoder was trained on, to which a vector is clipped before the
+            mechanism's own clip; None for none. Each text is clipped by itself, which costs no privacy.
+        stretch: public factor by which a released vector is multiplied before it is decoded.
     """
 
     name: str
@@ -89,28 +90,32 @@ class VectorMethod:
 
     @property
     def guarantee(self) -> PureDP | ApproxDP:
-        """That of the mechanism, for any two vectors: decoding costs nothing."""
-        return self.mechanism.guarantee
+        """That of the mechanism, for the vectors of any two texts: decoding costs nothing."""
+        return dataclasses.replace(self.mechanism.guarantee, adjacency=ANY_TWO_TEXTS)
 
     @property
     def training_noise(self) -> TrainingNoise:
-        """Its noise as the decoder sees it, for training with it; not that of DPText's published sampler."""
-        law: Literal["laplace", "gaussian"] = "gaussian" if isinstance(self.guarantee, ApproxDP) else "laplace"
-        return law, self.mechanism.scale(self.model.latent) * self.stretch
+        """Its noise as the decoder sees it, for training with it.
+
+        Raises:
+            InputError: the noise is neither Laplace nor Gaussian.
+        """
+        if self.mechanism.noise is None:
+            raise InputError(f"The noise of {self.name} is neither Laplace nor Gaussian: train with another method.")
+        return self.mechanism.noise, self.mechanism.scale(self.model.latent) * self.stretch
 
     @property
     def arithmetic(self) -> str:
-        """Exact integer noise on a grid, but for the published sampler of DPText."""
-        if self.name == "dptext":
-            return "noise in floating point, as published"
-        return "exact integer noise on a grid, from AES-128-CTR, so that the guarantee is computational in that step"
+        """That of the mechanism."""
+        return self.mechanism.arithmetic
 
     def verify(self) -> Verdict:
         """Return the exact loss of the mechanism, or its theorem."""
-        return verify(self.mechanism, dimension=self.model.latent)
+        verdict = verify(self.mechanism, dimension=self.model.latent)
+        return dataclasses.replace(verdict, guarantee=self.guarantee)
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
-        """Return the vectors (k, n) that noise is about to be added to, but for the mechanism's own clip.
+        """Return the vectors (k, n) of texts before the mechanism's own clip and noise.
 
         Raises:
             InputError: a text is too long, or its vector is not finite.
@@ -119,7 +124,8 @@ class VectorMethod:
         bad_rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(bad_rows):
             raise InputError(
-                f"The model gives text {bad_rows[0] + 1} a vector that is not finite: nothing is released. Train it again."
+                f"The model gives text {bad_rows[0] + 1} a vector that is not finite: nothing is released. "
+                "Train it again."
             )
         return vectors if self.decoder_domain is None or not len(vectors) else self.decoder_domain.clip(vectors)
 

@@ -1,4 +1,4 @@
-"""The law of one token: whatever the logits say, integer weights that lie between two bounds.
+"""The law of one token: integer weights that lie between two bounds, whatever the logits.
 
 A row of logits (K,) becomes integer weights w (K,), whose sum is S. The token drawn from 62 uniform bits r is
 the first whose running sum exceeds floor(r S / 2^62), so that token v comes out for exactly::
@@ -6,13 +6,13 @@ the first whose running sum exceeds floor(r S / 2^62), so that token v comes out
     N(v) = ceil(2^62 C(v + 1) / S) - ceil(2^62 C(v) / S)        C the running sums before each token
 
 of the 2^62 values of r, which is 2^62 w(v) / S rounded down or up. If all weights lie in [l, h], then for every
-row whatever::
+row::
 
     floor(2^62 l / (l + (K - 1) h))  <=  N(v)  <=  ceil(2^62 h / (h + (K - 1) l))
 
 because w / (w + the others) grows in w and falls in the others. The quotient of the two sides bounds the loss
-between any two rows at any token. It is compared with e^epsilon in integers, so nothing that floating point does to
-a logit, a temperature or an exponential can matter: it ends before the clip to [l, h].
+between any two rows at any token. It is compared with e^epsilon in integers, so no rounding of a logit, a temperature
+or an exponential matters: all floating point comes before the clip to [l, h].
 """
 
 import dataclasses
@@ -35,12 +35,12 @@ DRAW_TOTAL = 1 << DRAW_BITS
 TOP_WEIGHT = 1 << 46
 """Largest weight of the exponential law: with 2^16 tokens their sum still fits."""
 MAX_LAW_TOKENS = 1 << 16
-"""Most tokens of a law."""
+"""Maximum number of tokens of a law."""
 _DIGITS = 60
 _DECIMAL_ERROR = Fraction(1, 10**50)
 """More than the relative error of an exponential or a logarithm to 60 digits."""
 _MAX_EPSILON = 64.0
-"""An epsilon beyond it is no other: the most that 62 bits can lose is less."""
+"""A larger epsilon has the same law: the largest loss that 62 bits can have is smaller."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,8 +62,8 @@ class ExponentialTokenLaw:
     is taken for which this, with all rounding, is at most epsilon. For epsilon far below ln K it is half of
     epsilon as in the theorem; beyond, a comes near epsilon - ln(K - 1), for a much colder softmax.
 
-    Centring at the largest logit costs nothing, since a softmax does not see a shift. R is public and costs no
-    privacy: it says how many nats below the best token the decoder is still listened to.
+    Centring at the largest logit costs nothing, since a softmax is invariant under a shift. R is public and costs no
+    privacy: tokens more than R nats below the best one all get the least weight.
 
     Attributes:
         count: K.
@@ -89,7 +89,7 @@ class ExponentialTokenLaw:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if _bound_ratio(middle, self.count) <= allowed else (middle, high)
-        object.__setattr__(self, "least", high)
+        object.__setattr__(self, "min_weight", high)
 
     @property
     def temperature(self) -> float:
@@ -116,13 +116,13 @@ class MixedTokenLaw:
 
     With p the softmax of the logits::
 
-        w(v) = l + floor((2^62 - K l) p(v))        what rounding leaves goes to the largest weight
+        w(v) = l + floor((2^62 - K l) p(v))        the remainder of rounding goes to the largest weight
 
-    The weights sum to exactly 2^62 and none is below l, so none exceeds 2^62 - (K - 1) l, and no two rows lose
-    more than ln(2^62 / l - (K - 1)), which two certain ones reach. The least l is taken for which that is at most
-    epsilon: l / 2^62 = 1 / (e^epsilon + K - 1). A decoder that is certain is followed with probability
-    e^epsilon / (e^epsilon + K - 1), and no epsilon-DP law over K tokens does better on average over the tokens
-    (randomized response: add up P(v|v) <= e^epsilon P(v|w) over all v and w).
+    The weights sum to exactly 2^62 and none is below l, so none exceeds 2^62 - (K - 1) l, and the loss of any two
+    rows is at most ln(2^62 / l - (K - 1)), which two rows of certain decoders reach. The least l is taken for which
+    that is at most epsilon: l / 2^62 = 1 / (e^epsilon + K - 1). The token of a certain decoder is drawn with
+    probability e^epsilon / (e^epsilon + K - 1), and no epsilon-DP law over K tokens does better on average over the
+    tokens (randomized response: add up P(v|v) <= e^epsilon P(v|w) over all v and w).
 
     Attributes:
         count: K.
@@ -141,7 +141,7 @@ class MixedTokenLaw:
         min_weight = math.ceil(DRAW_TOTAL / (_bound_exponential(self.epsilon) + self.count - 1))
         if min_weight * self.count > DRAW_TOTAL:
             raise _epsilon_too_small(self.epsilon)
-        object.__setattr__(self, "least", min_weight)
+        object.__setattr__(self, "min_weight", min_weight)
 
     @property
     def uniform_share(self) -> float:
@@ -150,7 +150,7 @@ class MixedTokenLaw:
 
     @functools.cached_property
     def ratio(self) -> Fraction:
-        """The largest weight that there can be over the least."""
+        """The largest possible weight over the least."""
         return Fraction(DRAW_TOTAL - (self.count - 1) * self.min_weight, self.min_weight)
 
     def compute_weights(self, logits: Logits) -> TokenWeights:
@@ -177,7 +177,7 @@ def compute_log_ratio(ratio: Fraction, *, round_down: bool = False) -> float:
 
 
 def count_draw_values(weights: TokenWeights) -> list[list[int]]:
-    """Return N(v) of each row of weights (k, K): of the 2^62 values of r, those that draw each token."""
+    """Return N(v) for each row of weights (k, K): the number of values of r, out of 2^62, that draw each token."""
     counts_by_row = []
     for row in weights.tolist():
         total, running, before = sum(row), 0, 0
@@ -195,7 +195,7 @@ def draw_tokens(weights: TokenWeights, words: npt.NDArray[np.uint64]) -> npt.NDA
     """Return one token (k,) for each row of weights (k, K).
 
     Args:
-        weights: as a law gives them.
+        weights: from `compute_weights` of a law.
         words: (k,) uniform 64-bit words, of which the upper 62 bits are used.
     """
     sums = np.cumsum(weights, axis=1)
@@ -206,14 +206,14 @@ def draw_tokens(weights: TokenWeights, words: npt.NDArray[np.uint64]) -> npt.NDA
 
 
 def _subtract_row_maximum(logits: Logits) -> Logits:
-    """Return logits (k, K) less the largest of each row."""
-    with np.errstate(over="ignore"):  # -inf is as far below as anything
+    """Return logits (k, K) minus the largest of each row."""
+    with np.errstate(over="ignore"):  # an overflow to -inf is clipped later
         differences: Logits = logits - logits.max(axis=1, keepdims=True)
     return differences
 
 
 def _bound_ratio(min_weight: int, count: int) -> Fraction:
-    """Return the quotient of the bounds on N(v) for weights from ``min_weight`` to `TOP_WEIGHT`; infinite ones are very large."""
+    """Return the quotient of the bounds on N(v) for weights from ``min_weight`` to `TOP_WEIGHT`; huge for infinite."""
     max_count = -((-TOP_WEIGHT << DRAW_BITS) // (TOP_WEIGHT + (count - 1) * min_weight))
     min_count = (min_weight << DRAW_BITS) // (min_weight + (count - 1) * TOP_WEIGHT)
     return Fraction(max_count, min_count) if min_count else Fraction(DRAW_TOTAL * DRAW_TOTAL)

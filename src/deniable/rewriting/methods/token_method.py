@@ -14,7 +14,7 @@ from randomgen import AESCounter
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import PureDP
+from deniable.core.guarantees import ANY_TWO_TEXTS, PureDP
 from deniable.rewriting.methods.token_law import (
     ExponentialTokenLaw,
     Logits,
@@ -42,21 +42,21 @@ _TEXTS_PER_BATCH = 256
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TokenMethod:
-    """Draws every token of the new text, its end among them, given the private text and the tokens drawn before.
+    """Draws every token of the new text, also its end, given the private text and the tokens drawn before.
 
-    Whatever logits the decoder gives, one draw is epsilon_token-DP (see `deniable.rewriting.methods.token_law`). The tokens
-    before it are released, and so public. At most ``max_draws`` draws are made, whatever the text: the length is drawn
-    with the END token, and after ``max_draws`` words without one the text ends there. The probability of a text is a
-    product of one factor for each of its draws, so with epsilon_token = epsilon / most the whole is epsilon-DP for
+    Whatever the decoder's logits, one draw is epsilon_token-DP (see `deniable.rewriting.methods.token_law`). The tokens
+    before it are released, and so public. At most ``max_draws`` draws are made for any text: the length is drawn with
+    the END token, and after ``max_draws`` words without one the text ends. The probability of a text is a product of
+    one factor for each of its draws, so with epsilon_token = epsilon / max_draws the whole is epsilon-DP for
     any two private texts, however long the new one is (adaptive composition).
 
-    Neither the encoder nor the decoder need to be trusted for that, nor bounded, nor right to the last bit.
+    The guarantee does not depend on the encoder or the decoder, on bounds of their outputs, or on their rounding.
 
     Attributes:
         model: encoder and decoder.
         epsilon: of one text, > 0.
         kind: of the law, ``exponential`` as published or ``mixed``.
-        max_draws: draws for one text, at most: a public number; by default the model's limit.
+        max_draws: maximum number of draws for one text, a public number; by default the model's limit.
         seed: for tests only: makes the draws repeatable, and the guarantee void.
 
     Raises:
@@ -78,7 +78,7 @@ class TokenMethod:
             isinstance(self.max_draws, bool) or not isinstance(self.max_draws, int) or not 1 <= self.max_draws <= limit
         ):
             raise make_parameter_error(
-                self.name, "most", f"an int from 1 to {limit}, the model's limit", self.max_draws
+                self.name, "max_draws", f"an int from 1 to {limit}, the model's limit", self.max_draws
             )
         if self.seed is not None:
             make_noise_generator(self.seed)  # raises
@@ -91,12 +91,12 @@ class TokenMethod:
 
     @property
     def draw_limit(self) -> int:
-        """Draws for one text, at most."""
+        """Maximum number of draws for one text."""
         return self.model.limit if self.max_draws is None else self.max_draws
 
     @functools.cached_property
     def law(self) -> TokenLaw:
-        """Of one token, over END and the words of the vocabulary; the other special tokens are never drawn."""
+        """The law of one token, over END and the words of the vocabulary; other special tokens are never drawn."""
         share = round_down_to_float(Fraction(self.epsilon) / self.draw_limit)
         if not share:
             raise InputError(
@@ -106,7 +106,7 @@ class TokenMethod:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The law of one token, in figures."""
+        """The parameters of the law of one token."""
         law = self.law
         common: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -120,7 +120,7 @@ class TokenMethod:
 
     @property
     def arithmetic(self) -> str:
-        """Integer weights, whatever the logits."""
+        """Integer weights and AES keystreams."""
         return (
             "draws from integer weights with 62 bits each, all rounding charged; AES-128-CTR keystreams, so that the "
             "guarantee is computational in that step"
@@ -130,30 +130,32 @@ class TokenMethod:
     def guarantee(self) -> PureDP:
         """Epsilon for any two texts; refuted where the noise comes from a public seed."""
         if self.seed is not None:
-            return PureDP(self.epsilon, "not private: public seed", "refuted")
-        return PureDP(
-            self.epsilon, f"{_LAW_SOURCES[self.kind]}, composed over {self.draw_limit} draws, the end among them"
-        )
+            return PureDP(self.epsilon, "not private: public seed", "refuted", adjacency=ANY_TWO_TEXTS)
+        source = f"{_LAW_SOURCES[self.kind]}, composed over {self.draw_limit} draws, the end among them"
+        return PureDP(self.epsilon, source, adjacency=ANY_TWO_TEXTS)
 
     def verify(self) -> Verdict:
-        """Return the exact loss of a draw over all logits, times the number of draws; none under a public seed.
+        """Return the exact loss of a draw over all logits, times the number of draws; infinite under a public seed.
 
-        It bounds the loss of this decoder, which may lose less: what it does with a text is not looked at.
+        It is a bound for any decoder; the loss of this one may be smaller.
         """
         start = time.perf_counter()
-        # The law holds its own claim in integers; the logarithm is rounded up, and might pass it by a last bit.
+        # The law keeps its claim in integers; the logarithm is rounded up, and might exceed the claim by a last bit.
         draw_loss = min(compute_log_ratio(self.law.ratio), self.law.epsilon)
         text_loss = round_up_to_float(Fraction(draw_loss) * self.draw_limit)
         is_private = self.seed is None
         return Verdict(
+            guarantee=self.guarantee,
             status="proved" if is_private else "refuted",
-            claim=self.epsilon,
             epsilon=text_loss if is_private else float("inf"),
             lower_bound=0.0 if is_private else float("inf"),
             confidence=1.0,
             samples=0,
             witness=None,
-            method=f"one draw loses at most {draw_loss:.6g} over all logits, exact in integers; {self.draw_limit} draws at most"
+            method=(
+                f"one draw loses at most {draw_loss:.6g} over all logits, exact in integers; "
+                f"{self.draw_limit} draws at most"
+            )
             if is_private
             else "anyone who knows the seed can repeat the draws",
             seconds=time.perf_counter() - start,
@@ -180,9 +182,9 @@ class TokenMethod:
 
     @torch.inference_mode()
     def _draw_texts(self, vectors: npt.NDArray[np.float32], first: int, bit_source: AESCounter) -> list[str]:
-        """Return the texts drawn for some vectors (b, n), the first of which is number ``first``."""
+        """Return the texts drawn for some vectors (b, n), the first of which has index ``first``."""
         network, latents = self.model.network, torch.from_numpy(vectors)
-        # All words at once: how many are used up does not depend on when texts end.
+        # All words at once: how many bits are consumed does not depend on where texts end.
         words = bit_source.random_raw((self.draw_limit, len(vectors)))
         state, previous = network.make_initial_state(latents), torch.full((len(vectors),), START, dtype=torch.int64)
         ended, rows = np.zeros(len(vectors), dtype=np.bool_), []
@@ -197,7 +199,7 @@ class TokenMethod:
         return [self.model.vocabulary.to_text(row) for row in np.stack(rows, axis=1).tolist()]
 
     def _draw_token_ids(self, logits: Logits, words: npt.NDArray[np.uint64], first: int) -> npt.NDArray[np.int64]:
-        """Return the numbers (b,) of the tokens drawn for logits (b, V)."""
+        """Return the token ids (b,) drawn for logits (b, V)."""
         allowed = np.concatenate([logits[:, END : END + 1], logits[:, UNKNOWN + 1 :]], axis=1)
         bad_rows = np.flatnonzero(~np.isfinite(allowed).all(axis=1))
         if len(bad_rows):

@@ -15,12 +15,13 @@ import torch
 from deniable import __version__
 from deniable.core.errors import InputError
 from deniable.core.parallel import get_progress_reporter
+from deniable.learning.artifact import serialize_model
 from deniable.learning.loop import Checkpoint
 from deniable.measure.labels import ClassCodes
 from deniable.registry.methods import METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, REWRITING_METHODS
 from deniable.rewriting.attacks.candidates import drop_indistinguishable_texts
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
-from deniable.rewriting.model import Rewriter, fit_rewriter, load_rewriter, pack_rewriter
+from deniable.rewriting.model import Rewriter, fit_rewriter, load_rewriter
 from deniable.rewriting.training import RewriterOptions
 from deniable.studies.rewriting.plan import FILES, INTENT, TEXT, Sizes
 from deniable.studies.study import Setting, derived
@@ -132,7 +133,7 @@ class Bench:
             progress=report,
         )
         if kept is not None and checkpoint is not None:
-            _keep(kept, pack_rewriter(model))
+            _keep(kept, serialize_model(model))
             checkpoint.remove()
         return model
 

@@ -79,7 +79,7 @@ def _said(verdict: Verdict) -> Data:
         "claim": verdict.claim,
         "status": verdict.status,
         "bound": verdict.lower_bound,
-        "detectable": verdict.detectable,
+        "detectable": verdict.detectable_epsilon,
         "samples": verdict.samples,
     }
 

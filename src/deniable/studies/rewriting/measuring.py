@@ -7,12 +7,8 @@ import numpy as np
 from deniable.core.guarantees import ApproxDP
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.measure.classifiers import TfIdfClassifier
-from deniable.rewriting.attacks.ranking import (
-    RankingSuccess,
-    get_norm_order,
-    measure_ranking_success,
-    rank_true_candidates,
-)
+from deniable.rewriting.attacks.ranking import get_norm_order, measure_ranking_success, rank_true_candidates
+from deniable.rewriting.attacks.success import RankingSuccess
 from deniable.rewriting.audits import encode_clipped_vectors
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
 from deniable.rewriting.model import Rewriter

@@ -8,9 +8,11 @@ import numpy.typing as npt
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
+from deniable.space import Space
 from deniable.studies.ledger import Ledger
 from deniable.studies.study import derived
 from deniable.words import WordMechanism
+from deniable.words.laws import SimulatedLaw, Simulation
 
 Words = npt.NDArray[np.int32]
 
@@ -28,12 +30,12 @@ class Pooled(WordMechanism):
     """
 
     name = "pooled"
-    is_tabulated = False
 
     def __init__(self, mechanism: WordMechanism, pool: Words, sizes: npt.NDArray[np.int64]) -> None:
         super().__init__(mechanism.space, epsilon=mechanism.epsilon)
+        if len(mechanism.space.points) != len(mechanism.space):
+            raise InputError("A pool needs a space without words of equal vectors: leave one of each such pair out.")
         self.mechanism, self._pool, self._sizes = mechanism, pool, sizes
-        self._starts = np.cumsum(sizes) - sizes
 
     @property
     def guarantee(self) -> MetricDP:
@@ -47,18 +49,33 @@ class Pooled(WordMechanism):
         digest = hashlib.blake2b(self._pool.tobytes() + self._sizes.tobytes(), digest_size=8).hexdigest()
         return f"{self.name}({digest}) {self.mechanism.fingerprint}"
 
-    def draw_words(self, word_numbers: Words, streams: Streams, workers: int | None = None) -> Words:
-        """Return one of the pool's draws for each word (N,).
+    def build_law(self) -> SimulatedLaw:
+        """Return the law of draws from the pool."""
+        return SimulatedLaw(self.space, _PoolDraws(self.space, self._pool, self._sizes))
+
+
+class _PoolDraws(Simulation):
+    """Draws uniformly from a pool of a word's draws."""
+
+    def __init__(self, space: Space, pool: Words, sizes: npt.NDArray[np.int64]) -> None:
+        self._space, self._sizes = space, sizes
+        self._points = space.point_by_word[pool]
+        self._word_by_point = np.argsort(space.point_by_word)
+        self._starts = np.cumsum(sizes) - sizes
+
+    def draw(self, points: Words, streams: Streams, workers: int | None = None) -> Words:
+        """Return one of the pool's draws for each point (N,).
 
         Raises:
             InputError: a word without a pool.
         """
         del workers
-        sizes = self._sizes[word_numbers]
-        if len(word_numbers) and not sizes.all():
-            lacking = self.space.words[word_numbers[int(np.argmin(sizes))]]
+        words = self._word_by_point[points]
+        sizes = self._sizes[words]
+        if len(words) and not sizes.all():
+            lacking = self._space.words[words[int(np.argmin(sizes))]]
             raise InputError(f"No draws of {lacking!r} are in the pool: count it among the words that are used.")
-        drawn: Words = self._pool[self._starts[word_numbers] + streams.uniform_below(sizes)]
+        drawn: Words = self._points[self._starts[words] + streams.uniform_below(sizes)]
         return drawn
 
 

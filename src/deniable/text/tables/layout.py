@@ -1,4 +1,4 @@
-"""What every table format shares: where the texts stand, and what is done with them."""
+"""What every table format shares: where the texts are, how rows are released, and what is copied unchanged."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,8 +39,8 @@ class TableLayout:
         id_column: name of the column of record ids, or None.
         delimiter: of csv and tsv.
         encoding: of everything but parquet.
-        replace_empty: whether an empty cell is written anew like any other, so that it does not show; else it stays byte
-            for byte.
+        replace_empty: whether an empty cell is written anew like any other, so that it does not show; else it stays
+            byte for byte.
     """
 
     name: str

@@ -1,1 +1,18 @@
-"""Laws of word mechanisms: what is sampled, verified and explained."""
+"""The four kinds of law that a word mechanism may return, and what they are made of."""
+
+from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.laws.kernel import ExponentialKernel
+from deniable.words.laws.law import Law
+from deniable.words.laws.quadrature import QuadratureLaw
+from deniable.words.laws.simulated import SimulatedLaw, Simulation
+from deniable.words.laws.tabulated import TabulatedLaw
+
+__all__ = [
+    "ExponentialKernel",
+    "ExponentialLaw",
+    "Law",
+    "QuadratureLaw",
+    "SimulatedLaw",
+    "Simulation",
+    "TabulatedLaw",
+]

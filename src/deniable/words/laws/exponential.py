@@ -1,342 +1,134 @@
-"""The exponential family of laws, and the exact epsilon of each of them.
+"""The exponential family of laws: P(y|w) = c(y) exp(-s min(d(w, y), gamma)) / Z(w), whose proof is a closed form."""
 
-With d the metric, s the scale, gamma the cutoff (infinite: none) and c(y) > 0 the weights::
+from collections.abc import Callable
 
-    P(y|w) = c(y) exp(-s min(d(w, y), gamma)) / Z(w)
-
-min(d, gamma) obeys the triangle inequality, so that the ratio P(y|w) / P(y|w') is largest at y = w,
-and the law is epsilon-metric-DP for exactly the epsilons from this one on::
-
-    max over w, w' of  [s min(d(w, w'), gamma) + ln Z(w') - ln Z(w)] / d(w, w')
-
-Two passes over the n^2 distances: one for Z, one for the maximum. Nothing is sampled.
-"""
-
-import dataclasses
-import functools
-import hashlib
-import math
-import time
-from collections.abc import Sequence
-
-import numpy as np
-
-from deniable.core.cache import load_or_compute_array
-from deniable.core.classes import get_picklable_state
-from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
-from deniable.space.space import Space
-from deniable.words.laws.tabulated import TABLE_FLOOR, TABLE_TOTAL, Finding, OutputLoss, find_worst_output
-
-_MIN_WEIGHT = 1e-100
-"""Least weight: beside it no probability that float64 loses by underflow is as large as a unit of a table."""
-_UNDERFLOW_SAFE_NATS = 450.0
-"""Nats up to which a score beside no weight of its own is far from underflow."""
-_CHUNK_SIZE = 256
-"""Pairs whose largest quotient is taken at once, by vector instructions."""
+from deniable.core.arrays import FloatArray
+from deniable.core.classes import WriteOnce
+from deniable.core.parallel import Result
+from deniable.core.randomness import Streams
+from deniable.space.space import PointNumbers, Space
+from deniable.words.laws.divergence import (
+    MAX_EXACT_POINTS,
+    bound_divergence,
+    compute_input_losses,
+    compute_loss_extremes,
+)
+from deniable.words.laws.exponential_proof import make_finding_name, prove_exact_epsilon
+from deniable.words.laws.kernel import ExponentialKernel, compute_log_normalisers
+from deniable.words.laws.law import (
+    ExactEpsilon,
+    IntegerTable,
+    PointIndices,
+    RenyiBound,
+    get_part_fingerprint,
+    load_or_compute_finding,
+)
+from deniable.words.laws.outcomes import compute_exponential_outcomes
+from deniable.words.laws.tabulated import TabulatedLaw
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class ExponentialLaw:
-    """One law of the family.
+class ExponentialLaw(WriteOnce):
+    """A law of the exponential family; see `deniable.words.laws.law.Law` for its methods.
 
-    Attributes:
-        scale: s > 0, per unit of distance.
-        cutoff: gamma > 0; distances beyond it count as it.
-        weights: c (number of points,), from 1e-100 to 1e100 or 0; None for c = 1. (For a point of weight 0 the maximum
-            above is still a bound, but no longer reached.)
-
-    Raises:
-        InputError: a number out of its domain.
-    """
-
-    scale: float
-    cutoff: float = math.inf
-    weights: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        """Check the numbers, in whose domains `bound_rounding` bounds what float64 adds, and keep a copy of the weights."""
-        if not 0 < self.scale < math.inf:
-            raise make_parameter_error("Exponential", "scale", "a float in (0, inf)", self.scale)
-        if not self.cutoff > 0:
-            raise make_parameter_error("Exponential", "cutoff", "a float above 0", self.cutoff)
-        if self.weights is None:
-            return
-        weights = np.array(self.weights, dtype=np.float64)
-        nonzero = weights[weights != 0]
-        if weights.ndim != 1 or not len(nonzero) or not ((nonzero >= _MIN_WEIGHT) & (nonzero <= 1 / _MIN_WEIGHT)).all():
-            raise InputError(
-                f"The 'weights' parameter of Exponential must be numbers (n,) from {_MIN_WEIGHT:g} to {1 / _MIN_WEIGHT:g}, or 0 "
-                f"but not all of them. Got shape {weights.shape}, from {weights.min(initial=math.inf):g} to "
-                f"{weights.max(initial=-math.inf):g}."
-            )
-        weights.setflags(write=False)
-        object.__setattr__(self, "weights", weights)
-
-    def rows(self, distances: FloatArray) -> FloatArray:
-        """Return the law (k, n) of k inputs from their distances (k, n), which are overwritten."""
-        # Row by row: a row stays in the processor's cache through all passes.
-        for row in distances:
-            self.decay(row)
-            if self.weights is not None:
-                np.multiply(row, self.weights, out=row)
-            np.multiply(row, 1.0 / row.sum(), out=row)
-        return distances
-
-    def decay(self, distances: FloatArray) -> FloatArray:
-        """Replace distances, of any shape, by exp(-s min(d, gamma)) and return them."""
-        _compute_scores(distances.reshape(-1), self.scale, self.cutoff)
-        return np.exp(distances, out=distances)
-
-    def normalisers(self, space: Space, workers: int | None = None) -> FloatArray:
-        """Return Z (number of points,), by one pass over all pairs."""
-        (sums,) = compute_normalisers(space, [self], workers)
-        return sums
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return what pickles: nothing that was computed from the rest."""
-        return get_picklable_state(self)
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """Hexadecimal BLAKE2b of scale, cutoff and weights; tells laws apart."""
-        state = hashlib.blake2b(repr((self.scale, self.cutoff)).encode(), digest_size=16)
-        if self.weights is not None:
-            state.update(self.weights.tobytes())
-        return state.hexdigest()
-
-
-def compute_normalisers(space: Space, laws: Sequence[ExponentialLaw], workers: int | None = None) -> list[FloatArray]:
-    """Return Z (number of points,) of several laws, whose distances are computed once for all of them."""
-    ones = np.ones(len(space.points))
-    return compute_decay_sums(space, laws, [ones if law.weights is None else law.weights for law in laws], workers)
-
-
-def compute_decay_sums(
-    space: Space, laws: Sequence[ExponentialLaw], weights: Sequence[FloatArray], workers: int | None = None
-) -> list[FloatArray]:
-    """Return for several laws the sums (number of points,) over y of weights[y] exp(-s min(d(w, y), gamma)).
-
-    The weights are any numbers, in place of the laws' own.
-    """
-    count = len(space.points)
-
-    def visit(
-        rows: slice, columns: slice, distances: FloatArray
-    ) -> tuple[slice, list[FloatArray], slice, list[FloatArray]]:
-        across, down = [], []
-        for law, weight in zip(laws, weights, strict=True):
-            decay = law.decay(distances if law is laws[-1] else distances.copy())
-            across.append(decay @ weight[columns])
-            down.append(weight[rows] @ decay if rows != columns else np.zeros(len(weight[columns])))
-        return rows, across, columns, down
-
-    out = [np.zeros(count) for _ in laws]
-    for rows, across, columns, down in space.map_tiles(visit, workers):
-        for sums, right, left in zip(out, across, down, strict=True):
-            sums[rows] += right
-            sums[columns] += left
-    return out
-
-
-def compute_log_normalisers(
-    space: Space, law: ExponentialLaw, workers: int | None = None, *, recompute: bool = False
-) -> FloatArray:
-    """Return ln Z (number of points,), kept in the cache where the metric has a name.
+    Draws come from its integer tables. Its epsilon is proved in O(n^2), at any size, where the rounding of the metric
+    is known and the kernel is no subclass, whose rows could be anything: else it is verified as a `TabulatedLaw`.
 
     Args:
-        space: the domain.
-        law: of the family.
-        workers: threads.
-        recompute: do not read them from the cache.
+        space: the domain, of n points.
+        kernel: scale, cutoff and weights.
     """
 
-    def compute() -> FloatArray:
-        return np.log(law.normalisers(space, workers))
+    is_tabulated = True
+    has_rows = True
 
-    if not space.metric.is_builtin:
-        return compute()
-    name = f"logs-{space.fingerprint}-{law.fingerprint}"
-    return load_or_compute_array(
-        name, (len(space.points),), compute, lambda stored: not recompute and bool(np.isfinite(stored).all())
-    )
+    def __init__(self, space: Space, kernel: ExponentialKernel) -> None:
+        self.space, self.kernel = space, kernel
+        self._table = TabulatedLaw(space, _KernelRows(space, kernel))
 
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether the kernel alone tells the law, so that the proofs of the family hold."""
+        return type(self.kernel) is ExponentialKernel
 
-@dataclasses.dataclass(frozen=True)
-class WorstPair:
-    """A pair of inputs with a large loss per unit of distance.
+    @property
+    def _is_provable(self) -> bool:
+        return self.is_closed_form and self.space.metric.is_builtin
 
-    Attributes:
-        epsilon: bound on the loss per unit of distance, over all outputs of the integer tables that
-            are sampled, with every rounding in it.
-        input: the point w; the loss is largest at the output y = w.
-        other: the point w'.
-        distance: d(w, w').
-    """
+    @property
+    def fingerprint(self) -> str | None:
+        """Those of space and kernel."""
+        return self._table.fingerprint
 
-    epsilon: float
-    input: int
-    other: int
-    distance: float
+    def rows(self, points: PointIndices) -> FloatArray:
+        """Return the probabilities (k, n) of k input points."""
+        return self._table.rows(points)
 
+    def map_rows(
+        self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
+    ) -> list[Result]:
+        """Return ``visit(first, rows)`` for blocks of the rows of many points (N,)."""
+        return self._table.map_rows(visit, points, workers)
 
-def find_worst_pairs(space: Space, law: ExponentialLaw, workers: int | None = None) -> list[WorstPair]:
-    """Return the worst pair of every tile of pairs, the worst of all first.
+    def tables(self, points: PointIndices) -> IntegerTable:
+        """Return the entries (k, n) of the integer tables, which sum to 2^62."""
+        return self._table.tables(points)
 
-    The first one's epsilon is the exact epsilon of the law, as an upper bound.
+    def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
+        """Return one output point for each input point (N,)."""
+        return self._table.sample(points, streams, workers)
 
-    Raises:
-        NotTractable: the rounding of the space's metric is unknown.
-    """
-    slack, distance_error = bound_rounding(space, law), space.distance_error
-    # Computed anew for a proof, and kept for what needs them after it.
-    logs = compute_log_normalisers(space, law, workers, recompute=True)
-
-    def visit(rows: slice, columns: slice, distances: FloatArray) -> WorstPair:
-        tile_start = (rows.start, columns.start)
-        bound, i, j = _find_worst_pair(
-            distances, logs, *tile_start, law.scale, law.cutoff, slack, _MIN_LOSS, distance_error
+    def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
+        """Return the exact epsilon over all pairs and all outputs, in closed form."""
+        if not self._is_provable:
+            return self._table.exact_epsilon(workers)
+        count = len(self.space.points)
+        finding = load_or_compute_finding(
+            make_finding_name(self.space, self.kernel),
+            count,
+            lambda: prove_exact_epsilon(self.space, self.kernel, workers),
         )
-        # ln Z(w') - ln Z(w) is positive one way round.
-        w, other = sorted((rows.start + i, columns.start + j), key=lambda point: logs[point])
-        return WorstPair(bound, w, other, float(distances[i, j]))
+        method = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
+        return ExactEpsilon(finding, method)
 
-    return sorted(space.map_tiles(visit, workers), key=lambda pair: -pair.epsilon)
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
+        """Return the share of each word that is released unchanged, and the Bayes success."""
+        if not self.is_closed_form:
+            return self._table.outcomes(prior, workers)
+        logs = compute_log_normalisers(self.space, self.kernel, workers)
+        (outcomes,) = compute_exponential_outcomes(self.space, [self.kernel], [logs], prior, workers)
+        return outcomes
 
+    def worst_loss(self, workers: int | None = None) -> float | None:
+        """Return the largest loss in nats of any pair, all rounding in it."""
+        if not self._is_provable:
+            return None
+        return compute_loss_extremes(self.space, self.kernel, workers)["loss"]
 
-def prove_exact_epsilon(space: Space, law: ExponentialLaw, workers: int | None = None) -> Finding:
-    """Return the exact epsilon of a law, over all pairs of inputs and all outputs.
+    def input_losses(self, points: PointIndices, workers: int | None = None) -> FloatArray | None:
+        """Return the largest loss (k,) in nats of each of k input points against any other, all rounding in it."""
+        if not self._is_provable:
+            return None
+        return compute_input_losses(self.space, self.kernel, points, workers)
 
-    Raises:
-        NotTractable: the rounding of the space's metric is unknown.
-    """
-    start = time.perf_counter()
-    return summarize_worst_pairs(space, law, find_worst_pairs(space, law, workers), start)
-
-
-def summarize_worst_pairs(space: Space, law: ExponentialLaw, worst_pairs: Sequence[WorstPair], start: float) -> Finding:
-    """Return what the worst pairs spend in the integer tables.
-
-    All outputs are looked at: where two inputs are so near to each other that rounding is most of their loss, it is
-    not at y = w that they lose most.
-
-    Args:
-        space: the domain.
-        law: of the family.
-        worst_pairs: as `find_worst_pairs` returns them.
-        start: when the search began, by `time.perf_counter`.
-    """
-
-    def bound_pair(pair: WorstPair) -> tuple[float, OutputLoss, float]:
-        loss = find_worst_output(space, law.rows, pair.input, pair.other)
-        lower_bound = max(loss.nats - _LOG_ROUNDING, 0.0) / (pair.distance + space.distance_error) / _ROUNDING_FACTOR
-        return lower_bound, loss, pair.distance
-
-    lower_bound, loss, distance = max(map(bound_pair, worst_pairs[:_MAX_WITNESSES]), key=lambda bounds: bounds[0])
-    return Finding(
-        epsilon=worst_pairs[0].epsilon,
-        lower_bound=lower_bound,
-        input=loss.input,
-        other=loss.other,
-        output=loss.output,
-        distance=distance,
-        loss=loss.nats,
-        seconds=time.perf_counter() - start,
-    )
+    def renyi(self, order: float, workers: int | None = None) -> RenyiBound | None:
+        """Return the largest D_order of any two tables up to 10,000 points, beyond them a bound of the family."""
+        if len(self.space.points) <= MAX_EXACT_POINTS or not self._is_provable:
+            return self._table.renyi(order, workers)
+        return RenyiBound(bound_divergence(self.space, self.kernel, order, workers), is_exact=False)
 
 
-def make_finding_name(space: Space, law: ExponentialLaw) -> str:
-    """Return the name under which the finding about a law is cached."""
-    return f"worst-{space.fingerprint}-{law.fingerprint}"
+class _KernelRows:
+    """The rows of a kernel over a space."""
 
+    def __init__(self, space: Space, kernel: ExponentialKernel) -> None:
+        self._space, self._kernel = space, kernel
 
-def bound_pair_epsilons(space: Space, law: ExponentialLaw, distances: FloatArray, log_ratios: FloatArray) -> FloatArray:
-    """Return (k,) bounds on loss / distance of k pairs, from d(w, w') and |ln Z(w') - ln Z(w)|.
+    @property
+    def fingerprint(self) -> str | None:
+        """Those of space and kernel; None for a subclass of the kernel, which may compute anything."""
+        kernel_fingerprint = get_part_fingerprint(self._space, self._kernel)
+        return None if kernel_fingerprint is None else f"{self._space.fingerprint}-{kernel_fingerprint}"
 
-    (At entries near the floor of a table a ratio of entries is a mediant of FLOOR / (FLOOR - 1) and
-    the ratio of the law, and so no larger than both.)
-    """
-    with np.errstate(over="ignore"):  # a loss beyond all floats is infinite, as in the compiled loop
-        losses = law.scale * np.minimum(distances, law.cutoff) + log_ratios + bound_rounding(space, law)
-        bounds: FloatArray = (
-            _ROUNDING_FACTOR
-            * np.maximum(losses, _MIN_LOSS)
-            / np.maximum(distances - space.distance_error, _MIN_DISTANCE)
-        )
-    return bounds
-
-
-_MAX_WITNESSES = 8
-"""Worst pairs whose tables are compared at all outputs, for a lower bound."""
-_MIN_DISTANCE = 1e-300
-_ROUNDING_FACTOR = 1 + 2.0**-49
-"""Covers the few roundings of the bound itself."""
-_LOG_ROUNDING = 2.0**-46
-"""Bound on the rounding of the difference of two logarithms of table entries."""
-_MIN_LOSS = math.log(TABLE_FLOOR / (TABLE_FLOOR - 1))
-"""What rounding down to whole units can do to the ratio of two entries at the floor."""
-
-
-def bound_rounding(space: Space, law: ExponentialLaw) -> float:
-    """Return a bound, in nats, on what float64 can add to the exact loss of two inputs.
-
-    With e the error of a distance and u = 2^-53, a score errs by at most s e + 4 u 745 (beyond
-    745 nats an exponential is 0, less than a unit of the table, and `_ROUNDING_FACTOR` covers the loss of a pair),
-    a sum of n positive terms by (n + 8) u more. A sampled probability holds a score and a sum; a
-    loss compares two of them; the formula adds one score and two sums: 7 scores and sums in all.
-    The residue of a table, n units for the rounding and n u of relative error, goes to its largest
-    entry, which is at least 1 / n. An input of weight 0 may have nothing but scores that underflow: no bound then.
-    """
-    if (
-        law.weights is not None
-        and not law.weights.all()
-        and law.scale * min(space.diameter, law.cutoff) > _UNDERFLOW_SAFE_NATS
-    ):
-        return math.inf
-    count, unit = len(space.points), 2.0**-53
-    sums = (count + 16) * unit
-    residue = count * (count / TABLE_TOTAL + 2 * (math.log2(count) + 16) * unit)
-    return 7 * (law.scale * space.distance_error + 4 * 745 * unit + sums) + residue
-
-
-@functools.partial(compile_loop, relaxed=True)
-def _find_worst_pair(  # pragma: no cover - compiled
-    distances: FloatArray,
-    logs: FloatArray,
-    first: int,
-    column: int,
-    scale: float,
-    cutoff: float,
-    slack: float,
-    min_loss: float,
-    distance_error: float,
-) -> tuple[float, int, int]:
-    """Return the largest of `bound_pair_epsilons` in a tile, and its place."""
-    best, row, col = -1.0, 0, 0
-    count = distances.shape[1]
-    for i in range(distances.shape[0]):
-        log_normaliser = logs[first + i]
-        for chunk in range(0, count, _CHUNK_SIZE):
-            end = min(chunk + _CHUNK_SIZE, count)
-            chunk_maximum = -1.0
-            for j in range(chunk, end):
-                d = distances[i, j]
-                loss = scale * min(d, cutoff) + abs(logs[column + j] - log_normaliser) + slack
-                bound = _ROUNDING_FACTOR * max(loss, min_loss) / max(d - distance_error, _MIN_DISTANCE)
-                chunk_maximum = max(chunk_maximum, -1.0 if column + j == first + i else bound)
-            if chunk_maximum > best:
-                for j in range(chunk, end):
-                    d = distances[i, j]
-                    loss = scale * min(d, cutoff) + abs(logs[column + j] - log_normaliser) + slack
-                    bound = _ROUNDING_FACTOR * max(loss, min_loss) / max(d - distance_error, _MIN_DISTANCE)
-                    if column + j != first + i and bound > best:
-                        best, row, col = bound, i, j
-    return best, row, col
-
-
-@compile_loop
-def _compute_scores(distances: FloatArray, scale: float, cutoff: float) -> None:  # pragma: no cover - compiled
-    """Replace d by -scale * min(d, cutoff)."""
-    for y in range(distances.size):
-        distances[y] = -scale * min(distances[y], cutoff)
+    def __call__(self, points: PointIndices, distances: FloatArray) -> FloatArray:
+        del points
+        return self._kernel.rows(distances)

@@ -2,11 +2,14 @@
 
 import functools
 import math
+import time
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop, parallel_map
-from deniable.space.metrics import FloatArray
+from deniable.space.space import Space
+from deniable.words.laws.law import Finding, PointIndices
 
 MAX_MATRIX_INPUTS = 3_000
 """Inputs up to which all pairs and outputs are compared: n^3 comparisons, seconds at 3,000."""
@@ -14,6 +17,7 @@ _TILE_SIZE = 32
 _CHUNK = 512
 _LOG_ZERO = -1e9
 """Stands for ln 0: a difference of more than half of it is infinite, one of two zeros is 0."""
+_DISTANCE_FLOOR = 1e-300
 
 
 def find_worst_triple(
@@ -72,7 +76,7 @@ def _divide_by_distances(losses: FloatArray, distances: FloatArray, slack: float
 
 @functools.partial(compile_loop, relaxed=True)
 def _compute_max_log_ratios(log_upper: FloatArray, log_lower: FloatArray) -> FloatArray:  # pragma: no cover - compiled
-    """Return (a, b): the largest tops[i, y] - bottoms[j, y] over all y."""
+    """Return (a, b): the largest log_upper[i, y] - log_lower[j, y] over all y."""
     maxima = np.full((log_upper.shape[0], log_lower.shape[0]), -np.inf)
     for start in range(0, log_upper.shape[1], _CHUNK):
         end = min(start + _CHUNK, log_upper.shape[1])
@@ -83,3 +87,50 @@ def _compute_max_log_ratios(log_upper: FloatArray, log_lower: FloatArray) -> Flo
                     maximum = max(maximum, log_upper[i, y] - log_lower[j, y])
                 maxima[i, j] = maximum
     return maxima
+
+
+def get_distance_error(space: Space) -> float:
+    """Return a bound on the rounding of a distance; 0 under a metric of the user's own, which is taken as exact."""
+    return space.distance_error if space.metric.is_builtin else 0.0
+
+
+def compare_laws(
+    space: Space,
+    inputs: PointIndices,
+    distances: FloatArray,
+    upper: FloatArray,
+    lower: FloatArray,
+    *,
+    slack: float,
+    start: float,
+    workers: int | None = None,
+) -> Finding:
+    """Return what the laws of k inputs spend, over all pairs of them and all outputs.
+
+    Args:
+        space: whose metric the distances are of.
+        inputs: (k,) the numbers of the inputs in the finding.
+        distances: (k, k) between them.
+        upper: (k, n) upper bounds on their probabilities.
+        lower: (k, n) lower bounds.
+        slack: nats that the loss of a pair may err by.
+        start: when the search began, by `time.perf_counter`.
+        workers: threads.
+    """
+    distance_error = get_distance_error(space)
+    distances_low = np.where(distances > 0, np.maximum(distances - distance_error, _DISTANCE_FLOOR), 0.0)
+    distances_high = np.where(distances > 0, distances + distance_error, 0.0)
+    epsilon, *_ = find_worst_triple(upper, lower, distances_low, slack=slack, workers=workers)
+    lower_bound, first, other, output = find_worst_triple(lower, upper, distances_high, slack=-slack, workers=workers)
+    with np.errstate(divide="ignore"):
+        loss = float(np.log(lower[first, output]) - np.log(upper[other, output]))
+    return Finding(
+        epsilon=epsilon,
+        lower_bound=max(lower_bound, 0.0),
+        input=int(inputs[first]),
+        other=int(inputs[other]),
+        output=output,
+        distance=float(distances[first, other]),
+        loss=loss,
+        seconds=time.perf_counter() - start,
+    )

@@ -1,33 +1,35 @@
-"""What words become under laws of the exponential family: how many stay, how many the best guess names.
+"""What words become under a law: how many stay, how many the best guess names.
 
-P(w|w) = c(w) / Z(w), and the best guess behind an output y needs the maximum over w of
-ln prior(w) - ln Z(w) - s min(d(w, y), gamma). Once Z is known no exponentials are needed.
+One pass over all rows tells it of any law. In the exponential family P(w|w) = c(w) / Z(w), and the best guess behind
+an output y needs the maximum over w of ln prior(w) - ln Z(w) - s min(d(w, y), gamma). Once Z is known no exponentials
+are needed.
 """
 
 import functools
+import threading
 from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
 from deniable.space.space import Space
-from deniable.words.laws.exponential import ExponentialLaw
-from deniable.words.laws.tabulated import compute_point_priors
+from deniable.words.laws.kernel import ExponentialKernel
+from deniable.words.laws.law import RowFunction
 
 
 def compute_exponential_outcomes(
     space: Space,
-    laws: Sequence[ExponentialLaw],
+    kernels: Sequence[ExponentialKernel],
     log_normalisers: Sequence[FloatArray],
     prior: FloatArray,
     workers: int | None = None,
 ) -> list[tuple[FloatArray, float]]:
-    """Return what `deniable.words.laws.tabulated.compute_exponential_outcomes` does for each of k laws, in one pass over all pairs of points.
+    """Return `deniable.words.laws.law.Law.outcomes` of each of k laws, in one pass over all pairs of points.
 
     Args:
         space: the domain.
-        laws: k laws.
+        kernels: of k laws.
         log_normalisers: ln Z (number of points,) of each.
         prior: (n,) how likely each word is, sums to 1.
         workers: threads.
@@ -39,20 +41,20 @@ def compute_exponential_outcomes(
         rows: slice, columns: slice, distances: FloatArray
     ) -> tuple[slice, slice, list[tuple[FloatArray, FloatArray]]]:
         tile_peaks = [
-            _find_peaks(distances, height[rows], height[columns], law.scale, law.cutoff)
-            for law, height in zip(laws, heights, strict=True)
+            _find_peaks(distances, height[rows], height[columns], kernel.scale, kernel.cutoff)
+            for kernel, height in zip(kernels, heights, strict=True)
         ]
         return rows, columns, tile_peaks
 
-    peaks = [np.full(len(space.points), -np.inf) for _ in laws]
+    peaks = [np.full(len(space.points), -np.inf) for _ in kernels]
     for rows, columns, tile_peaks in space.map_tiles(visit, workers):
         for peak, (across, down) in zip(peaks, tile_peaks, strict=True):
             peak[rows] = np.maximum(peak[rows], across)
             peak[columns] = np.maximum(peak[columns], down)
     sizes = np.bincount(space.point_by_word)
     out = []
-    for law, log_normaliser, peak in zip(laws, log_normalisers, peaks, strict=True):
-        weights = np.ones(len(peak)) if law.weights is None else law.weights
+    for kernel, log_normaliser, peak in zip(kernels, log_normalisers, peaks, strict=True):
+        weights = np.ones(len(peak)) if kernel.weights is None else kernel.weights
         kept_shares: FloatArray = (weights * np.exp(-log_normaliser) / sizes)[space.point_by_word]
         out.append((kept_shares, float(weights @ np.exp(peak))))
     return out
@@ -72,3 +74,49 @@ def _find_peaks(  # pragma: no cover - compiled
             down[j] = max(down[j], left[i] - fall)
         across[i] = top
     return across, down
+
+
+def compute_row_outcomes(
+    space: Space, rows: RowFunction, prior: FloatArray, workers: int | None = None
+) -> tuple[FloatArray, float]:
+    """Return `deniable.words.laws.law.Law.outcomes` in one pass over the rows of a law.
+
+    Args:
+        space: the domain.
+        rows: the law.
+        prior: (n,) how likely each word is, sums to 1.
+        workers: threads.
+    """
+    count = len(space.points)
+    priors = compute_point_priors(space, prior)
+    local, maxima = threading.local(), []
+
+    def visit(first: int, distances: FloatArray) -> FloatArray:
+        if not hasattr(local, "maxima"):
+            local.maxima = np.zeros(count)
+            maxima.append(local.maxima)
+        probabilities = rows(np.arange(first, first + len(distances)), distances)
+        _update_maxima(local.maxima, probabilities, priors[first : first + len(probabilities)])
+        unchanged: FloatArray = np.diagonal(probabilities, offset=first).copy()
+        return unchanged
+
+    unchanged_by_point: FloatArray = np.concatenate(space.map_row_blocks(visit, range(count), workers))
+    kept_shares: FloatArray = (unchanged_by_point / np.bincount(space.point_by_word))[space.point_by_word]
+    return kept_shares, float(np.max(maxima, axis=0).sum())
+
+
+def compute_point_priors(space: Space, prior: FloatArray) -> FloatArray:
+    """Return (number of points,): the largest prior of the words at each point, one of which a guess names."""
+    out = np.zeros(len(space.points))
+    np.maximum.at(out, space.point_by_word, prior)
+    return out
+
+
+@functools.partial(compile_loop, relaxed=True)
+def _update_maxima(
+    maxima: FloatArray, probabilities: FloatArray, weights: FloatArray
+) -> None:  # pragma: no cover - compiled
+    """Raise each of tops (n,) to the largest weights[i] * probabilities[i, y]."""
+    for i in range(probabilities.shape[0]):
+        for y in range(maxima.size):
+            maxima[y] = max(maxima[y], weights[i] * probabilities[i, y])

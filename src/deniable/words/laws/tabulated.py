@@ -1,297 +1,128 @@
-"""Exact laws as integer tables: what is sampled is what is verified.
+"""Any law that is known row by row: draws come from its integer tables, which are what is verified."""
 
-A row of probabilities P (n,) becomes integers that sum to exactly 2^62, each at least FLOOR::
-
-    entry[y] = FLOOR + floor((2^62 - n * FLOOR) * P[y])      the residue goes to the largest entry
-
-which is the mixture of P with the uniform law that keeps metric DP, up to a rounding of one unit
-an entry. A draw compares 62 bits of the record's keystream with the running sums. No output has
-probability zero, so a pure guarantee survives the arithmetic.
-"""
-
-import dataclasses
-import functools
-import threading
+import time
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from deniable.core.cache import load_or_compute_facts
-from deniable.core.errors import InputError
-from deniable.core.parallel import compile_loop
-from deniable.space.metrics import FloatArray
+from deniable.core.arrays import FloatArray
+from deniable.core.classes import WriteOnce
+from deniable.core.parallel import Result
+from deniable.core.randomness import Streams
 from deniable.space.space import PointNumbers, Space
+from deniable.words.laws.divergence import MAX_EXACT_POINTS, compute_exact_divergence
+from deniable.words.laws.law import (
+    ExactEpsilon,
+    Finding,
+    IntegerTable,
+    PointIndices,
+    RenyiBound,
+    RowFunction,
+    get_part_fingerprint,
+    load_or_compute_finding,
+)
+from deniable.words.laws.matrix import MAX_MATRIX_INPUTS, compare_laws
+from deniable.words.laws.outcomes import compute_row_outcomes
+from deniable.words.laws.own_outputs import search_own_outputs
+from deniable.words.laws.tables import LOGARITHM_ERROR, compute_table_entries, sample_from_tables
 
-TABLE_TOTAL = 1 << 62
-TABLE_FLOOR = 1 << 24
-"""Least entry of a table. Rounding can change a ratio of two entries by a factor 1 + 2 / FLOOR."""
-_COARSE_SHIFT = 20
-_SUM_BITS = 24
-"""A row whose probabilities sum to 1 but for 2^-24 is a distribution."""
 
-IntegerTable = npt.NDArray[np.int64]
-RowFunction = Callable[[FloatArray], FloatArray]
-"""A law: distances (k, n) of k inputs to all points -> probabilities (k, n); may overwrite."""
+class TabulatedLaw(WriteOnce):
+    """A law given by exact rows; see `deniable.words.laws.law.Law` for its methods.
 
-
-@compile_loop
-def _cumulate_row(row: FloatArray, total: int, floor: int, out: IntegerTable) -> bool:  # pragma: no cover - compiled
-    """Write the running sums of the integer table of one row of probabilities, and say whether it is a distribution.
-
-    Its entries are then at least 0, and their sum is 1 up to `_SUM_BITS`: the table has no entry below the floor.
+    Args:
+        space: the domain, of n points.
+        compute_rows: function of input points (k,) and their distances (k, n) that returns their probabilities
+            (k, n). An object of this package may have a ``fingerprint``; any other law is not named, cached or keyed.
     """
-    free_mass = float(total - floor * row.size)
-    residue = total
-    maximum, minimum = 0, total
-    coarse_sum = 0  # the same sum without its last bits, which no row overflows
-    for y in range(row.size):
-        out[y] = floor + np.int64(free_mass * row[y])
-        residue -= out[y]
-        coarse_sum += out[y] >> _COARSE_SHIFT
-        maximum = max(maximum, out[y])
-        minimum = min(minimum, out[y])
-    if minimum < floor or abs(coarse_sum - (total >> _COARSE_SHIFT)) > row.size + (total >> _COARSE_SHIFT >> _SUM_BITS):
-        return False
-    y = 0
-    while out[y] != maximum:
-        y += 1
-    out[y] += residue
-    running = 0
-    for y in range(row.size):
-        running += out[y]
-        out[y] = running
-    return True
 
+    is_tabulated = True
+    has_rows = True
 
-def _write_cumulative_table(row: FloatArray, out: IntegerTable) -> None:
-    """Write the running sums (n,) of the table of one row of probabilities (n,).
+    def __init__(self, space: Space, compute_rows: RowFunction) -> None:
+        self.space, self._compute_rows = space, compute_rows
 
-    Raises:
-        InputError: the row is no distribution.
-    """
-    if not _cumulate_row(row, TABLE_TOTAL, TABLE_FLOOR, out):
-        raise InputError(
-            "The law of a mechanism gives a row that is no distribution: its probabilities must be numbers of at "
-            f"least 0 that sum to 1. Got a sum of {row.sum():.9g} and a least one of {row.min():.9g}."
+    @property
+    def fingerprint(self) -> str | None:
+        """That of the rows."""
+        return get_part_fingerprint(self.space, self._compute_rows)
+
+    def rows(self, points: PointIndices) -> FloatArray:
+        """Return the probabilities (k, n) of k input points."""
+        points = np.asarray(points)
+        return self._compute_rows(points, self.space.distances(points))
+
+    def map_rows(
+        self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
+    ) -> list[Result]:
+        """Return ``visit(first, rows)`` for blocks of the rows of many points (N,)."""
+        points = np.asarray(points)
+
+        def visit_block(first: int, distances: FloatArray) -> Result:
+            return visit(first, self._compute_rows(points[first : first + len(distances)], distances))
+
+        return self.space.map_row_blocks(visit_block, points, workers)
+
+    def tables(self, points: PointIndices) -> IntegerTable:
+        """Return the entries (k, n) of the integer tables, which sum to 2^62."""
+        return compute_table_entries(self.rows(points))
+
+    def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
+        """Return one output point for each input point (N,)."""
+        return sample_from_tables(self.space, self._compute_rows, points, streams.bits(), workers)
+
+    def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
+        """Return what the tables spend: over all outputs up to 3,000 points, beyond them what a search finds."""
+        count = len(self.space.points)
+        if count > MAX_MATRIX_INPUTS:
+            method = (
+                f"all {count * (count - 1):,} pairs at the output y = w, and the worst and the nearest of them at all "
+                "outputs, by integer tables"
+            )
+            finding = search_own_outputs(self.space, self._compute_rows, workers)
+            return ExactEpsilon(finding, method, is_exhaustive=False)
+        fingerprint = self.fingerprint
+        name = f"outputs-{count}-{fingerprint}"
+        finding = (
+            load_or_compute_finding(name, count, lambda: self._compare_tables(workers))
+            if fingerprint
+            else self._compare_tables(workers)
+        )
+        method = f"exact over all {count * (count - 1):,} pairs and all outputs of the integer tables"
+        return ExactEpsilon(finding, method)
+
+    def _compare_tables(self, workers: int | None) -> Finding:
+        start = time.perf_counter()
+        inputs = np.arange(len(self.space.points))
+        entries = self.tables(inputs).astype(float)
+        return compare_laws(
+            self.space,
+            inputs,
+            self.space.distances(inputs),
+            entries,
+            entries,
+            slack=LOGARITHM_ERROR,
+            start=start,
+            workers=workers,
         )
 
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
+        """Return the share of each word that is released unchanged, and the Bayes success."""
+        return compute_row_outcomes(self.space, self._compute_rows, prior, workers)
 
-def build_integer_tables(probabilities: FloatArray) -> IntegerTable:
-    """Return (k, n) int64 running sums; the last of each row is 2^62."""
-    out = np.empty(probabilities.shape, dtype=np.int64)
-    for row, sums in zip(probabilities, out, strict=True):
-        _write_cumulative_table(row, sums)
-    return out
+    def worst_loss(self, workers: int | None = None) -> float | None:
+        """Return None: the claim bounds the loss."""
+        del workers
+        return None
 
+    def input_losses(self, points: PointIndices, workers: int | None = None) -> FloatArray | None:
+        """Return None: the claim bounds the losses."""
+        del points, workers
+        return None
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """The exact epsilon of a law, found over all pairs of inputs and all outputs, or over some.
-
-    Attributes:
-        epsilon: upper bound on the largest loss per unit of distance, all rounding in it.
-        lower_bound: the loss per unit of distance of the witness, rounding taken off.
-        input: the point w of the witness.
-        other: its point w'.
-        output: its point y.
-        distance: d(w, w').
-        loss: ln P(y|w) - ln P(y|w'), in nats.
-        seconds: how long finding it took.
-    """
-
-    epsilon: float
-    lower_bound: float
-    input: int
-    other: int
-    output: int
-    distance: float
-    loss: float
-    seconds: float
-
-
-def load_or_compute_finding(name: str, count: int, compute: Callable[[], Finding]) -> Finding:
-    """Return the cached finding called ``name`` about ``count`` points, or compute and keep it."""
-    fields = [field.name for field in dataclasses.fields(Finding)]
-    point_fields = ("input", "other", "output")
-
-    def is_usable(stored: dict[str, float]) -> bool:
-        are_points = all(stored[point_field] in range(count) for point_field in point_fields)
-        return are_points and 0 <= stored["lower_bound"] <= stored["epsilon"] and stored["distance"] >= 0
-
-    def compute_facts() -> dict[str, float]:
-        return {key: float(value) for key, value in vars(compute()).items()}
-
-    stored = load_or_compute_facts(name, fields, compute_facts, is_usable)
-    return Finding(**{**stored, **{point_field: int(stored[point_field]) for point_field in point_fields}})  # type: ignore[arg-type]
-
-
-@dataclasses.dataclass(frozen=True)
-class OutputLoss:
-    """What an output tells of two inputs, by the integer tables.
-
-    Attributes:
-        input: the point w.
-        other: the point w'.
-        output: the point y.
-        nats: ln P(y|w) - ln P(y|w'), within 2^-50 of itself.
-    """
-
-    input: int
-    other: int
-    output: int
-    nats: float
-
-
-def find_worst_output(space: Space, rows: RowFunction, point: int, other: int) -> OutputLoss:
-    """Return the largest loss between two points, over all outputs of the integer tables and both directions."""
-    table, other_table = compute_table_entries(rows(space.distances([point, other])))
-    difference = table - other_table
-    losses = np.log1p(np.maximum(difference, 0) / other_table)
-    reverse_losses = np.log1p(np.maximum(-difference, 0) / table)
-    best, reverse_best = int(losses.argmax()), int(reverse_losses.argmax())
-    if losses[best] >= reverse_losses[reverse_best]:
-        return OutputLoss(point, other, best, float(losses[best]))
-    return OutputLoss(other, point, reverse_best, float(reverse_losses[reverse_best]))
-
-
-def compute_table_entries(probabilities: FloatArray) -> IntegerTable:
-    """Return the entries (k, n) of the integer tables, which sum to 2^62."""
-    table: IntegerTable = np.diff(build_integer_tables(probabilities), axis=1, prepend=0)
-    return table
-
-
-@compile_loop
-def _group_tokens_by_point(
-    points: PointNumbers, count: int
-) -> tuple[IntegerTable, IntegerTable]:  # pragma: no cover - compiled
-    """Return the tokens (N,) sorted by their point, and the end of each point's tokens (count,)."""
-    ends = np.zeros(count, dtype=np.int64)
-    for token in range(points.size):
-        ends[points[token]] += 1
-    for point in range(1, count):
-        ends[point] += ends[point - 1]
-    order = np.empty(points.size, dtype=np.int64)
-    next_free = ends.copy()
-    for token in range(points.size - 1, -1, -1):
-        next_free[points[token]] -= 1
-        order[next_free[points[token]]] = token
-    return order, ends
-
-
-@compile_loop
-def _look_up_outputs(  # pragma: no cover - compiled
-    table: IntegerTable, bits: npt.NDArray[np.uint64], tokens: IntegerTable, out: PointNumbers
-) -> None:
-    """Write for some tokens the first place of a table of running sums that exceeds the upper 62 of their bits.
-
-    Where a row is drawn from many times a guide says between which places each of 2^k equal shares of 2^62 lies
-    (Chen and Asau 1974), so that few of the running sums are read: four times as fast for 50,000 words.
-    """
-    shares, shift = 1, 62
-    while shares < table.size and shares < tokens.size:
-        shares *= 2
-        shift -= 1
-    share_starts = np.empty(shares + 1, dtype=np.int64)
-    y = 0
-    for share in range(shares):
-        while table[y] <= np.int64(share) << shift:
-            y += 1
-        share_starts[share] = y
-    share_starts[shares] = table.size - 1
-    for token in tokens:
-        draw_value = np.int64(bits[token] >> np.uint64(2))
-        low, high = share_starts[draw_value >> shift], share_starts[(draw_value >> shift) + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if table[middle] <= draw_value:
-                low = middle + 1
-            else:
-                high = middle
-        out[token] = low
-
-
-def sample_from_tables(
-    space: Space, rows: RowFunction, points: PointNumbers, bits: npt.NDArray[np.uint64], workers: int | None = None
-) -> PointNumbers:
-    """Return one output point per input point, each row computed once for all its tokens.
-
-    Args:
-        space: the domain.
-        rows: the law, as a function of distances.
-        points: (N,) input points, in any order.
-        bits: (N,) random 64-bit numbers, of which the upper 62 bits are used.
-        workers: threads; the result does not depend on them.
-    """
-    order, ends = _group_tokens_by_point(points, len(space.points))
-    starts = np.append(0, ends[:-1])
-    distinct = np.flatnonzero(ends > starts)
-    starts, ends = starts[distinct], ends[distinct]
-    out = np.empty(len(points), dtype=np.int32)
-
-    def visit(first: int, distances: FloatArray) -> None:
-        table = np.empty(distances.shape[1], dtype=np.int64)
-        for row, start, end in zip(rows(distances), starts[first:], ends[first:], strict=False):
-            _write_cumulative_table(row, table)
-            _look_up_outputs(table, bits, order[start:end], out)
-
-    space.map_row_blocks(visit, distinct, workers)
-    return out
-
-
-def compute_zipf_prior(size: int) -> FloatArray:
-    """Return the public prior (n,) used where none is given: Zipf's law, 1 / rank, sums to 1."""
-    weights = 1.0 / np.arange(1, size + 1)
-    prior: FloatArray = weights / weights.sum()
-    return prior
-
-
-def compute_outcomes(
-    space: Space, rows: RowFunction, prior: FloatArray, workers: int | None = None
-) -> tuple[FloatArray, float]:
-    """Return what words become, in one pass over the law.
-
-    Args:
-        space: the domain.
-        rows: the law, as a function of distances.
-        prior: (n,) how likely each word is, for who does not see the output.
-        workers: threads.
-
-    Returns:
-        For each word (n,) the probability that it is released unchanged, and the Bayes success
-        sum over outputs y of max over words w of prior(w) P(y|w): the share of words that an
-        optimal attacker names who knows the law and the prior and sees one output at a time.
-    """
-    count = len(space.points)
-    priors = compute_point_priors(space, prior)
-    local, maxima = threading.local(), []
-
-    def visit(first: int, distances: FloatArray) -> FloatArray:
-        if not hasattr(local, "top"):
-            local.top = np.zeros(count)
-            maxima.append(local.top)
-        probabilities = rows(distances)
-        _update_maxima(local.top, probabilities, priors[first : first + len(probabilities)])
-        unchanged: FloatArray = np.diagonal(probabilities, offset=first).copy()
-        return unchanged
-
-    unchanged_by_point: FloatArray = np.concatenate(space.map_row_blocks(visit, range(count), workers))
-    kept_shares: FloatArray = (unchanged_by_point / np.bincount(space.point_by_word))[space.point_by_word]
-    return kept_shares, float(np.max(maxima, axis=0).sum())
-
-
-def compute_point_priors(space: Space, prior: FloatArray) -> FloatArray:
-    """Return (number of points,): the largest prior of the words at each point, one of which a guess names."""
-    out = np.zeros(len(space.points))
-    np.maximum.at(out, space.point_by_word, prior)
-    return out
-
-
-@functools.partial(compile_loop, relaxed=True)
-def _update_maxima(
-    maxima: FloatArray, probabilities: FloatArray, weights: FloatArray
-) -> None:  # pragma: no cover - compiled
-    """Raise each of tops (n,) to the largest weights[i] * probabilities[i, y]."""
-    for i in range(probabilities.shape[0]):
-        for y in range(maxima.size):
-            maxima[y] = max(maxima[y], weights[i] * probabilities[i, y])
+    def renyi(self, order: float, workers: int | None = None) -> RenyiBound | None:
+        """Return the largest D_order of any two tables, up to 10,000 points."""
+        if len(self.space.points) > MAX_EXACT_POINTS:
+            return None
+        divergence = compute_exact_divergence(self.space, self._compute_rows, order, self.fingerprint, workers)
+        return RenyiBound(divergence, is_exact=True)

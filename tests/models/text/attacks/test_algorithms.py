@@ -5,7 +5,7 @@ import pytest
 
 import deniable as dn
 from deniable.models.text.attacks import run_greedy_attack
-from tests.robust.text.attacks.toy import KEY, Asked, documents, everything, linear, rough, sets
+from tests.models.text.attacks.toy import KEY, Asked, documents, everything, linear, rough, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(0, 20, 2)})
 
@@ -88,5 +88,7 @@ def test_mechanism_changes_come_from_its_draws(small_space):
 
 def test_bad_option_is_refused():
     """No tries are refused by name."""
-    with pytest.raises(dn.InputError, match=r"^The 'tries' parameter of greedy must be an int of at least 1. Got 0.$"):
+    with pytest.raises(
+        dn.InputError, match=r"^The 'tries' parameter of run_greedy_attack must be an int of at least 1. Got 0.$"
+    ):
         run_greedy_attack(linear(np.ones(60)), documents([[0]]), SETS, KEY, tries=0)

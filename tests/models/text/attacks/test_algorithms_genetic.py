@@ -14,7 +14,7 @@ from deniable.models.text.attacks.algorithms import (
     compute_query_budget,
 )
 from deniable.models.text.attacks.replacements import SetReplacements, draw_mutations
-from tests.robust.text.attacks.toy import KEY, Asked, aims, documents, everything, linear, rough, sets
+from tests.models.text.attacks.toy import KEY, Asked, aims, documents, everything, linear, rough, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 
@@ -165,10 +165,16 @@ class TestFinding:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"population": 1}, "The 'population' parameter of genetic must be an int of at least 2. Got 1."),
-        ({"population": 2.0}, "The 'population' parameter of genetic must be an int of at least 2. Got 2.0."),
-        ({"generations": 0}, "The 'generations' parameter of genetic must be an int of at least 1. Got 0."),
-        ({"generations": True}, "The 'generations' parameter of genetic must be an int of at least 1. Got True."),
+        ({"population": 1}, "The 'population' parameter of run_genetic_attack must be an int of at least 2. Got 1."),
+        (
+            {"population": 2.0},
+            "The 'population' parameter of run_genetic_attack must be an int of at least 2. Got 2.0.",
+        ),
+        ({"generations": 0}, "The 'generations' parameter of run_genetic_attack must be an int of at least 1. Got 0."),
+        (
+            {"generations": True},
+            "The 'generations' parameter of run_genetic_attack must be an int of at least 1. Got True.",
+        ),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -7,7 +7,7 @@ from scipy import stats
 import deniable as dn
 from deniable.models.text.attacks import run_resampling_attack
 from deniable.models.text.attacks.algorithms import compute_query_budget
-from tests.robust.text.attacks.toy import KEY, Asked, documents, everything, linear, sets
+from tests.models.text.attacks.toy import KEY, Asked, documents, everything, linear, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 
@@ -36,7 +36,7 @@ def test_texts_are_the_mechanism_s(small_space):
     """The share of texts left as they were is what the mechanism's law says of them."""
     mechanism = dn.TEM(small_space, epsilon=4.0)
     text = [5, 40]
-    law = mechanism.rows(small_space.distances(text))
+    law = mechanism.law.rows(text)
     scorer = linear(np.ones(60))
     run_resampling_attack(scorer, documents([text]), mechanism, KEY, draws=20_000)
     same = int((scorer.of(0)[1:] == text).all(axis=1).sum())
@@ -48,5 +48,7 @@ def test_texts_are_the_mechanism_s(small_space):
 
 def test_bad_option_is_refused():
     """No draws are refused by name."""
-    with pytest.raises(dn.InputError, match=r"^The 'draws' parameter of resampling must be an int of at least 1."):
+    with pytest.raises(
+        dn.InputError, match=r"^The 'draws' parameter of run_resampling_attack must be an int of at least 1."
+    ):
         run_resampling_attack(linear(np.ones(60)), documents([[0]]), SETS, KEY, draws=0)

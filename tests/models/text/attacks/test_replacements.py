@@ -12,7 +12,7 @@ from deniable.models.text.attacks.replacements import (
     make_replacements,
     redraw_texts,
 )
-from tests.robust.text.attacks.toy import aims, documents, sets
+from tests.models.text.attacks.toy import aims, documents, sets
 
 DRAWS = 100_000
 SETS = sets({3: [7, 8, 9], 4: [1], 5: [2, 3]})
@@ -26,7 +26,7 @@ def mechanism(small_space):
 
 def law_of(mechanism, word):
     """Return the law (V,) of one word of a space without twins."""
-    return mechanism.rows(mechanism.space.distances([word]))[0]
+    return mechanism.law.rows([word])[0]
 
 
 def fits(drawn, law):

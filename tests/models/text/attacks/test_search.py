@@ -7,7 +7,7 @@ import deniable as dn
 from deniable.core.parallel import report_progress_to
 from deniable.core.randomness import derive_key_from_seed
 from deniable.models.text.attacks import TEXT_ATTACKS, search
-from tests.robust.text.attacks.toy import KEY, Asked, documents, linear, rough, sets
+from tests.models.text.attacks.toy import KEY, Asked, documents, linear, rough, sets
 
 SETS = sets({word: [word + 20, word + 40] for word in range(20)})
 TEXTS = np.split(np.random.default_rng(5).integers(0, 20, 60), np.cumsum([9, 3, 12, 1, 7, 5, 8]))
@@ -36,7 +36,7 @@ def test_result_is_what_was_scored(attack, source):
         np.testing.assert_array_equal(asked[0], text)
         np.testing.assert_array_equal(found.texts[row], asked[margins.argmin()])
         assert found.margins[row] == margins.min()
-        assert found.changed[row] == (asked[margins.argmin()] != text).sum()
+        assert found.changed_words[row] == (asked[margins.argmin()] != text).sum()
     assert found.correct_before.all()
     assert not found.flipped.any()
 
@@ -62,7 +62,7 @@ def test_windows_change_nothing(attack, source, monkeypatch):
     monkeypatch.setattr(search, "MAX_SCORED_WORDS", 700)
     monkeypatch.setattr(search, "MAX_DRAWN_WORDS", 5000)
     found = attack(parts, documents(TEXTS), source, KEY)
-    for name in ("margins", "flipped", "queries", "changed"):
+    for name in ("margins", "flipped", "queries", "changed_words"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     np.testing.assert_array_equal(found.texts.words, expected.texts.words)
     assert len(parts.calls) > len(whole.calls)
@@ -83,7 +83,7 @@ def test_a_flip_ends_the_search(attack, source):
         assert rounds[-1]
         assert not any(rounds[:-1])
     resisted = {"genetic": 2421, "resampling": 2421, "greedy": 1 + len(scorer.texts(1) - {tuple(TEXTS[1])})}
-    assert found.queries[1] == resisted[attack.__name__]
+    assert found.queries[1] == resisted[next(name for name, run in TEXT_ATTACKS.items() if run is attack)]
 
 
 def test_documents_classified_wrongly_are_left_alone(attack, source):
@@ -117,7 +117,7 @@ def test_documents_that_cannot_change_resist(attack):
     """A document none of whose words has a choice costs one query."""
     found = attack(linear(np.ones(60)), documents([[50, 30], [1], [20]]), SETS, KEY)
     np.testing.assert_array_equal(found.queries[[0, 2]], 1)
-    np.testing.assert_array_equal(found.changed[[0, 2]], 0)
+    np.testing.assert_array_equal(found.changed_words[[0, 2]], 0)
     assert found.queries[1] > 1
 
 
@@ -172,14 +172,14 @@ def test_progress_is_reported(attack):
         (
             [[1], [60]],
             KEY,
-            "The documents hold the word number 60, the moves know 60 words: read both with the same space.",
+            "The documents have a word with id 60, and the replacements have 60 words: read both with the same space.",
         ),
         (
             [[30], [50]],
             KEY,
-            "No word of the documents can change: name other substitutions, or other documents.",
+            "No word of the documents can be replaced: choose other substitutions, or other documents.",
         ),
-        ([], KEY, "No word of the documents can change: name other substitutions, or other documents."),
+        ([], KEY, "No word of the documents can be replaced: choose other substitutions, or other documents."),
     ],
 )
 def test_bad_input_is_refused(attack, words, key, message):

@@ -18,7 +18,7 @@ from deniable.models.text.smoothing.certificate import (
 )
 from deniable.models.text.smoothing.costs import ANY_WORD, compute_replacement_costs
 from deniable.models.text.substitutions import Substitutions
-from tests.robust.text.smoothing.toy import Given, all_texts, chances, mean_scorer, sets
+from tests.models.text.smoothing.toy import Given, all_texts, chances, mean_scorer, sets
 
 KEY = derive_key_from_seed(3)
 KINDS = [dn.TEM, dn.CalibratedExponential, dn.TightExponential]
@@ -77,7 +77,7 @@ def test_changes_cover_every_replacement(space, kind, named):
         differing = (written != text).sum(axis=1)
         allowed = np.ones(len(written), dtype=bool)
         if named:
-            allowed = np.all([np.isin(written[:, at], replacements.of(text[at])) for at in (0, 1)], axis=0)
+            allowed = np.all([np.isin(written[:, at], replacements.choices_of(text[at])) for at in (0, 1)], axis=0)
         inside = allowed & (differing <= one.changes)
         assert (exact[inside].argmax(axis=1) == one.label).all()
         numbers.add(one.changes)
@@ -306,5 +306,6 @@ def test_guarantee_that_was_verified_takes_the_place_of_the_claim(small_space):
 def test_bad_alpha_is_refused(small_space, alpha):
     """A level outside (0, 1) is refused."""
     with pytest.raises(dn.InputError, match="alpha"):
-        certify_texts(dn.TEM(small_space, epsilon=1.0), mean_scorer(scores(small_space, 2)), concatenate_texts([[0]]), key=KEY,
+        certify_texts(
+            dn.TEM(small_space, epsilon=1.0), mean_scorer(scores(small_space, 2)), concatenate_texts([[0]]), key=KEY,
                 alpha=alpha, estimation=10)  # fmt: skip

@@ -8,8 +8,9 @@ import pytest
 import deniable as dn
 from deniable.models.text.documents import concatenate_texts
 from deniable.models.text.smoothing.costs import ANY_WORD, compute_integer_tables, compute_replacement_costs
+from deniable.models.text.substitutions import Substitutions
 from deniable.words.composition import RENYI_ORDERS
-from tests.robust.text.smoothing import toy
+from tests.models.text.smoothing import toy
 
 module = importlib.import_module("deniable.models.text.smoothing.costs")  # the package has a function so named
 HELD = concatenate_texts([[5, 2, 5], [40]])
@@ -34,7 +35,7 @@ def test_sets_are_compared_by_their_tables(small_space, kind):
     assert found.words.tolist() == [2, 5, 40]
     assert found.replacements == "the nearest words"
     for at, word in enumerate(found.words):
-        loss, divergences = worst(toy.tables(subject), word, sets.look_up(word)[1:])
+        loss, divergences = worst(toy.tables(subject), word, sets.choices_of(word)[1:])
         assert loss <= found.losses[at] <= loss + 1e-9
         assert (divergences <= found.divergences[at] + 1e-12).all()
         np.testing.assert_allclose(found.divergences[at], divergences, atol=1e-6)
@@ -58,7 +59,7 @@ def test_losses_stay_within_the_guarantee(small_space):
     found = compute_replacement_costs(subject, HELD, sets)
     distances = small_space.distances(np.arange(60))
     for at, word in enumerate(found.words):
-        assert found.losses[at] <= 2.0 * distances[word, sets.look_up(word)].max() * (1 + 1e-9)
+        assert found.losses[at] <= 2.0 * distances[word, sets.choices_of(word)].max() * (1 + 1e-9)
 
 
 def test_simulated_mechanisms_cost_what_they_claim(small_space):
@@ -68,7 +69,7 @@ def test_simulated_mechanisms_cost_what_they_claim(small_space):
     for replacements in (None, sets):
         found = compute_replacement_costs(subject, HELD, replacements)
         for at, word in enumerate(found.words):
-            row = distances[word] if replacements is None else distances[word, sets.look_up(word)]
+            row = distances[word] if replacements is None else distances[word, sets.choices_of(word)]
             assert found.losses[at] == pytest.approx(0.5 * row.max(), rel=1e-12)
         assert found.divergences is None
         assert "Theorem 1" in found.source
@@ -91,7 +92,7 @@ def test_metric_of_the_user_s_own_costs_what_is_claimed(small_space, small_vecto
 def test_twins_cost_nothing_but_rounding(twin_space):
     """A replacement at the word's own point has the word's own law."""
     subject = dn.TEM(twin_space, epsilon=1.0)
-    twins = dn.robust.text.substitutions.Substitutions("twins", np.array([[0, 3]] * 12, dtype=np.int32))
+    twins = Substitutions("twins", np.array([[0, 3]] * 12, dtype=np.int32))
     found = compute_replacement_costs(subject, concatenate_texts([[0]]), twins)
     assert found.losses[0] < 1e-12
     assert found.divergences.max() < 1e-6
@@ -104,12 +105,12 @@ def test_large_sets_fill_several_blocks(small_space):
     found = compute_replacement_costs(subject, held, sets)
     matrix = toy.tables(subject)
     for word in (0, 7, 59):
-        assert found.losses[word] == pytest.approx(worst(matrix, word, sets.look_up(word)[1:])[0], abs=1e-9)
+        assert found.losses[word] == pytest.approx(worst(matrix, word, sets.choices_of(word)[1:])[0], abs=1e-9)
 
 
 def test_many_words_are_compared_by_losses_alone(small_space, monkeypatch):
     """Where all pairs are too many, any word costs its largest loss and no divergence is computed."""
-    monkeypatch.setattr(module, "_EXACT", 59)
+    monkeypatch.setattr(module, "_MAX_EXACT_POINTS", 59)
     found = compute_replacement_costs(dn.TEM(small_space, epsilon=2.0), HELD)
     assert found.divergences is None
     losses, divergences = found.look_up(HELD[0])

@@ -7,7 +7,7 @@ import deniable as dn
 from deniable.models.text.documents import concatenate_texts
 from deniable.models.text.smoothing.bounds import bound_by_loss, bound_by_renyi
 from deniable.models.text.smoothing.costs import bound_pair_probability, compute_replacement_costs
-from tests.robust.text.smoothing.toy import tables
+from tests.models.text.smoothing.toy import tables
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import deniable as dn
 from deniable.core.randomness import derive_key_from_seed
 from deniable.models.text.documents import concatenate_texts
 from deniable.models.text.smoothing import certify_texts, refute_text_certificates
-from tests.robust.text.smoothing.toy import mean_scorer, sets
+from tests.models.text.smoothing.toy import mean_scorer, sets
 
 CERTIFIED, ATTACKED = derive_key_from_seed(5), derive_key_from_seed(6)
 QUICK = {"samples": 2000, "draws": 40, "tries": 10}
@@ -117,7 +117,7 @@ def test_changes_are_refuted_where_they_are_false(small_space, scorer, held, nam
     assert found.witness.changes <= 3
     if named:
         own = held[found.witness.text]
-        assert all(word in replacements.of(at) for word, at in zip(found.witness.words, own, strict=True))
+        assert all(word in replacements.choices_of(at) for word, at in zip(found.witness.words, own, strict=True))
 
 
 def test_the_classifier_is_told_which_document_is_attacked(subject, short, sound):

@@ -9,7 +9,7 @@ from deniable.core.randomness import Streams, derive_key_from_seed
 from deniable.models.text.documents import concatenate_texts
 from deniable.models.text.smoothing import sampling
 from deniable.models.text.smoothing.sampling import count_votes, draw_noisy_versions
-from tests.robust.text.smoothing.toy import chances, mean_scorer, tables
+from tests.models.text.smoothing.toy import chances, mean_scorer, tables
 
 KEY = derive_key_from_seed(1)
 DRAWS = {"selection": 50, "estimation": 5000}
@@ -46,7 +46,7 @@ def test_simulated_mechanisms_vote_too(small_space, table):
         "estimation"
     ][0]
     drawn = subject.sample([small_space.words[3]] * 20_000)
-    expected = np.bincount(table[[small_space.number(word) for word in drawn]].argmax(axis=1), minlength=3)
+    expected = np.bincount(table[[small_space.index_of(word) for word in drawn]].argmax(axis=1), minlength=3)
     assert stats.chi2_contingency([tally.votes, expected]).pvalue > 1e-6
 
 

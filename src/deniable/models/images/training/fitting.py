@@ -1,4 +1,4 @@
-"""Training a model from a data set, a system and its options: the front door of the training room."""
+"""Training an image model: from a trainer, a data set and options to a model, with checkpoints and progress."""
 
 import dataclasses
 import functools
@@ -12,21 +12,20 @@ from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.loop import Checkpoint, choose_device, run_training
 from deniable.models.images.dataset import ImageDataset
 from deniable.models.images.model import ImageModel, predict_classes
-from deniable.models.images.training.trainer import ImageTrainingOptions, ImageTrainingTask
+from deniable.models.images.training.trainer import ImageTrainer, ImageTrainingOptions, ImageTrainingTask
 from deniable.models.shared.tally import ImageScorer
-from deniable.registry.trainers import IMAGE_TRAINERS
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainingProgress:
-    """Where a run is, for its owner's eyes.
+    """The state of a run, for its owner only: nothing in it is private.
 
     Attributes:
-        done: steps.
-        steps: in all.
-        loss: of the last, over training records, and not private.
-        compute_epsilon_spent: computes epsilon so far, which takes a while; None where nothing is claimed.
-        scores: of the model as it is by now.
+        done: number of steps done.
+        steps: number of steps of the run.
+        loss: loss of the last step over training records.
+        compute_epsilon_spent: computes the epsilon spent so far, which takes a while; None if nothing is claimed.
+        scores: the model as trained so far.
     """
 
     done: int
@@ -41,11 +40,11 @@ class TrainingProgress:
 
 
 def describe_image_run(
-    name: str, data: ImageDataset, options: ImageTrainingOptions, seed: int | None
+    trainer: ImageTrainer, data: ImageDataset, options: ImageTrainingOptions, seed: int | None
 ) -> dict[str, Any]:
-    """Return everything that a run is a function of beside its key, as JSON holds it: see `fit_image_model`."""
+    """Return everything that a run depends on besides its key, as JSON values; see `fit_image_model`."""
     return {
-        "model": name,
+        "model": trainer.name,
         "data": data.fingerprint,
         "seed": seed,
         **dataclasses.asdict(options),
@@ -53,45 +52,43 @@ def describe_image_run(
 
 
 def fit_image_model(
-    name: str,
+    trainer: ImageTrainer,
     data: ImageDataset,
     options: ImageTrainingOptions,
     *,
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
     device: torch.device | None = None,
-    progress: Callable[[TrainingProgress], None] = lambda status: None,  # noqa: ARG005 - nobody is told
+    progress: Callable[[TrainingProgress], None] = lambda status: None,  # noqa: ARG005 - reports nothing
 ) -> ImageModel:
     """Train a model.
 
     Args:
-        name: of the system, one of `IMAGE_TRAINERS`.
-        data: whose training images are protected, where the system protects any; the test images are not used.
-        options: from the system's own `ImageTrainer.options`.
+        trainer: how to train; those of this package are listed in the registry of trainers.
+        data: the training images are protected, if the trainer protects any; the test images are not used.
+        options: from `ImageTrainer.choose_options` of the trainer.
         seed: public, for tests and studies; the noise then hides nothing. None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
-            bound to `describe_image_run`, whatever its parameters: one key never serves two different runs.
-        device: None for a GPU where there is one.
-        progress: told after every step.
+        checkpoint: where the run is saved; if its file exists, the run is resumed, and the caller removes the file. It
+            is bound to `describe_image_run`, whatever its parameters: one key never serves two different runs.
+        device: None for a GPU if there is one.
+        progress: called after every step.
 
     Raises:
         InputError: options that cannot be met, or a checkpoint of another run.
-        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+        DeniableError: the loss is not finite, or a checkpoint cannot be written.
     """
     key = generate_key() if seed is None else derive_key_from_seed(seed)
     if checkpoint is not None:
-        checkpoint = checkpoint.bind(describe_image_run(name, data, options, seed))
+        checkpoint = checkpoint.bind(describe_image_run(trainer, data, options, seed))
         key = checkpoint.load_key(key)
     device = device or choose_device()
-    prepared = IMAGE_TRAINERS[name].prepare(
-        ImageTrainingTask(name, data.train, len(data.classes), options, key, device)
-    )
-    run, source = prepared.run, torch.Generator(device).manual_seed(0)
+    prepared = trainer.prepare(ImageTrainingTask(trainer.name, data.train, len(data.classes), options, key, device))
+    run, generator = prepared.run, torch.Generator(device).manual_seed(0)
 
     def report_step(done: int, loss: float) -> None:
         spent = functools.partial(prepared.compute_epsilon_spent, done) if prepared.compute_epsilon_spent else None
         progress(
-            TrainingProgress(done, run.steps, loss, spent, lambda images: prepared.scores(images.to(device), source))
+            TrainingProgress(done, run.steps, loss, spent, lambda images: prepared.scores(images.to(device), generator))
         )
 
     run_training(run, key, checkpoint, report_step)

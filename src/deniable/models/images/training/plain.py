@@ -1,4 +1,4 @@
-"""Adversarial training (Kurakin et al. 2017; paper 004, Algorithm 2)."""
+"""Training by Adam without privacy: plain, and adversarial (Kurakin et al. 2017; Phan et al. 2020, Algorithm 2)."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,9 @@ from deniable.models.images.training.trainer import (
 )
 
 ADAM_OPTIONS = frozenset({"network", "width", "steps", "batch_size", "learning_rate"})
-"""Options of every system that trains by Adam."""
+"""Options of every trainer that uses Adam."""
+_ADVERSARIAL_WEIGHT = 1.0
+"""xi of Phan et al. 2020, Eq. 16."""
 
 
 def prepare_unprotected_training(
@@ -31,7 +33,16 @@ def prepare_unprotected_training(
     build_certificate: Callable[[], RobustnessCertificate | None] = lambda: None,
     project_parameters: Callable[[], None] = lambda: None,
 ) -> PreparedTraining:
-    """Return a run by Adam that claims nothing of the training records, and the model that it gives."""
+    """Return a run by Adam without a privacy claim, and how its model is built.
+
+    Args:
+        task: what to train on, and how.
+        network: its parameters are trained in place.
+        loss: computes the loss of a step.
+        get_noises: noise of the finished model.
+        build_certificate: builds the certificate of the finished model, None for none.
+        project_parameters: called after every step.
+    """
     options = task.options
     run = AdamRun(network, loss, options.steps, options.learning_rate, task.key, project_parameters)
 
@@ -48,7 +59,7 @@ def prepare_unprotected_training(
         )
 
     return PreparedTraining(
-        run, build_model, lambda images, source: compute_noisy_scores(network, images, get_noises(), source)
+        run, build_model, lambda images, generator: compute_noisy_scores(network, images, get_noises(), generator)
     )
 
 
@@ -61,7 +72,7 @@ def draw_training_batch(task: ImageTrainingTask, number: int) -> tuple[Tensor, T
 def _prepare_plain(task: ImageTrainingTask) -> PreparedTraining:
     network = task.architecture().build(0).to(task.device)
 
-    def compute_loss(number: int, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `StepLoss`
+    def compute_loss(number: int, generator: torch.Generator) -> Tensor:  # noqa: ARG001 - a `StepLoss`
         images, labels = draw_training_batch(task, number)
         return functional.cross_entropy(network(images), labels)
 
@@ -78,16 +89,12 @@ PLAIN_TRAINER = ImageTrainer(
 )
 
 
-_ADVERSARIAL_WEIGHT = 1.0
-"""xi of paper 004, Eq. 16."""
-
-
 def _prepare_adversarial(task: ImageTrainingTask) -> PreparedTraining:
-    """The loss is Eq. 16 with m1 = m2: benign images of one batch, and I-FGSM's of the next."""
+    """Return a run with the loss of Eq. 16, m1 = m2: benign images of a batch, adversarial ones of the next."""
     network = task.architecture().build(0).to(task.device)
     options = task.options
 
-    def compute_loss(number: int, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `Loss`
+    def compute_loss(number: int, generator: torch.Generator) -> Tensor:  # noqa: ARG001 - a `StepLoss`
         images, labels = draw_training_batch(task, number)
         next_images, next_labels = draw_training_batch(task, number + 1)
         adversarial_images = i_fgsm(network, next_images, next_labels, options.attack_size, steps=options.attack_steps)
@@ -103,7 +110,7 @@ def _prepare_adversarial(task: ImageTrainingTask) -> PreparedTraining:
 ADVERSARIAL_TRAINER = ImageTrainer(
     name="adversarial",
     summary="robust in practice, not private: trained on adversarial examples",
-    source="Kurakin et al. 2017; paper 004, Algorithm 2",
+    source="Kurakin et al. 2017; Phan et al. 2020, Algorithm 2",
     option_names=ADAM_OPTIONS | {"attack_size", "attack_steps"},
     defaults=ImageTrainingOptions(steps=600),
     prepare=_prepare_adversarial,

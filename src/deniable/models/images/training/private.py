@@ -1,4 +1,4 @@
-"""Private and robust in practice: DP-SGD on adversarial copies of each example, averaged inside its gradient."""
+"""Private training: DP-SGD on shifted, noisy (DP-CERT) or adversarial views, averaged in the gradient of an example."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import PROVED_IDEAL
+from deniable.core.guarantees import PROVED_IDEAL, ApproxDP
 from deniable.learning.accounting import (
     SamplingSchedule,
     build_dp_sgd_guarantee,
@@ -30,16 +30,16 @@ from deniable.models.images.training.trainer import (
 )
 
 _MAX_SHIFT = 1
-"""By which an image is shifted at most, each way."""
+"""Largest shift of an image in pixels, each way."""
 
 
 def shift_images(images: Tensor, views: int, generator: torch.Generator) -> Tensor:
-    """Return the image itself and further views of it, each shifted by at most a pixel, black where nothing was.
+    """Return the image itself and further views of it, each shifted by at most a pixel and padded with black.
 
     Args:
         images: (b, channels, height, width), pixels in [0, 1].
-        views: v, of each image.
-        generator: of the shifts.
+        views: v, number of views of each image.
+        generator: source of the shifts.
 
     Returns:
         (b, v, channels, height, width).
@@ -76,7 +76,7 @@ DP_SGD_OPTIONS = frozenset(
         "views",
     }
 )
-"""Options of every system that trains by DP-SGD."""
+"""Options of every trainer that uses DP-SGD."""
 
 
 def prepare_dp_sgd(
@@ -89,29 +89,21 @@ def prepare_dp_sgd(
     build_certificate: Callable[[], RobustnessCertificate | None],
     project_parameters: Callable[[], None] = lambda: None,
 ) -> PreparedTraining:
-    """Return a DP-SGD run within the task's budget, and the model that it gives.
+    """Return a DP-SGD run within the task's budget, and how its model is built.
 
     Args:
         task: what to train on, and how.
-        network: to train.
-        forward: of the network during training.
-        views: of an example.
-        get_noises: of the finished model.
-        build_certificate: of the finished model.
+        network: its parameters are trained in place.
+        forward: evaluates the network during training.
+        views: makes the views of each example.
+        get_noises: noise of the finished model.
+        build_certificate: builds the certificate of the finished model, None for none.
         project_parameters: called after every step; it may read the parameters only.
     """
-    options, count = task.options, len(task.images.labels)
-    if options.epsilon is None or options.delta is None:
-        raise InputError("DP-SGD needs a budget: give --epsilon and --delta.")
-    rate = min(options.batch_size / count, 1.0)
-    if options.noise_multiplier is None:
-        schedule = SamplingSchedule(rate, options.steps)
-        multiplier = find_noise_multiplier(schedule, options.epsilon, options.delta)
-    else:
-        multiplier = options.noise_multiplier
-        steps = count_steps_within(rate, multiplier, options.epsilon, options.delta, options.steps)
-        schedule = SamplingSchedule(rate, steps)
-    recipe = DPSGDSettings(
+    options = task.options
+    epsilon, delta = _get_budget(options)
+    schedule, multiplier = _choose_schedule(options, len(task.images), epsilon, delta)
+    settings = DPSGDSettings(
         schedule=schedule,
         noise_multiplier=multiplier,
         clip=options.clip,
@@ -119,8 +111,9 @@ def prepare_dp_sgd(
         averaging_decay=options.average,
         views=options.views,
     )
-    run = DPSGDRun(network, task.images, recipe, task.key, forward, views, project_parameters)
-    delta = options.delta
+    run = DPSGDRun(
+        network, task.images.pixels, task.images.labels, settings, task.key, forward, views, project_parameters
+    )
 
     def build_model() -> ImageModel:
         network.load_state_dict(run.result)
@@ -132,10 +125,10 @@ def prepare_dp_sgd(
             network=network.eval(),
             noises=get_noises(),
             guarantee=proved_guarantee,
-            verdict=_build_theorem_verdict(proved_guarantee.epsilon, delta),
+            verdict=_build_theorem_verdict(proved_guarantee),
             certificate=build_certificate(),
             facts={
-                "sampling rate": rate,
+                "sampling rate": schedule.rate,
                 "steps": schedule.steps,
                 "noise multiplier": multiplier,
                 "clipping norm": options.clip,
@@ -148,26 +141,43 @@ def prepare_dp_sgd(
     return PreparedTraining(
         run,
         build_model,
-        scores=lambda images, source: compute_noisy_scores(network, images, get_noises(), source),
+        scores=lambda images, generator: compute_noisy_scores(network, images, get_noises(), generator),
         compute_epsilon_spent=lambda done: (
-            compute_epsilon_spent(SamplingSchedule(rate, done), multiplier, delta) if done else 0.0
+            compute_epsilon_spent(SamplingSchedule(schedule.rate, done), multiplier, delta) if done else 0.0
         ),
     )
 
 
-def _build_theorem_verdict(epsilon: float, delta: float) -> Verdict:
+def _get_budget(options: ImageTrainingOptions) -> tuple[float, float]:
+    if options.epsilon is None or options.delta is None:
+        raise InputError("DP-SGD needs a budget: give --epsilon and --delta.")
+    return options.epsilon, options.delta
+
+
+def _choose_schedule(
+    options: ImageTrainingOptions, count: int, epsilon: float, delta: float
+) -> tuple[SamplingSchedule, float]:
+    """Return the schedule and the noise multiplier that spend at most a budget on ``count`` records."""
+    rate = min(options.batch_size / count, 1.0)
+    if options.noise_multiplier is None:
+        schedule = SamplingSchedule(rate, options.steps)
+        return schedule, find_noise_multiplier(schedule, epsilon, delta)
+    steps = count_steps_within(rate, options.noise_multiplier, epsilon, delta, options.steps)
+    return SamplingSchedule(rate, steps), options.noise_multiplier
+
+
+def _build_theorem_verdict(guarantee: ApproxDP) -> Verdict:
     return Verdict(
+        guarantee=guarantee,
         status=PROVED_IDEAL,
-        claim=epsilon,
-        epsilon=epsilon,
+        epsilon=guarantee.epsilon,
         lower_bound=0.0,
         confidence=1.0,
         samples=0,
         witness=None,
         method="by theorem: Poisson sampling, gradients clipped example by example, Gaussian noise on their sum; "
-        "losses composed by dp-accounting, rounded up; true of real numbers, and drawn and added in floating point",
+        "losses composed by dp-accounting, rounded up; holds for real arithmetic; sampled and added in floating point",
         seconds=0.0,
-        delta=delta,
     )
 
 
@@ -176,8 +186,8 @@ def _prepare_plain_dp_sgd(task: ImageTrainingTask) -> PreparedTraining:
     return prepare_dp_sgd(
         task,
         network,
-        forward=lambda images, source: compute_noisy_scores(network, images, (), source),
-        views=lambda images, labels, source: shift_images(images, task.options.views, source),  # noqa: ARG005 - a `ViewFunction`
+        forward=lambda images, generator: compute_noisy_scores(network, images, (), generator),
+        views=lambda images, labels, generator: shift_images(images, task.options.views, generator),  # noqa: ARG005 - the same for all
         get_noises=tuple,
         build_certificate=lambda: None,
     )
@@ -194,17 +204,20 @@ DP_SGD_TRAINER = ImageTrainer(
 
 
 def _prepare_dp_cert(task: ImageTrainingTask) -> PreparedTraining:
-    """Each view is the image, shifted a little, under fresh Gaussian noise: the accounting of DP-SGD stands."""
+    """Return a DP-SGD run whose views are the image, shifted and under fresh Gaussian noise.
+
+    A view is made of its example and fresh noise alone, so that the accounting of DP-SGD holds.
+    """
     network = task.architecture().build(0).to(task.device)
     sigma, view_count = task.options.noise, task.options.views
 
-    def make_views(images: Tensor, labels: Tensor, source: torch.Generator) -> Tensor:  # noqa: ARG001 - a `ViewFunction`
-        return add_gaussian_noise(shift_images(images, view_count, source), sigma, source)
+    def make_views(images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:  # noqa: ARG001 - a view
+        return add_gaussian_noise(shift_images(images, view_count, generator), sigma, generator)
 
     return prepare_dp_sgd(
         task,
         network,
-        forward=lambda images, source: compute_noisy_scores(network, images, (), source),
+        forward=lambda images, generator: compute_noisy_scores(network, images, (), generator),
         views=make_views,
         get_noises=lambda: (NetworkNoise("input", "gaussian", torch.tensor(sigma)),),
         build_certificate=lambda: GaussianSmoothing(sigma),
@@ -222,26 +235,26 @@ DP_CERT_TRAINER = ImageTrainer(
 
 
 def _prepare_dp_adversarial(task: ImageTrainingTask) -> PreparedTraining:
-    """The last view of an example is attacked by PGD on the present parameters, the others are shifted.
+    """Return a DP-SGD run in which the last view of an example is attacked by PGD, and the others are shifted.
 
-    An attack climbs the loss of each image by itself, so that a view is made of its example and of parameters that
-    are private already: the accounting of DP-SGD stands.
+    An attack increases the loss of each image separately, so that a view is made of its example and of parameters that
+    are private already: the accounting of DP-SGD holds.
     """
     network = task.architecture().build(0).to(task.device)
     options = task.options
 
-    def make_views(images: Tensor, labels: Tensor, source: torch.Generator) -> Tensor:
+    def make_views(images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:
         valid_labels = labels.clamp(min=0)  # an empty record's views do not matter
         adversarial = pgd(
-            network, images, valid_labels, options.attack_size, generator=source, steps=options.attack_steps
+            network, images, valid_labels, options.attack_size, generator=generator, steps=options.attack_steps
         )
-        shifted = shift_images(images, options.views, source)  # (b, v, c, h, w)
+        shifted = shift_images(images, options.views, generator)  # (b, v, c, h, w)
         return torch.cat([shifted[:, :-1], adversarial[:, None]], dim=1)
 
     return prepare_dp_sgd(
         task,
         network,
-        forward=lambda images, source: compute_noisy_scores(network, images, (), source),
+        forward=lambda images, generator: compute_noisy_scores(network, images, (), generator),
         views=make_views,
         get_noises=tuple,
         build_certificate=lambda: None,

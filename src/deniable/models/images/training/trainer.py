@@ -1,4 +1,4 @@
-"""What a system is: a way to train a model, with what it claims."""
+"""What a trainer of image classifiers is: its options, the task that it is given, and the run that it prepares."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,32 +14,32 @@ from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageArchitecture
 
 _MAX_SIZE = 1e30
-"""Sizes, and one over them, are in the reach of float32: noise that is rounded to nothing protects nothing."""
+"""Sizes and their inverses stay in the range of float32: noise that is rounded to zero protects nothing."""
 _MAX_WIDTH = 100.0
 _MAX_COUNT = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class ImageTrainingOptions:
-    """What can be chosen of a training run; each system uses some of it.
+    """The options of a training run; each trainer uses some of them.
 
     Attributes:
-        epsilon: budget for the training records.
-        delta: of that budget.
+        epsilon: privacy budget of the training records.
+        delta: delta of that budget.
         network: one of `deniable.models.images.networks.IMAGE_NETWORKS`.
         width: factor on the sizes of its layers.
         steps: T.
-        batch_size: of each step; the expected one where batches are drawn by chance.
-        learning_rate: of the descent.
+        batch_size: records of a batch; the expected number if batches are sampled at random.
+        learning_rate: learning rate of the optimizer.
         clip: norm to which DP-SGD clips the gradient of an example.
-        noise_multiplier: of DP-SGD, per unit of the clipping norm; computed from the budget where it is None, else
-            training stops when the budget is spent.
-        average: decay of the running mean of DP-SGD's parameters; 0 for none.
-        views: of an example, shifted by a pixel at most, averaged inside its gradient.
+        noise_multiplier: noise of DP-SGD per unit of the clipping norm. None computes it from the budget; with a
+            number, training stops when the budget is spent.
+        average: decay of the running mean of the parameters of DP-SGD; 0 for none.
+        views: number of views of an example, shifted by at most a pixel and averaged inside its gradient.
         noise: standard deviation of the noise on the pixels of [0, 1], under which a certified model predicts.
-        attack_size: l_inf size, in pixels of [0, 1], of what adversarial training crafts; for PixelDP and SecureSGD the
-            l2 size L of the attack for which their noise is made.
-        attack_steps: of the attacks inside training.
+        attack_size: l_inf size of the attacks of adversarial training, in pixels of [0, 1]; for noise after the first
+            layer, the l2 size L of the attack to which it is calibrated.
+        attack_steps: number of steps of the attacks inside training.
     """
 
     epsilon: float | None = None
@@ -78,15 +78,15 @@ class ImageTrainingOptions:
 
 @dataclasses.dataclass(frozen=True)
 class ImageTrainingTask:
-    """What a system trains on.
+    """What a trainer trains on.
 
     Attributes:
-        trainer: its name.
+        trainer: name of the trainer.
         images: the training records.
         classes: K.
-        options: of the system.
-        key: 32 bytes, secret: every draw of the run follows from it.
-        device: where it is computed.
+        options: of the trainer.
+        key: 32 bytes, secret: every random draw of the run follows from it.
+        device: where the run is computed.
     """
 
     trainer: str
@@ -97,8 +97,8 @@ class ImageTrainingTask:
     device: torch.device
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled or copied: the key would go along."""
-        raise InputError("A task of training holds its secret key and cannot be pickled: make it where it is used.")
+        """Refuse to be pickled or copied, since the copy would contain the key."""
+        raise InputError("A training task holds its secret key and cannot be pickled: create it where it is used.")
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -107,19 +107,19 @@ class ImageTrainingTask:
         return channels, height, width
 
     def architecture(self, *, normalised: bool = False) -> ImageArchitecture:
-        """Return what the options say of the network."""
+        """Return the architecture that the options ask for."""
         return ImageArchitecture(self.options.network, self.shape, self.classes, self.options.width, normalised)
 
 
 @dataclasses.dataclass(frozen=True)
 class PreparedTraining:
-    """A run that has not begun, and what becomes of its result.
+    """A run at its first step, and how its model is built.
 
     Attributes:
-        run: step by step.
-        finish: called after the last step.
-        scores: of the model as it is by now, with noise from a generator.
-        compute_epsilon_spent: from the number of steps done to the epsilon spent; None where nothing is claimed.
+        run: the run.
+        finish: builds the model after the last step.
+        scores: logits (b, K) of the model as trained so far, with noise from a generator.
+        compute_epsilon_spent: from the number of steps done to the epsilon spent; None if nothing is claimed.
     """
 
     run: TrainingRun
@@ -133,12 +133,12 @@ class ImageTrainer:
     """A way to train a model.
 
     Attributes:
-        name: on the command line.
-        summary: one line.
-        source: where it comes from.
-        option_names: names of the options that mean something to it.
-        defaults: of the options.
-        prepare: from a task to a run.
+        name: name on the command line.
+        summary: one line about what it claims.
+        source: papers by authors and year.
+        option_names: names of the options that it uses.
+        defaults: values of the options unless others are given.
+        prepare: builds a run from a task.
     """
 
     name: str
@@ -148,19 +148,19 @@ class ImageTrainer:
     defaults: ImageTrainingOptions
     prepare: Callable[[ImageTrainingTask], PreparedTraining]
 
-    def choose_options(self, **given: object) -> ImageTrainingOptions:
-        """Return the defaults with what is given in their place.
+    def choose_options(self, **values: object) -> ImageTrainingOptions:
+        """Return the defaults, replaced by the given values.
 
         Raises:
-            InputError: an option that means nothing to this system, one that it needs and lacks, or a bad value.
+            InputError: an option that this trainer does not use, a missing one that it needs, or a bad value.
         """
-        for name in given:
+        for name in values:
             if name not in self.option_names:
                 raise InputError(
-                    f"The {name!r} option means nothing to {self.name}, which takes {', '.join(sorted(self.option_names))}: "
+                    f"{name!r} is not an option of {self.name}, which takes {', '.join(sorted(self.option_names))}: "
                     "leave it out."
                 )
-        options = dataclasses.replace(self.defaults, **given)  # type: ignore[arg-type]
+        options = dataclasses.replace(self.defaults, **values)  # type: ignore[arg-type]
         for name in ("epsilon", "delta"):
             if name in self.option_names and getattr(options, name) is None:
                 example = {"epsilon": "1", "delta": "1e-5"}[name]

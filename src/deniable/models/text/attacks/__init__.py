@@ -1,6 +1,6 @@
-"""Attacks on text classifiers: other words in a document's places that lead to another class, found by queries alone.
+"""Attacks on text classifiers: they replace words of a document until it is classified wrongly, by queries alone.
 
-They ask for logits and use no gradients. A document is attacked where it is classified rightly, with a margin above 0.
+They use logits and no gradients. A document is attacked where it is classified correctly, with a margin above 0.
 """
 
 from typing import Protocol
@@ -13,12 +13,12 @@ from deniable.models.text.substitutions import SubstituteSource
 
 
 class TextAttack(Protocol):
-    """What every entry of `TEXT_ATTACKS` can be called as; see `run_genetic_attack` for the arguments."""
+    """The signature of the entries of `TEXT_ATTACKS`; see `run_genetic_attack` for the arguments."""
 
     def __call__(
         self, scorer: Scorer, documents: Documents, source: SubstituteSource, key: bytes, *, workers: int | None = None
     ) -> TextAttackResult:
-        """Return what the attack found."""
+        """Return the texts that the attack ends with."""
 
 
 TEXT_ATTACKS: dict[str, TextAttack] = {
@@ -26,7 +26,7 @@ TEXT_ATTACKS: dict[str, TextAttack] = {
     "greedy": run_greedy_attack,
     "resampling": run_resampling_attack,
 }
-"""The registry: a new attack is one new file and one more entry here."""
+"""A new attack is one function and one more entry here."""
 
 __all__ = [
     "TEXT_ATTACKS",

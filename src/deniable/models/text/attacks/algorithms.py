@@ -1,4 +1,4 @@
-"""The blind attack: the whole text is drawn again and again."""
+"""Three attacks: genetic (Alzantot et al. 2018; Jia et al. 2019), greedy, and resampling of the whole text."""
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,11 @@ from deniable.models.text.networks.base import Scorer
 from deniable.models.text.substitutions import SubstituteSource
 
 POPULATION, GENERATIONS = 60, 40
-"""The sizes of Jia et al. 2019 (section 5)."""
+"""Those of Jia et al. 2019 (section 5)."""
 
 
 def compute_query_budget(population: int = POPULATION, generations: int = GENERATIONS) -> int:
-    """Return how many texts the attack asks about at most, the document itself aside."""
+    """Return the maximum number of texts that the genetic attack scores, without the document itself."""
     return population + generations * (population - 1)
 
 
@@ -43,25 +43,25 @@ def run_genetic_attack(
 ) -> TextAttackResult:
     """Breed texts of ever lower margin.
 
-    The first population is the document with one word changed each. A generation is the best text of the one before,
-    and children: of two parents drawn in proportion to sigmoid(-margin), each word from either with probability 1/2,
-    then one word changed. A mutation is one draw; Alzantot et al. and Jia et al. score all choices at the position and
-    take the best, which costs a query for each.
+    The first population is versions of the document with one word changed. A generation is the best text of the last
+    one, and children of two parents drawn in proportion to sigmoid(-margin): each word is taken from either with
+    probability 1/2, then one word is changed. A mutation is one draw; Alzantot et al. and Jia et al. score all choices
+    at the position and take the best, which costs a query for each.
 
     Args:
         scorer: of versions of the documents.
-        documents: with the labels to lead away from; those classified wrongly are left as they are.
+        documents: with their true labels; those classified wrongly are not attacked.
         source: sets of substitutions, or a mechanism.
-        key: 32 bytes; what is drawn for a document follows from the key and the document.
+        key: 32 bytes; the draws for a document depend on the key and the document alone.
         population: texts in a generation, >= 2.
-        generations: bred at most, >= 1.
+        generations: maximum number of generations, >= 1.
         workers: threads that draw for the mechanism; the result does not depend on them.
 
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("genetic", "population", population, 2)
-    check_int_at_least("genetic", "generations", generations, 1)
+    check_int_at_least("run_genetic_attack", "population", population, 2)
+    check_int_at_least("run_genetic_attack", "generations", generations, 1)
     replacements = make_replacements(source)
     budget = compute_query_budget(population, generations)
 
@@ -85,7 +85,7 @@ def run_genetic_attack(
 
 
 def _search_genetic(text: WordIds, changes: WordChanges, rng: np.random.Generator, population: int) -> AttackSearch:
-    """Search from one text (L,): each text scored takes the next of the changes."""
+    """Search from one text (L,); each scored text uses the next of the changes."""
     individuals = changes.apply_each(text, 0, population)  # (P, L)
     margins = yield individuals
     for used in range(population, len(changes.positions), population - 1):
@@ -99,7 +99,7 @@ def _search_genetic(text: WordIds, changes: WordChanges, rng: np.random.Generato
 
 
 def _cross_over_parents(individuals: WordIds, margins: Margins, rng: np.random.Generator) -> WordIds:
-    """Return one child fewer than there are people (P, L), before mutation."""
+    """Return one child fewer than there are individuals (P, L), before mutation."""
     first, second = _select_parents(margins, rng, len(individuals) - 1)
     from_first: npt.NDArray[np.bool_] = rng.integers(0, 2, (len(first), individuals.shape[1]), dtype=np.bool_)
     children: WordIds = np.where(from_first, individuals[first], individuals[second])
@@ -107,7 +107,7 @@ def _cross_over_parents(individuals: WordIds, margins: Margins, rng: np.random.G
 
 
 def _select_parents(margins: Margins, rng: np.random.Generator, count: int) -> RowIndices:
-    """Return the numbers (2, count) of parents, drawn with replacement in proportion to sigmoid(-margin) (P,)."""
+    """Return the indices (2, count) of parents, drawn with replacement in proportion to sigmoid(-margin) (P,)."""
     log_weights = -np.logaddexp(
         0, margins
     )  # ln sigmoid(-margin): however large the margins, the fittest keeps its weight
@@ -126,20 +126,20 @@ def run_greedy_attack(
 ) -> TextAttackResult:
     """Score every change of one word, then take the best of each position while they lower the margin.
 
-    It finds the worst text of sets where the margin is a sum over words; elsewhere two changes may help only together.
+    It finds the worst text where the margin is a sum over words; elsewhere two changes may help only together.
 
     Args:
         scorer: of versions of the documents.
-        documents: with the labels to lead away from; those classified wrongly are left as they are.
+        documents: with their true labels; those classified wrongly are not attacked.
         source: sets of substitutions, of which all are scored, or a mechanism.
-        key: 32 bytes; what is drawn for a document follows from the key and the document.
-        tries: draws of a mechanism for each position, >= 1.
+        key: 32 bytes; the draws for a document depend on the key and the document alone.
+        tries: number of draws of a mechanism for each position, >= 1.
         workers: threads that draw for the mechanism; the result does not depend on them.
 
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("greedy", "tries", tries, 1)
+    check_int_at_least("run_greedy_attack", "tries", tries, 1)
     replacements = make_replacements(source)
 
     def start_searches(targets: AttackTargets) -> list[AttackSearch]:
@@ -165,7 +165,7 @@ def _search_greedy(text: WordIds, changes: WordChanges, margin: float) -> Attack
 
 
 def _rank_best_changes(positions: RowIndices, margins: Margins, limit: float) -> RowIndices:
-    """Return which change of each position is the best, of those below the limit, the lowest margin first."""
+    """Return the best change of each position with a margin below the limit, the lowest margin first."""
     order = np.argsort(margins, kind="stable")
     order = order[margins[order] < limit]
     _, first = np.unique(positions[order], return_index=True)
@@ -181,23 +181,23 @@ def run_resampling_attack(
     draws: int = compute_query_budget(),
     workers: int | None = None,
 ) -> TextAttackResult:
-    """Draw every word anew until the classifier errs.
+    """Draw every word again until the classifier errs.
 
     Under a mechanism these are the texts that it releases; under sets every choice of a word is equally likely, the
     word itself among them.
 
     Args:
         scorer: of versions of the documents.
-        documents: with the labels to lead away from; those classified wrongly are left as they are.
+        documents: with their true labels; those classified wrongly are not attacked.
         source: sets of substitutions, or a mechanism.
-        key: 32 bytes; what is drawn for a document follows from the key and the document.
-        draws: texts to try, >= 1; by default as many as the genetic attack scores at most.
+        key: 32 bytes; the draws for a document depend on the key and the document alone.
+        draws: maximum number of texts to try, >= 1; by default that of the genetic attack.
         workers: threads that draw for the mechanism; the result does not depend on them.
 
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("resampling", "draws", draws, 1)
+    check_int_at_least("run_resampling_attack", "draws", draws, 1)
     replacements = make_replacements(source)
 
     def start_searches(targets: AttackTargets) -> list[AttackSearch]:

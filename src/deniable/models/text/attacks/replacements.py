@@ -1,9 +1,9 @@
-"""Which words an attack may put in the place of a document's, and how it draws them.
+"""The words by which an attack may replace those of a document, and how it draws them.
 
-Whatever is drawn stands in for a word of the *original* document, and a text holds at most one draw for a position.
-Under a mechanism each attacked text is therefore one that the mechanism can release, word by word. Paper 000
-(section 6.3) perturbs the current word of a child again and again: what a chain of draws ends with follows another law
-than the mechanism's, about which epsilon says nothing.
+Every draw replaces a word of the *original* document, and a text has at most one draw per position. Under a mechanism
+each attacked text is therefore one that the mechanism can release, word by word. Xu et al. 2021 (section 6.3) perturb
+the current word of a child again and again: the last word of such a chain follows another law than the mechanism's,
+about which epsilon says nothing.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from deniable.models.text.substitutions import SubstituteSource, Substitutions
 from deniable.words import WordMechanism
 
 Margins = npt.NDArray[np.float64]
-"""(k,) margins of texts: the score of the true class less the largest other."""
+"""(k,) margins of texts: the logit of the true class minus the largest other; a text is classified right above 0."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,8 +30,8 @@ class AttackTargets:
     Attributes:
         texts: R texts.
         margins: (R,) of these texts.
-        stream_names: of what each document says. All that is drawn for one follows from key and name, so neither from the
-            documents beside it nor from its place among them.
+        stream_names: derived from the words of each document. All draws for it depend on key and name alone, and not
+            on the other documents or their order.
         key: 32 bytes.
     """
 
@@ -41,7 +41,7 @@ class AttackTargets:
     key: bytes = dataclasses.field(repr=False)
 
     def make_streams(self, purpose: str, lengths: Sequence[int]) -> Streams:
-        """Return each document's stream for one purpose, with so many draws of each."""
+        """Return each document's stream for one purpose, with a number of draws for each."""
         return Streams(
             self.key, [derive_stream_start(self.key, "attack", purpose, name) for name in self.stream_names], lengths
         )
@@ -70,60 +70,60 @@ class WordChanges:
     """Single words of one text to replace.
 
     Attributes:
-        positions: (c,) places in the text.
-        words: (c,) the words to put there.
+        positions: (c,) in the text.
+        words: (c,) the new words.
     """
 
     positions: RowIndices
     words: WordIds
 
     def apply_each(self, text: WordIds, start: int, stop: int) -> WordIds:
-        """Return a text (L,) with each of changes start ... stop - 1 alone: (stop - start, L)."""
+        """Return versions (stop - start, L) of a text (L,), each with one of the changes start ... stop - 1."""
         versions = np.repeat(text[None], len(self.positions[start:stop]), axis=0)
         versions[np.arange(len(versions)), self.positions[start:stop]] = self.words[start:stop]
         return versions
 
 
 class Replacements(Protocol):
-    """The words that may stand in a word's place."""
+    """The words that may replace a word."""
 
     @property
     def vocabulary_size(self) -> int:
-        """How many words there are."""
+        """Number of words."""
 
     def is_replaceable(self, words: WordIds) -> npt.NDArray[np.bool_]:
         """Return whether each word (N,) can become another one."""
 
     def draw_replacements(self, words: WordIds, streams: Streams, workers: int | None) -> WordIds:
-        """Return a stand-in for each of movable words (N,)."""
+        """Return another word for each of replaceable words (N,)."""
 
     def redraw_words(self, words: WordIds, streams: Streams, workers: int | None) -> WordIds:
-        """Return a draw for each word (N,), which may be the word itself."""
+        """Return a draw for each word (N,), possibly the word itself."""
 
     def list_single_changes(self, targets: AttackTargets, tries: int, workers: int | None) -> list[WordChanges]:
-        """Return the changes of one word to try on each text, without two that are the same.
+        """Return the distinct changes of one word to try on each text.
 
         Args:
             targets: R texts.
-            tries: draws for each position, where they are not all listed.
+            tries: number of draws for each position, where replacements are drawn and not listed.
             workers: threads; the result does not depend on them.
         """
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SetReplacements:
-    """Stand-ins that a set lists, all of them equally likely."""
+    """Replacements listed by sets, all equally likely."""
 
     sets: Substitutions
 
     @functools.cached_property
     def _choice_counts(self) -> RowIndices:
-        """(V,): distinct choices of each word, which come first in its row, itself at the front."""
+        """(V,): number of distinct choices of each word, which come first in its row, the word itself at the front."""
         return self.sets.choice_counts
 
     @property
     def vocabulary_size(self) -> int:
-        """How many words there are."""
+        """Number of words."""
         return len(self.sets.choices)
 
     def is_replaceable(self, words: WordIds) -> npt.NDArray[np.bool_]:
@@ -153,13 +153,13 @@ class SetReplacements:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MechanismReplacements:
-    """Stand-ins that a mechanism draws, the word itself among them."""
+    """Replacements drawn by a mechanism, possibly the word itself."""
 
     mechanism: WordMechanism
 
     @property
     def vocabulary_size(self) -> int:
-        """How many words there are."""
+        """Number of words."""
         return len(self.mechanism.space)
 
     def is_replaceable(self, words: WordIds) -> npt.NDArray[np.bool_]:
@@ -173,7 +173,7 @@ class MechanismReplacements:
     redraw_words = draw_replacements
 
     def list_single_changes(self, targets: AttackTargets, tries: int, workers: int | None) -> list[WordChanges]:
-        """Return what ``tries`` draws for every position give that differs from the text."""
+        """Return the distinct changes among ``tries`` draws for every position."""
         originals = np.repeat(targets.texts.words, tries)
         streams = targets.make_streams("singles", (tries * targets.texts.lengths).tolist())
         draws = IndexedTexts(self.mechanism.draw_words(originals, streams, workers), tries * targets.texts.offsets)
@@ -191,14 +191,14 @@ def _collect_distinct_changes(text: WordIds, draws: WordIds) -> WordChanges:
 
 
 def make_replacements(source: SubstituteSource) -> Replacements:
-    """Return the moves that sets or a mechanism allow."""
+    """Return the replacements that sets or a mechanism allow."""
     return SetReplacements(source) if isinstance(source, Substitutions) else MechanismReplacements(source)
 
 
 def draw_mutations(
     replacements: Replacements, targets: AttackTargets, count: int, workers: int | None
 ) -> list[WordChanges]:
-    """Return so many changes of each text: of a word drawn uniformly among the movable ones, by its stand-in.
+    """Return a number of changes of each text: of a word drawn uniformly among the replaceable ones, by a draw for it.
 
     All are drawn at once: a mechanism then computes the law of a word once for all texts.
     """
@@ -217,7 +217,7 @@ def draw_mutations(
 
 
 def redraw_texts(replacements: Replacements, targets: AttackTargets, count: int, workers: int | None) -> list[WordIds]:
-    """Return so many copies (count, L) of each text with every word drawn anew."""
+    """Return copies (count, L) of each text with every word drawn again."""
     originals = np.concatenate([np.tile(text, count) for text in targets.texts])
     streams = targets.make_streams("redraws", (count * targets.texts.lengths).tolist())
     redrawn = IndexedTexts(replacements.redraw_words(originals, streams, workers), count * targets.texts.offsets)

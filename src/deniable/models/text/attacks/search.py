@@ -1,8 +1,8 @@
-"""What all attacks share: they ask a classifier about texts, many documents at once, and stop at a flip.
+"""The loop of all attacks: they query a classifier on texts of many documents at once, and stop when a class flips.
 
 An attack on one document is a generator, here called a search: it yields texts to score, is sent their margins, and
-ends where it has nothing left to try. `run_attack` runs the searches of many documents in step, with one call of the
-scorer for each round, and counts what was asked.
+ends when it has nothing left to try. `run_attack` runs the searches of many documents in step, with one call of the
+scorer for each round, and counts the queries.
 """
 
 import dataclasses
@@ -20,21 +20,19 @@ from deniable.models.text.documents import Documents, IndexedTexts, RowIndices, 
 from deniable.models.text.networks.base import Scorer
 from deniable.models.text.substitutions import MAX_DRAWN_WORDS
 
-"""The label's logit less the largest other one; a text counts as classified rightly where it is above 0."""
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TextAttackResult:
     """The texts that an attack ends with, one for each of n documents.
 
     Attributes:
-        texts: the one that flipped the classifier, else the one of least margin; where no margin was below the
-            document's own, and for documents that were not attacked, the document itself.
+        texts: for each document the text that flipped its class, else the one of least margin; the document itself
+            where no margin was below its own, and where it was not attacked.
         margins: (n,) of these texts.
-        correct_before: (n,) whether the document itself is classified rightly; only such documents are attacked.
-        flipped: (n,) whether the attack found a text that is not.
-        queries: (n,) texts that the classifier was asked about, the document itself among them.
-        changed_words: (n,) words in which the text differs from the document.
+        correct_before: (n,) whether the document itself is classified correctly; only such documents are attacked.
+        flipped: (n,) whether the attack found a text that is classified wrongly.
+        queries: (n,) number of texts scored, the document itself included.
+        changed_words: (n,) number of words in which the text differs from the document.
     """
 
     texts: IndexedTexts
@@ -49,28 +47,28 @@ class TextAttackResult:
         return len(self.texts)
 
     def clean_accuracy(self) -> Estimate:
-        """Return the share of documents that are classified rightly."""
+        """Return the share of documents that are classified correctly."""
         return estimate_share(int(self.correct_before.sum()), len(self))
 
     def adversarial_accuracy(self) -> Estimate:
-        """Return the share of documents that are classified rightly and that the attack did not flip.
+        """Return the share of documents that are classified correctly and that the attack did not flip.
 
-        It bounds the accuracy under the worst text from above: another attack may find more.
+        It is an upper bound on the accuracy under the worst texts: another attack may flip more.
         """
         return estimate_share(int((self.correct_before & ~self.flipped).sum()), len(self))
 
 
 AttackSearch = Generator[WordIds, Margins, None]
-"""Of one document: yields texts (c, L) to score and is sent their margins (c,)."""
+"""The search of one document: yields texts (c, L) to score and is sent their margins (c,)."""
 TEXTS_PER_ROUND = 60
-"""Texts of one document scored together, where an attack does not say how many."""
+"""Texts of one document scored together, unless an attack sets another number."""
 MAX_SCORED_WORDS = 1_000_000
-"""Words of all texts scored together, at most, but for a longer document."""
+"""Maximum number of words scored together, but for a longer document."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _AttackState:
-    """Who is asked about which documents, and what was found so far: the arrays are written to.
+    """The scorer, the documents, and the best texts so far: the arrays are written to.
 
     Attributes:
         scorer: of versions of the documents.
@@ -88,12 +86,12 @@ class _AttackState:
 
     def score(self, versions: IndexedTexts, rows: RowIndices) -> Margins:
         """Return the margins (R,) of versions of the documents in ``rows`` (R,)."""
-        logits = np.array(self.scorer(versions, rows), dtype=np.float64)  # (R, K), our own: it is written to
+        logits = np.array(self.scorer(versions, rows), dtype=np.float64)  # (R, K), a copy: it is written to
         classes = len(self.documents.classes)
         if logits.shape != (len(rows), classes) or not np.isfinite(logits).all():
             raise InputError(
                 f"A scorer must return finite logits of shape {(len(rows), classes)}, texts by classes. "
-                f"Got {np.isfinite(logits).sum()} finite ones of shape {logits.shape}: mend the model."
+                f"Got {np.isfinite(logits).sum()} finite ones of shape {logits.shape}: fix the model."
             )
         indices, labels = np.arange(len(rows)), self.documents.labels[rows]
         label_logits = logits[indices, labels]
@@ -103,7 +101,7 @@ class _AttackState:
         return margins
 
     def keep_best(self, row: int, versions: WordIds, margins: Margins) -> bool:
-        """Keep the best version (c, L) of one document if it is better than all before; say whether it flips."""
+        """Keep the best version (c, L) of one document if it is the best so far; return whether it flips the class."""
         lowest = int(np.argmin(margins))
         if margins[lowest] < self.margins[row]:
             self.best[row], self.margins[row] = versions[lowest].copy(), margins[lowest]
@@ -119,20 +117,20 @@ def run_attack(
     count_draws: Callable[[RowIndices], RowIndices],
     texts_per_round: int = TEXTS_PER_ROUND,
 ) -> TextAttackResult:
-    """Run the searches of all documents that are classified rightly and have a word that can change.
+    """Run the searches of all documents that are classified correctly and have a word that can be replaced.
 
     Args:
         scorer: of versions of the documents.
         documents: n documents.
-        replacements: what may stand in a word's place.
-        key: 32 bytes, from which all draws follow.
-        start_searches: makes the searches of some documents, which are drawn for together.
-        count_draws: how many words ``start_searches`` draws for texts of some lengths (n,): it bounds memory.
-        texts_per_round: most texts that one search yields at a time.
+        replacements: the words that may replace a word.
+        key: 32 bytes, which determine all draws.
+        start_searches: makes the searches of some documents, for which words are drawn together.
+        count_draws: number of words that ``start_searches`` draws for texts of lengths (n,): it bounds memory.
+        texts_per_round: maximum number of texts that one search yields at a time.
 
     Raises:
-        InputError: a key that is none, a word that the moves do not know, no word that can change, no documents, or a
-            scorer that returns something else than logits.
+        InputError: an invalid key, a word that the replacements do not know, no word that can be replaced, no
+            documents, or a scorer that does not return logits.
     """
     check_key(key)
     has_replaceable = _has_replaceable_word(documents, replacements)
@@ -166,7 +164,7 @@ def run_attack(
 
 
 def _run_searches(state: _AttackState, searches: dict[int, AttackSearch]) -> None:
-    """Run searches, by the row of their document, in step until each has flipped its document or has ended."""
+    """Run searches, by the row of their document, in step until each has flipped its class or has ended."""
     pending = {row: first_texts for row, search in searches.items() if (first_texts := next(search, None)) is not None}
     while pending:
         rows = np.array(list(pending), dtype=np.int64)
@@ -187,7 +185,7 @@ def _run_searches(state: _AttackState, searches: dict[int, AttackSearch]) -> Non
 
 
 def _send_margins(search: AttackSearch, margins: Margins) -> WordIds | None:
-    """Send a search its margins, and return what it asks next; None where it has ended."""
+    """Send a search its margins, and return its next texts; None where it has ended."""
     try:
         return search.send(margins)
     except StopIteration:
@@ -199,20 +197,20 @@ def _has_replaceable_word(documents: Documents, replacements: Replacements) -> n
     words, offsets = documents.texts.words, documents.texts.offsets
     if len(words) and words.max() >= replacements.vocabulary_size:
         raise InputError(
-            f"The documents hold the word number {words.max()}, the moves know {replacements.vocabulary_size:,} words: "
-            "read both with the same space."
+            f"The documents have a word with id {words.max()}, and the replacements have "
+            f"{replacements.vocabulary_size:,} words: read both with the same space."
         )
     counts_before = np.concatenate([[0], np.cumsum(replacements.is_replaceable(words))])[
         offsets
-    ]  # (n + 1,) movable words up to each text
+    ]  # (n + 1,) replaceable words up to each text
     has_replaceable: npt.NDArray[np.bool_] = np.diff(counts_before) > 0
     if not has_replaceable.any():
-        raise InputError("No word of the documents can change: name other substitutions, or other documents.")
+        raise InputError("No word of the documents can be replaced: choose other substitutions, or other documents.")
     return has_replaceable
 
 
 def _split_into_windows(rows: RowIndices, sizes: RowIndices, max_size: int) -> list[RowIndices]:
-    """Return rows in runs whose sizes, looked up in ``sizes``, add up to at most ``max_size``, or of one row alone."""
+    """Return rows in runs whose sizes, looked up in ``sizes``, add up to at most ``max_size``, or with a single row."""
     windows: list[list[int]] = []
     capacity_left = 0
     for row, size in zip(rows.tolist(), sizes[rows].tolist(), strict=True):

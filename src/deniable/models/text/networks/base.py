@@ -94,28 +94,28 @@ class TextNetwork(nn.Module, abc.ABC):
 
     @abc.abstractmethod
     def make_scorer(self, documents: Documents) -> Scorer:
-        """Return the network as attacks and smoothing see it: in evaluation mode, many versions of the documents.
+        """Return the scorer for attacks and smoothing: the network in evaluation mode, on versions of documents.
 
         Args:
-            documents: whose premises stand beside the versions of their texts.
+            documents: whose premises go with the versions of their texts.
         """
 
 
 _MIN_WORDS_FOR_THREADS = 1 << 15
-"""Words below which threads cost more than they save."""
+"""Number of words below which threads cost more than they save."""
 
 
 def process_in_slices(process_slice: Callable[[slice], None], texts: IndexedTexts) -> None:
     """Call ``process_slice`` with slices that together are all of R texts.
 
     Args:
-        process_slice: writes the scores of some of the texts to where they belong; what it makes of a text must not depend on
-            the others.
+        process_slice: writes the scores of some of the texts in their places; those of a text must not depend on the
+            other texts.
         texts: R texts.
     """
     if len(texts.words) < _MIN_WORDS_FOR_THREADS:
         process_slice(slice(0, len(texts)))
         return
     bounds = np.linspace(0, len(texts), 8 * count_cores() + 1).astype(np.int64).tolist()
-    with report_progress_to(lambda done, total: None):  # noqa: ARG005 - who watches, watches what the scores are for
+    with report_progress_to(lambda done, total: None):  # noqa: ARG005 - the caller reports progress
         parallel_map(process_slice, map(slice, bounds[:-1], bounds[1:]))

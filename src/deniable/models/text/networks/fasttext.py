@@ -18,10 +18,10 @@ FASTTEXT_DIMENSIONS = 16
 
 
 class FastText(TextNetwork):
-    """The network of `deniable.measure.fasttext.FastTextClassifier` over the words of a space, whose vectors it does not use.
+    """The network of `deniable.measure.fasttext.FastTextClassifier` over the words of a space, without their vectors.
 
-    It is linear, so a text's logits are the means of its words' scores, and its margins are exact but for the
-    slack for rounding: a text has its least one where every word is the worst of its choices.
+    It is linear, so a text's logits are the means of its words' scores, and its margin bounds are exact but for the
+    slack for rounding: a text's margin is least where every word is the worst of its choices.
     """
 
     max_words = 20_000
@@ -29,7 +29,7 @@ class FastText(TextNetwork):
 
     def __init__(self, vectors: Tensor, classes: int) -> None:
         super().__init__()
-        # The start of a linear layer is uniform in -+ 1 / sqrt(inputs), and drawn where all first weights are.
+        # Initial weights of a linear layer are uniform in +-1 / sqrt(inputs).
         first_embeddings = nn.Linear(FASTTEXT_DIMENSIONS, len(vectors), bias=False).weight.detach() / math.sqrt(
             FASTTEXT_DIMENSIONS
         )
@@ -45,7 +45,7 @@ class FastText(TextNetwork):
     def compute_logits_and_bounds(
         self, batch: TextBatch, sets: Substitutions, scale: float = 1.0
     ) -> tuple[Tensor, Tensor]:
-        """See `TextNetwork.compute_logits_and_bounds`; the bound is the mean over words of the least z_y - z_k among the choices of each."""
+        """See `TextNetwork.compute_logits_and_bounds`; a bound is the mean over words of their least z_y - z_k."""
         distinct_words = find_distinct_words(batch.words, batch.present)
         choices = torch.from_numpy(sets.choices)[distinct_words.word_ids.cpu()].to(distinct_words.word_ids)  # (D, k)
         candidates, rows = torch.unique(choices, return_inverse=True)

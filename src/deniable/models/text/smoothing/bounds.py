@@ -1,4 +1,4 @@
-"""How far a probability can fall when the law of a text changes: what every certificate here rests on.
+"""How far a probability can fall when the law of a text changes: the basis of every certificate of a smoothed text.
 
 Let A be an event, P its law for the text and Q for the changed text. What is known of P and Q bounds Q(A) from below by
 a function ``low`` of P(A). The same bound of the complement gives Q(B) <= 1 - low(1 - P(B)). So with P(A) >= p_A for
@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from deniable.space.metrics import FloatArray
+from deniable.core.arrays import FloatArray
 from deniable.words.composition import RENYI_ORDERS
 
 _MAX_STEPS, _MIN_STEPS, _TOTAL_STEPS = 64, 4, 8192
-"""Parts that the largest loss is cut into, at most, at least, and for all words of a text together."""
+"""Maximum and minimum number of steps of the largest loss, and the maximum for all words of a text together."""
 _ROUNDING = 1e-9
 """Relative error granted to sums of probabilities, far above what float64 makes of them."""
 _BISECTIONS = 40

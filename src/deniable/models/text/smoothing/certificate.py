@@ -23,14 +23,14 @@ from deniable.models.text.smoothing.costs import ReplacementCosts, compute_repla
 from deniable.models.text.smoothing.sampling import count_votes
 from deniable.models.text.substitutions import Substitutions
 from deniable.words import WordMechanism
-from deniable.words.laws import tabulated
+from deniable.words.laws import tables
 
 SELECTION_DRAWS, ESTIMATION_DRAWS = 100, 10_000
 """Draws that choose the class of a text, and others that bound the probabilities of the classes."""
 TEXT_CERTIFICATE_ALPHA = 0.001
 _BINARY_CLASSES = 2
 _MIN_PROBABILITY = 2.0**-50
-"""Chances nearer to 0 or 1 are taken for this: near 1 float64 cannot tell them from it."""
+"""Probabilities are kept this far from 0 and 1: closer to 1, float64 could not distinguish them from it."""
 _INWARD_FACTOR = 1 - 1e-12
 """Covers the few roundings of a distance."""
 
@@ -41,13 +41,13 @@ class CertifiedText:
 
     Attributes:
         label: the likeliest class of the text and of every text that the certificate covers; None where it abstains.
-        distance: every text of the same length is covered whose words are less than this away from the text's own, the
-            distances of all positions added up; 0 where it abstains.
-        changes: every text is covered that differs in at most so many words, each replaced by one of its replacements;
-            the length of the text where all may be; 0 where it abstains.
-        words: of the text, L.
-        own: lower bound on the chance of the class.
-        rival: upper bound on the chance of every other class.
+        distance: the certificate covers every text of the same length whose total distance over all positions from the
+            text is less than this; 0 where it abstains.
+        changes: it covers every text that differs in at most this number of words, each replaced by one of its
+            replacements; the length of the text where all words may be replaced; 0 where it abstains.
+        words: number of words of the text, L.
+        own: lower bound on the probability of the class.
+        rival: upper bound on the probability of every other class.
     """
 
     label: int | None
@@ -64,11 +64,11 @@ class TextCertificates:
 
     Attributes:
         texts: (n,) one for each.
-        alpha: all that is said of one text is wrong with at most this probability.
-        guarantee: what ``distance`` rests on.
-        status: of the guarantee, for what the mechanism draws. Only what is proved is a certificate.
-        replacements: what may replace a word within ``changes``.
-        source: what ``changes`` rests on.
+        alpha: upper bound on the probability that anything certified of a text is false.
+        guarantee: the guarantee that ``distance`` rests on.
+        status: of the guarantee, for the mechanism's draws. Only what is proved is a certificate.
+        replacements: name of the words that may replace a word within ``changes``.
+        source: the basis of ``changes``.
     """
 
     texts: tuple[CertifiedText, ...]
@@ -81,7 +81,7 @@ class TextCertificates:
     def accuracy_at_distances(
         self, labels: Sequence[int], distances: Sequence[float], confidence: float = DEFAULT_CONFIDENCE
     ) -> list[Estimate]:
-        """Return the share of texts that are right, and stay so at each total distance, of the texts' own classes."""
+        """Return the share of texts that are classified correctly at every text within each total distance."""
         return measure_certified_accuracy(
             labels, [text.label for text in self.texts], [text.distance for text in self.texts], distances, confidence
         )
@@ -89,9 +89,9 @@ class TextCertificates:
     def accuracy_at_changes(
         self, labels: Sequence[int], change_counts: Sequence[int], confidence: float = DEFAULT_CONFIDENCE
     ) -> list[Estimate]:
-        """Return the share of texts that are right, and stay so whichever words are replaced, for each number of words.
+        """Return the share of texts that are classified correctly whichever words are replaced, for each number of them.
 
-        A text with all its words certified is counted at larger numbers too: no more of its words can be replaced.
+        A text with all its words certified counts at larger numbers too: no more of its words can be replaced.
         """
         refutable_changes = [math.inf if text.changes == text.words else text.changes + 1 for text in self.texts]
         return measure_certified_accuracy(
@@ -112,23 +112,23 @@ def certify_texts(
     estimation: int = ESTIMATION_DRAWS,
     workers: int | None = None,
 ) -> TextCertificates:
-    """Return what is certified of each text; with a certificate goes the smoothed classifier, the likeliest class.
+    """Return what is certified of each text, for the smoothed classifier: the likeliest class over the noise.
 
     Args:
         mechanism: that replaces every word, one draw a word.
         scorer: of the classifier that sees the noisy texts.
         texts: n texts.
-        key: 32 bytes, from which all draws come.
-        replacements: what may replace a word within ``changes``; None for any word of the space.
-        guarantee: one that was verified for this mechanism and is sharper than its own, which is verified here and
-            is the default.
+        key: 32 bytes, which determine all draws.
+        replacements: the words that may replace a word within ``changes``; None for any word of the space.
+        guarantee: one that was verified for this mechanism and is sharper than its own; by default its own, which is
+            verified here.
         alpha: in (0, 1), of one text.
         selection: draws that choose the class.
         estimation: draws that bound the probabilities.
         workers: threads.
 
     Raises:
-        InputError: alpha or draws outside their domains, a guarantee about another metric, or what `count_votes` refuses.
+        InputError: alpha or draws outside their domains, a guarantee about another metric, or as `count_votes`.
     """
     claim = limit_status(mechanism.guarantee, verify(mechanism, workers=workers)) if guarantee is None else guarantee
     if claim.metric != mechanism.space.metric.name:
@@ -140,7 +140,7 @@ def certify_texts(
         mechanism, scorer, texts, {"selection": selection, "estimation": estimation}, key=key, workers=workers
     )
     costs = compute_replacement_costs(mechanism, texts, replacements, guarantee=claim, workers=workers)
-    rounding = 2 / tabulated.TABLE_FLOOR if mechanism.is_tabulated else 0.0
+    rounding = 2 / tables.TABLE_FLOOR if mechanism.law.is_tabulated else 0.0
     certified_texts = tuple(
         certify_from_votes(text, selection_tally, estimation_tally, alpha, claim.epsilon, costs, rounding)
         for text, selection_tally, estimation_tally in zip(
@@ -167,10 +167,10 @@ def certify_from_votes(
         text: (L,) words.
         selection: draws that choose the class.
         estimation: other, independent draws, that bound the probabilities.
-        alpha: of all that is said.
+        alpha: upper bound on the probability that the result is false.
         epsilon: of the guarantee, per unit of distance.
-        costs: what replacing each of the words costs.
-        rounding: what the integer tables can add to the loss of a word, nats.
+        costs: of replacing each of the words.
+        rounding: bound on the loss that the integer tables add to each word, nats.
 
     Raises:
         InputError: alpha outside (0, 1), or tallies of different classes.
@@ -184,23 +184,23 @@ def certify_from_votes(
 def certify_from_probabilities(
     text: WordIds, label: int, own: float, rival: float, epsilon: float, costs: ReplacementCosts, rounding: float = 0.0
 ) -> CertifiedText:
-    """Return what is certified of one text whose chances are known, or bounded.
+    """Return what is certified of one text whose class probabilities are known, or bounded.
 
-    ``distance``: the draws of different words are independent, so that the losses of the words add up: with words that
-    are d_1, ..., d_L away the law of the whole noisy text changes by a factor of at most e^(epsilon (d_1 + ... + d_L)),
-    and so does the chance of every event that a classifier makes of it. `compute_max_loss` is the largest such exponent under
-    which the class stays the likeliest.
+    ``distance``: the draws of different words are independent, so that the losses of the words add up: with words at
+    distances d_1, ..., d_L the law of the whole noisy text changes by a factor of at most
+    e^(epsilon (d_1 + ... + d_L)), and so does the probability of every class. `compute_max_loss` is the largest such exponent under which the class
+    stays the likeliest.
 
     ``changes``: the same with the largest loss of each word, or its largest Renyi divergences, of the k words for which
-    they are largest. Both hold, so that the larger number does.
+    they are largest. Both numbers are certified, so the larger one is.
 
     Args:
         text: (L,) words.
         label: of the class.
-        own: at most its chance.
-        rival: at least the chance of every other class.
+        own: lower bound on its probability.
+        rival: upper bound on the probability of every other class.
         epsilon: of the guarantee.
-        costs: what replacing each of the words costs.
+        costs: of replacing each of the words.
         rounding: see `certify_from_votes`.
     """
     own, rival = min(own, 1 - _MIN_PROBABILITY), max(rival, _MIN_PROBABILITY)
@@ -216,7 +216,7 @@ def certify_from_probabilities(
 
 def get_certificate_status(mechanism: WordMechanism, claim: MetricDP) -> Status:
     """Return the status of a certificate that rests on a guarantee of a mechanism."""
-    if mechanism.is_drawn_from_law:
+    if mechanism.law.is_tabulated:
         return claim.status
-    # Draws of a subclass's own are not what a guarantee is proved for, and those in floating point only nearly.
+    # A guarantee is not proved for the draws of a foreign subclass, and only nearly for draws in floating point.
     return find_weakest_status(claim.status, PROVED_IDEAL if mechanism.is_builtin else "claimed")

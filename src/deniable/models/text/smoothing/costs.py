@@ -1,4 +1,4 @@
-"""The sharpest bound for one given pair of texts, from the exact laws of the words in which they differ."""
+"""How much the law of a word changes when it is replaced, and a sharp bound for one pair of texts."""
 
 import dataclasses
 import functools
@@ -7,33 +7,34 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable
 from deniable.core.guarantees import MetricDP
 from deniable.models.text.documents import IndexedTexts, WordIds
 from deniable.models.text.substitutions import Substitutions
-from deniable.space.metrics import BLOCK_ROWS, FloatArray
+from deniable.space.metrics import BLOCK_ROWS
 from deniable.words import WordMechanism
-from deniable.words.composition import RENYI_ORDERS, compute_exact_divergence
-from deniable.words.laws import tabulated
-from deniable.words.laws.exponential import bound_rounding, compute_log_normalisers
+from deniable.words.composition import RENYI_ORDERS
+from deniable.words.laws import tables
+from deniable.words.laws.law import IntegerTable
 
 ANY_WORD = "any word of the space"
 """Name of the replacements where there are no sets."""
 _MAX_EXACT_POINTS = 3000
-"""Points up to which divergences of all pairs are computed where any word may replace any."""
+"""Number of points up to which divergences of all pairs are computed where any word may replace any."""
 _POWER_SUM_ERROR = 1e-9
-"""Relative error allowed for in a sum of powers; repeated squaring makes at most 2^12 roundings of it."""
+"""Bound on the relative error of a sum of powers; repeated squaring makes at most 2^12 roundings."""
 _LOGARITHM_ERROR = 2.0**-46
 """Bound on the rounding of the difference of two logarithms of table entries."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReplacementCosts:
-    """For each word of some texts the most that its law differs from the law of what may replace it.
+    """For each word of some texts the largest difference between its law and the laws of its replacements.
 
     Attributes:
-        replacements: name of what may replace a word.
-        source: how the numbers were found.
+        replacements: name of the words that may replace a word.
+        source: basis of the numbers.
         words: (m,) distinct words, in ascending order.
         losses: (m,) largest |ln P(y|w) - ln P(y|s)| over replacements s and outputs y, nats; 0 for a word without any.
         divergences: (m, len(ORDERS)) largest of D_alpha(P_w||P_s) and D_alpha(P_s||P_w); None where no law is known.
@@ -59,7 +60,7 @@ def compute_replacement_costs(
     guarantee: MetricDP | None = None,
     workers: int | None = None,
 ) -> ReplacementCosts:
-    """Return what replacing each distinct word of some texts costs.
+    """Return the cost of replacing each distinct word of some texts.
 
     Where draws come from integer tables, the tables themselves are compared. Where they are simulated, the loss is the
     guarantee's epsilon times the distance.
@@ -67,8 +68,8 @@ def compute_replacement_costs(
     Args:
         mechanism: that replaces every word.
         texts: texts.
-        replacements: the sets of what may replace a word; None for any word of the space.
-        guarantee: to rely on where no law is known; the mechanism's own by default.
+        replacements: the words that may replace a word; None for any word of the space.
+        guarantee: used where no law is known; the mechanism's own by default.
         workers: threads.
     """
     words = np.unique(texts.words)
@@ -76,7 +77,7 @@ def compute_replacement_costs(
     if replacements is None:
         return _compute_costs_of_any_word(mechanism, words, claim, workers)
     sets = [replacements.choices_of(int(word)) for word in words]
-    if not mechanism.is_drawn_from_law:
+    if not mechanism.law.is_tabulated:
         max_distances = [max(_measure_distances_from_first(mechanism, item).tolist()) for item in sets]
         return ReplacementCosts(
             replacements.name,
@@ -92,32 +93,17 @@ def compute_replacement_costs(
 def _compute_costs_of_any_word(
     mechanism: WordMechanism, words: WordIds, claim: MetricDP, workers: int | None
 ) -> ReplacementCosts:
-    """Return the costs of replacing words by any word of the space.
-
-    A law of the exponential family loses at most s min(d(w, v), gamma) + |ln Z(v) - ln Z(w)|, at y = w or y = v; see
-    `deniable.words.laws.exponential`.
-    """
-    space, family = mechanism.space, mechanism.sampled_exponential_law
+    """Return the costs of replacing words by any word of the space."""
+    space, law = mechanism.space, mechanism.law
     points = space.point_by_word[words]
-    if family is None or not space.metric.is_builtin:
+    losses = law.input_losses(points, workers)
+    if losses is None:
         farthest = space.map_row_blocks(lambda _, distances: distances.max(axis=1), points, workers)
         return ReplacementCosts(ANY_WORD, _describe_claim(claim), words, claim.epsilon * np.concatenate(farthest), None)
-    log_norms = compute_log_normalisers(space, family, workers)
-
-    def find_largest_losses(first: int, distances: FloatArray) -> FloatArray:
-        np.minimum(distances, family.cutoff, out=distances)
-        normaliser_gaps = np.abs(log_norms[points[first : first + len(distances)], None] - log_norms)
-        largest: FloatArray = (family.scale * distances + normaliser_gaps).max(axis=1)
-        return largest
-
-    losses = (
-        np.concatenate(space.map_row_blocks(find_largest_losses, points, workers))
-        + bound_rounding(space, family)
-        + 1 / tabulated.TABLE_FLOOR
-    )
     divergences = None
     if len(space.points) <= _MAX_EXACT_POINTS:
-        largest = np.array([compute_exact_divergence(mechanism, alpha, workers) for alpha in RENYI_ORDERS])
+        bounds = [law.renyi(alpha, workers) for alpha in RENYI_ORDERS]
+        largest = np.array([math.inf if bound is None else bound.divergence for bound in bounds])
         divergences = np.broadcast_to(largest, (len(words), len(RENYI_ORDERS)))
     return ReplacementCosts(ANY_WORD, "the law that is sampled, over all words", words, losses, divergences)
 
@@ -127,7 +113,7 @@ def _compare_tables(mechanism: WordMechanism, sets: list[WordIds]) -> tuple[Floa
     losses, divergences = np.zeros(len(sets)), np.zeros((len(sets), len(RENYI_ORDERS)))
     for batch in _batch_sets(sets):
         points = mechanism.space.point_by_word[np.concatenate([sets[index] for index in batch])]
-        log_rows = np.log(compute_integer_tables(mechanism, points) / tabulated.TABLE_TOTAL)
+        log_rows = np.log(compute_integer_tables(mechanism, points) / tables.TABLE_TOTAL)
         first = 0
         for index in batch:
             for other in range(first + 1, first + len(sets[index])):
@@ -138,18 +124,18 @@ def _compare_tables(mechanism: WordMechanism, sets: list[WordIds]) -> tuple[Floa
     return np.where(losses > 0, losses + _LOGARITHM_ERROR, 0.0), divergences
 
 
-def compute_integer_tables(mechanism: WordMechanism, points: WordIds) -> tabulated.IntegerTable:
+def compute_integer_tables(mechanism: WordMechanism, points: WordIds) -> IntegerTable:
     """Return the entries (k, number of points) of the integer tables of k points, which sum to 2^62.
 
     Raises:
         NotTractable: draws do not come from integer tables.
     """
-    if not mechanism.is_drawn_from_law:
+    if not mechanism.law.is_tabulated:
         raise NotTractable(
             f"The draws of {mechanism.name} are simulated, so that no exact law of them can be compared: "
-            "certify by distance, or take a mechanism with tables (calibrated, tight, tem)."
+            "certify by distance, or choose a mechanism that is drawn from tables."
         )
-    return tabulated.compute_table_entries(mechanism.rows(mechanism.space.distances(points)))
+    return mechanism.law.tables(points)
 
 
 def _compare_laws(own: FloatArray, other: FloatArray) -> tuple[float, FloatArray]:
@@ -178,7 +164,7 @@ def _compare_laws(own: FloatArray, other: FloatArray) -> tuple[float, FloatArray
 
 
 def _batch_sets(sets: list[WordIds]) -> list[list[int]]:
-    """Return the places of sets in runs of about as many words as one product of distances has rows."""
+    """Return indices of sets in batches of about `BLOCK_ROWS` words, the rows of one block of distances."""
     batches: list[list[int]] = []
     batch_size = math.inf
     for index, word_set in enumerate(sets):
@@ -202,21 +188,21 @@ def _describe_claim(claim: MetricDP) -> str:
 
 
 _LOSS_GRID = 1e-3
-"""Nats between losses that are told apart; they are rounded up, so that the bound holds."""
+"""Step of the grid, in nats, to which losses are rounded up, so that the bound holds."""
 _EPSILON_LEVELS = 400
 
 
 def bound_pair_probability(
     mechanism: WordMechanism, text: WordIds, other: WordIds, probability: float, grid: float = _LOSS_GRID
 ) -> float:
-    """Return a lower bound on Q(A) for the law Q of one text and any event of chance >= p under another's.
+    """Return a lower bound on Q(A) for the law Q of one text and any event of probability >= p under that of another.
 
     The privacy losses of the differing words are composed as distributions (Koskela et al. 2020; dp-accounting, rounded
     towards more loss). With delta(e) = sup_S P(S) - e^e Q(S), and delta' for Q and P exchanged::
 
         Q(A) >= e^-e (p - delta(e))          Q(A) >= 1 - e^e (1 - p) - delta'(e)          for every e >= 0
 
-    which together are the curve of Neyman and Pearson. It tells how sharp the bounds for whole sets of texts are.
+    which together are the curve of Neyman and Pearson. It shows how sharp the bounds for whole sets of texts are.
 
     Args:
         mechanism: with integer tables.
@@ -237,7 +223,7 @@ def bound_pair_probability(
     changed = points[:, points[0] != points[1]]
     if not changed.size:
         return probability
-    rows = compute_integer_tables(mechanism, changed.ravel()).reshape(2, changed.shape[1], -1) / tabulated.TABLE_TOTAL
+    rows = compute_integer_tables(mechanism, changed.ravel()).reshape(2, changed.shape[1], -1) / tables.TABLE_TOTAL
     deltas = []
     for own, against in ((rows[0], rows[1]), (rows[1], rows[0])):
         singles = [

@@ -1,4 +1,4 @@
-"""Votes of a classifier on texts whose words a mechanism has replaced."""
+"""Votes of a classifier on noisy versions of texts, in which a mechanism has replaced every word."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from deniable.models.text.networks.base import Scorer
 from deniable.words import WordMechanism
 
 _VERSIONS_PER_STREAM = 4096
-"""Noisy versions that share one stream. It fixes what is drawn, so that it must never change."""
+"""Noisy versions that share one stream. It determines the draws, so it must never change."""
 _WORDS_PER_WINDOW = 1 << 21
 """Words drawn at once: each row of the law is computed once for all of them, and memory stays below 100 MB."""
 _TEXTS_PER_CALL = 2048
@@ -24,7 +24,7 @@ _MIN_CLASSES = 2
 
 @dataclasses.dataclass(frozen=True)
 class _StreamRecord:
-    """Noisy versions of one text from one stream, and where their votes belong."""
+    """Noisy versions of one text from one stream, for one purpose."""
 
     text: int
     purpose: int
@@ -41,16 +41,15 @@ def count_votes(
     key: bytes,
     workers: int | None = None,
 ) -> dict[str, list[PredictionTally]]:
-    """Return what a classifier says of each text over independent draws, for each of several purposes.
+    """Return a classifier's votes for each text over independent draws, for each of several purposes.
 
-    The draws of one text for one purpose are streams of their own under the key. They depend on the text's words, the
-    mechanism, the purpose and their own number, and so neither on the other texts nor on how many draws are asked for.
-    A classifier here is the class of its highest score alone: its probabilities are 0 and 1, and the sums of a tally
-    are its votes.
+    The draws of one text for one purpose are separate streams under the key. They depend on the text's words, the
+    mechanism, the purpose and their own index, and not on the other texts or on the number of draws. Only the class of
+    the highest score counts: its probabilities are 0 and 1, and the sums of a tally are its votes.
 
     Args:
         mechanism: that replaces every word.
-        scorer: from R noisy texts and the number (R,) of the text behind each to logits (R, K).
+        scorer: from R noisy texts and the index (R,) of the text behind each to logits (R, K).
         texts: n texts.
         draws: purpose -> draws of each text.
         key: 32 bytes.
@@ -61,7 +60,7 @@ def count_votes(
     """
     for purpose, count in draws.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise make_parameter_error("votes", f"draws of the {purpose}", "an integer of at least 1", count)
+            raise make_parameter_error("count_votes", f"draws of the {purpose}", "an integer of at least 1", count)
     empty_rows = np.flatnonzero(texts.lengths == 0)
     if len(empty_rows):
         raise InputError(f"Text {empty_rows[0] + 1} has no words: leave it out.")
@@ -114,7 +113,7 @@ def draw_noisy_versions(
 def score_in_parts(
     scorer: Scorer, texts: IndexedTexts, rows: npt.NDArray[np.int64]
 ) -> Iterator[tuple[slice, npt.NDArray[np.float32]]]:
-    """Yield slices of R texts with their logits, some thousand texts at a time.
+    """Yield slices of R texts with their logits, `_TEXTS_PER_CALL` texts at a time.
 
     Args:
         scorer: of the classifier.
@@ -133,14 +132,16 @@ def score_in_parts(
             shape = tuple(logits.shape)
             raise InputError(f"The classifier must give logits ({len(part_texts)}, K) of K >= 2 classes. Got {shape}.")
         if not np.isfinite(logits).all():
-            raise InputError("The classifier gives logits that are not finite: no class is the highest among them.")
+            raise InputError(
+                "The classifier returns logits that are not finite, of which none is the highest: fix the model."
+            )
         yield part, logits
 
 
 def _list_stream_records(
     mechanism: WordMechanism, texts: IndexedTexts, draws: Mapping[str, int], key: bytes
 ) -> Iterator[_StreamRecord]:
-    """Yield the records of every text in turn, those of all purposes together: they share rows of the law."""
+    """Yield the records of every text in turn, those of all purposes together, because they share rows of the law."""
     for text, words in enumerate(texts):
         content = words.astype("<i4").tobytes().hex()
         for purpose, (name, count) in enumerate(draws.items()):
@@ -152,7 +153,7 @@ def _list_stream_records(
 def _batch_stream_records(
     records: list[_StreamRecord], lengths: npt.NDArray[np.int64]
 ) -> Iterator[list[_StreamRecord]]:
-    """Yield runs of records that hold about `_WORDS_PER_WINDOW` words each."""
+    """Yield runs of records of about `_WORDS_PER_WINDOW` words each."""
     sizes = [int(lengths[record.text]) * record.versions for record in records]
     for first, last in Streams(b"", [], sizes).batches(_WORDS_PER_WINDOW):
         yield records[first:last]

@@ -1,0 +1,30 @@
+"""Packages that only an extra of the distribution installs, imported where they are first needed."""
+
+import importlib
+from typing import Any
+
+from deniable.core.errors import InputError
+
+_DISTRIBUTION_NAMES = {"sklearn": "scikit-learn"}
+"""Package -> name of its distribution, where they differ."""
+
+
+def import_extra(module_name: str, owner: str, extra: str) -> Any:  # noqa: ANN401 - a module without types
+    """Return a module of an optional package.
+
+    Args:
+        module_name: dotted name of the module, such as "sklearn.linear_model".
+        owner: what needs it, for the message, such as "A survey".
+        extra: name of the extra that installs it, such as "measure".
+
+    Raises:
+        InputError: the package is not installed.
+    """
+    package = module_name.partition(".")[0]
+    try:
+        return importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:  # one of the package's own dependencies is missing
+            raise
+        name = _DISTRIBUTION_NAMES.get(package, package)
+        raise InputError(f"{owner} needs {name}, which is missing: install deniable[{extra}].") from None

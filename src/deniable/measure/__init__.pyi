@@ -1,0 +1,10 @@
+from .authorship import measure_authorship as measure_authorship
+from .batches import privatize_texts as privatize_texts
+from .contextual_recovery import measure_contextual_recovery as measure_contextual_recovery
+from .contextual_recovery import measure_crossfitted_recovery as measure_crossfitted_recovery
+from .deniability import measure_deniability as measure_deniability
+from .labels import encode_labels as encode_labels
+from .membership import measure_membership as measure_membership
+from .recovery import measure_recovery as measure_recovery
+from .similarity import measure_similarity as measure_similarity
+from .utility import measure_utility as measure_utility

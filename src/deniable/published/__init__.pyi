@@ -1,0 +1,2 @@
+from . import adept as adept
+from . import dptext as dptext

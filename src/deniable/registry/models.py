@@ -1,0 +1,61 @@
+"""Kinds of trained models, by the name that their files hold, with the certificates of published systems."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from deniable.core.errors import InputError
+from deniable.learning.artifact import Artifact, read_artifact
+from deniable.models.images.model import IMAGE_MODEL_KIND, ImageModel, restore_image_model
+from deniable.models.text.model import TEXT_MODEL_KIND, TextModel, restore_text_model
+from deniable.published.dpal.certificate import DPALCertificate
+from deniable.published.dptext.representation import REPRESENTATION_KIND, Representation, restore_representation
+from deniable.published.securesgd.certificate import SecureSGDCertificate
+from deniable.rewriting.model import REWRITER_KIND, Rewriter, restore_rewriter
+from deniable.space import Space
+
+PUBLISHED_CERTIFICATES = (DPALCertificate, SecureSGDCertificate)
+"""Each registers itself where it is defined, so that image models with it can be read once this module is imported."""
+TrainedModel = ImageModel | TextModel | Rewriter | Representation
+
+
+def _restore_with_space(artifact: Artifact, space: Space | None) -> TextModel:
+    if space is None:
+        raise InputError(f"The text model {str(artifact.path)!r} needs the space that it was trained on: give space=.")
+    return restore_text_model(artifact, space)
+
+
+MODEL_KINDS: dict[str, Callable[[Artifact, Space | None], TrainedModel]] = {
+    IMAGE_MODEL_KIND: lambda artifact, _: restore_image_model(artifact),
+    TEXT_MODEL_KIND: _restore_with_space,
+    REWRITER_KIND: lambda artifact, _: restore_rewriter(artifact),
+    REPRESENTATION_KIND: lambda artifact, _: restore_representation(artifact),
+}
+"""How a model of each kind is rebuilt; a new kind is one more entry here."""
+
+
+def load_model(path: Path, *, space: Space | None = None) -> TrainedModel:
+    """Read a trained model of whatever kind.
+
+    Args:
+        path: of the file.
+        space: that a text model was trained on; other kinds need none.
+
+    Raises:
+        InputError: no such file, it is no model, its kind is unknown, it is damaged, or it needs a space that was not
+            given.
+    """
+    artifact = read_artifact(path)
+    restore = MODEL_KINDS.get(artifact.kind)
+    if restore is None:
+        kinds = ", ".join(MODEL_KINDS)
+        raise InputError(f"The model {str(path)!r} must be one of {kinds}. Got {artifact.kind[:50]!r}.")
+    return restore(artifact, space)
+
+
+def load_image_model(path: Path) -> ImageModel:
+    """Read an image model, whatever certificate it has.
+
+    Raises:
+        InputError: no such file, it is not an image model, or it is damaged.
+    """
+    return restore_image_model(read_artifact(path, IMAGE_MODEL_KIND))

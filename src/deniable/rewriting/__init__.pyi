@@ -1,0 +1,14 @@
+from .attacks.ranking import rank_true_candidates as rank_true_candidates
+from .attacks.success import compute_max_success as compute_max_success
+from .attacks.success import evaluate_success as evaluate_success
+from .audits import audit_pair as audit_pair
+from .audits import encode_clipped_vectors as encode_clipped_vectors
+from .audits import find_farthest_texts as find_farthest_texts
+from .audits import pairs_beyond_sensitivity as pairs_beyond_sensitivity
+from .model import Rewriter as Rewriter
+from .model import fit_rewriter as fit_rewriter
+from .model import load_rewriter as load_rewriter
+from .model import measure_reconstruction as measure_reconstruction
+from .table import rewrite_table as rewrite_table
+from .tokens import Vocabulary as Vocabulary
+from .training import RewriterOptions as RewriterOptions

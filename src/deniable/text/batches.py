@@ -1,0 +1,191 @@
+"""Batches of texts: their places and ids, what became of them, and the counts that a certificate is made of."""
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.core.arrays import BoolArray, IntArray
+from deniable.core.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TextCell:
+    """One text and its place in a table, by which its noise stream is named.
+
+    Attributes:
+        record_id: of its row.
+        column: its name.
+        ordinal: number of the cell among those of its row with this column; 0 where names are unique.
+        text: the private text.
+    """
+
+    record_id: str
+    column: str
+    ordinal: int
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivatizedBatch:
+    """A batch of texts, privatized; everything but `texts` is for their owner only.
+
+    Attributes:
+        texts: R private texts.
+        offsets: (R + 1,) where the words of each text begin among the N words of all.
+        words: (N,) numbers of the words that were read, the public word in place of unknown ones.
+        outputs: (N,) numbers of the words that were drawn for them.
+        unknown_mask: (N,) True where the public word stands for an unknown one.
+        unknown_count: words that the vocabulary lacks, those masked or dropped among them.
+        kept_counts: (R,) words of each text that passed through as public ones.
+    """
+
+    texts: list[str]
+    offsets: IntArray
+    words: npt.NDArray[np.int32]
+    outputs: npt.NDArray[np.int32]
+    unknown_mask: BoolArray
+    unknown_count: int
+    kept_counts: IntArray
+
+    def select(self, rows: IntArray) -> "PrivatizedBatch":
+        """Return some of the texts as a batch, in the order given.
+
+        Args:
+            rows: (k,) indices among the R texts, at least one.
+        """
+        places = np.concatenate([np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows])
+        unknown_mask = self.unknown_mask[places]
+        return PrivatizedBatch(
+            [self.texts[row] for row in rows.tolist()],
+            np.concatenate([[0], np.cumsum(np.diff(self.offsets)[rows])]),
+            self.words[places],
+            self.outputs[places],
+            unknown_mask,
+            int(unknown_mask.sum()),
+            self.kept_counts[rows],
+        )
+
+    @property
+    def lengths(self) -> list[int]:
+        """Number of words of each released text, kept ones among them: nothing tells those from drawn ones."""
+        lengths: list[int] = (np.diff(self.offsets) + self.kept_counts).tolist()
+        return lengths
+
+    @property
+    def changed_mask(self) -> BoolArray:
+        """(N,) True where another word came out; an unknown word always counts as changed."""
+        is_changed: BoolArray = (self.outputs != self.words) | self.unknown_mask
+        return is_changed
+
+
+@dataclasses.dataclass(frozen=True)
+class Tally:
+    """Counts over what was released. Tallies add up: ``sum(tallies, Tally())`` counts several batches.
+
+    `records`, `words` and `lengths` show in the released text itself; `changed` and `unknown` are
+    statistics of the private text, for its owner only.
+
+    Attributes:
+        records: number of records.
+        words: number of words of the released texts, but for "[unknown]".
+        lengths: how many records have so many of these words.
+        changed: words that differ from the private ones.
+        unknown: words that the vocabulary lacks.
+    """
+
+    records: int = 0
+    words: int = 0
+    lengths: Counter[int] = dataclasses.field(default_factory=Counter)
+    changed: int = 0
+    unknown: int = 0
+
+    @classmethod
+    def count(cls, lengths: Sequence[int], batch: PrivatizedBatch) -> "Tally":
+        """Return the counts of a batch.
+
+        Args:
+            lengths: words of each record, which may have several texts or none.
+            batch: what became of the texts.
+        """
+        return cls(len(lengths), sum(lengths), Counter(lengths), int(batch.changed_mask.sum()), batch.unknown_count)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """Return the counts of both."""
+        return Tally(
+            self.records + other.records,
+            self.words + other.words,
+            self.lengths + other.lengths,
+            self.changed + other.changed,
+            self.unknown + other.unknown,
+        )
+
+    def median_length(self) -> int:
+        """Return the median number of words of a record (the lower one of two)."""
+        remaining = (sum(self.lengths.values()) + 1) // 2
+        for length in sorted(self.lengths):
+            remaining -= self.lengths[length]
+            if remaining <= 0:
+                return length
+        return 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Released:
+    """A batch as it may leave, and its counts.
+
+    Attributes:
+        texts: one private text for each text, None where there was none.
+        tally: counts, of which the certificate uses those that the texts show.
+    """
+
+    texts: list[str | None]
+    tally: Tally
+
+
+def check_batch_texts(texts: Sequence[str | None]) -> None:
+    """Raise `InputError` unless texts are a sequence of str and None; the row that is not is named."""
+    if isinstance(texts, str):
+        raise InputError("A batch is a list of texts. Got one str: pass [text].")
+    if not _is_ordered_collection(texts):
+        raise InputError(f"A batch is a list of texts. Got one {type(texts).__name__}: pass a list.")
+    for row, text in enumerate(texts):
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"Texts must be str or None. Got {type(text).__name__} in row {row}.")
+
+
+def check_record_ids(ids: Sequence[str], count: int) -> list[str]:
+    """Return record ids as texts.
+
+    Args:
+        ids: one id for each text, str or int.
+        count: number of texts.
+
+    Raises:
+        InputError: ids are missing, repeated or of another number.
+    """
+    if not _is_ordered_collection(ids) or len(ids) != count:
+        got = f"{len(ids)}" if _is_ordered_collection(ids) else f"one {type(ids).__name__}"
+        raise InputError(f"There must be one record id per text. Got {got} for {count}.")
+    record_ids = [_format_record_id(record_id, row) for row, record_id in enumerate(ids)]
+    first_rows: dict[str, int] = {}
+    for row, name in enumerate(record_ids):
+        if first_rows.setdefault(name, row) != row:
+            raise InputError(f"Record ids must be unique. {name!r} is in rows {first_rows[name]} and {row}.")
+    return record_ids
+
+
+def _is_ordered_collection(value: object) -> bool:
+    """Return whether a value has a length and an order."""
+    is_excluded = isinstance(value, (str, bytes, bytearray, AbstractSet, Mapping))
+    return isinstance(value, Sized) and isinstance(value, Iterable) and not is_excluded
+
+
+def _format_record_id(record_id: object, row: int) -> str:
+    """Return a record id as text; only str and int are ids, since others may be written in several ways."""
+    if isinstance(record_id, bool) or not isinstance(record_id, str | int | np.integer):
+        raise InputError(f"Record ids must be str or int. Got {type(record_id).__name__} in row {row}.")
+    return str(record_id)

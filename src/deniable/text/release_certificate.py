@@ -1,0 +1,125 @@
+"""What the certificates of all releases share: the guarantee, the verdict, and what is not protected."""
+
+import abc
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from deniable.core.evidence import encode_nonfinite_numbers
+from deniable.core.report import Fact, Report, Section
+from deniable.text.tables.layout import CopiedContent
+
+_MAX_LISTED_COLUMNS = 20
+"""Columns that are named."""
+NOTHING_COPIED = CopiedContent()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReleaseCertificate(abc.ABC):
+    """What accompanies released texts; field for field the JSON file of the command line.
+
+    Each way to release texts adds the fields that only it has.
+
+    Attributes:
+        schema: version of this layout.
+        deniable: version of the software.
+        private: False where the noise came from a public seed, or the guarantee is refuted.
+        mechanism: name and parameters of what drew the new texts.
+        guarantee: kind, epsilon, unit, adjacency, source, and its status, which is never above the verdict's; see
+            `deniable.core.guarantees`.
+        verification: the verdict on this very mechanism; infinite numbers are texts.
+        noise: where it came from.
+        arithmetic: how draws were made.
+        meaning: what an output can tell, in plain words.
+        records: number of records released.
+        not_protected: what the released table shows of the private one, and what the guarantee does not cover.
+    """
+
+    schema: str
+    deniable: str
+    private: bool
+    mechanism: dict[str, Any]
+    guarantee: dict[str, Any]
+    verification: dict[str, Any]
+    noise: str
+    arithmetic: str
+    meaning: list[str]
+    records: int
+    not_protected: list[str]
+
+    @abc.abstractmethod
+    def describe_amount(self) -> str:
+        """Return how much was released, beside the number of records."""
+
+    @abc.abstractmethod
+    def describe_guarantee(self) -> str:
+        """Return what is guaranteed, in one line."""
+
+    @abc.abstractmethod
+    def list_own_facts(self) -> Sequence[Fact]:
+        """Return the facts that only this way to release texts has."""
+
+    def make_report(self) -> Report:
+        """Return the certificate as labelled facts for people."""
+        guarantee, verification = self.guarantee, self.verification
+        facts = (
+            Fact("guarantee", self.describe_guarantee(), f"{guarantee['status']}: {guarantee['source']}"),
+            Fact("verification", f"{verification['status']}: {_format_bounds(verification)}", verification["method"]),
+            Fact("noise", self.noise),
+            *self.list_own_facts(),
+            Fact("meaning", self.meaning),
+            Fact("not protected", self.not_protected),
+        )
+        title = f"{self.records:,} records, {self.describe_amount()}, by {self.mechanism['name']}"
+        return Report(title, (Section("", facts),))
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text, ended by a line break."""
+        fields = {name: encode_nonfinite_numbers(value) for name, value in dataclasses.asdict(self).items()}
+        return json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_html(self) -> str:
+        """Return the certificate as a page for people."""
+        return self.make_report().to_html()
+
+    def summary(self) -> str:
+        """Return the certificate as a few lines for a person."""
+        return self.make_report().to_text().rstrip("\n")
+
+
+def _format_bounds(verification: dict[str, Any]) -> str:
+    """Return what a verdict says of the true epsilon, in a few words."""
+    lower_bound, upper_bound = verification["lower_bound"], verification["epsilon"]  # texts where infinite
+    if verification["status"] == "refuted":
+        return f"true epsilon >= {lower_bound if isinstance(lower_bound, str) else f'{lower_bound:.6g}'}"
+    if verification["witness"] is None or isinstance(upper_bound, str):
+        return f"claimed epsilon {verification['guarantee']['epsilon']:g}"
+    if verification["status"] != "proved":
+        return f"true epsilon from {lower_bound:.6g} to {upper_bound:.6g}"
+    unused_percent = 100 * (1 - upper_bound / verification["guarantee"]["epsilon"])
+    unused = f", {unused_percent:.0f} % of it unused" if unused_percent >= 1 else ""
+    return f"exact epsilon {upper_bound:.6g}{unused}"
+
+
+def format_odds(loss: float) -> str:
+    """Return exp(loss) in plain figures."""
+    if loss < math.log(1000):
+        return f"{math.exp(loss):.3g}"
+    exponent = loss / math.log(10)
+    return f"10^{exponent:.1f}"
+
+
+def list_copied(copied: CopiedContent) -> list[str]:
+    """Return what a table has unchanged from the private one, in plain words."""
+    sections = (
+        ("the columns copied unchanged", [repr(name) for name in copied.columns]),
+        ("what the file says about itself, copied unchanged", list(copied.metadata)),
+    )
+    items = []
+    for title, names in sections:
+        if names:
+            remainder = f" and {len(names) - _MAX_LISTED_COLUMNS} more" if len(names) > _MAX_LISTED_COLUMNS else ""
+            items.append(f"{title}: {', '.join(names[:_MAX_LISTED_COLUMNS])}{remainder}")
+    return items

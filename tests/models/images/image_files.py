@@ -1,0 +1,106 @@
+"""Small data sets of images in every kind of file."""
+
+import gzip
+import io
+import struct
+import tarfile
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from deniable.core.errors import InputError
+from deniable.models.images.reading import read_images
+
+TRAIN, TEST = 9, 4
+
+
+def arrays(*shape, seed=0, classes=3):
+    """Return the four arrays of a data set of uint8 images of a shape, all classes in both parts."""
+    rng = np.random.default_rng(seed)
+    shape = shape or (6, 5)
+    return {
+        "x_train": rng.integers(256, size=(TRAIN, *shape), dtype=np.uint8),
+        "y_train": np.arange(TRAIN) % classes,
+        "x_test": rng.integers(256, size=(TEST, *shape), dtype=np.uint8),
+        "y_test": np.arange(TEST) % classes,
+    }
+
+
+def npz(path, **changes):
+    """Write an archive of `arrays`, some of them changed, or left out where None; return its path."""
+    held = {**arrays(), **changes}
+    np.savez(path, **{name: array for name, array in held.items() if array is not None})
+    return path
+
+
+def idx_bytes(array, magic=None):
+    """Return an array of bytes as an IDX file."""
+    header = struct.pack(f">{1 + array.ndim}I", magic or 0x800 + array.ndim, *array.shape)
+    return header + array.astype(np.uint8).tobytes()
+
+
+def idx(folder, data=None, *, packed=False, mark="-", prefix=""):
+    """Write the four IDX files of a data set to a folder; return the folder."""
+    data = data or arrays()
+    folder.mkdir(exist_ok=True)
+    for part, split in (("train", "train"), ("t10k", "test")):
+        for what, axes, name in (("images", 3, "x"), ("labels", 1, "y")):
+            content = idx_bytes(data[f"{name}_{split}"])
+            file = f"{prefix}{part}-{what}{mark}idx{axes}-ubyte"
+            if packed:
+                (folder / f"{file}.gz").write_bytes(gzip.compress(content))
+            else:
+                (folder / file).write_bytes(content)
+    return folder
+
+
+def encoded(picture, form="PNG"):
+    """Return an image file's bytes."""
+    stream = io.BytesIO()
+    Image.fromarray(picture).save(stream, format=form)
+    return stream.getvalue()
+
+
+def files(data=None, names=("ant", "bee", "cat")):
+    """Return the image files of a data set, by their paths."""
+    data = data or arrays()
+    return {
+        f"{part}/{names[label]}/{number:03}.png": encoded(picture)
+        for part in ("train", "test")
+        for number, (picture, label) in enumerate(zip(data[f"x_{part}"], data[f"y_{part}"], strict=True))
+    }
+
+
+def folder(place, held):
+    """Write files to a folder; return it."""
+    for name, content in held.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content)
+    return place
+
+
+def tar(path, held, mode="w:xz"):
+    """Write files to a .tar archive; return its path."""
+    with tarfile.open(path, mode) as archive:
+        for name, content in held.items():
+            header = tarfile.TarInfo(name)
+            header.size = len(content)
+            archive.addfile(header, io.BytesIO(content))
+    return path
+
+
+def zipped(path, held):
+    """Write files to a .zip archive; return its path."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+    return path
+
+
+def assert_refused(path, message):
+    with pytest.raises(InputError, match=message) as refused:
+        read_images(path)
+    assert str(refused.value).startswith(f"{str(path)!r}: ")
+    assert "\n" not in str(refused.value)
