@@ -1,6 +1,6 @@
 """Studies: published figures run again, each a declaration; see README.md."""
 
-from studies import adept_sensitivity, dpal_audit, dptext, frontier, gumbel_deniability, sanity_check, tem_utility
+from studies import adept_sensitivity, dpal, dpal_audit, dptext, frontier, gumbel_deniability, sanity_check, tem_utility
 from studies.study import Study
 
 STUDIES: dict[str, Study] = {
@@ -12,6 +12,7 @@ STUDIES: dict[str, Study] = {
         tem_utility.STUDY,
         frontier.STUDY,
         dpal_audit.STUDY,
+        dpal.STUDY,
         dptext.STUDY,
     )
 }

@@ -324,9 +324,11 @@ def draw_bounds() -> Panel:
         lines += [
             Line(experiment, "epsilon claimed", "o", 1, "", x=number, is_hollow=True),
             Line(experiment, "epsilon at least", "^", 0, "", x=number),
-            Line(experiment, "epsilon", "_", 0, "", x=number),
-            Line(name_control(experiment), "epsilon at least", "x", 2, "", x=number),
         ]
+        if experiment == LAW:
+            lines.append(Line(experiment, "epsilon", "_", 0, "", x=number))
+        else:
+            lines.append(Line(name_control(experiment), "epsilon at least", "x", 2, "", x=number))
     ticks = ((_FLOOR, "0"), 0.1, 1, 10, 100)
     return Panel(
         "Epsilon: claimed, and shown to be spent",

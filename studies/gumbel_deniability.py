@@ -8,9 +8,8 @@ import numpy as np
 
 from deniable.auditing import verify
 from deniable.measure.deniability import measure_deniability
-from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel, compute_min_epsilon
+from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.words import WordMechanism
-from studies.far_outputs import far_output_bound
 from studies.reviews import LAPLACE, build_mechanism
 from studies.rows import Row, at, find_row, row_of, rows_of
 from studies.runner import Context
@@ -123,16 +122,13 @@ def count_outputs(context: Context, vocabulary: Vocabulary, name: str, epsilon: 
 def describe_loss(mechanism: WordMechanism, curve: str) -> list[Row]:
     """Return the true epsilon of a mechanism, as far as it is known, and whether the claim is refuted."""
     verdict, epsilon = verify(mechanism), mechanism.epsilon
-    least, status = verdict.lower_bound, verdict.status
     if verdict.method.startswith("by theorem"):
         return rows_of(curve, epsilon, epsilon_by_theorem=verdict.epsilon, refuted=0)
-    if isinstance(mechanism, TruncatedGumbel):
-        least = max(least, far_output_bound(mechanism))
-        status = "refuted" if least > epsilon else status
+    least = verdict.lower_bound
     is_exact = verdict.epsilon <= _CLOSE * least
     # A lower bound of 0 says nothing.
     spent = {"epsilon_spent": verdict.epsilon} if is_exact else {"epsilon_at_least": least} if least > 0 else {}
-    return rows_of(curve, epsilon, **spent, refuted=status == "refuted")
+    return rows_of(curve, epsilon, **spent, refuted=verdict.status == "refuted")
 
 
 def derive_rows(rows: Sequence[Row]) -> Iterable[Row]:

@@ -57,7 +57,7 @@ def test_name_loads_only_what_it_needs(name, module, light_of):
     "program",
     [
         "import deniable.models",
-        "import deniable.studies",
+        "import studies",
         "import deniable.cli.main",
         "from deniable.cli.main import app; from typer.testing import CliRunner; CliRunner().invoke(app, ['--help'])",
     ],

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from deniable.studies.gumbel.vocabularies import TABLES, VECTORS
-from deniable.studies.substituted.plan import SUBSTITUTIONS
+from studies.vocabularies import TABLES, VECTORS
 
+SUBSTITUTIONS = "counterfitted_neighbors.json.xz"
 _WORDS = """
 the and for that was said with from his has are have but were not this who they had which will their its one
 after new been also would two more first about when year there all out she other people her percent than over

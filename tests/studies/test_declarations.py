@@ -7,14 +7,48 @@ import numpy as np
 import pytest
 
 from deniable.vectors import L2Ball
-from studies import STUDIES, adept_sensitivity, sanity_check, tem_utility
+from studies import (
+    STUDIES,
+    adept_sensitivity,
+    dpal,
+    dpal_audit,
+    dptext,
+    frontier,
+    gumbel_deniability,
+    sanity_check,
+    tem_utility,
+)
 from studies.page import build_page
 from studies.plotter import describe_figure, draw_figure
 from studies.reviews import LAPLACE, ORIGINAL
-from studies.rows import Results, find_row
+from studies.rows import Row, find_row, rows_of
 from studies.runner import Context, measure_cells, run_study
 from studies.study import Grid
 
+# Loaded here, so that it is kept to one thread: more of them only wait for each other.
+pytest.importorskip("torch")
+
+DPAL = dpal.Schedule(
+    attack_sizes=(0.05,),
+    images=12,
+    gradient_draws=1,
+    votes=2,
+    dpal_votes=3,
+    pgd_steps=2,
+    private_steps=2,
+    private_batch=300,  # all of them, for which accounting takes no time
+    dpal_steps=2,
+    dpal_attack_steps=1,
+    dpal_batch=40,
+    adlm_steps=2,
+    adlm_batch=10,
+    pixeldp_steps=2,
+    width=0.25,
+    certified_images=4,
+    choosing=5,
+    certified_draws=20,
+    proved_draws=20,
+)
 TINY = {
     "adept-sensitivity": Grid(
         tuple(cell for cell in adept_sensitivity.CELLS if cell[-1] in {2, 8, 32}), adept_sensitivity.Sizes(60)
@@ -23,8 +57,67 @@ TINY = {
         tuple(cell for cell in sanity_check.build_cells((1, 2)) if cell[-1] != 10_000_000),
         sanity_check.Sizes(5_000, 8_000, 300, 300, 300, audits=2, audits_samples=60),
     ),
+    "gumbel-deniability": Grid(
+        gumbel_deniability.build_cells(
+            {
+                LAPLACE: (1.0, 4.0, 40.0),
+                "truncated-gumbel": (0.0, -3.0, 12.0),
+                "tem": (1.0, 8.0),
+                "calibrated": (1.0, 5.0),
+                "tight": (4.0,),
+            }
+        ),
+        gumbel_deniability.Sizes(words=8, runs=60),
+    ),
     "tem-utility": Grid(
         tem_utility.build_cells((2.0, 4.0)), tem_utility.Sizes(2, 20, 8, words=None, dimensions=4, epochs=2)
+    ),
+    "frontier": Grid(
+        frontier.build_cells(
+            {
+                "calibrated": (2.0, 4.0),
+                "tight": (2.0,),
+                "tem": (2.0, 6.0),
+                LAPLACE: (6.0, 14.0),
+                "truncated-gumbel": (200.0,),
+            }
+        ),
+        frontier.Sizes(trials=2, reviews=20, words=120, dimensions=4, epochs=2),
+    ),
+    "dpal-audit": Grid(
+        dpal_audit.STUDY.full.cells,
+        dpal_audit.Sizes(
+            batch=200,
+            neurons=64,
+            dense_neurons=16,
+            differences=1_000,
+            recoveries=10,
+            steps=10,
+            training_images=300,
+            epochs=20,
+        ),
+    ),
+    "dpal": Grid(
+        dpal.build_cells({"mnist": (0.2,), "cifar10": (2.0,)}),
+        dpal.Sizes(DPAL, dataclasses.replace(DPAL, width=0.125, train=120, private_batch=120)),
+    ),
+    "dptext": Grid(
+        dptext.build_cells((1.0,)),
+        dptext.Sizes(
+            cities=2,
+            intents=1,
+            train=90,
+            known=70,
+            test=60,
+            dimensions=4,
+            hidden=8,
+            epochs=2,
+            trees=5,
+            chosen=20,
+            identified=20,
+            audit_samples=200,
+            draws=10_000,
+        ),
     ),
 }
 """Study -> a small grid."""
@@ -36,9 +129,9 @@ def name(request):
 
 
 @pytest.fixture(scope="module")
-def rows(name, study_data, tmp_path_factory):
-    """Return the rows of a tiny run, seed 3."""
-    return run_study(STUDIES[name], tmp_path_factory.mktemp(name), seed=3, data=study_data, grid=TINY[name]).rows
+def results(name, study_data, tmp_path_factory):
+    """Return what a tiny run measures, seed 3."""
+    return run_study(STUDIES[name], tmp_path_factory.mktemp(name), seed=3, data=study_data, grid=TINY[name])
 
 
 def measure_tiny(name, data=None, **changes):
@@ -52,15 +145,15 @@ def test_every_study_is_tried():
     assert list(TINY) == list(STUDIES)
 
 
-def test_rows_make_page_and_figure(name, rows):
+def test_rows_make_page_and_figure(name, results):
     """The rows of any grid give a page and a picture; every row has a metric, every outcome is one."""
     study = STUDIES[name]
     facts = {"seed": 3, "version": "0", "seconds": 1.0, "machine": "none"}
-    text = build_page(study, Results(rows, facts), "1. Nothing.\n")
+    text = build_page(study, dataclasses.replace(results, facts=facts), "1. Nothing.\n")
     assert f"python -m studies run {name}" in text
-    assert draw_figure(describe_figure(study, Results(rows))).startswith(b"\x89PNG")
-    assert {row.metric for row in rows} <= set(study.metrics)
-    for row in rows:
+    assert draw_figure(describe_figure(study, results), results.picture).startswith(b"\x89PNG")
+    assert {row.metric for row in results.rows} <= set(study.metrics)
+    for row in results.rows:
         assert row.low is None or row.low <= row.value <= row.high
 
 
@@ -124,3 +217,138 @@ def test_what_is_known_of_each_mechanism(study_data):
             assert find_row(rows, name, epsilon, "accuracy").n == 2
             assert (find_row(rows, name, epsilon, "words named").n > 0) == (name == LAPLACE)
     assert find_row(rows, ORIGINAL, None, "auc, private records") is None
+
+
+def judge_made_up(name, rows):
+    """Return the outcomes of a study's statements on made-up rows, by the first words of each."""
+    everything = (*rows, *STUDIES[name].published)
+    return [statement.judge(everything) for statement in STUDIES[name].statements]
+
+
+def test_shared_noise_hides_nothing(study_data):
+    """DPAL's experiments tell data sets apart, their controls do not, and the pictures recovered are the originals."""
+    grid = dataclasses.replace(TINY["dpal-audit"], cells=(("differences",), ("recovery",)))
+    context = Context(grid.sizes, 3, study_data)
+    rows = measure_cells(STUDIES["dpal-audit"], grid, context)
+    assert find_row(rows, dpal_audit.IMAGES, None, "runs told apart").value == 1
+    assert find_row(rows, dpal_audit.name_control(dpal_audit.IMAGES), None, "epsilon at least").value == 0
+    assert find_row(rows, dpal_audit.BATCH, None, "images recovered").value == 1
+    original, perturbed, recovered, control = np.split(dpal_audit.paint_batch(context), 4)
+    assert np.abs(original.astype(int) - recovered).max() <= 1
+    assert min(np.abs(original.astype(int) - other).mean() for other in (perturbed, control)) > 30
+
+
+def test_statements_on_dpal():
+    """Bounds above the claims speak against them, and bounds of nothing do not."""
+    for bound, outcome in ((5.0, "does not agree"), (0.0, "agrees")):
+        rows = [
+            row
+            for curve in (*dpal_audit.EXPERIMENTS, dpal_audit.LAW)
+            for row in rows_of(curve, None, epsilon_claimed=0.1, epsilon_at_least=bound)
+        ]
+        outcomes = judge_made_up("dpal-audit", rows)
+        assert [outcomes[place] for place in (0, 1, 3, 4)] == [outcome] * 4
+        assert (outcomes[2], outcomes[5]) == ("not measured", "not measured")
+
+
+def test_half_of_the_noise_does_not_exist():
+    """Half of the uniform numbers have no logarithm, and none of the others gives a negative number."""
+    missing, negative = dptext.draw_noise(Context(dptext.Sizes(draws=10_000)))
+    assert missing.interval[0] < 0.5 < missing.interval[1]
+    assert negative.value == 0
+
+
+def test_zeros_give_the_text_away(study_data):
+    """With zeros nearly every text is found and nothing lies below its input; corrected, the claim is proved."""
+    cells = (("as published, zeros", 1.0, True), ("as published, zeros", 1.0, False), ("corrected", 1.0, True))
+    rows = measure_tiny("dptext", study_data, cells=cells)
+    for has_adversary in (True, False):
+        curve = dptext.name_curve(dptext.ZEROED, has_adversary)
+        assert find_row(rows, curve, 1, "text found").value > 0.7
+        assert find_row(rows, curve, 1, "below the input").value == 0
+        assert find_row(rows, curve, 1, "epsilon by law").value == math.inf
+    curve = dptext.name_curve(dptext.CORRECTED, has_adversary=True)
+    assert find_row(rows, curve, 1, "proved").value == 1
+    assert 0.3 < find_row(rows, curve, 1, "below the input").value < 0.7
+
+
+def test_statements_on_dptext():
+    """Whether the city stays hidden is decided against whoever guesses blindly."""
+    hidden = dptext.WITH[0]
+    blind = [Row(dptext.BLIND, None, metric, 0.55) for metric in ("city named", "city named, texts listed")]
+    for shares, outcome in (((0.55, 0.55), "agrees"), ((0.55, 1.0), "agrees in part"), ((0.9, 1.0), "does not agree")):
+        rows = [
+            Row(hidden, 1.0, metric, share)
+            for metric, share in zip(("city named", "city named, texts listed"), shares, strict=True)
+        ]
+        assert judge_made_up("dptext", [*blind, *rows])[7] == outcome
+
+
+def test_accuracies_between_points():
+    """Accuracies are read between points by straight lines, on three axes, and nowhere beyond them."""
+    rows = [
+        row
+        for epsilon, accuracy, success in ((2.0, 0.6, 0.1), (4.0, 0.8, 0.5))
+        for row in rows_of("tem", epsilon, accuracy=accuracy, epsilon_proved=epsilon / 2, words_named=success)
+    ]
+    derived = list(frontier.derive_rows(rows))
+    assert find_row(derived, "tem", 3.0, "accuracy at claim").value == pytest.approx(0.7)
+    assert find_row(derived, "tem", 1.5, "accuracy at proof").value == pytest.approx(0.7)
+    assert find_row(derived, "tem", 0.2, "accuracy at success").value == pytest.approx(0.65)
+    assert find_row(derived, "tem", 6.0, "accuracy at claim") is None
+    assert {row.curve for row in derived} == {"tem"}
+
+
+def test_statements_on_the_frontier():
+    """A mechanism is ahead by more than two points at all places, at some, or at none."""
+    for gains, outcome in (((0.1, 0.1), "agrees"), ((0.1, 0.0), "agrees in part"), ((0.0, 0.01), "does not agree")):
+        rows = [
+            Row(name, place, "accuracy at claim", 0.7 + gain)
+            for place, ahead in zip((4.0, 6.0), gains, strict=True)
+            for name, gain in (("tem", ahead), (LAPLACE, 0.0))
+        ]
+        assert judge_made_up("frontier", rows)[0] == outcome
+
+
+def test_words_and_epsilons_of_the_vocabularies(study_data):
+    """Counts are within what runs allow, points without a law are left out, and the paper's bound is below ours."""
+    rows = measure_tiny("gumbel-deniability", study_data)
+    for row in rows:
+        if row.metric in {"kept", "outputs"}:
+            assert 0 <= row.value <= 60
+    assert len([row for row in rows if (row.curve, row.metric) == ("IMDB/truncated-gumbel", "kept")]) == 2
+    for curve in ("IMDB", "IMDB, the paper's"):
+        published, ours = (find_row(rows, curve, None, f"least epsilon{end}").value for end in (" as published", ""))
+        assert published < ours
+    assert find_row(rows, "IMDB, the paper's", None, "least epsilon").value == pytest.approx(120.3, abs=0.1)
+
+
+def test_outputs_where_half_of_the_words_stay():
+    """S_w is read in its logarithm between two points, and left out beyond them."""
+    rows = [
+        row
+        for epsilon, kept, outputs in ((1.0, 40, 100), (2.0, 60, 1), (3.0, 90, 1))
+        for row in rows_of("IMDB/tem", epsilon, kept=kept, outputs=outputs)
+    ]
+    (derived,) = gumbel_deniability.derive_rows([Row("IMDB", None, "runs", 100.0), *rows])
+    assert derived.value == pytest.approx(10)
+    assert not list(gumbel_deniability.derive_rows([Row("IMDB", None, "runs", 60.0), *rows]))
+
+
+def test_dpal_is_compared_case_by_case():
+    """DPAL's lead is the mean over single attacks at the places where both were measured."""
+    rows = [
+        Row(f"mnist/{system}", x, f"attacked, {attack}", value)
+        for system, values in (("dpal", (0.8, 0.6, 0.1)), ("adlm", (0.5, 0.5, 0.9)))
+        for x, attack, value in zip((0.2, 0.2, 0.2), ("fgsm", "mim", "mean of four"), values, strict=True)
+    ]
+    rows.append(Row("mnist/dpal", 1.0, "attacked, fgsm", 1.0))
+    (lead,) = dpal.derive_rows(rows)
+    assert (lead.curve, lead.metric) == ("mnist/dpal", "ahead of adlm, attacked")
+    assert lead.value == pytest.approx(0.2)
+    assert judge_made_up("dpal", [lead])[7] == "does not agree"
+    lost = dpal.derive_rows([Row("mnist/dpal", x, "by size, mean of four", y) for x, y in ((0.6, 0.3), (0.05, 0.5))])
+    assert {row.metric: row.value for row in lost} == {
+        "lost from least to largest attack": pytest.approx(0.2),
+        "mean over attack sizes": pytest.approx(0.4),
+    }

@@ -6,9 +6,9 @@ import torch
 
 import deniable as dn
 from deniable.core.randomness import Streams, derive_key_from_seed
-from deniable.studies import laplace
-from deniable.studies.laplace import QuickLaplace
 from deniable.words import MultivariateLaplace
+from studies import laplace
+from studies.laplace import QuickLaplace
 
 EPSILONS = (0.01, 1.0, 8.0, 40.0, 1000.0)
 
@@ -17,7 +17,7 @@ def drawn(cls, space, epsilon, words):
     """Return the outputs of a mechanism for words in two records, from streams of a fixed key."""
     mechanism = cls(space, epsilon=epsilon)
     lengths = [len(words) // 3, len(words) - len(words) // 3]
-    return mechanism.draw(words, Streams(derive_key_from_seed(1), [bytes(16), bytes([1] * 16)], lengths), 1)
+    return mechanism.draw_words(words, Streams(derive_key_from_seed(1), [bytes(16), bytes([1] * 16)], lengths), 1)
 
 
 def nearest(space, noisy):
@@ -116,7 +116,7 @@ def test_scores_that_reach_a_bound(bound):
     rng = np.random.default_rng(4)
     scores = torch.from_numpy(rng.normal(size=(5, 400)) * np.array([[1e-30], [0.3], [1.0], [5.0], [1e30]])).bfloat16()
     scores[0, :4] = torch.tensor([0.0, -0.0, bound, -bound])
-    rows, columns = laplace._at_least(scores, np.full(5, bound))
+    rows, columns = laplace._find_scores_above(scores, np.full(5, bound))
     chosen = np.zeros((5, 400), dtype=bool)
     chosen[rows, columns] = True
     numbers = scores.double().numpy()

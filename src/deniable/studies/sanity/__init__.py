@@ -1,1 +1,0 @@
-"""The parts of the study of Habernal 2022, Figure 1."""

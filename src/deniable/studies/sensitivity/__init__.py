@@ -1,1 +1,0 @@
-"""The parts of the study of Habernal 2021, Figure 1."""
