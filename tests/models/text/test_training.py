@@ -272,7 +272,7 @@ class TestOptions:
             ({"kappa": float("nan"), "method": "ibp"}, "must be a float from 0 to 1. Got nan."),
             ({"ramp": -0.1, "method": "ibp"}, "Got -0.1."),
             ({"kappa": 0.5}, "'kappa' option belongs to the method ibp, not to normal"),
-            ({"copies": 2, "method": "ibp"}, "'copies' option is for the method augmented"),
+            ({"copies": 2, "method": "ibp"}, "'copies' option belongs to the method augmented"),
         ],
     )
     def test_values_that_cannot_be_used(self, given, message):
