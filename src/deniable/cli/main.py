@@ -127,20 +127,23 @@ def _handle_unexpected_error(error: BaseException) -> int:
             "DENIABLE_TRACEBACK=1 shows."
         )
     context = getattr(error, "ctx", None)
-    message = _describe_usage_error(format_message())
+    message = _describe_usage_error(format_message(), error.__cause__)
     if not message:  # a command or group without arguments shows its help
         return 0
     return _print_failure(f"{message} See: {getattr(context, 'command_path', 'deniable')} --help")
 
 
-def _describe_usage_error(message: str) -> str:
-    """Return the message about an unknown choice with the choice that was probably meant; any other as it is."""
+def _describe_usage_error(message: str, cause: BaseException | None) -> str:
+    """Return the message of typer with the value that is wrong, and the choice that was probably meant."""
     unknown_choice = _UNKNOWN_CHOICE.fullmatch(message)
-    if unknown_choice is None:
-        return message
-    name, choices = unknown_choice["name"], re.findall(r"'([^']*)'", unknown_choice["choices"])
-    hint = _METRIC_HINTS.get(name) or suggest_name(name, choices)
-    return f"{unknown_choice['start']}{name!r} is not one of {', '.join(choices)}. {hint}".strip()
+    if unknown_choice is not None:
+        name, choices = unknown_choice["name"], re.findall(r"'([^']*)'", unknown_choice["choices"])
+        hint = _METRIC_HINTS.get(name) or suggest_name(name, choices)
+        return f"{unknown_choice['start']}{name!r} is not one of {', '.join(choices)}. {hint}".strip()
+    errors = getattr(cause, "errors", None)  # of pydantic, with which newer versions of typer check values
+    if errors is not None and message:
+        return f"{message.replace('Input should be', 'it must be').rstrip('.')}. Got {errors()[0].get('input')}."
+    return message
 
 
 def _print_failure(message: str) -> int:

@@ -33,7 +33,7 @@ FirstArgument = Annotated[
 ]
 SecondArgument = Annotated[str, typer.Argument(metavar="B", help="Outputs for the second input, as many as in A.")]
 RecordedSamplesOption = Annotated[
-    int | None, make_option(SAMPLING_PANEL, "--samples", "Number of outputs to use.", default_text="all of them")
+    int | None, make_option(SAMPLING_PANEL, "--samples", "Number of samples to take from the outputs.", default_text="as many as they make")
 ]
 
 

@@ -1,4 +1,4 @@
-"""``deniable certify``: true shares, refusals in one line, and certificates that are refuted where they are false."""
+"""``deniable certify image``: true shares, refusals in one line, and certificates that are refuted where they are false."""
 
 import dataclasses
 import io
@@ -41,7 +41,7 @@ def certify(call, place, model):
     """Return a function that certifies m.pt on images.npz, unless told otherwise."""
     images(place / "images.npz")
     save_image_model(model, place / "m.pt")
-    return lambda *options, path="m.pt", data="images.npz": call("certify", path, "--data", data, *options)
+    return lambda *options, path="m.pt", data="images.npz": call("certify", "image", path, data, *options)
 
 
 def shares(result):
@@ -105,7 +105,7 @@ def test_limit(certify):
 
 def test_laplace(certify):
     """Laplace noise certifies in l1."""
-    result = certify(*SMOOTHED, "--law", "laplace")
+    result = certify(*SMOOTHED, "--noise-law", "laplace")
     assert result.text.startswith("LaplaceSmoothing: proved for ideal arithmetic (")
     assert "l1 radius above 0: " in result.text
 
@@ -117,7 +117,7 @@ def test_one_draw_certifies_nothing(certify):
 
 def test_nothing_certified_is_nothing_to_refute(certify):
     """The attack on a model of which nothing is certified says so."""
-    result = certify("--noise", "0.1", "--draws", "1", "--attack", "4")
+    result = certify("--noise", "0.1", "--draws", "1", "--attack-count", "4")
     assert (result.code, result.err) == (0, "")
     assert result.text.splitlines()[-1] == "attack: not refuted: nothing is certified"
 
@@ -134,16 +134,16 @@ def test_a_false_certificate_is_refuted(certify, place, model, sigma, code):
     """The attack refutes a file whose certificate claims more noise than there is, and no other: exit code 1."""
     held = dataclasses.replace(smooth_image_model(model, 0.1), certificate=GaussianSmoothing(sigma))
     (place / "held.pt").write_bytes(serialize_image_model(held))
-    result = certify(*QUICK, "--attack", "4", path="held.pt")
+    result = certify(*QUICK, "--attack-count", "4", path="held.pt")
     assert (result.code, result.err) == (code, "")
     assert result.text.splitlines()[-1].startswith("attack: refuted: 4 of 4" if code else "attack: not refuted: 0 of 4")
 
 
 def test_dpals_certificate_may_fail(certify, call):
     """A certificate that is known to be false is not refuted anew: exit code 0."""
-    options = ["--model", "dpal", "--epsilon", "1", "--steps", "2", "--width", "0.1", "-o", "dpal.pt"]
-    assert call("train", "--data", "images.npz", *options).code == 0
-    result = certify("--draws", "200", "--attack", "2", path="dpal.pt")
+    options = ["--kind", "dpal", "--epsilon", "1", "--steps", "2", "--width", "0.1", "-o", "dpal.pt"]
+    assert call("train", "image", "images.npz", *options).code == 0
+    result = certify("--draws", "200", "--attack-count", "2", path="dpal.pt")
     assert result.code == 0
     assert result.text.startswith("DPALCertificate: refuted (claimed by Phan et al. 2020")
 
@@ -157,13 +157,13 @@ def test_dpals_certificate_may_fail(certify, call):
         (["--noise", "1e300"], "Got 1e+300."),
         ([*SMOOTHED, "--alpha", "0"], "The 'alpha' parameter of a certificate must be a float in (0, 1). Got 0.0."),
         ([*SMOOTHED, "--alpha", "1"], "Got 1.0."),
-        ([*SMOOTHED, "--draws", "0"], "--draws must be at least 1. Got 0."),
-        ([*SMOOTHED, "--limit", "0"], "--limit must be at least 1. Got 0."),
-        ([*SMOOTHED, "--attack", "-1"], "--attack must be at least 0. Got -1."),
-        ([*SMOOTHED, "--radius", "-1"], "--radius must be at least 0. Got -1.0."),
-        ([*SMOOTHED, "--radius", "nan"], "--radius must be at least 0. Got nan."),
-        ([*SMOOTHED, "--law", "cauchy"], "'cauchy' is not one of 'gaussian', 'laplace'"),
-        (["--law", "laplace"], "--law laplace is that of --noise"),
+        ([*SMOOTHED, "--draws", "0"], "Invalid value for '--draws': it must be greater than or equal to 1. Got 0."),
+        ([*SMOOTHED, "--limit", "0"], "Invalid value for '--limit': it must be greater than or equal to 1. Got 0."),
+        ([*SMOOTHED, "--attack-count", "-1"], "Invalid value for '--attack-count': it must be greater than or equal to 0. Got -1."),
+        ([*SMOOTHED, "--radius", "-1"], "Invalid value for '--radius': it must be greater than or equal to 0. Got -1.0."),
+        ([*SMOOTHED, "--radius", "nan"], "Invalid value for '--radius': it must be greater than or equal to 0. Got nan."),
+        ([*SMOOTHED, "--noise-law", "cauchy"], "'cauchy' is not one of gaussian, laplace."),
+        (["--noise-law", "laplace"], "--noise-law laplace is the law of --noise: give it"),
         ([*SMOOTHED, "-o", "in.csv"], "The output 'in.csv' exists"),
         ([*SMOOTHED, "-o", "none/c.json"], "The folder of the output 'none/c.json' does not exist"),
         ([*SMOOTHED, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
