@@ -83,7 +83,10 @@ def test_explain_an_unknown_word(call):
     [
         (["--epsilon", "0"], "'epsilon' parameter of the mechanism"),
         (["--epsilon", "0", "--mechanism", "tem"], "'epsilon' parameter of TEM"),
-        (["--epsilon", "1", "--mechanism", "truncatedgumbel"], "Did you mean 'truncated-gumbel'? See: deniable explain --help"),
+        (
+            ["--epsilon", "1", "--mechanism", "truncatedgumbel"],
+            "Did you mean 'truncated-gumbel'? See: deniable explain --help",
+        ),
         (["--epsilon", "1", "--space", "none"], "No vector file"),
         ([], "--epsilon"),
     ],

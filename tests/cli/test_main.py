@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -106,7 +105,7 @@ def test_help(call, command, flag):
     """Every command and group has help, which fits two screens of 40 lines and 100 columns."""
     result = call(*command.split(), flag)
     assert (result.code, result.err) == (0, "")
-    assert " ".join(["Usage: deniable", command]).strip() in result.prose
+    assert f"Usage: deniable {command}".strip() in result.prose
     assert len(result.text.rstrip().splitlines()) <= 80
     assert all(len(line) <= 100 for line in result.text.splitlines())
 
@@ -124,7 +123,8 @@ def test_no_arguments(call, group):
 def test_help_loads_nothing_heavy(place):
     """Help is quick, since numpy and its kin are loaded only when needed."""
     code = (
-        f"import sys; from deniable.cli.main import main\nfor command in {COMMANDS}: main([*command.split(), '--help'])\n"
+        f"import sys; from deniable.cli.main import main\nfor command in {COMMANDS}: "
+        "main([*command.split(), '--help'])\n"
         f"print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=place, capture_output=True, text=True, check=True)

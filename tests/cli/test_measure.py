@@ -7,9 +7,9 @@ import re
 import sys
 
 import pytest
-from deniable.registry.words import choose_word_mechanism
 
 from deniable import Space, recovery
+from deniable.registry.words import choose_word_mechanism
 
 SPOKEN = ("the dog and cat", "the food was good")
 TABLE = "text,kind,who\n" + "".join(
@@ -172,7 +172,10 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
         (["--figures", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
         (["--output", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
         (["--figures", "space.npz", "--force"], "The output 'space.npz' is a file that is read"),
-        (["--public-texts", "blank.txt", "--figures", "blank.txt", "--force"], "The output 'blank.txt' is a file that is read"),
+        (
+            ["--public-texts", "blank.txt", "--figures", "blank.txt", "--force"],
+            "The output 'blank.txt' is a file that is read",
+        ),
         (["--output", "space"], "'space' is a folder"),
         (["--output", "no/r.html"], "create 'no' first"),
         (["--output", "-"], "must be a file. Got '-'"),

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from deniable.registry.words import WORD_MECHANISMS
 
 from deniable import Space, TextPrivatizer, TightExponential
+from deniable.registry.words import WORD_MECHANISMS
 from tests.cli.conftest import TABLE
 from tests.text.helpers import WORDS
 
@@ -49,7 +49,7 @@ def test_private_figures_are_marked(privatize, place):
     result = privatize()
     [line] = [line for line in result.err.splitlines() if line.startswith("for you only")]
     assert re.fullmatch(
-        r"for you alone  \d+ words changed \(\d+\.\d %\), 2 not in the vocabulary; these figures tell of the "
+        r"for you only   \d+ words changed \(\d+\.\d %\), 2 not in the vocabulary; these figures depend on the "
         r"private text: do not publish them",
         line,
     )

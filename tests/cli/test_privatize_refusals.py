@@ -105,12 +105,27 @@ def test_options_that_are_needed(call, refused, missing):
 
 
 OPTIONS = [
-    (["--mechanism", "temp"], "'temp' is not one of auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel. Did you mean 'tem'?"),
-    (["--mechanism", "xxxxxxxx"], "not one of auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel. See: deniable privatize --help"),
+    (
+        ["--mechanism", "temp"],
+        (
+            "'temp' is not one of auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel. Did "
+            "you mean 'tem'?"
+        ),
+    ),
+    (
+        ["--mechanism", "xxxxxxxx"],
+        (
+            "not one of auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel. See: deniable "
+            "privatize --help"
+        ),
+    ),
     (["--mechanism", "truncated-gumbel"], "'epsilon' parameter of TruncatedGumbel must be above"),
     (["--mechanism", "multivariate-laplace", "--metric", "angular"], "needs the Euclidean metric"),
     (["--metric", "cosine"], "Cosine distance is no metric: use angular."),
-    (["--metric", "euclid"], "'euclid' is not one of euclidean, manhattan, chebyshev, angular. Did you mean 'euclidean'?"),
+    (
+        ["--metric", "euclid"],
+        "'euclid' is not one of euclidean, manhattan, chebyshev, angular. Did you mean 'euclidean'?",
+    ),
     (["--space", "none.npz"], "No vector file 'none.npz'"),
     (["--column", "body"], "no column 'body'. Its columns: 'id', 'text', 'note'."),
     (["--id", "key"], "no column 'key'"),
@@ -290,7 +305,9 @@ def test_vector_files_that_cannot_be_used(privatize, refused, name, data, messag
     assert message in refused(privatize("--space", name))
 
 
-@pytest.mark.parametrize("target", ["certificate.Certificate.of", "table_release.TABLE_FORMATS", "release.Release.privatize_cells"])
+@pytest.mark.parametrize(
+    "target", ["certificate.Certificate.of", "table_release.TABLE_FORMATS", "release.Release.privatize_cells"]
+)
 def test_an_interruption(privatize, refused, monkeypatch, target):
     """Ctrl-C in the middle leaves nothing behind and is no success."""
 

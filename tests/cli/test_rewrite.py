@@ -136,7 +136,11 @@ WRONG = [
     ({"method": "adept-gaussian"}, ("--delta", "0"), "The 'delta' parameter of Gaussian must be a float in "),
     ({"method": "adept-gaussian"}, ("--delta", "1"), "The 'delta' parameter of Gaussian must be a float in "),
     ({"method": "tokens"}, ("--delta", "1e-5"), "The method 'tokens' has no delta: leave it out, or choose "),
-    ({}, ("--max-tokens", "3"), "The method 'adept-true' draws no tokens: leave their number out, or choose tokens or "),
+    (
+        {},
+        ("--max-tokens", "3"),
+        "The method 'adept-true' draws no tokens: leave their number out, or choose tokens or ",
+    ),
     ({"method": "tokens"}, ("--max-tokens", "13"), "The 'most' parameter of tokens must be an int from 1 to 12"),
     ({"method": "tokens"}, ("--max-tokens", "0"), "The 'most' parameter of tokens must be an int from 1 to 12"),
     ({"epsilon": "0"}, (), "The 'epsilon' parameter of adept-true must be a float in (0, inf). Got 0.0."),
@@ -188,7 +192,10 @@ def test_long_texts(rewrite, place):
     (place / "in.csv").write_text("text\nshow\n" + "to " * 13 + "\n")
     result = rewrite()
     assert result.code == 0
-    assert "for you only   1 row with more than 12 tokens, of which only the first were used: row 2; this depends" in result.err
+    assert (
+        "for you only   1 row with more than 12 tokens, of which only the first were used: row 2; this depends"
+        in result.err
+    )
     certificate = (place / "out.csv.certificate.json").read_text()
     (place / "in.csv").write_text("text\nshow\nto\n")
     assert rewrite("--force").err.count("for you only") == 0

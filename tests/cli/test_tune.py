@@ -215,7 +215,10 @@ def test_texts_that_are_missing(tune, run, place):
         (["--min-kept", "0.5", "--delimiter", "ab"], "one character"),
         (["--min-kept", "0.5", "--format", "jsonl", "--delimiter", ";"], "--delimiter is for csv and tsv"),
         (["--min-kept", "0.5", "--prior", "mine"], "The file of counts 'mine' cannot be read"),
-        (["--min-kept", "0.5", "--prior", "in.csv", "--prior-from-input"], "--prior and --prior-from-input exclude each other"),
+        (
+            ["--min-kept", "0.5", "--prior", "in.csv", "--prior-from-input"],
+            "--prior and --prior-from-input exclude each other",
+        ),
         (["--min-accuracy", "0.5", "--label", "text"], "cannot be texts and labels or authors at once"),
         (["--min-accuracy", "0.5", "--label", "none"], "none"),
         (["--min-kept", "0.5", "--metric", "manhattan", "--mechanism", "multivariate-laplace"], "Euclidean metric"),
@@ -240,7 +243,11 @@ def test_refusals(tune, refused, options, message):
         ("text,class\n", (), "Got none, since there are no rows"),
         ("", (), "in.csv"),
         ("text,class\nzork,a\nblarg,b\n", (), "hold no word of the vocabulary"),
-        ("text,class\n" + "the food,a\nthe food,b\n" * 20, ("--min-accuracy", "0.95"), "at least 5 rows that differ. Got 1"),
+        (
+            "text,class\n" + "the food,a\nthe food,b\n" * 20,
+            ("--min-accuracy", "0.95"),
+            "at least 5 rows that differ. Got 1",
+        ),
     ],
 )
 def test_tables_that_will_not_do(tune, refused, table, options, message):
@@ -260,5 +267,13 @@ def test_inputs_that_are_none(tune, refused, source):
 def test_help(call):
     """The help names the options."""
     text = call("tune", "--help").text
-    options = ("--max-recovery", "--min-kept", "--min-accuracy", "--label", "--prior", "--prior-from-input", "--mechanism")
+    options = (
+        "--max-recovery",
+        "--min-kept",
+        "--min-accuracy",
+        "--label",
+        "--prior",
+        "--prior-from-input",
+        "--mechanism",
+    )
     assert [option for option in options if option not in text] == []

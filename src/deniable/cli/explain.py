@@ -96,12 +96,12 @@ def _format_outputs(space: "Space", word: str, probabilities: "Probabilities") -
     ]
     covering_count = int((probabilities[order].cumsum() < _COVERED_SHARE).sum()) + 1
     covering_text = "1 word makes" if covering_count == 1 else f"{covering_count:,} words make"
+    kept_share, percent = probabilities[word_number], round(100 * _COVERED_SHARE)
     return [
         f"{'output':<24}{'probability':>12}{'distance':>10}",
         *rows,
         "",
-        f"{word!r} stays as it is with probability {probabilities[word_number]:.4f}; {covering_text} up "
-        f"{100 * _COVERED_SHARE:.0f} % of the outputs",
+        f"{word!r} stays as it is with probability {kept_share:.4f}; {covering_text} up {percent} % of the outputs",
     ]
 
 

@@ -1,6 +1,5 @@
 """``deniable measure``: what each epsilon protects and what it costs on a table, as one page."""
 
-import dataclasses
 import json
 import math
 import shlex
@@ -36,12 +35,11 @@ from deniable.cli.options import (
 )
 from deniable.cli.outcome import note_written
 from deniable.cli.progress import show_passes
-from deniable.cli.tables import PIPE, TableFormat, read_public_texts, read_table_columns
-from deniable.cli.usable_rows import describe_rows
+from deniable.cli.survey_tables import format_survey, read_survey_table
+from deniable.cli.tables import PIPE, TableFormat, read_public_texts
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
-    from deniable.measure.labels import ClassLabels
     from deniable.measure.report.findings import SurveyResult
     from deniable.space import Space
     from deniable.words import WordMechanism
@@ -133,8 +131,8 @@ def run_measure(
 ) -> None:
     """Measure what each epsilon protects and what it costs on a table.
 
-    Writes an HTML page with original private text, for the owner of the texts, and the figures as JSON. Requires the plot
-    extra of deniable.
+    Writes an HTML page with original private text, for the owner of the texts, and the figures as JSON. Requires the
+    plot extra of deniable.
     """
     from deniable.core.files import check_outputs
     from deniable.measure.report.inputs import SurveyPlan, build_survey_inputs, check_survey_plan
@@ -147,7 +145,7 @@ def run_measure(
     load_template()
     figures_path = _resolve_figures_path(output, figures)
     check_outputs([output, figures_path], [source, public_texts, prior, find_vector_files(space)], force=force)
-    table = _read_table(source, (column, label, author), TableFormat(format_, delimiter, encoding))
+    table = read_survey_table(source, (column, label, author), TableFormat(format_, delimiter, encoding))
     build_survey_inputs(table.texts, table.labels, table.authors, plan)  # refuses what cannot be measured, early
     known_texts = None
     if public_texts is not None:
@@ -195,70 +193,6 @@ def parse_epsilons(text: str) -> list[float]:
             raise InputError(f"The epsilons must differ. Got {value:g} twice in {text!r}: give each once.")
         epsilons.append(value)
     return sorted(epsilons)
-
-
-def format_survey(survey_result: "SurveyResult") -> list[str]:
-    """Return the survey as a short table, one line an epsilon."""
-    titles = [f"{'epsilon':>8}", f"{'verdict':<26}", f"{'attacker names':>15}", f"{'words kept':>11}"]
-    has_labels, has_authors = bool(survey_result.table.classes), survey_result.readings[0].authorship is not None
-    titles += [f"{'accuracy':>9}", f"{'membership':>11}"] * has_labels + [f"{'authors':>8}"] * has_authors
-    rows = [" ".join(titles)]
-    for reading in survey_result.readings:
-        cells = [
-            f"{reading.epsilon:>8g}",
-            f"{reading.promise.status:<26}",
-            f"{100 * reading.strongest_recovery.value:>13.1f} %",
-            f"{100 * reading.similarity.unchanged.value:>9.1f} %",
-        ]
-        if reading.utility is not None:
-            cells += [f"{100 * reading.utility.private.value:>7.1f} %"]
-            cells += [f"{reading.membership['original'].auc.value:>11.3f}"]
-        if reading.authorship is not None:
-            cells.append(f"{100 * reading.authorship.adaptive.value:>6.1f} %")
-        rows.append(" ".join(cells))
-    first_utility = survey_result.readings[0].utility
-    if first_utility is not None and survey_result.originals is not None:
-        cells = [f"{'original':>8}", " " * 26, " " * 15, " " * 11]
-        cells += [f"{100 * first_utility.original.value:>7.1f} %", f"{survey_result.originals.auc.value:>11.3f}"]
-        rows.append(" ".join(cells))
-    return rows
-
-
-@dataclasses.dataclass(frozen=True)
-class _SurveyTable:
-    """The columns of a table that are measured, n rows.
-
-    Attributes:
-        texts: (n,) texts; None where a row has none.
-        labels: classes; None where no column was named.
-        authors: (n,) authors; None where no column was named.
-        remarks: which rows lack what, for the owner.
-    """
-
-    texts: list[str | None]
-    labels: "ClassLabels | None"
-    authors: list[str | None] | None
-    remarks: list[str]
-
-
-def _read_table(source: str, columns: tuple[str, str | None, str | None], table_format: TableFormat) -> _SurveyTable:
-    """Return the columns of texts, labels and authors."""
-    from deniable.measure.labels import encode_labels
-
-    text_column, label_column, author_column = columns
-    cells = read_table_columns(source, columns, table_format)
-    empty_rows = [row for row, text in enumerate(cells[text_column]) if text is None]
-    remarks = describe_rows(source, empty_rows, "without a text, read as empty")
-    for name, purpose in ((label_column, "classifiers"), (author_column, "attacks on authorship")):
-        if name is not None:
-            unlabelled_rows = encode_labels(cells[name], name).unlabelled_rows.tolist()
-            remarks += describe_rows(source, unlabelled_rows, f"without a label in {name!r}, not used for {purpose}")
-    return _SurveyTable(
-        cells[text_column],
-        None if label_column is None else encode_labels(cells[label_column], label_column),
-        None if author_column is None else cells[author_column],
-        remarks,
-    )
 
 
 def _resolve_figures_path(page: str, given_path: str | None) -> str:

@@ -189,7 +189,10 @@ SpaceOption = Annotated[
     make_option(
         WORDS_PANEL,
         "--space",
-        "Words with vectors: glove (50,000 words, installed with deniable), or a file (GloVe or word2vec text, word2vec .bin, .npz).",
+        (
+            "Words with vectors: glove (50,000 words, installed with deniable), or a file (GloVe or word2vec "
+            "text, word2vec .bin, .npz)."
+        ),
         metavar="SOURCE",
     ),
 ]

@@ -50,7 +50,10 @@ MethodOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--method",
-        f"Rewriting method: {list_choices(RewritingMethodName)}. adept and dptext are the published methods; their guarantees are refuted.",
+        (
+            f"Rewriting method: {list_choices(RewritingMethodName)}. adept and dptext are the published "
+            "methods; their guarantees are refuted."
+        ),
         metavar="METHOD",
     ),
 ]
@@ -62,7 +65,10 @@ MaximumTokensOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--max-tokens",
-        "Maximum number of tokens in a new text, for tokens and tokens-mixed. Fewer tokens get a larger share of epsilon each.",
+        (
+            "Maximum number of tokens in a new text, for tokens and tokens-mixed. Fewer tokens get a larger "
+            "share of epsilon each."
+        ),
         default_text="limit of the model",
     ),
 ]
@@ -97,9 +103,9 @@ def run_rewrite(
 ) -> None:
     """Rewrite the text columns of a table, each text as a whole.
 
-    Writes the same table with new texts, and a certificate that states what is guaranteed and what is not. Each text, an
-    empty one included, is hidden as a whole under local differential privacy; null stays null, and of a text longer than
-    the model takes only the beginning is used. All other columns are copied unchanged. Requires the train extra of
+    Writes the same table with new texts, and a certificate that states what is guaranteed and what is not. Each text,
+    an empty one included, is hidden as a whole under local differential privacy; null stays null, and of a text longer
+    than the model takes only the beginning is used. All other columns are copied unchanged. Requires the train extra of
     deniable.
     """
     check_torch()

@@ -177,7 +177,7 @@ def parse_output_format(path: str) -> str:
 
 
 def encode_rows(columns: OutputColumns, output_format: str) -> bytes:
-    """Return a table as a file of one of `OUTPUT_FORMATS` holds it; what is no Unicode, as jsonl may hold, is an escape.
+    """Return a table as the bytes of a file; lone surrogates, as jsonl may hold, are written as escapes.
 
     Args:
         columns: name -> values, all of one length.

@@ -67,7 +67,10 @@ TunedMechanismOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--mechanism",
-        f"Word mechanism: {list_choices(TunedMechanismName)}. best: the one of calibrated, tem and tight that needs the smallest proven epsilon.",
+        (
+            f"Word mechanism: {list_choices(TunedMechanismName)}. best: the one of calibrated, tem and tight "
+            "that needs the smallest proven epsilon."
+        ),
         metavar="MECHANISM",
     ),
 ]
@@ -108,7 +111,8 @@ class _Goal:
         targets = {option: target for option, target in values.items() if target is not None}
         if len(targets) != 1:
             raise InputError(
-                f"Give exactly one goal: --max-recovery, --min-kept or --min-accuracy. Got {' and '.join(targets) or 'none'}."
+                "Give exactly one goal: --max-recovery, --min-kept or --min-accuracy. Got "
+                f"{' and '.join(targets) or 'none'}."
             )
         return cls(*targets.popitem())
 
@@ -166,8 +170,8 @@ def run_tune(
 ) -> None:
     """Choose epsilon by its effect: an attacker's success, the share of words kept, or the accuracy of a classifier.
 
-    Prints the choice, its proof, and the command that privatizes the input with it. If the choice used the private texts,
-    that command says so in the certificate.
+    Prints the choice, its proof, and the command that privatizes the input with it. If the choice used the private
+    texts, that command says so in the certificate.
     """
     goal = _Goal.parse(max_recovery, min_kept, min_accuracy)
     if prior is not None and prior_from_input:

@@ -90,7 +90,7 @@ def test_figures_and_table_agree(attack, place, search, words):
 
 
 def test_examples(attack):
-    """Texts that were misclassified are shown beside the attack, the changed words in brackets, as many as asked for."""
+    """Misclassified texts are shown beside the attack, the changed words in brackets, as many as asked for."""
     found = attack("--examples", "2").text.split("\n\n")[1:]
     assert len(found) == 2
     head, before, after, swaps = found[0].strip().split("\n")
@@ -300,6 +300,8 @@ def test_an_interrupted_attack(attack, refused, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(__import__("deniable.models.text.attacks", fromlist=["TEXT_ATTACKS"]).TEXT_ATTACKS, "greedy", interrupt)
+    monkeypatch.setitem(
+        __import__("deniable.models.text.attacks", fromlist=["TEXT_ATTACKS"]).TEXT_ATTACKS, "greedy", interrupt
+    )
     refused.given()
     assert refused(attack()) == "interrupted: nothing was written."

@@ -11,7 +11,7 @@ from deniable.core.errors import InputError
 def test_calls_in_time_and_late_calls():
     """A call in time returns its value, a late one is an error that names the limit and the option."""
     assert limit_call_time(lambda value: value + 1, 5.0, "The call")(1) == 2
-    with pytest.raises(InputError, match="The call did not end within the 0.05 seconds given: .* --time-limit"):
+    with pytest.raises(InputError, match=r"The call did not end within the 0\.05 seconds given: .* --time-limit"):
         limit_call_time(time.sleep, 0.05, "The call")(5)
 
 

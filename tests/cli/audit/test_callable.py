@@ -20,7 +20,19 @@ def test_a_callable_that_loses_more_than_it_claims(call, mechanisms):
 
 def test_a_callable_that_keeps_its_claim(call, mechanisms):
     """A correct callable is not refuted, and the verdict says what it would have seen."""
-    result = call("audit", "callable", f"{mechanisms}:kept", "--claim", "1", "--dimension", "4", "--samples", "3000", "--seed", "1")
+    result = call(
+        "audit",
+        "callable",
+        f"{mechanisms}:kept",
+        "--claim",
+        "1",
+        "--dimension",
+        "4",
+        "--samples",
+        "3000",
+        "--seed",
+        "1",
+    )
     assert (result.code, result.err) == (0, "")
     assert "\nnot refuted: claimed epsilon 1, " in result.text
     assert "\npower: a true epsilon of " in result.text
@@ -28,8 +40,13 @@ def test_a_callable_that_keeps_its_claim(call, mechanisms):
 
 def test_arrays_are_not_shared(call, mechanisms):
     """A sampler that writes into its input keeps its claim, and one that returns the same array loses it."""
-    assert call("audit", "callable", f"{mechanisms}:in_place", "--claim", "1", "--samples", "900", "--seed", "1").code == 0
-    assert call("audit", "callable", f"{mechanisms}:same_array", "--claim", "1", "--samples", "100", "--seed", "1").code == 1
+    assert (
+        call("audit", "callable", f"{mechanisms}:in_place", "--claim", "1", "--samples", "900", "--seed", "1").code == 0
+    )
+    assert (
+        call("audit", "callable", f"{mechanisms}:same_array", "--claim", "1", "--samples", "100", "--seed", "1").code
+        == 1
+    )
 
 
 def test_a_slow_sampler_gets_its_verdict(call, mechanisms):
@@ -80,7 +97,11 @@ def test_inputs_from_files(call, place, mechanisms):
         ("absent", [], "has no callable 'absent'"),
         ("lost", ["--claim", "-1"], "The 'claim' parameter of audit must be a float in [0, inf). Got -1.0."),
         ("lost", ["--claim", "nan"], "Got nan."),
-        ("lost", ["--dimension", "0"], "Invalid value for '--dimension': it must be greater than or equal to 1. Got 0."),
+        (
+            "lost",
+            ["--dimension", "0"],
+            "Invalid value for '--dimension': it must be greater than or equal to 1. Got 0.",
+        ),
         ("lost", ["--samples", "3"], "The 'samples' parameter of audit must be an int from 20 to 100,000,000. Got 3."),
         ("lost", ["--distance", "0"], "The 'distance' parameter of audit must be a float in (0, inf). Got 0.0."),
         ("lost", ["--distance", "none.txt"], "'none.txt' cannot be read"),

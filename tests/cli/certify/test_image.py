@@ -1,4 +1,4 @@
-"""``deniable certify image``: true shares, refusals in one line, and certificates that are refuted where they are false."""
+"""``deniable certify image``: true shares, refusals in one line, and certificates that are refuted when false."""
 
 import dataclasses
 import io
@@ -159,9 +159,18 @@ def test_dpals_certificate_may_fail(certify, call):
         ([*SMOOTHED, "--alpha", "1"], "Got 1.0."),
         ([*SMOOTHED, "--draws", "0"], "Invalid value for '--draws': it must be greater than or equal to 1. Got 0."),
         ([*SMOOTHED, "--limit", "0"], "Invalid value for '--limit': it must be greater than or equal to 1. Got 0."),
-        ([*SMOOTHED, "--attack-count", "-1"], "Invalid value for '--attack-count': it must be greater than or equal to 0. Got -1."),
-        ([*SMOOTHED, "--radius", "-1"], "Invalid value for '--radius': it must be greater than or equal to 0. Got -1.0."),
-        ([*SMOOTHED, "--radius", "nan"], "Invalid value for '--radius': it must be greater than or equal to 0. Got nan."),
+        (
+            [*SMOOTHED, "--attack-count", "-1"],
+            "Invalid value for '--attack-count': it must be greater than or equal to 0. Got -1.",
+        ),
+        (
+            [*SMOOTHED, "--radius", "-1"],
+            "Invalid value for '--radius': it must be greater than or equal to 0. Got -1.0.",
+        ),
+        (
+            [*SMOOTHED, "--radius", "nan"],
+            "Invalid value for '--radius': it must be greater than or equal to 0. Got nan.",
+        ),
         ([*SMOOTHED, "--noise-law", "cauchy"], "'cauchy' is not one of gaussian, laplace."),
         (["--noise-law", "laplace"], "--noise-law laplace is the law of --noise: give it"),
         ([*SMOOTHED, "-o", "in.csv"], "The output 'in.csv' exists"),

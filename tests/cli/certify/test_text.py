@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -65,7 +63,8 @@ def test_intervals(certify, place):
     assert f"{100 * held.mean():.1f} %" in sure
     assert f"{100 * (model.predict(documents) == labels).mean():.1f} %" in clean
     assert re.match(
-        r"attack: not refuted; misclassified of 5 certified texts, by search: genetic 0, greedy 0, resampling 0$", attacked
+        r"attack: not refuted; misclassified of 5 certified texts, by search: genetic 0, greedy 0, resampling 0$",
+        attacked,
     )
     record = json.loads((place / "c.json").read_text())
     assert [one["certified"] for one in record["texts"]] == held.tolist()
@@ -139,7 +138,10 @@ def test_limit(certify):
         ([*SETS, "--alpha", "0"], "The 'alpha' parameter of a certificate must be a float in (0, 1). Got 0.0."),
         ([*SETS, "--draws", "0"], "Invalid value for '--draws': it must be greater than or equal to 1. Got 0."),
         ([*SETS, "--limit", "0"], "Invalid value for '--limit': it must be greater than or equal to 1. Got 0."),
-        ([*SETS, "--attack-count", "-1"], "Invalid value for '--attack-count': it must be greater than or equal to 0. Got -1."),
+        (
+            [*SETS, "--attack-count", "-1"],
+            "Invalid value for '--attack-count': it must be greater than or equal to 0. Got -1.",
+        ),
         ([*SETS, "--radius", "0"], "No such option: --radius"),
         ([*SETS, "--noise", "0.1"], "No such option: --noise"),
         ([*SETS, "--noise-law", "laplace"], "No such option: --noise-law"),
@@ -196,6 +198,6 @@ def test_an_interrupted_run(certify, refused, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "_certify_by_intervals", interrupt)
+    monkeypatch.setattr(module, "certify_rows_by_intervals", interrupt)
     refused.given()
     assert refused(certify(*SETS, "-o", "c.json")) == "interrupted: nothing was written."

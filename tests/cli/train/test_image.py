@@ -131,7 +131,9 @@ def test_the_owners_file_is_never_open_to_others(train, place, monkeypatch):
 def test_a_public_seed_is_not_private(train, place):
     """With a public seed two runs are equal, and the card says that nothing is protected."""
     for output in ("m.pt", "n.pt", "o.pt"):
-        assert train(*BUDGET, *(("--test-seed", "7") if output != "o.pt" else ()), model="dp-sgd", output=output).code == 0
+        assert (
+            train(*BUDGET, *(("--test-seed", "7") if output != "o.pt" else ()), model="dp-sgd", output=output).code == 0
+        )
     assert same(place / "m.pt", place / "n.pt")
     assert not same(place / "m.pt", place / "o.pt")
     held = strict(place / "m.pt.card.json")["training records"]
@@ -182,7 +184,11 @@ def test_names_of_any_kind(train, place):
         ("plain", ["--learning-rate", "1e300"], "must be a float from 1e-30 to 1e+30. Got 1e+300."),
         ("dp-sgd", ["--clip", "1e-40"], "must be a float from 1e-30 to 1e+30. Got 1e-40."),
         ("plain", ["--network", "resnet"], "'resnet' is not one of small, paper-mnist, paper-cifar10."),
-        ("plain", ["--checkpoint-every", "0"], "Invalid value for '--checkpoint-every': it must be greater than or equal to 1. Got 0."),
+        (
+            "plain",
+            ["--checkpoint-every", "0"],
+            "Invalid value for '--checkpoint-every': it must be greater than or equal to 1. Got 0.",
+        ),
         ("plain", ["--steps", "x"], "Invalid value for '--steps'"),
     ],
 )
@@ -409,9 +415,7 @@ def stop(monkeypatch, at, error=KeyboardInterrupt):
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_an_interrupted_run_goes_on(train, place, monkeypatch, seed, force):
     """The same command goes on, with the key of before, and gives what a run without interruption gives."""
-    monkeypatch.setattr(
-        "deniable.cli.train.image.PROGRESS_SECONDS", math.inf
-    )  # no lines of progress on a slow machine
+    monkeypatch.setattr("deniable.cli.train.image.PROGRESS_SECONDS", math.inf)  # no lines of progress on a slow machine
     options = [*BUDGET, *seed, *force, "--checkpoint-every", "2"]
     mend = stop(monkeypatch, 3)
     result = train(*options, model="dp-sgd", steps=5)

@@ -149,7 +149,10 @@ def test_an_interrupted_run(train, place, monkeypatch):
         ([*NOISE], "name the model with --fine-tune."),
         (["--method", "adept", "--fine-tune", "first.pt"], "needs an epsilon: give it with --method-epsilon."),
         (["--method", "adept-gaussian", "--method-epsilon", "1", "--fine-tune", "first.pt"], "delta"),
-        (["--method", "adept", "--method-epsilon", "1", "--method-delta", "1e-5", "--fine-tune", "first.pt"], "has no delta"),
+        (
+            ["--method", "adept", "--method-epsilon", "1", "--method-delta", "1e-5", "--fine-tune", "first.pt"],
+            "has no delta",
+        ),
         (["--method", "adept", "--method-epsilon", "-1", "--fine-tune", "first.pt"], "Got -1.0."),
         (["--fine-tune", "none.pt"], "There is no model 'none.pt'"),
         (["--fine-tune", "corpus.csv"], "'corpus.csv' is no model"),
@@ -163,7 +166,10 @@ def test_an_interrupted_run(train, place, monkeypatch):
         (["--column", "note"], "has no column 'note'"),
         (["--test", "none.csv"], "In --test: The input 'none.csv' is not a file"),
         (["--test", "-"], "which a pipe cannot do"),
-        (["--checkpoint-every", "0"], "Invalid value for '--checkpoint-every': it must be greater than or equal to 1. Got 0."),
+        (
+            ["--checkpoint-every", "0"],
+            "Invalid value for '--checkpoint-every': it must be greater than or equal to 1. Got 0.",
+        ),
     ],
 )
 def test_options_that_cannot_be_used(train, refused, place, first, options, message):

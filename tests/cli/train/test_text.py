@@ -157,7 +157,10 @@ def test_many_classes(train, place):
         (["--training", "ibp", "--mechanism", "tem", "--mechanism-epsilon", "1"], "The method ibp needs substitutions"),
         (["--training", "augmented"], "The method augmented needs substitutions or a mechanism"),
         (["--training", "augmented", "--mechanism", "tem"], "--mechanism and --mechanism-epsilon belong together"),
-        (["--training", "augmented", "--mechanism-epsilon", "1"], "--mechanism and --mechanism-epsilon belong together"),
+        (
+            ["--training", "augmented", "--mechanism-epsilon", "1"],
+            "--mechanism and --mechanism-epsilon belong together",
+        ),
         (
             ["--training", "augmented", "--mechanism", "tme", "--mechanism-epsilon", "1"],
             "Did you mean 'tem'? See: deniable train text --help",
@@ -175,7 +178,10 @@ def test_many_classes(train, place):
         (["--learning-rate", "-1"], "must be a float in (0, inf). Got -1.0."),
         (["--learning-rate", "1e300"], "must be a float from 1e-30 to 1e+30. Got 1e+300."),
         (["--batch-size", "0"], "Got 0."),
-        (["--checkpoint-every", "0"], "Invalid value for '--checkpoint-every': it must be greater than or equal to 1. Got 0."),
+        (
+            ["--checkpoint-every", "0"],
+            "Invalid value for '--checkpoint-every': it must be greater than or equal to 1. Got 0.",
+        ),
         (["--delta", "1e-5"], "No such option: --delta"),
         (["--network", "small"], "No such option: --network"),
         (["--noise", "0"], "No such option: --noise"),
@@ -188,7 +194,13 @@ def test_many_classes(train, place):
         (["--test", "-"], "which a pipe cannot do: give the path of a file."),
         (["--format", "xml"], "'xml' is not one of csv, tsv, jsonl, parquet, txt."),
         (["--space", "none.txt"], "none.txt"),
-        (["--metric", "cosine"], "'cosine' is not one of euclidean, manhattan, chebyshev, angular. Cosine distance is no metric: use angular."),
+        (
+            ["--metric", "cosine"],
+            (
+                "'cosine' is not one of euclidean, manhattan, chebyshev, angular. Cosine distance is no "
+                "metric: use angular."
+            ),
+        ),
     ],
 )
 def test_options_that_cannot_be_used(train, refused, options, message):

@@ -32,7 +32,9 @@ CommandArgument = Annotated[
     str,
     typer.Argument(
         metavar="COMMAND",
-        help="Program and its arguments, in quotes. It reads a text on standard input and writes one to standard output.",
+        help=(
+            "Program and its arguments, in quotes. It reads a text on standard input and writes one to standard output."
+        ),
     ),
 ]
 InputsOption = Annotated[

@@ -33,7 +33,10 @@ FirstArgument = Annotated[
 ]
 SecondArgument = Annotated[str, typer.Argument(metavar="B", help="Outputs for the second input, as many as in A.")]
 RecordedSamplesOption = Annotated[
-    int | None, make_option(SAMPLING_PANEL, "--samples", "Number of samples to take from the outputs.", default_text="as many as they make")
+    int | None,
+    make_option(
+        SAMPLING_PANEL, "--samples", "Number of samples to take from the outputs.", default_text="as many as they make"
+    ),
 ]
 
 

@@ -31,6 +31,8 @@ from deniable.core.errors import InputError
 from deniable.core.guarantees import is_proved
 
 if TYPE_CHECKING:
+    import torch
+
     from deniable.models.images.certification import CertifiedAccuracyCurve
     from deniable.models.images.dataset import ImageDataset, LabelledImages
     from deniable.models.images.model import ImageModel
@@ -142,7 +144,7 @@ def _certify_images(
     test_images: "LabelledImages",
     certify_options: CertifyOptions,
     radius: float | None,
-    generator: Any,  # noqa: ANN401 - of torch, which is an extra
+    generator: "torch.Generator",
 ) -> "CertifiedAccuracyCurve":
     """Return the certified accuracy at one radius, or at several that the certificates make."""
     from deniable.models.images.certification import certify_image_model
@@ -181,13 +183,18 @@ def _select_test_images(model: "ImageModel", dataset: "ImageDataset", limit: int
             f"the classes {format_names(class_names)}" if class_names else f"{model.architecture.classes} classes"
         )
         raise InputError(
-            f"The model knows {expected_classes}. Got {format_names(dataset.classes)}: name the data it was trained for."
+            f"The model knows {expected_classes}. Got {format_names(dataset.classes)}: name the data it "
+            "was trained for."
         )
     return LabelledImages(test_images.pixels[:limit], test_images.labels[:limit])
 
 
 def _attack_certified_images(
-    model: "ImageModel", test_images: "LabelledImages", curve: "CertifiedAccuracyCurve", count: int, generator: Any
+    model: "ImageModel",
+    test_images: "LabelledImages",
+    curve: "CertifiedAccuracyCurve",
+    count: int,
+    generator: "torch.Generator",
 ) -> "Refutation[AttackedImage]":
     """Attack the first certified images inside their balls."""
     from deniable.models.images.refutation import refute_image_certificate

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -65,6 +65,21 @@ class CertifyOptions:
 
     def __post_init__(self) -> None:
         check_positive("a certificate", "alpha", self.alpha, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class TextCertification:
+    """What is printed and written.
+
+    Attributes:
+        lines: for the terminal.
+        record: for the JSON.
+        is_refuted: whether an attack refuted a certificate that is stated as proved.
+    """
+
+    lines: list[str]
+    record: dict[str, Any]
+    is_refuted: bool
 
 
 def check_task(model_path: Path, task: str) -> None:

@@ -67,7 +67,10 @@ MethodOption = Annotated[
     make_option(
         _NOISE_PANEL,
         "--method",
-        f"Rewriting method whose noise is added during training: {list_choices(TrainableMethodName)}. It needs --fine-tune.",
+        (
+            f"Rewriting method whose noise is added during training: {list_choices(TrainableMethodName)}. It "
+            "needs --fine-tune."
+        ),
         metavar="METHOD",
     ),
 ]
@@ -193,8 +196,8 @@ def run_train_rewriter(
 ) -> None:
     """Train an auto-encoder that rewrites texts, and write it with its model card. Train on public texts only.
 
-    With --fine-tune and --method, training continues with the noise of a rewriting method. Run the same command again to
-    resume an interrupted run. Requires the train extra of deniable.
+    With --fine-tune and --method, training continues with the noise of a rewriting method. Run the same command again
+    to resume an interrupted run. Requires the train extra of deniable.
     """
     check_torch()
     from deniable.rewriting.model import DEFAULT_TOKEN_LIMIT, MAX_TOKEN_LIMIT

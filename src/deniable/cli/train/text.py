@@ -9,13 +9,10 @@ from deniable.cli.building import build_space, build_substitute_source, describe
 from deniable.cli.choices import MechanismName, MetricName, TextKind, TextTraining
 from deniable.cli.labelled_tables import (
     LabelledColumns,
-    LabelledTable,
-    build_documents,
     print_remarks,
     read_labelled_table,
 )
 from deniable.cli.model_runs import (
-    HELD_OUT_SHARE,
     ModelFiles,
     ModelOutput,
     StepProgress,
@@ -39,6 +36,7 @@ from deniable.cli.options import (
     select_given,
 )
 from deniable.cli.tables import PIPE, TableFormat
+from deniable.cli.train.documents import build_training_documents, read_test_table
 from deniable.cli.train.options import (
     BatchSizeOption,
     CheckpointOption,
@@ -105,7 +103,10 @@ MechanismOption = Annotated[
     make_option(
         _PERTURBED_PANEL,
         "--mechanism",
-        f"Word mechanism that draws the copies, for augmented: {list_choices(MechanismName)}. It needs --mechanism-epsilon.",
+        (
+            f"Word mechanism that draws the copies, for augmented: {list_choices(MechanismName)}. It needs "
+            "--mechanism-epsilon."
+        ),
         metavar="MECHANISM",
     ),
 ]
@@ -197,8 +198,8 @@ def run_train_text(
     word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
     check_substitute_source(options, word_source)
     table = read_labelled_table(str(source), columns)
-    test_table = None if test is None else _read_test_table(test, columns)
-    documents, test_documents, remarks = _build_training_documents(table, test_table, word_space, kind.value)
+    test_table = None if test is None else read_test_table(test, columns)
+    documents, test_documents, remarks = build_training_documents(table, test_table, word_space, kind.value)
     print_remarks([*describe_substitutions(substitutions, word_source), *remarks])
     fingerprint = table.fingerprint if test_table is None else f"{table.fingerprint} {test_table.fingerprint}"
     run = _TextRun(kind.value, options, word_space, word_source, documents, test_documents, fingerprint, seed)
@@ -231,51 +232,6 @@ def _build_options(
             raise InputError(f"{name} is for --training {needed_training}. Got {training}: leave it out.")
     given = select_given({**given_options, "kappa": ibp_weight, "ramp": ibp_ramp, "copies": copies})
     return make_text_training_options(kind, method=training, **given)
-
-
-def _read_test_table(path: Path, columns: LabelledColumns) -> LabelledTable:
-    """Return the test table; an error says which table it is about."""
-    try:
-        return read_labelled_table(str(path), columns)
-    except InputError as error:
-        raise InputError(f"In --test: {error}") from None
-
-
-def _build_training_documents(
-    table: LabelledTable, test_table: LabelledTable | None, space: "Space", kind: str
-) -> "tuple[Documents, Documents, list[str]]":
-    """Return documents to learn from and to test on, and remarks about their tables.
-
-    Raises:
-        InputError: the tables have too few rows that can be used, or rows that the model does not take.
-    """
-    from deniable.models.text.networks import select_text_network
-    from deniable.models.text.training import check_documents_fit
-
-    network = select_text_network(kind, pairs=table.premises is not None)
-    training = build_documents(table, space, network.max_words)
-    check_documents_fit(network, training.documents)
-    if test_table is None:
-        return *_hold_out_documents(training.documents, table.source), list(training.remarks)
-    try:
-        test = build_documents(test_table, space, network.max_words, training.documents.classes)
-        check_documents_fit(network, test.documents)
-    except InputError as error:
-        raise InputError(f"In --test: {error}") from None
-    return training.documents, test.documents, [*training.remarks, *test.remarks]
-
-
-def _hold_out_documents(documents: "Documents", source: str) -> "tuple[Documents, Documents]":
-    """Return documents to learn from, and a tenth of them, drawn at random, to test on."""
-    import numpy as np
-
-    from deniable.core.randomness import derive_key_from_seed, make_generator
-
-    order = make_generator(derive_key_from_seed(0), "held out").permutation(len(documents))
-    held_out_count = max(1, round(HELD_OUT_SHARE * len(documents)))
-    if held_out_count >= len(documents):
-        raise InputError(f"{source!r} has {len(documents)} texts, too few to hold some out: give --test.")
-    return documents.take(np.sort(order[held_out_count:])), documents.take(np.sort(order[:held_out_count]))
 
 
 def _describe_run(run: _TextRun) -> dict[str, Any]:

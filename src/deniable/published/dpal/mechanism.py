@@ -275,6 +275,6 @@ def build_refuted_verdict(budget: DPALBudget) -> Verdict:
         samples=0,
         witness=witness,
         method=f"by law of the perturbed images, of which {budget.input_claim:.3g} is claimed (Lemma 3); "
-        "see deniable study dpal-audit",
+        "see the study dpal-audit",
         seconds=0.0,
     )
