@@ -2,6 +2,7 @@
 
 import functools
 import time
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _ROBUSTNESS_PANEL = "Robustness"
 _PROGRESS_IMAGES = 1_000
 """Test images behind the accuracy that a line of progress gives."""
+_OPTION_OF_FIELD = {"average": "--averaging-decay", "views": "--augmentations"}
 _CARD_IMAGES = 200
 """Test images behind the curve of certified accuracy on the card."""
 
@@ -180,7 +182,7 @@ def run_train_image(
     from deniable.models.images.training.fitting import describe_image_run
     from deniable.registry.trainers import IMAGE_TRAINERS
 
-    given_options = {
+    given_options: dict[str, object] = {
         "epsilon": epsilon,
         "delta": delta,
         "clip": clip,
@@ -197,7 +199,9 @@ def run_train_image(
         "attack_steps": attack_steps,
     }
     trainer = IMAGE_TRAINERS[kind]
-    options = trainer.choose_options(**select_given(given_options))
+    given_options = select_given(given_options)
+    _check_options_are_used(trainer.name, trainer.option_names, given_options)
+    options = trainer.choose_options(**given_options)
     model_output = ModelOutput(output, force, checkpoint_every)
     model_output.check(data)
     dataset = read_images(data, pixel_range=_parse_pixel_range(pixel_range), classes=_parse_classes(classes))
@@ -207,6 +211,21 @@ def run_train_image(
         functools.partial(_fit_model, trainer.name, dataset, options, test_seed),
         functools.partial(_describe_model, dataset),
     )
+
+
+def _check_options_are_used(kind: str, used_fields: Collection[str], given_fields: Iterable[str]) -> None:
+    """Raise `InputError` for an option that means nothing to a kind of model, by the name that the user typed."""
+    for field in given_fields:
+        if field not in used_fields:
+            used_options = ", ".join(sorted(map(_name_option, used_fields)))
+            raise InputError(
+                f"{_name_option(field)} means nothing to {kind}, which takes {used_options}: leave it out."
+            )
+
+
+def _name_option(field: str) -> str:
+    """Return the option that stands for a field of the training options."""
+    return _OPTION_OF_FIELD.get(field, f"--{field.replace('_', '-')}")
 
 
 def _fit_model(
