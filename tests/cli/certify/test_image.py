@@ -165,7 +165,7 @@ def test_dpals_certificate_may_fail(certify, call):
         ),
         (
             [*SMOOTHED, "--radius", "-1"],
-            "Invalid value for '--radius': it must be greater than or equal to 0. Got -1.0.",
+            "Invalid value for '--radius': it must be greater than or equal to 0. Got -1.",
         ),
         (
             [*SMOOTHED, "--radius", "nan"],
