@@ -63,7 +63,7 @@ def test_readme_privatizes_the_example(workplace):
     assert after != before
     assert after.count(b"\n") == before.count(b"\n")
     assert (workplace / "private.csv.certificate.json").is_file()
-    for title in ("guarantee", "noise", "expected kept", "meaning", "not protected", "for you alone"):
+    for title in ("guarantee", "noise", "expected kept", "meaning", "not protected", "for you only"):
         assert title in README
         assert re.search(rf"^{title}", done.stderr, flags=re.MULTILINE)
 
@@ -81,7 +81,7 @@ def verdicts(text):
     """Return the audits of a page that print their result, as argument lists with the status printed."""
     pairs = re.findall(r"^```sh\n([^`]*?)^```\n\n```text\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     found = [(commands(f"```sh\n{shell}```")[0], printed.splitlines()[1].split(":")[0]) for shell, printed in pairs]
-    return [(arguments, status) for arguments, status in found if "--zoo" not in arguments]  # tests of its own
+    return [(arguments, status) for arguments, status in found if "zoo" not in arguments]  # tests of its own
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def service():
 @pytest.mark.parametrize(("arguments", "status"), verdicts(AUDIT))
 def test_audits_come_out_as_printed(workplace, arguments, status):
     """The audits of the page on auditing end with the verdicts that it prints."""
-    program = shlex.split(arguments[arguments.index("--command") + 1])[0] if "--command" in arguments else "python"
+    program = shlex.split(arguments[2])[0] if arguments[1] == "command" else "python"
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
     done = run([*arguments, "--confidence", "0.999"], workplace)

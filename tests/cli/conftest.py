@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import re
 import types
 
 import numpy as np
@@ -25,6 +26,11 @@ class Result:
     def text(self):
         return self.out.decode()
 
+    @property
+    def prose(self):
+        """The text of a help page without its boxes and line breaks."""
+        return " ".join(re.sub(r"[│╭╮╰╯─]", " ", self.text).split()).replace("- ", "-")
+
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
@@ -38,6 +44,8 @@ def place(tmp_path, monkeypatch):
 @pytest.fixture
 def call(place, monkeypatch):  # noqa: ARG001 - commands run in the folder
     """Return a function that calls a command in the folder, with bytes for its standard input."""
+
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 100)
 
     def calling(*arguments, stdin=b""):
         out, err = io.BytesIO(), io.StringIO()

@@ -29,8 +29,8 @@ def measure(call):
     """Return a function that measures t.csv into r.html, unless told otherwise."""
 
     def measuring(*options, source="t.csv", report="r.html", epsilon="1,4", stdin=b""):
-        basic = [source, "--space", "space.npz", "--epsilon", epsilon, "--report", report]
-        return call("measure", *basic, "--shadows", "6", "--folds", "2", *options, stdin=stdin)
+        basic = [source, "--space", "space.npz", "--epsilons", epsilon, "--output", report]
+        return call("measure", *basic, "--shadow-models", "6", "--folds", "2", *options, stdin=stdin)
 
     return measuring
 
@@ -52,7 +52,7 @@ def test_a_report(measure, place):
         assert f"{area:.3f}" in row
         assert f"{100 * accuracy:.1f} %" in page
     assert original.split()[0] == "original"
-    assert last == "report: r.html (holds original private text: for you alone); figures: r.json"
+    assert last == "report: r.html (holds original private text: for you only); figures: r.json"
     assert "deniable measure t.csv" in page
     assert "--label kind" in page
     assert figures["table"]["rows"] == 20
@@ -62,7 +62,7 @@ def test_equal_seeds_give_equal_figures(measure, place):
     """The figures follow from the seed; the noise of another seed is another."""
     found = []
     for seed in ("1", "1", "2"):
-        assert measure("--seed", seed, "--force", "--json", "f.json").code == 0
+        assert measure("--seed", seed, "--force", "--figures", "f.json").code == 0
         found.append(json.loads((place / "f.json").read_text())["readings"])
     assert found[0] == found[1] != found[2]
 
@@ -72,7 +72,7 @@ def test_outputs_are_not_overwritten(measure, place, refused):
     assert measure(epsilon="2").code == 0
     refused.given()
     assert "'r.html' exists" in refused(measure(epsilon="2"))
-    assert "'r.json' exists" in refused(measure("--json", "r.json", epsilon="2", report="other.html"))
+    assert "'r.json' exists" in refused(measure("--figures", "r.json", epsilon="2", report="other.html"))
     assert measure("--force", epsilon="3").code == 0
     assert json.loads((place / "r.json").read_text())["readings"][0]["epsilon"] == 3
 
@@ -92,10 +92,10 @@ def test_pipes_lines_and_public_texts(measure, place):
     """Tables come by pipe too, and lines of text; public texts are lines or a table with the same column."""
     (place / "lines.txt").write_text("the food was good\n\nthe dog\n")
     (place / "known").write_text("the cat was red\nthe food was great\n")
-    assert measure("--public", "known", epsilon="2", source="lines.txt", report="a.html").code == 0
+    assert measure("--public-texts", "known", epsilon="2", source="lines.txt", report="a.html").code == 0
     found = json.loads((place / "a.json").read_text())
     assert (found["table"]["rows"], found["table"]["empty"], found["about"]["public"]) == (3, 1, 2)
-    piped = measure("--format", "csv", "--public", "t.csv", source="-", report="b.html", stdin=TABLE.encode())
+    piped = measure("--format", "csv", "--public-texts", "t.csv", source="-", report="b.html", stdin=TABLE.encode())
     assert piped.code == 0
     assert json.loads((place / "b.json").read_text())["about"]["public"] == 20
 
@@ -109,8 +109,8 @@ def test_gaps(measure, place):
     assert result.code == 0
     assert [line for line in result.err.splitlines() if line.startswith("gaps")] == [
         "gaps.jsonl: 2 rows without a text, read as empty: rows 7 and 21",
-        "gaps.jsonl: 3 rows without a label in 'kind', no part of classifiers: rows 4, 5 and 21",
-        "gaps.jsonl: 2 rows without a label in 'who', no part of attacks on authorship: rows 6 and 21",
+        "gaps.jsonl: 3 rows without a label in 'kind', not used for classifiers: rows 4, 5 and 21",
+        "gaps.jsonl: 2 rows without a label in 'who', not used for attacks on authorship: rows 6 and 21",
     ]
     found = json.loads((place / "r.json").read_text())
     assert (found["table"]["rows"], found["table"]["learned"], found["table"]["alone"]) == (21, 18, 3)
@@ -164,21 +164,24 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
         (["--column", "txet"], "no column 'txet'"),
         (["--label", "knd"], "no column 'knd'"),
         (["--label", "text"], "cannot be texts and labels or authors at once"),
-        (["--mechanism", "tme"], "Unknown mechanism 'tme'. Did you mean 'tem'?"),
-        (["--classifier", "tfid"], "Unknown classifier 'tfid'. Did you mean 'tfidf'?"),
-        (["--shadows", "5"], "an even int of at least 6. Got 5"),
+        (["--mechanism", "tme"], "Did you mean 'tem'? See: deniable measure --help"),
+        (["--classifier", "tfid"], "'tfid' is not one of tfidf, fasttext. Did you mean 'tfidf'?"),
+        (["--shadow-models", "5"], "an even int of at least 6. Got 5"),
         (["--limit", "0"], "at least 1. Got 0"),
-        (["--json", "r.html"], "The outputs 'r.html' and 'r.html' are one file: name another."),
-        (["--json", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
-        (["--report", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
-        (["--json", "space.npz", "--force"], "The output 'space.npz' is a file that is read"),
-        (["--public", "blank.txt", "--json", "blank.txt", "--force"], "The output 'blank.txt' is a file that is read"),
-        (["--report", "space"], "'space' is a folder"),
-        (["--report", "no/r.html"], "create 'no' first"),
-        (["--report", "-"], "must be a file. Got '-'"),
-        (["--public", "gone.txt"], "'gone.txt' is not a file"),
-        (["--public", "blank.txt"], "'blank.txt' holds no text"),
-        (["--format", "xml"], "Unknown format 'xml'"),
+        (["--figures", "r.html"], "The outputs 'r.html' and 'r.html' are one file: name another."),
+        (["--figures", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
+        (["--output", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
+        (["--figures", "space.npz", "--force"], "The output 'space.npz' is a file that is read"),
+        (
+            ["--public-texts", "blank.txt", "--figures", "blank.txt", "--force"],
+            "The output 'blank.txt' is a file that is read",
+        ),
+        (["--output", "space"], "'space' is a folder"),
+        (["--output", "no/r.html"], "create 'no' first"),
+        (["--output", "-"], "must be a file. Got '-'"),
+        (["--public-texts", "gone.txt"], "'gone.txt' is not a file"),
+        (["--public-texts", "blank.txt"], "'blank.txt' holds no text"),
+        (["--format", "xml"], "'xml' is not one of csv, tsv, jsonl, parquet, txt."),
         (["--delimiter", "ab"], "must be one character"),
     ],
 )
@@ -229,10 +232,10 @@ def test_help(call):
         "--label",
         "--author",
         "--mechanism",
-        "--epsilon",
-        "--report",
-        "--json",
-        "--public",
+        "--epsilons",
+        "--output",
+        "--figures",
+        "--public-texts",
         "--limit",
     )
     assert [option for option in wanted if option not in text] == []

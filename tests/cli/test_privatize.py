@@ -47,9 +47,9 @@ def test_a_table(privatize, place):
 def test_private_figures_are_marked(privatize, place):
     """What tells of the private text is shown to the owner, marked as such, and not in the certificate."""
     result = privatize()
-    [line] = [line for line in result.err.splitlines() if line.startswith("for you alone")]
+    [line] = [line for line in result.err.splitlines() if line.startswith("for you only")]
     assert re.fullmatch(
-        r"for you alone  \d+ words changed \(\d+\.\d %\), 2 not in the vocabulary; these figures tell of the "
+        r"for you only   \d+ words changed \(\d+\.\d %\), 2 not in the vocabulary; these figures depend on the "
         r"private text: do not publish them",
         line,
     )
@@ -92,7 +92,7 @@ def test_noise_is_fresh_without_a_key(privatize, place):
     """Two runs differ, and two with one public seed do not but say that they are not private."""
     (place / "in.csv").write_text("text\n" + " ".join(WORDS * 10))
     outputs = []
-    for number, options in enumerate([(), (), ("--seed", "1"), ("--seed", "1"), ("--seed", "-2")]):
+    for number, options in enumerate([(), (), ("--test-seed", "1"), ("--test-seed", "1"), ("--test-seed", "-2")]):
         assert privatize(*options, output=f"{number}.csv").code == 0
         outputs.append((place / f"{number}.csv").read_bytes())
     assert len({*outputs}) == 4

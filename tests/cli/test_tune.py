@@ -59,7 +59,7 @@ def reviews(count=60):
 @pytest.mark.parametrize("mechanism", ["auto", "best", "calibrated", "tight", "tem", "multivariate-laplace"])
 def test_recovery(tune, run, mechanism):
     """The command that is printed runs, and its certificate tells of an attacker who names at most the target."""
-    result = tune("--recovery", "0.5", "--mechanism", mechanism)
+    result = tune("--max-recovery", "0.5", "--mechanism", mechanism)
     certificate = run(result)
     lines = printed(result)
     made = certificate["mechanism"]
@@ -79,7 +79,7 @@ def test_recovery(tune, run, mechanism):
 
 def test_kept(tune, run):
     """At least the target is kept, and the certificate of the printed command says how much."""
-    result = tune("--kept", "0.6", "--mechanism", "tem")
+    result = tune("--min-kept", "0.6", "--mechanism", "tem")
     certificate = run(result)
     share = float(certificate["expected_kept"].split()[0])
     assert 60 <= share < 65
@@ -89,7 +89,7 @@ def test_kept(tune, run):
 
 def test_whole_records(tune, run):
     """What is said of the median record is what the certificate says of one of so many words."""
-    result = tune("--kept", "0.5")
+    result = tune("--min-kept", "0.5")
     certificate = run(result)
     (line,) = [line for line in result.text.splitlines() if line.startswith("whole records")]
     median = certificate["documents"][0]["words"]
@@ -101,10 +101,10 @@ def test_whole_records(tune, run):
     assert f"the median record, {median} words: epsilon {whole.pure.epsilon:,.3g}" in line
 
 
-@pytest.mark.parametrize("goal", [("--recovery", "0.6"), ("--kept", "0.4")])
+@pytest.mark.parametrize("goal", [("--max-recovery", "0.6"), ("--min-kept", "0.4")])
 def test_the_words_of_the_input(tune, run, goal):
     """With the input as prior the certificate of the printed command says that epsilon came from the data."""
-    result = tune(*goal, "--input-prior", "--mechanism", "calibrated")
+    result = tune(*goal, "--prior-from-input", "--mechanism", "calibrated")
     lines = printed(result)
     assert "--chosen-from-data" in shlex.split(lines["run"])
     assert "from the private texts" in lines["chosen"]
@@ -119,7 +119,7 @@ def test_the_prior_is_that_of_the_input(tune, place):
     """The success that is told is that of who knows how often each word of the input occurs."""
     texts = ["the " * 6 + "food " * 3, "dog"]
     (place / "in.csv").write_text("text\n" + "".join(f"{text}\n" for text in texts))
-    lines = printed(tune("--recovery", "0.7", "--input-prior", "--mechanism", "tem"))
+    lines = printed(tune("--max-recovery", "0.7", "--prior-from-input", "--mechanism", "tem"))
     epsilon = float(lines["choice"].split()[-1])
     mechanism = WORD_MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon)
     found = recovery(mechanism, {"the": 6, "food": 3, "dog": 1})
@@ -131,7 +131,7 @@ def test_the_prior_is_that_of_the_input(tune, place):
 def test_public_counts(tune, place):
     """A file of public counts is the prior, what of it is left out is told, and the printed command names it."""
     (place / "counts.txt").write_text("the 6\nfood 3\ndog 1\nzork 5\n")
-    result = tune("--recovery", "0.7", "--prior", "counts.txt", "--mechanism", "tem")
+    result = tune("--max-recovery", "0.7", "--prior", "counts.txt", "--mechanism", "tem")
     assert result.code == 0
     assert result.err == "counts.txt: zork not in the vocabulary, left out\n"
     lines = printed(result)
@@ -147,9 +147,9 @@ def test_public_counts(tune, place):
 def test_utility(tune, run, place):
     """With an accuracy as goal the choice comes from the data too, and its accuracy is told."""
     (place / "in.csv").write_text(reviews())
-    result = tune("--utility", "0.8", "--label", "class", "--mechanism", "calibrated")
+    result = tune("--min-accuracy", "0.8", "--label", "class", "--mechanism", "calibrated")
     lines = printed(result)
-    accuracy = float(lines["utility"].split()[0])
+    accuracy = float(lines["accuracy"].split()[0])
     assert 80 <= accuracy <= 100
     assert run(result)["chosen"].startswith("from the private texts themselves")
 
@@ -170,7 +170,7 @@ def test_tables(tune, run, place, kind):
         head = "" if kind == "txt" else "review text\n"
         (place / source).write_text(head + "".join(f"{text}\n" for text in texts), encoding="utf-8")
     column = [] if kind == "txt" else ["-c", "review text"]
-    result = tune(*column, "--kept", "0.5", "--mechanism", "tem", "--metric", "manhattan", *options, source=source)
+    result = tune(*column, "--min-kept", "0.5", "--mechanism", "tem", "--metric", "manhattan", *options, source=source)
     certificate = run(result)
     assert certificate["guarantee"]["metric"] == "manhattan"
     assert certificate["records"] == 2
@@ -180,45 +180,48 @@ def test_labels_that_are_missing(tune, place):
     """Rows without a label have no part in the accuracy, and are named; the others give what they give alone."""
     rows = reviews().splitlines()
     (place / "in.csv").write_text("\n".join(rows) + "\n")
-    whole = tune("--utility", "0.8", "--label", "class", "--mechanism", "calibrated")
+    whole = tune("--min-accuracy", "0.8", "--label", "class", "--mechanism", "calibrated")
     (place / "in.csv").write_text("\n".join([rows[0], "the food,", *rows[1:], "dog, "]) + "\n")
-    gaps = tune("--utility", "0.8", "--label", "class", "--mechanism", "calibrated")
-    assert gaps.err == "in.csv: 2 rows without a label in 'class', no part of the accuracy: rows 1 and 62\n"
+    gaps = tune("--min-accuracy", "0.8", "--label", "class", "--mechanism", "calibrated")
+    assert gaps.err == "in.csv: 2 rows without a label in 'class', not used for the accuracy: rows 1 and 62\n"
     assert printed(gaps)["choice"] == printed(whole)["choice"]
-    assert printed(gaps)["utility"] == printed(whole)["utility"]
+    assert printed(gaps)["accuracy"] == printed(whole)["accuracy"]
 
 
 def test_texts_that_are_missing(tune, run, place):
     """Rows without a text are no obstacle."""
     with (place / "in.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([["text"], ["the food"], [""], ["dog"]])
-    assert run(tune("--recovery", "0.6"))["records"] == 3
+    assert run(tune("--max-recovery", "0.6"))["records"] == 3
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "Give one goal: --recovery, --kept or --utility. Got none."),
-        (["--recovery", "0.5", "--kept", "0.5"], "Got recovery and kept."),
-        (["--utility", "0.5"], "--utility and --label COLUMN go together"),
-        (["--kept", "0.5", "--label", "note"], "--utility and --label COLUMN go together"),
-        (["--recovery", "0.3"], "must be above 0.3075"),
-        (["--recovery", "1"], "Got 1.0"),
-        (["--kept", "nan"], "Got nan"),
-        (["--kept", "-1"], "Got -1.0"),
-        (["--kept", "x"], "--kept"),
-        (["--kept", "0.5", "--column", "texxt"], "texxt"),
-        (["--kept", "0.5", "--column", "id"], "hold no word of the vocabulary"),
-        (["--kept", "0.5", "--mechanism", "temm"], "Unknown mechanism 'temm'"),
-        (["--kept", "0.5", "--metric", "taxi"], "taxi"),
-        (["--kept", "0.5", "--format", "xls"], "Unknown format 'xls'"),
-        (["--kept", "0.5", "--delimiter", "ab"], "one character"),
-        (["--kept", "0.5", "--format", "jsonl", "--delimiter", ";"], "--delimiter is for csv and tsv"),
-        (["--kept", "0.5", "--prior", "mine"], "The file of counts 'mine' cannot be read"),
-        (["--kept", "0.5", "--prior", "in.csv", "--input-prior"], "--prior FILE and --input-prior exclude each other"),
-        (["--utility", "0.5", "--label", "text"], "cannot be texts and labels or authors at once"),
-        (["--utility", "0.5", "--label", "none"], "none"),
-        (["--kept", "0.5", "--metric", "manhattan", "--mechanism", "multivariate-laplace"], "Euclidean metric"),
+        ([], "Give exactly one goal: --max-recovery, --min-kept or --min-accuracy. Got none."),
+        (["--max-recovery", "0.5", "--min-kept", "0.5"], "Got --max-recovery and --min-kept."),
+        (["--min-accuracy", "0.5"], "--min-accuracy and --label belong together"),
+        (["--min-kept", "0.5", "--label", "note"], "--min-accuracy and --label belong together"),
+        (["--max-recovery", "0.3"], "must be above 0.3075"),
+        (["--max-recovery", "1"], "Got 1.0"),
+        (["--min-kept", "nan"], "Got nan"),
+        (["--min-kept", "-1"], "Got -1.0"),
+        (["--min-kept", "x"], "--min-kept"),
+        (["--min-kept", "0.5", "--column", "texxt"], "texxt"),
+        (["--min-kept", "0.5", "--column", "id"], "hold no word of the vocabulary"),
+        (["--min-kept", "0.5", "--mechanism", "temm"], "'temm' is not one of auto, best, calibrated, "),
+        (["--min-kept", "0.5", "--metric", "taxi"], "taxi"),
+        (["--min-kept", "0.5", "--format", "xls"], "'xls' is not one of csv, tsv, jsonl, parquet, txt."),
+        (["--min-kept", "0.5", "--delimiter", "ab"], "one character"),
+        (["--min-kept", "0.5", "--format", "jsonl", "--delimiter", ";"], "--delimiter is for csv and tsv"),
+        (["--min-kept", "0.5", "--prior", "mine"], "The file of counts 'mine' cannot be read"),
+        (
+            ["--min-kept", "0.5", "--prior", "in.csv", "--prior-from-input"],
+            "--prior and --prior-from-input exclude each other",
+        ),
+        (["--min-accuracy", "0.5", "--label", "text"], "cannot be texts and labels or authors at once"),
+        (["--min-accuracy", "0.5", "--label", "none"], "none"),
+        (["--min-kept", "0.5", "--metric", "manhattan", "--mechanism", "multivariate-laplace"], "Euclidean metric"),
     ],
 )
 def test_refusals(tune, refused, options, message):
@@ -231,7 +234,7 @@ def test_refusals(tune, refused, options, message):
     [
         ("text,class\nthe food,a\nthe dog,a\n", (), "must hold at least 2 classes. Got only 'a'"),
         ("text,class\nthe food,a\nthe dog,\n", (), "must hold at least 2 classes. Got only 'a'"),
-        (reviews(6), ("--utility", "2"), "Got 2.0"),
+        (reviews(6), ("--min-accuracy", "2"), "Got 2.0"),
         (
             "text,class\nthe food,a\nthe dog,b\nthe cat,b\n",
             (),
@@ -240,25 +243,37 @@ def test_refusals(tune, refused, options, message):
         ("text,class\n", (), "Got none, since there are no rows"),
         ("", (), "in.csv"),
         ("text,class\nzork,a\nblarg,b\n", (), "hold no word of the vocabulary"),
-        ("text,class\n" + "the food,a\nthe food,b\n" * 20, ("--utility", "0.95"), "at least 5 rows that differ. Got 1"),
+        (
+            "text,class\n" + "the food,a\nthe food,b\n" * 20,
+            ("--min-accuracy", "0.95"),
+            "at least 5 rows that differ. Got 1",
+        ),
     ],
 )
 def test_tables_that_will_not_do(tune, refused, table, options, message):
     """One class, missing labels, classes of one row, no rows and no known words are each told in one line."""
     refused.given(in__csv=table)
     if not options:
-        options = ("--utility", "0.5")
+        options = ("--min-accuracy", "0.5")
     assert message in refused(tune(*options, "--label", "class"))
 
 
 @pytest.mark.parametrize("source", ["none.csv", "-", "space.npz", "."])
 def test_inputs_that_are_none(tune, refused, source):
     """A file that is not there, a pipe or a folder is refused in one line."""
-    assert source in refused(tune("--kept", "0.5", source=source))
+    assert source in refused(tune("--min-kept", "0.5", source=source))
 
 
 def test_help(call):
     """The help names the options."""
     text = call("tune", "--help").text
-    options = ("--recovery", "--kept", "--utility", "--label", "--prior", "--input-prior", "--mechanism")
+    options = (
+        "--max-recovery",
+        "--min-kept",
+        "--min-accuracy",
+        "--label",
+        "--prior",
+        "--prior-from-input",
+        "--mechanism",
+    )
     assert [option for option in options if option not in text] == []

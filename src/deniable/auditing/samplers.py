@@ -191,7 +191,7 @@ def make_command_sampler(arguments: Sequence[str], *, timeout: float, line_by_li
             )
         except subprocess.TimeoutExpired:
             raise InputError(
-                f"The command {arguments[0]!r} did not end within {timeout:g} seconds: fix it, or raise --timeout."
+                f"The command {arguments[0]!r} did not end within {timeout:g} seconds: fix it, or raise --run-timeout."
             ) from None
         except OSError as error:
             raise InputError(f"The command {arguments[0]!r} cannot be run: {error.strerror}.") from None

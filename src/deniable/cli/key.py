@@ -1,4 +1,4 @@
-"""``deniable key``: make a secret key."""
+"""``deniable key``: write a new secret key."""
 
 import os
 from pathlib import Path
@@ -6,17 +6,18 @@ from typing import Annotated
 
 import typer
 
+from deniable.cli.outcome import note_written
 from deniable.core.errors import InputError
 
 
 def run_key(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to write the run_key; the file must not exist.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; it must not exist.")],
 ) -> None:
-    """Write a new secret key, 32 random bytes, that only its owner can read.
+    """Write a new secret key, 32 random bytes, readable only by its owner.
 
-    With --key-file the output is a function of key, record id and text: a run can be repeated.
+    With privatize --key-file, the output depends only on the key, the record id and the text, so a run can be repeated.
     """
-    from deniable.core.randomness import generate_key  # noqa: PLC0415 - keeps --help fast
+    from deniable.core.randomness import generate_key
 
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -32,4 +33,5 @@ def run_key(
     except OSError:
         file.unlink(missing_ok=True)
         raise
+    note_written(file)
     typer.echo(f"Wrote {file}. Whoever has it can undo the noise: keep it secret.", err=True)

@@ -1,201 +1,186 @@
-"""What the commands about text classifiers share: their table, their space, their word sets or mechanism."""
+"""Tables of labelled texts: read once into plain columns, then into the documents that text classifiers work on.
+
+Rows that cannot be used are left out, and named in remarks that the command prints once nothing is wrong.
+"""
 
 import dataclasses
-from pathlib import Path
+import hashlib
+import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import typer
 
-from deniable.cli.options import build_space, build_word_mechanism, format_names
+from deniable.cli.options import format_names
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.usable_rows import select_usable_rows
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.models.text.documents import Documents, RowIndices, TokenizedTexts
-    from deniable.models.text.substitutions import SubstituteSource, Substitutions
     from deniable.space import Space
-    from deniable.words import WordMechanism
+
+Column = list[str | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledColumns:
+    """Where labelled texts stand.
+
+    Attributes:
+        text: name of the column of texts.
+        label: name of the column of classes.
+        premise: name of the column of premises; None for single texts.
+        table_format: how the table is written.
+
+    Raises:
+        InputError: one column for two purposes.
+    """
+
+    text: str
+    label: str
+    premise: str | None
+    table_format: TableFormat
+
+    def __post_init__(self) -> None:
+        if self.label == self.premise:
+            raise InputError(f"The column {self.label!r} cannot be classes and premises at once: name another.")
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelledTable:
-    """Where labelled texts stand.
+    """The cells of a table, n rows, as they were read.
 
     Attributes:
-        text_column: of the texts.
-        label_column: of the classes.
-        premise_column: of the premises; None for single texts.
-        table_format: how the table is written.
-        space_source: its source, as options name it.
-        metric_name: of the space.
-        remarks: on what was read, for `print_remarks` when nothing is wrong with it.
+        source: path of the table, for messages.
+        columns: names of its columns.
+        texts: (n,) texts.
+        labels: (n,) names of classes.
+        premises: (n,) premises; None for single texts.
     """
 
-    text_column: str
-    label_column: str
-    premise_column: str | None
-    table_format: TableFormat
-    space_source: str
-    metric_name: str
-    remarks: list[str] = dataclasses.field(default_factory=list, init=False)
+    source: str
+    columns: LabelledColumns
+    texts: Column
+    labels: Column
+    premises: Column | None
 
-    def print_remarks(self) -> None:
-        """Print the remarks."""
-        for line in self.remarks:
-            typer.echo(line, err=True)
-
-    def build_space(self) -> "Space":
-        """Return the space."""
-        return build_space(self.space_source, self.metric_name)
-
-    def read_documents(
-        self,
-        space: "Space",
-        source: str,
-        maximum_words: int,
-        classes: tuple[str, ...] | None = None,
-        row_limit: int | None = None,
-    ) -> "LabelledRows":
-        """Return the documents of a table; rows that cannot be used are left out, and the remarks name them.
-
-        Args:
-            space: of the model.
-            source: path of the table, or - for standard input.
-            maximum_words: words of a text, at most.
-            classes: of the model; None where the labels make them.
-            row_limit: rows, the first ones; None for all.
-
-        Raises:
-            InputError: the table cannot be read, or none of its rows can be used.
-        """
-        import numpy as np  # noqa: PLC0415 - keeps --help fast
-
-        from deniable.measure.labels import encode_labels  # noqa: PLC0415
-        from deniable.models.text.documents import Documents, tokenize_texts  # noqa: PLC0415
-
-        columns = {
-            name: column[:row_limit]
-            for name, column in read_table_columns(
-                source, [self.text_column, self.label_column, self.premise_column], self.table_format
-            ).items()
-        }
-        label_cells = columns[self.label_column]
-        if not label_cells:
-            raise InputError(f"The table {source!r} has no rows: give one with texts.")
-        parsed_columns = {
-            name: tokenize_texts(space, columns[name])
-            for name in (self.text_column, self.premise_column)
-            if name is not None
-        }
-        reasons = _find_unusable_labels(label_cells, self.label_column, classes)
-        for name, parsed_column in parsed_columns.items():
-            reasons |= _find_unusable_texts(columns[name], name, parsed_column, space, maximum_words)
-        usable_rows, row_remarks = select_usable_rows(source, len(label_cells), reasons)
-        rows = np.array(usable_rows, dtype=np.int64)
-        self.remarks.extend(row_remarks)
-        usable_columns = {name: parsed_column.take(rows) for name, parsed_column in parsed_columns.items()}
-        unknown_count = sum(parsed_column.unknown_count for parsed_column in usable_columns.values())
-        if unknown_count:
-            unknown_percent = (
-                100
-                * unknown_count
-                / (unknown_count + sum(len(parsed_column.texts.words) for parsed_column in usable_columns.values()))
-            )
-            self.remarks.append(
-                f"{source}: {unknown_percent:.1f} % of the words are unknown to the space, and left out"
-            )
-        row_labels = [label_cells[row] for row in usable_rows]
-        if classes is None:
-            try:
-                coded_labels = encode_labels(row_labels, self.label_column)
-            except InputError as error:
-                raise InputError(str(error) + "".join(f" ({line})" for line in row_remarks)) from None
-            codes, classes = coded_labels.codes, coded_labels.names
-        else:
-            codes = np.array([classes.index(str(name)) for name in row_labels], dtype=np.int64)
-        premises = None if self.premise_column is None else usable_columns[self.premise_column].texts
-        documents = Documents(usable_columns[self.text_column].texts, codes, classes, premises)
-        return LabelledRows(documents, usable_columns[self.text_column], rows, len(label_cells) - len(rows))
-
-    def build_word_source(
-        self, space: "Space", substitutions: Path | None, mechanism: str | None, epsilon: float | None
-    ) -> "SubstituteSource | None":
-        """Return the word sets or the mechanism that options name, or None.
-
-        Raises:
-            InputError: both, a mechanism without epsilon, or one that cannot be built.
-        """
-        if substitutions is not None and (mechanism is not None or epsilon is not None):
-            raise InputError("--substitutions excludes --mechanism and --epsilon: leave one of them out.")
-        if substitutions is not None:
-            return self.read_word_sets(space, substitutions)
-        return self.build_mechanism(space, mechanism, epsilon)
-
-    def read_word_sets(self, space: "Space", path: Path | None) -> "Substitutions | None":
-        """Return the word sets of a file; None for None.
-
-        Raises:
-            InputError: it cannot be read, or the space knows none of its words.
-        """
-        from deniable.models.text.substitutions import read_substitutions  # noqa: PLC0415
-
-        if path is None:
-            return None
-        word_sets = read_substitutions(path, space)
-        self.remarks.extend(f"{path}: {note}" for note in word_sets.notes)
-        return word_sets
-
-    def build_mechanism(self, space: "Space", name: str | None, epsilon: float | None) -> "WordMechanism | None":
-        """Return the mechanism that options name, or None.
-
-        Raises:
-            InputError: a name without epsilon, epsilon without a name, or one that cannot be built.
-        """
-        if name is None and epsilon is None:
-            return None
-        if name is None or epsilon is None:
-            raise InputError("--mechanism and --epsilon belong together: give both, for example tem and 3.")
-        return build_word_mechanism(space, name, epsilon)
-
-
-def build_labelled_table(
-    label: str | None, column: str, premise: str | None, table_format: TableFormat, space: str, metric: str
-) -> LabelledTable:
-    """Return what the options of a command say of its table.
-
-    Raises:
-        InputError: no column of classes, or one column for two purposes.
-    """
-    if label is None:
-        raise InputError("Texts need a column of classes: name it with --label.")
-    if label == premise:
-        raise InputError(f"The column {label!r} cannot be classes and premises at once: name another.")
-    return LabelledTable(column, label, premise, table_format, space, metric)
+    @property
+    def fingerprint(self) -> str:
+        """BLAKE2b of all cells: it differs between data sets, however their files are written."""
+        cells = json.dumps([self.texts, self.labels, self.premises])
+        return hashlib.blake2b(cells.encode(), digest_size=16).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LabelledRows:
+class LabelledDocuments:
     """The rows of a table that can be used.
 
     Attributes:
-        documents: n labelled texts.
-        parsed_texts: how the n texts were read.
-        row_numbers: (n,) where they stand in the table, from 0 on.
+        documents: m labelled texts.
+        tokenized_texts: how the m texts were cut into words.
+        row_numbers: (m,) where they stand in the table, from 0 on.
         left_out_count: number of rows that cannot be used.
+        remarks: which rows were left out and why, for the owner.
     """
 
     documents: "Documents"
-    parsed_texts: "TokenizedTexts"
+    tokenized_texts: "TokenizedTexts"
     row_numbers: "RowIndices"
     left_out_count: int
+    remarks: tuple[str, ...]
 
 
-def _find_unusable_labels(
-    cells: "list[str | None]", name: str, classes: tuple[str, ...] | None
-) -> dict[str, list[int]]:
+def read_labelled_table(source: str, columns: LabelledColumns, row_limit: int | None = None) -> LabelledTable:
+    """Return the cells of a table.
+
+    Args:
+        source: path of the table, or - for standard input.
+        columns: their names.
+        row_limit: number of rows to take, the first ones; None for all.
+
+    Raises:
+        InputError: the table cannot be read, lacks a column, or has no rows.
+    """
+    cells = read_table_columns(source, [columns.text, columns.label, columns.premise], columns.table_format)
+    if not cells[columns.label]:
+        raise InputError(f"The table {source!r} has no rows: give one with texts.")
+    return LabelledTable(
+        source,
+        columns,
+        cells[columns.text][:row_limit],
+        cells[columns.label][:row_limit],
+        None if columns.premise is None else cells[columns.premise][:row_limit],
+    )
+
+
+def build_documents(
+    table: LabelledTable, space: "Space", maximum_words: int, classes: tuple[str, ...] | None = None
+) -> LabelledDocuments:
+    """Return the documents of a table, without the rows that cannot be used.
+
+    Args:
+        table: with n rows.
+        space: of the classifier.
+        maximum_words: maximum number of words of a text.
+        classes: of the classifier; None where the labels make them.
+
+    Raises:
+        InputError: no row can be used, or the labels are of less than two classes.
+    """
+    import numpy as np
+
+    from deniable.models.text.documents import Documents, tokenize_texts
+
+    columns = {table.columns.text: table.texts}
+    if table.columns.premise is not None and table.premises is not None:
+        columns[table.columns.premise] = table.premises
+    tokenized_columns = {name: tokenize_texts(space, cells) for name, cells in columns.items()}
+    reasons = _find_unusable_labels(table.labels, table.columns.label, classes)
+    for name, tokenized in tokenized_columns.items():
+        reasons |= _find_unusable_texts(columns[name], name, tokenized, space, maximum_words)
+    usable_rows, remarks = select_usable_rows(table.source, len(table.labels), reasons)
+    rows = np.array(usable_rows, dtype=np.int64)
+    usable_columns = {name: tokenized.take(rows) for name, tokenized in tokenized_columns.items()}
+    codes, classes = _encode_labels(table, usable_rows, classes, remarks)
+    texts = usable_columns[table.columns.text]
+    premises = None if table.columns.premise is None else usable_columns[table.columns.premise].texts
+    return LabelledDocuments(
+        Documents(texts.texts, codes, classes, premises),
+        texts,
+        rows,
+        len(table.labels) - len(rows),
+        (*remarks, *_describe_unknown_words(table.source, usable_columns.values())),
+    )
+
+
+def print_remarks(remarks: Iterable[str]) -> None:
+    """Print remarks about what was read, for the owner."""
+    for remark in remarks:
+        typer.echo(remark, err=True)
+
+
+def _encode_labels(
+    table: LabelledTable, rows: list[int], classes: tuple[str, ...] | None, remarks: list[str]
+) -> "tuple[RowIndices, tuple[str, ...]]":
+    """Return the class numbers of some rows, and the names of all classes."""
+    import numpy as np
+
+    from deniable.measure.labels import encode_labels
+
+    labels = [table.labels[row] for row in rows]
+    if classes is not None:
+        return np.array([classes.index(str(label)) for label in labels], dtype=np.int64), classes
+    try:
+        class_labels = encode_labels(labels, table.columns.label)
+    except InputError as error:
+        raise InputError(str(error) + "".join(f" ({remark})" for remark in remarks)) from None
+    return class_labels.codes, class_labels.names
+
+
+def _find_unusable_labels(cells: Column, name: str, classes: tuple[str, ...] | None) -> dict[str, list[int]]:
     """Return the rows whose label cannot be used, by what is wrong with it."""
-    from deniable.measure.labels import is_blank  # noqa: PLC0415
+    from deniable.measure.labels import is_blank
 
     numbered_cells = list(enumerate(cells))
     reasons = {f"without a label in {name!r}": [row for row, label in numbered_cells if is_blank(label)]}
@@ -206,12 +191,12 @@ def _find_unusable_labels(
 
 
 def _find_unusable_texts(
-    cells: "list[str | None]", name: str, parsed_column: "TokenizedTexts", space: "Space", maximum_words: int
+    cells: Column, name: str, tokenized: "TokenizedTexts", space: "Space", maximum_words: int
 ) -> dict[str, list[int]]:
     """Return the rows whose text cannot be used, by what is wrong with it."""
-    from deniable.measure.labels import is_blank  # noqa: PLC0415
+    from deniable.measure.labels import is_blank
 
-    numbered_lengths = list(enumerate(parsed_column.texts.lengths.tolist()))
+    numbered_lengths = list(enumerate(tokenized.texts.lengths.tolist()))
     return {
         f"without a text in {name!r}": [row for row, text in enumerate(cells) if is_blank(text)],
         f"without a word of {space.source} in {name!r}": [row for row, words in numbered_lengths if not words],
@@ -219,3 +204,13 @@ def _find_unusable_texts(
             row for row, words in numbered_lengths if words > maximum_words
         ],
     }
+
+
+def _describe_unknown_words(source: str, columns: "Iterable[TokenizedTexts]") -> list[str]:
+    """Return a line on the share of words that the space lacks; none where it knows all."""
+    counts = [(column.unknown_count, len(column.texts.words)) for column in columns]
+    unknown_count, known_count = map(sum, zip(*counts, strict=True))
+    if not unknown_count:
+        return []
+    unknown_percent = 100 * unknown_count / (unknown_count + known_count)
+    return [f"{source}: {unknown_percent:.1f} % of the words are not in the vocabulary and were ignored"]

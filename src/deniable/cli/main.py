@@ -1,57 +1,55 @@
 """The ``deniable`` command: one line per error, exit codes 0, 1 (a claim is refuted) and 2 (could not run)."""
 
-import contextlib
-import io
 import os
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from deniable import __version__
-from deniable.cli.attack.text import run_attack_text
-from deniable.cli.audit.mechanism import EXIT_REFUTED, run_audit
-from deniable.cli.certify.options import run_certify
+from deniable.cli import attack, audit, certify, train
 from deniable.cli.explain import run_explain
 from deniable.cli.key import run_key
 from deniable.cli.measure import run_measure
+from deniable.cli.options import EXIT_COULD_NOT_RUN, EXIT_REFUTED, HELP_SETTINGS, add_command, suggest_name
+from deniable.cli.outcome import describe_outputs, forget_outputs
 from deniable.cli.privatize import run_privatize
 from deniable.cli.rewrite import run_rewrite
-from deniable.cli.study import run_study
-from deniable.cli.train.options import run_train
+from deniable.cli.streams import prepare_streams
 from deniable.cli.tune import run_tune
 from deniable.core.errors import DeniableError
 
-EXIT_COULD_NOT_RUN = 2
-EXIT_INTERRUPTED = 130
+_INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
-_STDERR_DESCRIPTOR = 2
-"""Its descriptor, the largest of the three standard streams."""
+_BROKEN_PIPE = 1
+"""With what typer exits where the reader of standard output went away."""
+_UNKNOWN_CHOICE = re.compile(
+    r"(?P<start>.*: )(?:Value error, )?'(?P<name>[^']*)' is not one of (?P<choices>'.*')\.?", re.DOTALL
+)
+_METRIC_HINTS = {"cosine": "Cosine distance is no metric: use angular."}
 
 app = typer.Typer(
     help="Private text under metric differential privacy, with a guarantee that is checked.",
     epilog="Start with: deniable privatize reviews.csv --column text --epsilon 3 --output private.csv",
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
+    rich_markup_mode="rich",
     pretty_exceptions_enable=False,  # a traceback with local variables would show keys and private texts
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings=HELP_SETTINGS,
 )
-app.command("privatize")(run_privatize)
-app.command("rewrite")(run_rewrite)
-app.command("measure")(run_measure)
-app.command("explain")(run_explain)
-app.command("tune")(run_tune)
-app.command("audit")(run_audit)
-app.command("train")(run_train)
-app.command("certify")(run_certify)
-app.command("attack")(run_attack_text)
-app.command("study")(run_study)
-app.command("key")(run_key)
+add_command(app, "privatize", run_privatize, "Release texts")
+add_command(app, "rewrite", run_rewrite, "Release texts")
+add_command(app, "key", run_key, "Release texts")
+add_command(app, "tune", run_tune, "Choose epsilon")
+add_command(app, "measure", run_measure, "Choose epsilon")
+add_command(app, "explain", run_explain, "Choose epsilon")
+app.add_typer(audit.group, name="audit", rich_help_panel="Check claims")
+app.add_typer(train.group, name="train", rich_help_panel="Models")
+app.add_typer(certify.group, name="certify", rich_help_panel="Models")
+app.add_typer(attack.group, name="attack", rich_help_panel="Models")
 
 
 def _print_version(is_requested: bool) -> None:  # noqa: FBT001 - typer's callback
@@ -62,7 +60,8 @@ def _print_version(is_requested: bool) -> None:  # noqa: FBT001 - typer's callba
 
 @app.callback()
 def _read_global_options(
-    version: Annotated[  # noqa: FBT002 - a flag
+    *,
+    version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
@@ -76,9 +75,10 @@ def _raise_interrupt(signum: int, frame: Any) -> NoReturn:  # noqa: ANN401, ARG0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    Every expected failure is one line on standard error that says what is wrong and how to mend it.
+    Every expected failure is one line on standard error that says what is wrong and how to fix it.
     """
-    _prepare_streams()
+    prepare_streams()
+    forget_outputs()
     # Remarks of libraries on how they compute; what a user must know is said in one line.
     warnings.filterwarnings("ignore", module="sklearn")
     command = typer.main.get_command(app)
@@ -86,60 +86,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = command.main(
             args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False
         )
-    except SystemExit:  # typer's answer to a broken pipe
-        return _print_failure(_describe_error(BrokenPipeError()))
+    except SystemExit as end:
+        if end.code == _BROKEN_PIPE:
+            return _print_failure(_describe_error(BrokenPipeError()))
+        return int(end.code or 0)  # shell completion
     except (DeniableError, OSError, MemoryError) as error:
         return _print_failure(_describe_error(error))
     except (KeyboardInterrupt, typer.Abort):
-        code = EXIT_INTERRUPTED
+        code = _INTERRUPTED
     except BaseException as error:  # noqa: BLE001 - told apart there
         return _handle_unexpected_error(error)
-    if code == EXIT_INTERRUPTED:
-        return _print_failure("interrupted: nothing was written.")
+    if code == _INTERRUPTED:
+        return _print_failure(f"interrupted: {describe_outputs()}.")
     return EXIT_REFUTED if code == EXIT_REFUTED else 0
-
-
-class _ClosedStdout(io.RawIOBase):
-    """In place of a standard output that is closed: what is written to it would be lost."""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, _: object, /) -> int:
-        raise DeniableError("Standard output is closed, and what belongs there is lost: open it, or use /dev/null.")
-
-
-class _TolerantStderr(io.FileIO):
-    """Standard error: what cannot be written there is lost, and changes neither outcome nor exit code."""
-
-    def write(self, data: Any, /) -> int:  # noqa: ANN401 - any buffer
-        with contextlib.suppress(OSError):
-            return super().write(data) or 0
-        return len(memoryview(data))
-
-
-def _occupy_descriptors() -> None:
-    """Let no file that is opened later get the number of a standard stream, and what libraries print there."""
-    descriptor = os.open(os.devnull, os.O_RDWR)
-    while descriptor <= _STDERR_DESCRIPTOR:
-        descriptor = os.open(os.devnull, os.O_RDWR)
-    os.close(descriptor)
-
-
-def _prepare_streams() -> None:
-    """Make messages about any file name printable, and do without a stream that is closed."""
-    _occupy_descriptors()
-    if sys.stdout is None:
-        sys.stdout = io.TextIOWrapper(_ClosedStdout(), encoding="utf-8", write_through=True)
-    if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for the whole process
-    elif sys.__stderr__ is not None and sys.stderr is sys.__stderr__:
-        sys.stderr = io.TextIOWrapper(
-            _TolerantStderr(sys.stderr.fileno(), "w", closefd=False), encoding=sys.stderr.encoding, write_through=True
-        )
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _describe_error(error: BaseException) -> str:
@@ -147,29 +106,44 @@ def _describe_error(error: BaseException) -> str:
         return "the reader of the output went away."
     if isinstance(error, OSError) and error.strerror:
         location = f" ({error.filename})" if error.filename else ""
-        return f"{error.strerror}{location}: nothing was written."
+        return f"{error.strerror}{location}: {describe_outputs()}."
     if isinstance(error, MemoryError):
-        return "out of memory: nothing was written. A row, the vector file or what was asked for is too large."
+        return (
+            f"out of memory: {describe_outputs()}. Give fewer or shorter rows, a smaller vector file, or smaller sizes."
+        )
     return str(error)
 
 
 def _handle_unexpected_error(error: BaseException) -> int:
     """Return the exit code for an error that is none of the package's: wrong usage, or a bug."""
     # The usage errors of typer have no public base class, but one method.
-    message = getattr(error, "format_message", None)
-    if message is None:
+    format_message = getattr(error, "format_message", None)
+    if format_message is None:
         if os.environ.get("DENIABLE_TRACEBACK"):
             raise error
         # Not 1, which says that a claim is refuted.
         return _print_failure(
-            f"internal error, {type(error).__name__}: {error}. Nothing was written. Please report it, with what "
+            f"internal error, {type(error).__name__}: {error}; {describe_outputs()}. Please report it, with what "
             "DENIABLE_TRACEBACK=1 shows."
         )
-    text: str = message()
-    if text.startswith("Usage:"):
-        typer.echo(text)
+    context = getattr(error, "ctx", None)
+    message = _describe_usage_error(format_message(), error.__cause__)
+    if not message:  # a command or group without arguments shows its help
         return 0
-    return _print_failure(f"{text} See: deniable --help")
+    return _print_failure(f"{message} See: {getattr(context, 'command_path', 'deniable')} --help")
+
+
+def _describe_usage_error(message: str, cause: BaseException | None) -> str:
+    """Return the message of typer with the value that is wrong, and the choice that was probably meant."""
+    unknown_choice = _UNKNOWN_CHOICE.fullmatch(message)
+    if unknown_choice is not None:
+        name, choices = unknown_choice["name"], re.findall(r"'([^']*)'", unknown_choice["choices"])
+        hint = _METRIC_HINTS.get(name) or suggest_name(name, choices)
+        return f"{unknown_choice['start']}{name!r} is not one of {', '.join(choices)}. {hint}".strip()
+    errors = getattr(cause, "errors", None)  # of pydantic, with which newer versions of typer check values
+    if errors is not None and message:
+        return f"{message.replace('Input should be', 'it must be').rstrip('.')}. Got {errors()[0].get('input')}."
+    return message
 
 
 def _print_failure(message: str) -> int:

@@ -1,16 +1,17 @@
-"""What training and certification share on the command line: outputs, checkpoints, memory that gives out."""
+"""What commands about models share: checks before hours of work, training that can be resumed, files of a model."""
 
 import contextlib
 import dataclasses
 import importlib.util
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from deniable.cli.outcome import note_written
 from deniable.core.errors import DeniableError, InputError
 
 if TYPE_CHECKING:
@@ -18,27 +19,102 @@ if TYPE_CHECKING:
     from deniable.learning.artifact import StoredModel
     from deniable.learning.loop import Checkpoint
 
+HELD_OUT_SHARE = 0.1
+"""Share of the texts that is held out for tests where no test table is given."""
+PROGRESS_SECONDS = 5.0
+"""Minimum time between two lines of progress."""
 _OUT_OF_MEMORY_MESSAGES = ("can't allocate memory", "not enough memory", "out of memory")
 _COMPANION_ENDINGS = (".card.json", ".card.txt", ".owner.json")
-_PROGRESS_SECONDS = 5.0
-"""Least time between two lines of progress."""
+Model = TypeVar("Model")
 
 
 @dataclasses.dataclass(frozen=True)
-class CertifyOptions:
-    """How predictions are certified.
+class ModelOutput:
+    """Where a trained model goes.
 
     Attributes:
-        draws: of the noise for each image or text.
-        alpha: chance, at most, that the certificate of one of them is wrong.
-        attack_count: how many that are certified are attacked.
-        seed: of the noise.
+        path: of the model; its card and the owner's file go next to it.
+        force: overwrite what exists, and the checkpoint of another run.
+        checkpoint_every: training steps between two checkpoints.
     """
 
-    draws: int
-    alpha: float
-    attack_count: int
-    seed: int
+    path: Path
+    force: bool
+    checkpoint_every: int
+
+    def check(self, *read_paths: str | Path | None) -> None:
+        """Raise `InputError` now, not after hours, if a file cannot be written or would overwrite what is read."""
+        from deniable.core.files import PIPE, check_outputs
+
+        if str(self.path) == PIPE or self.path.suffix.lower() in {".gz", ".zst"}:
+            raise InputError(
+                f"The output {str(self.path)!r} must be a file, not compressed: name it, for example, model.pt."
+            )
+        check_outputs(self.paths, read_paths, force=self.force, intermediates=[f"{self.path}.checkpoint"])
+
+    @property
+    def paths(self) -> list[str]:
+        """The model, its card as JSON and as text, and the owner's file."""
+        return [f"{self.path}{ending}" for ending in ("", *_COMPANION_ENDINGS)]
+
+    def write(self, files: "ModelFiles") -> None:
+        """Write all files of a model, whole or not at all."""
+        from deniable.core.files import open_outputs
+        from deniable.learning.artifact import serialize_model
+
+        contents = (
+            serialize_model(files.model),
+            encode_json(files.card.to_dict()),
+            files.card.to_text().encode("utf-8", "backslashreplace"),
+            encode_json(files.owner_record),
+        )
+        with open_outputs(*self.paths, force=self.force, owner_only=self.paths[-1:]) as streams:
+            for stream, content in zip(streams, contents, strict=True):
+                stream.write(content)
+        note_written(*self.paths)
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelFiles:
+    """A trained model, ready to be written.
+
+    Attributes:
+        model: as training returned it.
+        card: for those who receive the model.
+        owner_record: for the owner only.
+        figures: one line for standard output.
+    """
+
+    model: "StoredModel"
+    card: "Report"
+    owner_record: object
+    figures: str
+
+
+def train_and_write(
+    output: ModelOutput,
+    parameters: dict[str, Any],
+    fit: "Callable[[Checkpoint], Model]",
+    describe: Callable[[Model], ModelFiles],
+) -> None:
+    """Train a model or resume its training, write it with its card, and print the card and its figures.
+
+    Args:
+        output: where the model goes.
+        parameters: what the run is a function of: a checkpoint with others is refused.
+        fit: trains the model, or resumes from a checkpoint.
+        describe: makes the files of the trained model.
+    """
+    from deniable.learning.loop import Checkpoint
+
+    checkpoint = Checkpoint(Path(f"{output.path}.checkpoint"), parameters, output.checkpoint_every)
+    _announce_resumption(checkpoint, force=output.force)
+    with translate_memory_errors(), _explain_resumption(checkpoint):
+        files = describe(fit(checkpoint))
+        output.write(files)
+    checkpoint.remove()
+    typer.echo(files.card.to_text(), err=True)
+    typer.echo(files.figures)
 
 
 def check_torch() -> None:
@@ -59,22 +135,8 @@ def translate_memory_errors() -> Iterator[None]:
         raise
 
 
-def check_model_outputs(output: Path, *read_paths: str | Path | None, force: bool) -> None:
-    """Raise `InputError` now, not after hours, where a model cannot be written, or would overwrite what is read."""
-    from deniable.core.files import PIPE, check_outputs  # noqa: PLC0415 - keeps --help fast
-
-    if str(output) == PIPE or output.suffix.lower() in {".gz", ".zst"}:
-        raise InputError(f"The output {str(output)!r} must be a file, not compressed: name it, for example, model.pt.")
-    check_outputs(
-        [f"{output}{ending}" for ending in ("", *_COMPANION_ENDINGS)],
-        read_paths,
-        force=force,
-        intermediates=[f"{output}.checkpoint"],
-    )
-
-
-def resume_run(checkpoint: "Checkpoint", *, force: bool) -> None:
-    """Say that a run goes on, if there is a checkpoint of it; remove one of another run where ``force`` is set."""
+def _announce_resumption(checkpoint: "Checkpoint", *, force: bool) -> None:
+    """Say that a run is resumed, if there is a checkpoint of it; remove one of another run where ``force`` is set."""
     try:
         checkpoint.load_key(b"")
     except InputError:
@@ -82,19 +144,19 @@ def resume_run(checkpoint: "Checkpoint", *, force: bool) -> None:
             raise
         checkpoint.remove()
     if checkpoint.path.exists():
-        typer.echo(f"going on from {checkpoint.path}", err=True)
+        typer.echo(f"resuming from {checkpoint.path}", err=True)
 
 
 @contextlib.contextmanager
-def explain_resumption(checkpoint: "Checkpoint") -> Iterator[None]:
-    """Say, when a run is interrupted or the disk is full, that the same command goes on."""
+def _explain_resumption(checkpoint: "Checkpoint") -> Iterator[None]:
+    """Say, when a run is interrupted or the disk is full, that the same command resumes it."""
     try:
         yield
     except (KeyboardInterrupt, OSError) as error:
         if not checkpoint.path.exists():
             raise
         reason = error.strerror if isinstance(error, OSError) else "interrupted"
-        raise DeniableError(f"{reason}: the same command goes on from {str(checkpoint.path)!r}.") from None
+        raise DeniableError(f"{reason}: run the same command again to resume from {str(checkpoint.path)!r}.") from None
 
 
 class StepProgress:
@@ -107,36 +169,15 @@ class StepProgress:
         """Take note of a step, and print a line now and then, the last one always."""
         self._loss_sum, self._step_count = self._loss_sum + loss, self._step_count + 1
         now = time.monotonic()
-        if now - self._last_time < _PROGRESS_SECONDS and done < steps:
+        if now - self._last_time < PROGRESS_SECONDS and done < steps:
             return
         typer.echo(f"step {done}/{steps}  loss {self._loss_sum / self._step_count:.3f}", err=True)
         self._last_time, self._loss_sum, self._step_count = now, 0.0, 0
 
 
-def write_model_files(
-    output: Path, model: "StoredModel", card: "Report", owner_record: dict[str, str], *, force: bool
-) -> None:
-    """Write a model and what stands beside it, whole or not at all: its card, the card as text, the owner's file."""
-    from deniable.core.files import open_outputs  # noqa: PLC0415 - keeps --help fast
-    from deniable.learning.artifact import serialize_model  # noqa: PLC0415
-
-    contents = (
-        serialize_model(model),
-        encode_json(card.to_dict()),
-        card.to_text().encode("utf-8", "backslashreplace"),
-        encode_json(owner_record),
-    )
-    paths = [f"{output}{ending}" for ending in ("", *_COMPANION_ENDINGS)]
-    with open_outputs(*paths, force=force, owner_only=paths[-1:]) as streams:
-        for stream, content in zip(streams, contents, strict=True):
-            stream.write(content)
-
-
 def encode_json(value: object) -> bytes:
-    """Return JSON with a line end, without infinity and NaN, which it has not; a lone surrogate is an escape."""
-    from deniable.core.evidence import encode_nonfinite_numbers  # noqa: PLC0415
+    """Return JSON with a line end; infinity and NaN, which JSON lacks, are texts, and a lone surrogate is an escape."""
+    from deniable.core.evidence import encode_nonfinite_numbers
 
-    return (
-        json.dumps(encode_nonfinite_numbers(value), indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        + b"\n"
-    )
+    text = json.dumps(encode_nonfinite_numbers(value), indent=1, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace") + b"\n"

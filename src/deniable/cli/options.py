@@ -1,64 +1,64 @@
-"""Options that several commands share, and what they stand for. Heavy imports wait for use."""
+"""Options that several commands share, each with one meaning, and exit codes. Nothing heavy is loaded.
+
+What is read is an argument, and what is written is an option. ``--epsilon`` and ``--delta`` are the budget of what a
+command releases or verifies; the epsilon of a mechanism that smooths, augments or attacks is ``--mechanism-epsilon``.
+``--seed`` repeats results; where a public seed would end the privacy of the output it is called ``--test-seed``.
+"""
 
 import difflib
-from collections.abc import Mapping, Sequence
+import enum
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
-from deniable.core.errors import InputError
+from deniable.cli.choices import MechanismName, MetricName, TableFormatName
 
-if TYPE_CHECKING:
-    from deniable.space import Space
-    from deniable.words import WordMechanism
-    from deniable.words.prior import Prior
+EXIT_REFUTED = 1
+"""A claim is refuted."""
+EXIT_COULD_NOT_RUN = 2
 
+HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+PRIVACY_PANEL, MODEL_PANEL, TRAINING_PANEL, DATA_PANEL = "Privacy", "Model", "Training", "Data"
+WORDS_PANEL, TABLE_PANEL, OUTPUT_PANEL = "Words and their vectors", "Table format", "Output"
+ATTACK_WORDS_PANEL, CLAIM_PANEL, SAMPLING_PANEL = "Words that an attack may use", "Claim", "Sampling"
+BLACK_BOX_PANEL, CERTIFICATION_PANEL = "Black box", "Certification"
+
+_PIPE_HELP = 'also compressed as .gz or .zst; "-" reads standard input.'
 _SHOWN_NAMES = 10
 """Names that a message lists."""
-_TASK_PHRASES = {"image": "of images", "text": "of texts", "rewrite": "for rewriting"}
-"""What models of each task are called."""
-
-EpsilonOption = Annotated[
-    float, typer.Option("--epsilon", help="Privacy parameter per unit of distance: smaller is more private.")
-]
-MechanismOption = Annotated[
-    str,
-    typer.Option(
-        "--mechanism",
-        help="auto, calibrated, tight, tem, multivariate-laplace or truncated-gumbel. "
-        "auto is tight where that is quick and keeps more, else calibrated.",
-    ),
-]
-SpaceOption = Annotated[
-    str,
-    typer.Option(
-        "--space",
-        help="glove (50,000 words that come with deniable), or a file: GloVe or word2vec text, word2vec .bin, .npz.",
-    ),
-]
-FormatOption = Annotated[
-    str | None, typer.Option("--format", help="csv, tsv, jsonl, parquet or txt; by default from the ending.")
-]
-PriorOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--prior",
-        metavar="FILE",
-        help="Public word counts, a word and its count on each line, never made from private texts.  "
-        "[default: Zipf's law by the space's ranks]",
-        show_default=False,
-    ),
-]
-DelimiterOption = Annotated[str | None, typer.Option(help="Of csv and tsv.  [default: , and tab]", show_default=False)]
-MetricOption = Annotated[str, typer.Option("--metric", help="euclidean, manhattan, chebyshev or angular.")]
 
 
-def unknown_name_error(kind: str, name: str, known_names: Sequence[str]) -> InputError:
-    """Return the error for a name that is not known, with the nearest one that is."""
+def make_group(help_text: str) -> typer.Typer:
+    """Return an empty group of commands."""
+    return typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode="rich", context_settings=HELP_SETTINGS)
+
+
+def add_command(group: typer.Typer, name: str, function: Callable[..., None], panel: str | None = None) -> None:
+    """Add a command whose help is the docstring of its function, each paragraph as one line that help can wrap."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    help_text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    group.command(name, help=help_text, rich_help_panel=panel)(function)
+
+
+def list_choices(choices: type[enum.StrEnum]) -> str:
+    """Return all choices for a help text: "a, b or c"."""
+    *first_names, last_name = [choice.value for choice in choices]
+    return f"{', '.join(first_names)} or {last_name}"
+
+
+def get_choice(choice: enum.StrEnum | None) -> str | None:
+    """Return the name that was chosen, as plain text that a model file can hold; None for no choice."""
+    return None if choice is None else choice.value
+
+
+def suggest_name(name: str, known_names: Sequence[str]) -> str:
+    """Return "Did you mean 'tem'?" for a name close to a known one; nothing for any other."""
     close_matches = difflib.get_close_matches(name.lower(), known_names, n=1)
-    hint = f"Did you mean {close_matches[0]!r}?" if close_matches else f"Known: {', '.join(known_names)}."
-    return InputError(f"Unknown {kind} {name!r}. {hint}")
+    return f"Did you mean {close_matches[0]!r}?" if close_matches else ""
 
 
 def format_names(names: Sequence[str]) -> str:
@@ -72,104 +72,174 @@ def select_given(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def check_task_options(task: str, options_by_task: Mapping[str, Mapping[str, object]]) -> None:
-    """Raise `InputError` where an option of other tasks alone was given.
+def make_option(panel: str, *names_and_help: str, default_text: str | bool = True, **settings: Any) -> Any:  # noqa: ANN401
+    """Return an option of typer.
 
     Args:
-        task: the one asked for.
-        options_by_task: the options of every task.
+        panel: title of the group of options that help shows it in.
+        names_and_help: its names, then its help.
+        default_text: what help shows as the default, where that is not the value itself.
+        settings: further settings of `typer.Option`.
     """
-    for other, options in options_by_task.items():
-        for name in select_given(options):
-            if name not in options_by_task[task]:
-                raise InputError(
-                    f"--{name.replace('_', '-')} is for models {_TASK_PHRASES[other]}. Got one {_TASK_PHRASES[task]}: leave it out."
-                )
+    *names, help_text = names_and_help
+    return typer.Option(*names, help=help_text, rich_help_panel=panel, show_default=default_text, **settings)
 
 
-def none_if_default(default: str, value: str) -> str | None:
-    """Return a value that was chosen; None for the default, which says nothing."""
-    return None if value == default else value
+# What is read.
+TableArgument = Annotated[
+    str, typer.Argument(metavar="INPUT", help=f"Table to read: csv, tsv, jsonl, parquet or txt, {_PIPE_HELP}")
+]
+LabelledTableArgument = Annotated[
+    str, typer.Argument(metavar="INPUT", help=f"Table to read: csv, tsv, jsonl or parquet, {_PIPE_HELP}")
+]
+TrainingTableArgument = Annotated[
+    Path, typer.Argument(metavar="INPUT", help="Table to train on: csv, tsv, jsonl or parquet, also .gz or .zst.")
+]
+ImagesArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="Images: .npz with x_train, y_train, x_test and y_test; a folder or archive of train/CLASS/*.png and "
+        "test/CLASS/*.png; or a folder of IDX files.",
+    ),
+]
+TextModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file written by deniable train text.", show_default=False)
+]
 
+# The budget of a release, and its mechanism.
+EpsilonOption = Annotated[
+    float,
+    make_option(
+        PRIVACY_PANEL, "--epsilon", "Privacy budget for each word, per unit of distance; smaller is more private."
+    ),
+]
+MechanismOption = Annotated[
+    MechanismName,
+    make_option(
+        PRIVACY_PANEL,
+        "--mechanism",
+        f"Word mechanism: {list_choices(MechanismName)}. auto: tight where it is fast and keeps more words, otherwise "
+        "calibrated.",
+        metavar="MECHANISM",
+    ),
+]
+TestSeedOption = Annotated[
+    int | None,
+    make_option(PRIVACY_PANEL, "--test-seed", "Public seed, for tests only: with it the output is NOT private."),
+]
 
-def find_vector_files(source: str) -> Path:
-    """Return the file, or the folder of files, that a space is read from."""
-    from deniable.space.sources import find_glove_folder  # noqa: PLC0415
+# Columns of a table, and how it is written.
+TextColumnsOption = Annotated[
+    list[str] | None,
+    make_option(
+        DATA_PANEL,
+        "--column",
+        "-c",
+        "Name of a column with text; may be given more than once.",
+        metavar="COLUMN",
+        default_text="text",
+    ),
+]
+TextColumnOption = Annotated[
+    str, make_option(DATA_PANEL, "--column", "-c", "Name of the column with text.", metavar="COLUMN")
+]
+LabelOption = Annotated[
+    str, make_option(DATA_PANEL, "--label", "Name of the column with the class of each text.", metavar="COLUMN")
+]
+PremiseOption = Annotated[
+    str | None,
+    make_option(
+        DATA_PANEL,
+        "--premise",
+        "Name of the column with the first text of a pair; it is never changed.",
+        metavar="COLUMN",
+    ),
+]
+RowLimitOption = Annotated[
+    int | None,
+    make_option(
+        DATA_PANEL,
+        "--limit",
+        "Maximum number of rows to use (the first ones).",
+        min=1,
+        metavar="ROWS",
+        default_text="all",
+    ),
+]
+FormatOption = Annotated[
+    TableFormatName | None,
+    make_option(TABLE_PANEL, "--format", "Format of the table.", default_text="from the file name"),
+]
+DelimiterOption = Annotated[
+    str | None,
+    make_option(
+        TABLE_PANEL,
+        "--delimiter",
+        "Character between the cells of csv and tsv.",
+        metavar="CHARACTER",
+        default_text="comma, or tab for tsv",
+    ),
+]
+EncodingOption = Annotated[str, make_option(TABLE_PANEL, "--encoding", "Character encoding of the table.")]
 
-    return find_glove_folder() if source == "glove" else Path(source)
+# Words with vectors, and how often they occur.
+SpaceOption = Annotated[
+    str,
+    make_option(
+        WORDS_PANEL,
+        "--space",
+        (
+            "Words with vectors: glove (50,000 words, installed with deniable), or a file (GloVe or word2vec "
+            "text, word2vec .bin, .npz)."
+        ),
+        metavar="SOURCE",
+    ),
+]
+MetricOption = Annotated[
+    MetricName,
+    make_option(
+        WORDS_PANEL, "--metric", f"Distance between word vectors: {list_choices(MetricName)}.", metavar="METRIC"
+    ),
+]
+PriorOption = Annotated[
+    Path | None,
+    make_option(
+        WORDS_PANEL,
+        "--prior",
+        "Public word counts, a word and its count on each line. Never make them from private texts.",
+        metavar="FILE",
+        default_text="Zipf's law by rank",
+    ),
+]
 
+# The words that an attack on a text classifier may use.
+SubstitutionsOption = Annotated[
+    Path | None,
+    make_option(
+        ATTACK_WORDS_PANEL,
+        "--substitutions",
+        'JSON object {"word": ["substitute", ...]}: the words that may replace each word.',
+        metavar="FILE",
+    ),
+]
+MechanismEpsilonOption = Annotated[
+    float | None, make_option(ATTACK_WORDS_PANEL, "--mechanism-epsilon", "Epsilon of --mechanism.")
+]
 
-def build_space(source: str, metric: str) -> "Space":
-    """Return the space that the options describe.
-
-    Raises:
-        InputError: a file that cannot be read, or an unknown metric.
-    """
-    from deniable.core.cache import find_cache_fault  # noqa: PLC0415
-    from deniable.space import Space  # noqa: PLC0415
-
-    fault = find_cache_fault()
-    if fault:
-        typer.echo(f"note: {fault}", err=True)
-    return Space.glove(metric=metric) if source == "glove" else Space.load(source, metric=metric)
-
-
-def build_mechanism_from_options(name: str, space: str, metric: str, epsilon: float) -> "WordMechanism":
-    """Return the mechanism that the options describe.
-
-    Raises:
-        InputError: unknown name, a file that cannot be read, or a parameter out of range.
-    """
-    check_mechanism_options(name, epsilon)  # before a space is read
-    return build_word_mechanism(build_space(space, metric), name, epsilon)
-
-
-def build_word_mechanism(space: "Space", name: str, epsilon: float) -> "WordMechanism":
-    """Return the mechanism of that name on a space.
-
-    Raises:
-        InputError: unknown name, or a parameter out of range.
-    """
-    from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism  # noqa: PLC0415
-
-    check_mechanism_options(name, epsilon)
-    return choose_word_mechanism(space, epsilon) if name == "auto" else WORD_MECHANISMS[name](space, epsilon=epsilon)
-
-
-def check_mechanism_options(name: str, epsilon: float) -> None:
-    """Raise `InputError` for an unknown mechanism or an epsilon out of range, before a space is read."""
-    from deniable.core.errors import check_positive  # noqa: PLC0415
-    from deniable.registry.words import WORD_MECHANISMS  # noqa: PLC0415
-
-    known_names = ["auto", *WORD_MECHANISMS]
-    if name not in known_names:
-        raise unknown_name_error("mechanism", name, known_names)
-    check_positive(WORD_MECHANISMS[name].__name__ if name in WORD_MECHANISMS else "the mechanism", "epsilon", epsilon)
-
-
-def load_word_prior(path: Path | None, space: "Space") -> "Prior":
-    """Return the prior of a file of public counts, and say what of it was left out; Zipf's law for None.
-
-    Raises:
-        InputError: the file cannot be read, or has no usable counts.
-    """
-    from deniable.words.prior import build_prior, read_prior  # noqa: PLC0415
-
-    if path is None:
-        return build_prior(space)
-    prior = read_prior(path, space)
-    for note in prior.notes:
-        typer.echo(f"{path}: {note}", err=True)
-    return prior
-
-
-def read_word_list(path: Path | None) -> list[str]:
-    """Return the words of a file, one a line, blank lines left out; nothing for None."""
-    if path is None:
-        return []
-    try:
-        return [word.strip() for word in path.read_text(encoding="utf-8-sig").splitlines() if word.strip()]
-    except UnicodeDecodeError:
-        raise InputError(f"The list {str(path)!r} is not UTF-8: convert it.") from None
-    except OSError as error:
-        raise InputError(f"The list {str(path)!r} cannot be read: {error.strerror}.") from None
+# Randomness and output.
+SeedOption = Annotated[
+    int, make_option(OUTPUT_PANEL, "--seed", "Seed of all random draws; the same seed gives the same results.")
+]
+CertificateOption = Annotated[
+    str | None,
+    make_option(
+        OUTPUT_PANEL,
+        "--certificate",
+        "Where to write the certificate.",
+        metavar="FILE",
+        default_text="OUTPUT.certificate.json",
+    ),
+]
+ForceOption = Annotated[bool, make_option(OUTPUT_PANEL, "--force", "Overwrite existing output files.")]
+JsonOption = Annotated[bool, make_option(OUTPUT_PANEL, "--json", "Print the result as JSON.")]

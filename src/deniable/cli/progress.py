@@ -1,4 +1,4 @@
-"""Progress on standard error: bars in a terminal, one line about long work elsewhere."""
+"""Progress on standard error: bars in a terminal, one line about long work where there is none."""
 
 import sys
 import time
@@ -63,8 +63,8 @@ class _PassEstimate:
 
 
 def _build_progress() -> "Progress":
-    from rich.console import Console  # noqa: PLC0415 - keeps --help fast
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     return Progress(
         TextColumn("{task.description}"),
@@ -81,8 +81,8 @@ def show_bytes_read(label: str, total_bytes: int | None) -> Iterator[Callable[[i
     if total_bytes is None or not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import (
         BarColumn,
         DownloadColumn,
         Progress,

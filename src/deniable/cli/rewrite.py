@@ -5,89 +5,139 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deniable.cli.choices import RewritingMethodName
 from deniable.cli.model_runs import check_torch, translate_memory_errors
-from deniable.cli.options import DelimiterOption, FormatOption, unknown_name_error
+from deniable.cli.options import (
+    OUTPUT_PANEL,
+    PRIVACY_PANEL,
+    CertificateOption,
+    DelimiterOption,
+    EncodingOption,
+    ForceOption,
+    FormatOption,
+    TableArgument,
+    TestSeedOption,
+    TextColumnsOption,
+    list_choices,
+    make_option,
+)
+from deniable.cli.outcome import note_stdout, note_written
 from deniable.cli.progress import show_passes
-from deniable.cli.tables import PIPE, parse_delimiter, resolve_certificate_path, resolve_format, resolve_text_columns
+from deniable.cli.tables import (
+    PIPE,
+    TableFormat,
+    check_input_file,
+    parse_delimiter,
+    resolve_certificate_path,
+    resolve_format,
+    resolve_text_columns,
+)
 from deniable.cli.usable_rows import format_row_count, format_row_numbers
-from deniable.core.errors import InputError, check_positive
+from deniable.core.errors import check_positive
 
 if TYPE_CHECKING:
+    from deniable.rewriting.methods.base import RewritingMethod
     from deniable.text.table_release import ReleaseFiles
+
+RewriterArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file written by deniable train rewriter from public texts.")
+]
+TextEpsilonOption = Annotated[
+    float, make_option(PRIVACY_PANEL, "--epsilon", "Privacy budget for each text as a whole; smaller is more private.")
+]
+MethodOption = Annotated[
+    RewritingMethodName,
+    make_option(
+        PRIVACY_PANEL,
+        "--method",
+        (
+            f"Rewriting method: {list_choices(RewritingMethodName)}. adept and dptext are the published "
+            "methods; their guarantees are refuted."
+        ),
+        metavar="METHOD",
+    ),
+]
+DeltaOption = Annotated[
+    float | None, make_option(PRIVACY_PANEL, "--delta", "Delta of the budget, for adept-gaussian; for example 1e-5.")
+]
+MaximumTokensOption = Annotated[
+    int | None,
+    make_option(
+        PRIVACY_PANEL,
+        "--max-tokens",
+        (
+            "Maximum number of tokens in a new text, for tokens and tokens-mixed. Fewer tokens get a larger "
+            "share of epsilon each."
+        ),
+        default_text="limit of the model",
+    ),
+]
+RewrittenTableOption = Annotated[
+    str,
+    make_option(
+        OUTPUT_PANEL,
+        "--output",
+        "-o",
+        'Rewritten table, in the format of the input; "-" writes to standard output.',
+        metavar="FILE",
+    ),
+]
 
 
 def run_rewrite(
-    source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="csv, tsv, jsonl, parquet or txt, also .gz or .zst; - is a pipe.")
-    ],
-    model: Annotated[
-        Path, typer.Option(metavar="FILE", help="Of deniable train --task run_rewrite, trained on public texts.")
-    ],
-    method: Annotated[
-        str,
-        typer.Option(
-            help="Proved: adept-gaussian, adept-l1, adept-true, dptext-fixed, tokens or tokens-mixed. "
-            "Refuted, for comparison: adept and dptext, as published."
-        ),
-    ],
-    epsilon: Annotated[float, typer.Option(help="Of each text as a whole: smaller is more private.")],
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="The rewritten file, in the input's format; - is a pipe.")
-    ],
-    column: Annotated[
-        list[str] | None,
-        typer.Option("--column", "-c", help="Column with text; may be repeated.  [default: text]", show_default=False),
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Of adept-gaussian, for example 1e-5.", show_default=False)
-    ] = None,
-    most: Annotated[
-        int | None,
-        typer.Option(
-            "--most",
-            help="Of tokens and tokens-mixed: tokens of a new text; fewer get more of epsilon each.  "
-            "[default: the model's limit]",
-            show_default=False,
-        ),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Public seed, for tests only: the output is not private.")] = None,
+    model: RewriterArgument,
+    source: TableArgument,
+    *,
+    epsilon: TextEpsilonOption,
+    method: MethodOption,
+    delta: DeltaOption = None,
+    maximum_tokens: MaximumTokensOption = None,
+    test_seed: TestSeedOption = None,
+    column: TextColumnsOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
-    encoding: Annotated[str, typer.Option(help="Of the input and the output.")] = "utf-8",
-    certificate: Annotated[
-        str | None,
-        typer.Option(help="Where the certificate goes.  [default: OUTPUT.certificate.json]", show_default=False),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite outputs that exist.")] = False,  # noqa: FBT002
+    encoding: EncodingOption = "utf-8",
+    output: RewrittenTableOption,
+    certificate: CertificateOption = None,
+    force: ForceOption = False,
 ) -> None:
-    """Rewrite the text columns of a table, each text as a whole, under local differential privacy.
+    """Rewrite the text columns of a table, each text as a whole.
 
-    Writes the same table with new texts, and a certificate that says what is guaranteed and what is not. An empty
-    text is a text like any other and gets a new one; null stays; of a text longer than the model takes only its
-    beginning enters. Every other column is copied as it is. Needs
-    deniable[train].
+    Writes the same table with new texts, and a certificate that states what is guaranteed and what is not. Each text,
+    an empty one included, is hidden as a whole under local differential privacy; null stays null, and of a text longer
+    than the model takes only the beginning is used. All other columns are copied unchanged. Requires the train extra of
+    deniable.
     """
     check_torch()
-    from deniable.registry.methods import REWRITING_METHODS, check_method_options  # noqa: PLC0415 - keeps --help fast
-    from deniable.rewriting.model import load_rewriter  # noqa: PLC0415
-    from deniable.rewriting.table import rewrite_table  # noqa: PLC0415
+    from deniable.registry.methods import REWRITING_METHODS, check_method_options
+    from deniable.rewriting.model import load_rewriter
+    from deniable.rewriting.table import rewrite_table
 
-    if method not in REWRITING_METHODS:
-        raise unknown_name_error("method", method, list(REWRITING_METHODS))
-    method_options = check_method_options(method, delta=delta, max_draws=most)
-    check_positive(method, "epsilon", epsilon)
-    files = _build_table_files(source, output, column, certificate, (format_, delimiter, encoding), model, force=force)
-    rewriting_method = REWRITING_METHODS[method](load_rewriter(model), epsilon=epsilon, seed=seed, **method_options)
+    method_options = check_method_options(method.value, delta=delta, max_draws=maximum_tokens)
+    check_positive(method.value, "epsilon", epsilon)
+    table_format = TableFormat(format_, delimiter, encoding)
+    files = _build_table_files(source, output, column, certificate, table_format, model, force=force)
+    rewriting_method = REWRITING_METHODS[method](
+        load_rewriter(model), epsilon=epsilon, seed=test_seed, **method_options
+    )
     with show_passes("rewriting"), translate_memory_errors():
         release_certificate, truncated_rows = rewrite_table(files, rewriting_method)
+    note_written(output, files.certificate)
     if not release_certificate.private:
         typer.echo(f"warning: the guarantee of {method} is refuted: {rewriting_method.guarantee.source}", err=True)
     typer.echo(release_certificate.summary(), err=True)
-    if truncated_rows:
-        truncation_text = f"{format_row_count(truncated_rows)} with more than {rewriting_method.model.limit:,} tokens, of which the first entered"
-        owner_warning = "this tells of the private text: do not publish it"
-        typer.echo(f"for you alone  {truncation_text}: {format_row_numbers(truncated_rows)}; {owner_warning}", err=True)
+    _report_truncated_rows(truncated_rows, rewriting_method)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
+
+
+def _report_truncated_rows(rows: list[int], method: "RewritingMethod") -> None:
+    """Say, for the owner only, of which texts only the beginning was used."""
+    if rows:
+        typer.echo(
+            f"for you only   {format_row_count(rows)} with more than {method.model.limit:,} tokens, of which only the "
+            f"first were used: {format_row_numbers(rows)}; this depends on the private text: do not publish it",
+            err=True,
+        )
 
 
 def _build_table_files(
@@ -95,32 +145,33 @@ def _build_table_files(
     output: str,
     column: list[str] | None,
     certificate: str | None,
-    format_options: tuple[str | None, str | None, str],
+    table_format: TableFormat,
     model_path: Path,
     *,
     force: bool,
 ) -> "ReleaseFiles":
     """Return what is read and written, checked before the model is read."""
-    from deniable.text.table_release import ReleaseFiles, check_release_paths  # noqa: PLC0415
-    from deniable.text.tables.layout import TableLayout  # noqa: PLC0415
+    from deniable.text.table_release import ReleaseFiles, check_release_paths
+    from deniable.text.tables.layout import TableLayout
 
-    table_format = resolve_format(source, output, format_options[0])
+    format_name = resolve_format(source, output, table_format.name)
     files = ReleaseFiles(
         source=source,
         target=output,
         certificate=resolve_certificate_path(output, certificate),
-        table_format=table_format,
+        table_format=format_name,
         layout=TableLayout(
             name="the input" if source == PIPE else source,
-            columns=resolve_text_columns(table_format, column),
-            delimiter=parse_delimiter(table_format, format_options[1]),
-            encoding=format_options[2],
+            columns=resolve_text_columns(format_name, column),
+            delimiter=parse_delimiter(format_name, table_format.delimiter),
+            encoding=table_format.encoding,
             replace_empty=True,
         ),
         force=force,
         input_paths=[str(model_path)],
     )
-    if source != PIPE and not Path(source).is_file():
-        raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
+    check_input_file(source)
     check_release_paths(files)
+    if output == PIPE:
+        note_stdout()
     return files

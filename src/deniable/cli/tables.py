@@ -1,4 +1,4 @@
-"""Tables that commands write themselves, a row for each text."""
+"""Tables on the command line: formats, the columns that are read, and the tables that commands write themselves."""
 
 import csv
 import dataclasses
@@ -13,8 +13,11 @@ from deniable.core.errors import InputError
 if TYPE_CHECKING:
     from deniable.text.tables.columns import TextColumns
 
-
 PIPE = "-"
+"""Standard input or output, in place of a path."""
+OutputColumns = Mapping[str, Sequence[object]]
+OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet")
+_COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +25,7 @@ class TableFormat:
     """How a table is written, as the options say.
 
     Attributes:
-        name: csv, tsv, jsonl, parquet or txt; None for what the ending stands for.
+        name: a `TableFormatName`; None for what the ending stands for.
         delimiter: of csv and tsv; None for the usual one.
         encoding: of everything but parquet.
     """
@@ -43,20 +46,17 @@ def read_table_columns(source: str, columns: Sequence[str | None], table_format:
     Raises:
         InputError: the table cannot be read, lacks a column, or one column was named twice.
     """
-    from deniable.text.tables import TABLE_FORMATS, detect_table_format  # noqa: PLC0415 - keeps --help fast
-    from deniable.text.tables.columns import read_columns  # noqa: PLC0415
-    from deniable.text.tables.layout import TableLayout  # noqa: PLC0415
+    from deniable.text.tables import detect_table_format
+    from deniable.text.tables.columns import read_columns
+    from deniable.text.tables.layout import TableLayout
 
     column_names = [column for column in columns if column is not None]
     for column in column_names[1:]:
         if column == column_names[0]:
             raise InputError(f"The column {column!r} cannot be texts and labels or authors at once: name another.")
-    if table_format.name is not None and table_format.name not in TABLE_FORMATS:
-        raise InputError(f"Unknown format {table_format.name!r}. Known: {', '.join(TABLE_FORMATS)}.")
     if table_format.name is None and source == PIPE:
         raise InputError("The format of a pipe must be named, for example --format csv.")
-    if source != PIPE and not Path(source).is_file():
-        raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
+    check_input_file(source)
     format_name = table_format.name or detect_table_format(source)
     if format_name == "txt" and column_names != ["text"]:
         raise InputError("A txt file has no columns, each line is a text: leave out --column, --label and --author.")
@@ -75,7 +75,7 @@ def read_public_texts(source: str, column: str, table_format: TableFormat) -> li
     Raises:
         InputError: the file cannot be read, or holds no text.
     """
-    from deniable.text.tables import detect_table_format  # noqa: PLC0415
+    from deniable.text.tables import detect_table_format
 
     try:
         format_name = detect_table_format(source)
@@ -86,8 +86,14 @@ def read_public_texts(source: str, column: str, table_format: TableFormat) -> li
     column_name = "text" if format_name == "txt" else column
     texts = read_table_columns(source, [column_name], dataclasses.replace(table_format, name=format_name))[column_name]
     if not any(text and text.strip() for text in texts):
-        raise InputError(f"The public file {source!r} holds no text: give one with texts, or leave out --public.")
+        raise InputError(f"The public file {source!r} holds no text: give one with texts, or leave out --public-texts.")
     return texts
+
+
+def check_input_file(source: str) -> None:
+    """Raise `InputError` for an input that is neither a file nor a pipe."""
+    if source != PIPE and not Path(source).is_file():
+        raise InputError(f"The input {source!r} is not a file: give the path of one, or - for a pipe.")
 
 
 def parse_delimiter(format_name: str, given_delimiter: str | None) -> str:
@@ -107,16 +113,14 @@ def parse_delimiter(format_name: str, given_delimiter: str | None) -> str:
 
 
 def resolve_format(source: str, output: str, given_format: str | None) -> str:
-    """Return the format of a table and of what is made of it: the one chosen, or that of the file names.
+    """Return the format of a table and of its release: the one chosen, or that of the file names.
 
     Raises:
-        InputError: an unknown format, two different ones, or none that can be told.
+        InputError: two different formats, or none that can be told.
     """
-    from deniable.text.tables import TABLE_FORMATS, detect_table_format  # noqa: PLC0415
+    from deniable.text.tables import detect_table_format
 
     if given_format is not None:
-        if given_format not in TABLE_FORMATS:
-            raise InputError(f"Unknown format {given_format!r}. Known: {', '.join(TABLE_FORMATS)}.")
         return given_format
     formats = [detect_table_format(path) for path in (source, output) if path != PIPE]
     if not formats:
@@ -156,11 +160,6 @@ def resolve_certificate_path(output: str, given_path: str | None) -> str:
     return given_path or f"{output}.certificate.json"
 
 
-OutputColumns = Mapping[str, Sequence[object]]
-OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet")
-_COMPRESSED_ENDINGS = (".gz", ".zst")
-
-
 def parse_output_format(path: str) -> str:
     """Return how a table is written, by the ending of its name.
 
@@ -178,7 +177,7 @@ def parse_output_format(path: str) -> str:
 
 
 def encode_rows(columns: OutputColumns, output_format: str) -> bytes:
-    """Return a table as a file of one of `OUTPUT_FORMATS` holds it; what is no Unicode, as jsonl may hold, is an escape.
+    """Return a table as the bytes of a file; lone surrogates, as jsonl may hold, are written as escapes.
 
     Args:
         columns: name -> values, all of one length.
@@ -186,8 +185,8 @@ def encode_rows(columns: OutputColumns, output_format: str) -> bytes:
     """
     rows = list(zip(*columns.values(), strict=True))
     if output_format == "parquet":
-        import pyarrow as pa  # noqa: PLC0415 - slow to import
-        from pyarrow import parquet  # noqa: PLC0415
+        import pyarrow as pa
+        from pyarrow import parquet
 
         sink = io.BytesIO()
         parquet.write_table(

@@ -1,18 +1,27 @@
-"""``deniable tune``: the epsilon at which an attacker's success, the words kept or the utility is what you ask for."""
+"""``deniable tune``: the epsilon at which attackers, words kept or accuracy meet a goal."""
 
+import dataclasses
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deniable.cli.building import build_space, load_word_prior
+from deniable.cli.choices import MetricName, TunedMechanismName
 from deniable.cli.options import (
+    DATA_PANEL,
+    PRIVACY_PANEL,
+    WORDS_PANEL,
     DelimiterOption,
+    EncodingOption,
     FormatOption,
     MetricOption,
     PriorOption,
     SpaceOption,
-    build_space,
-    load_word_prior,
+    TextColumnOption,
+    list_choices,
+    make_option,
 )
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import TableFormat, read_table_columns
@@ -23,126 +32,230 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from deniable.measure.labels import ClassLabels
     from deniable.measure.tuning import TuningResult
     from deniable.space import Space
+    from deniable.words.prior import Prior
 
 _INPUT_PRIOR_NAME = "the frequencies of this input"
 _INDENT = "\n" + 15 * " "
+_GOAL_PANEL = "Goal (exactly one)"
+
+MaximumRecoveryOption = Annotated[
+    float | None,
+    make_option(
+        _GOAL_PANEL,
+        "--max-recovery",
+        "Maximum share of words that an attacker guesses from one private word at a time.",
+        metavar="SHARE",
+    ),
+]
+MinimumKeptOption = Annotated[
+    float | None, make_option(_GOAL_PANEL, "--min-kept", "Minimum share of words that stay unchanged.", metavar="SHARE")
+]
+MinimumAccuracyOption = Annotated[
+    float | None,
+    make_option(
+        _GOAL_PANEL,
+        "--min-accuracy",
+        "Minimum accuracy of a classifier trained on the private texts; needs --label.",
+        metavar="SHARE",
+    ),
+]
+TunedMechanismOption = Annotated[
+    TunedMechanismName,
+    make_option(
+        PRIVACY_PANEL,
+        "--mechanism",
+        (
+            f"Word mechanism: {list_choices(TunedMechanismName)}. best: the one of calibrated, tem and tight "
+            "that needs the smallest proven epsilon."
+        ),
+        metavar="MECHANISM",
+    ),
+]
+GoalLabelOption = Annotated[
+    str | None,
+    make_option(DATA_PANEL, "--label", "Name of the column with classes, for --min-accuracy.", metavar="COLUMN"),
+]
+InputPriorOption = Annotated[
+    bool,
+    make_option(
+        WORDS_PANEL,
+        "--prior-from-input",
+        "Use the word frequencies of this input. Epsilon then depends on private data.",
+    ),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Goal:
+    """What is asked for.
+
+    Attributes:
+        option: "--max-recovery", "--min-kept" or "--min-accuracy".
+        target: its value.
+    """
+
+    option: str
+    target: float
+
+    @classmethod
+    def parse(cls, max_recovery: float | None, min_kept: float | None, min_accuracy: float | None) -> "_Goal":
+        """Return the one goal that was given.
+
+        Raises:
+            InputError: none, or several.
+        """
+        values = {"--max-recovery": max_recovery, "--min-kept": min_kept, "--min-accuracy": min_accuracy}
+        targets = {option: target for option, target in values.items() if target is not None}
+        if len(targets) != 1:
+            raise InputError(
+                "Give exactly one goal: --max-recovery, --min-kept or --min-accuracy. Got "
+                f"{' and '.join(targets) or 'none'}."
+            )
+        return cls(*targets.popitem())
+
+
+@dataclasses.dataclass(frozen=True)
+class _TuningTable:
+    """The table that epsilon is chosen for, n rows.
+
+    Attributes:
+        texts: (n,) texts, empty where a row has none.
+        labels: classes; None where the goal needs none.
+        remarks: which rows lack what, for the owner.
+    """
+
+    texts: list[str]
+    labels: "ClassLabels | None"
+    remarks: list[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Choice:
+    """What was chosen, and what is known of it.
+
+    Attributes:
+        result: mechanism, verdict and outcomes.
+        prior_name: under what word frequencies the outcomes hold.
+        median_length: words of the median record.
+        median_loss: epsilon of the median record as a whole.
+        is_from_data: whether the private texts decided.
+    """
+
+    result: "TuningResult"
+    prior_name: str
+    median_length: int
+    median_loss: float
+    is_from_data: bool
 
 
 def run_tune(
-    source: Annotated[str, typer.Argument(metavar="INPUT", help="The table that you want to privatize.")],
-    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.")] = "text",
-    recovery: Annotated[
-        float | None, typer.Option(help="Share of words, at most, that an attacker names who sees one at a time.")
-    ] = None,
-    kept: Annotated[float | None, typer.Option(help="Share of words, at least, that stay as they are.")] = None,
-    utility: Annotated[
-        float | None,
-        typer.Option(help="Accuracy, at least, of a classifier trained on the private text; needs --label."),
-    ] = None,
-    label: Annotated[str | None, typer.Option(help="Column of classes, for --utility.")] = None,
-    mechanism: Annotated[
-        str,
-        typer.Option(
-            help="auto, calibrated, tight, tem, multivariate-laplace or truncated-gumbel; best takes the one of "
-            "calibrated, tem and tight that proves the least epsilon."
-        ),
-    ] = "auto",
-    prior: PriorOption = None,
-    input_prior: Annotated[  # noqa: FBT002 - a flag
-        bool, typer.Option("--input-prior", help="Use the word frequencies of this input: epsilon is chosen from it.")
-    ] = False,
+    source: Annotated[str, typer.Argument(metavar="INPUT", help="Table that you want to privatize.")],
+    *,
+    max_recovery: MaximumRecoveryOption = None,
+    min_kept: MinimumKeptOption = None,
+    min_accuracy: MinimumAccuracyOption = None,
+    mechanism: TunedMechanismOption = TunedMechanismName.AUTO,
+    column: TextColumnOption = "text",
+    label: GoalLabelOption = None,
     space: SpaceOption = "glove",
-    metric: MetricOption = "euclidean",
+    metric: MetricOption = MetricName.EUCLIDEAN,
+    prior: PriorOption = None,
+    prior_from_input: InputPriorOption = False,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
-    encoding: Annotated[str, typer.Option(help="Of the input.")] = "utf-8",
+    encoding: EncodingOption = "utf-8",
 ) -> None:
-    """Choose epsilon by what it gives: an attacker's success, words kept, or the accuracy of a classifier.
+    """Choose epsilon by its effect: an attacker's success, the share of words kept, or the accuracy of a classifier.
 
-    Prints the choice, what is proved of it, and the command that privatizes the input with it. Where the
-    input's own word frequencies or a utility chose it, that command tells the certificate so.
+    Prints the choice, its proof, and the command that privatizes the input with it. If the choice used the private
+    texts, that command says so in the certificate.
     """
-    import numpy as np  # noqa: PLC0415 - keeps --help fast
-
-    from deniable.measure.labels import encode_labels  # noqa: PLC0415
-    from deniable.measure.tuning import tune_kept, tune_recovery, tune_utility  # noqa: PLC0415
-    from deniable.words.composition import compute_worst_loss  # noqa: PLC0415
-    from deniable.words.prior import build_prior  # noqa: PLC0415
-
-    goals = {"recovery": recovery, "kept": kept, "utility": utility}
-    targets = {name: target for name, target in goals.items() if target is not None}
-    if len(targets) != 1:
-        raise InputError(f"Give one goal: --recovery, --kept or --utility. Got {' and '.join(targets) or 'none'}.")
-    ((goal, target),) = targets.items()
-    if prior is not None and input_prior:
-        raise InputError("--prior FILE and --input-prior exclude each other: leave one of them out.")
-    if (goal == "utility") != (label is not None):
-        raise InputError("--utility and --label COLUMN go together: give both, or neither.")
-    table = read_table_columns(source, [column, label], TableFormat(format_, delimiter, encoding))
-    texts = [text or "" for text in table[column]]
-    empty_rows = [row for row, text in enumerate(table[column]) if text is None]
-    remarks = describe_rows(source, empty_rows, "without a text, read as empty")
-    coded_labels = encode_labels(table[label], label) if label else None
-    if coded_labels is not None:
-        label_remark = f"without a label in {label!r}, no part of the accuracy"
-        remarks += describe_rows(source, coded_labels.unlabelled_rows.tolist(), label_remark)
+    goal = _Goal.parse(max_recovery, min_kept, min_accuracy)
+    if prior is not None and prior_from_input:
+        raise InputError("--prior and --prior-from-input exclude each other: leave one of them out.")
+    if (goal.option == "--min-accuracy") != (label is not None):
+        raise InputError("--min-accuracy and --label belong together: give both, or neither.")
+    table = _read_table(source, column, label, TableFormat(format_, delimiter, encoding))
     word_space = build_space(space, metric)
     public_prior = load_word_prior(prior, word_space)
     with show_passes("tuning"):
-        counts, lengths = _count_words(word_space, texts)
-        tuning_prior = (
-            build_prior(word_space, counts, _INPUT_PRIOR_NAME, is_public=False) if input_prior else public_prior
-        )
-        if goal == "recovery":
-            choice = tune_recovery(word_space, target, mechanism=mechanism, prior=tuning_prior)
-        elif goal == "kept":
-            choice = tune_kept(word_space, target, mechanism=mechanism, prior=tuning_prior)
-        elif coded_labels is not None:
-            labelled_texts, codes = (
-                [texts[row] for row in coded_labels.labelled_rows],
-                coded_labels.codes[coded_labels.labelled_rows],
-            )
-            choice = tune_utility(word_space, labelled_texts, codes, target, mechanism=mechanism, prior=tuning_prior)
-        # What the certificate will say is found now, and kept in the cache: never the frequencies of the input.
-        choice.mechanism.expected_kept_share(public_prior)
-        median_length = int(np.quantile(lengths, 0.5, method="lower"))
-        median_loss = median_length * compute_worst_loss(choice.mechanism.law, choice.mechanism.guarantee)
-    for line in remarks:
-        typer.echo(line, err=True)
-    is_chosen_from_data = input_prior or goal == "utility"
-    for line in _format_choice(
-        choice, goal, tuning_prior.name, median_loss, median_length, is_chosen_from_data=is_chosen_from_data
-    ):
+        choice = _choose(goal, mechanism.value, word_space, table, public_prior, prior_from_input=prior_from_input)
+    for remark in table.remarks:
+        typer.echo(remark, err=True)
+    for line in _format_choice(choice, goal):
         typer.echo(line)
-    options = {
-        "--column": "" if column == "text" else column,
-        "--mechanism": choice.mechanism.name,
-        "--epsilon": f"{choice.mechanism.epsilon:g}",
-        "--space": "" if space == "glove" else space,
-        "--metric": "" if metric == "euclidean" else metric,
-        "--prior": None if prior is None else str(prior),
+    given_options = {
+        "--column": None if column == "text" else column,
+        "--mechanism": choice.result.mechanism.name,
+        "--epsilon": f"{choice.result.mechanism.epsilon:g}",
+        "--space": None if space == "glove" else space,
+        "--metric": None if metric is MetricName.EUCLIDEAN else metric,
+        "--prior": prior,
         "--format": format_,
         "--delimiter": delimiter,
-        "--encoding": "" if encoding == "utf-8" else encoding,
+        "--encoding": None if encoding == "utf-8" else encoding,
     }
-    given_options = [part for option, value in options.items() if value for part in (option, value)]
-    command = [
-        "deniable",
-        "privatize",
-        source,
-        *given_options,
-        *(["--chosen-from-data"] if is_chosen_from_data else []),
-    ]
-    typer.echo(f"run            {shlex.join(command)} --output OUTPUT")
+    typer.echo(f"run            {_format_privatize_command(source, given_options, choice)}")
+
+
+def _read_table(source: str, column: str, label: str | None, table_format: TableFormat) -> _TuningTable:
+    """Return the texts, and their classes where they are asked for."""
+    from deniable.measure.labels import encode_labels
+
+    cells = read_table_columns(source, [column, label], table_format)
+    empty_rows = [row for row, text in enumerate(cells[column]) if text is None]
+    remarks = describe_rows(source, empty_rows, "without a text, read as empty")
+    labels = None
+    if label is not None:
+        labels = encode_labels(cells[label], label)
+        unlabelled_rows = labels.unlabelled_rows.tolist()
+        remarks += describe_rows(source, unlabelled_rows, f"without a label in {label!r}, not used for the accuracy")
+    return _TuningTable([text or "" for text in cells[column]], labels, remarks)
+
+
+def _choose(
+    goal: _Goal, mechanism: str, space: "Space", table: _TuningTable, public_prior: "Prior", *, prior_from_input: bool
+) -> _Choice:
+    """Return the mechanism and epsilon that meet the goal, and what they mean for the table."""
+    import numpy as np
+
+    from deniable.words.composition import compute_worst_loss
+    from deniable.words.prior import build_prior
+
+    counts, lengths = _count_words(space, table.texts)
+    prior = public_prior
+    if prior_from_input:
+        prior = build_prior(space, counts, _INPUT_PRIOR_NAME, is_public=False)
+    result = _tune(goal, mechanism, space, table, prior)
+    # What the certificate will say is computed now, and cached: never the frequencies of the input.
+    result.mechanism.expected_kept_share(public_prior)
+    median_length = int(np.quantile(lengths, 0.5, method="lower"))
+    median_loss = median_length * compute_worst_loss(result.mechanism.law, result.mechanism.guarantee)
+    is_from_data = prior_from_input or goal.option == "--min-accuracy"
+    return _Choice(result, prior.name, median_length, median_loss, is_from_data)
+
+
+def _tune(goal: _Goal, mechanism: str, space: "Space", table: _TuningTable, prior: "Prior") -> "TuningResult":
+    """Return the mechanism and epsilon that meet the goal."""
+    from deniable.measure.tuning import tune_kept, tune_recovery, tune_utility
+
+    if goal.option == "--max-recovery":
+        return tune_recovery(space, goal.target, mechanism=mechanism, prior=prior)
+    if table.labels is None:
+        return tune_kept(space, goal.target, mechanism=mechanism, prior=prior)
+    rows = table.labels.labelled_rows
+    texts = [table.texts[row] for row in rows]
+    return tune_utility(space, texts, table.labels.codes[rows], goal.target, mechanism=mechanism, prior=prior)
 
 
 def _count_words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int64], list[int]]":
     """Return how often the texts hold each word of the space (n,), and how many words each text has."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
-    from deniable.text.tokens import Lexer  # noqa: PLC0415
+    from deniable.text.tokens import Lexer
 
     lexer = Lexer(space, "draw", "lower", ())
     lexed_texts = [lexer.lex(text) for text in texts]
@@ -152,30 +265,29 @@ def _count_words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int6
     return np.bincount(known_words, minlength=len(space)), [len(text.words) for text in lexed_texts]
 
 
-def _format_choice(
-    choice: "TuningResult",
-    goal: str,
-    prior_name: str,
-    median_loss: float,
-    median_length: int,
-    *,
-    is_chosen_from_data: bool,
-) -> list[str]:
+def _format_choice(choice: _Choice, goal: _Goal) -> list[str]:
     """Return what was chosen, and what is known of it."""
-    mechanism, verdict = choice.mechanism, choice.verdict
-    prior_text = f"of words, if words follow {prior_name}"
-    blind_text = f"without the output: {100 * choice.blind_share:.1f} %; by reading words in context: more"
+    result = choice.result
+    condition = f"of words, if words follow {choice.prior_name}"
+    blind_text = f"without the output: {100 * result.blind_share:.1f} %; attackers that use context guess more"
     lines = [
-        f"choice         {mechanism.name} at epsilon {mechanism.epsilon:g}",
-        f"verification   {_INDENT.join(str(verdict).splitlines())}",
-        f"attacker       names {choice.recovery_share.format_percent()} {prior_text} ({blind_text})",
-        f"kept           {choice.kept_share.format_percent()} {prior_text}",
+        f"choice         {result.mechanism.name} at epsilon {result.mechanism.epsilon:g}",
+        f"verification   {_INDENT.join(str(result.verdict).splitlines())}",
+        f"attacker       names {result.recovery_share.format_percent()} {condition} ({blind_text})",
+        f"kept           {result.kept_share.format_percent()} {condition}",
     ]
-    if goal == "utility":
+    if goal.option == "--min-accuracy":
         lines.append(
-            f"utility        {100 * choice.achieved:.1f} % accuracy, trained on private and tested on original texts"
+            f"accuracy       {100 * result.achieved:.1f} %, trained on private texts and tested on original texts"
         )
-    lines.append(f"whole records  the median record, {median_length:,} words: epsilon {median_loss:,.3g}")
-    if is_chosen_from_data:
-        lines.append("chosen         from the private texts: the certificate must say so, and --chosen-from-data does")
+    lines.append(f"whole records  the median record, {choice.median_length:,} words: epsilon {choice.median_loss:,.3g}")
+    if choice.is_from_data:
+        lines.append("chosen         from the private texts: --chosen-from-data says so in the certificate")
     return lines
+
+
+def _format_privatize_command(source: str, options: dict[str, str | Path | None], choice: _Choice) -> str:
+    """Return the command that privatizes the input as chosen."""
+    given_options = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+    flags = ["--chosen-from-data"] if choice.is_from_data else []
+    return f"{shlex.join(['deniable', 'privatize', source, *given_options, *flags])} --output OUTPUT"

@@ -1,4 +1,4 @@
-"""``deniable attack``: true figures, whole tables, and one line where something is wrong."""
+"""``deniable attack text``: true figures, whole tables, and one line where something is wrong."""
 
 import csv
 import gzip
@@ -23,7 +23,7 @@ from tests.cli.image_models import images
 from tests.cli.text_models import TABLE, furnish, lines, write
 
 SETS = ("--substitutions", "sets.json")
-TEM = ("--mechanism", "tem", "--epsilon", "1")
+TEM = ("--mechanism", "tem", "--mechanism-epsilon", "1")
 FAST = ("--search", "greedy")
 
 
@@ -50,7 +50,7 @@ def attack(call, place, trained):
     def attacking(
         *options, model="m.pt", source="test.csv", output="a.csv", words=(*SETS, *FAST), table=TABLE, stdin=b""
     ):
-        return call("attack", model, source, "-o", output, *table, *words, *options, stdin=stdin)
+        return call("attack", "text", model, source, "-o", output, *table, *words, *options, stdin=stdin)
 
     return attacking
 
@@ -90,7 +90,7 @@ def test_figures_and_table_agree(attack, place, search, words):
 
 
 def test_examples(attack):
-    """Texts that were led astray are shown beside the attack, the changed words in brackets, as many as asked for."""
+    """Misclassified texts are shown beside the attack, the changed words in brackets, as many as asked for."""
     found = attack("--examples", "2").text.split("\n\n")[1:]
     assert len(found) == 2
     head, before, after, swaps = found[0].strip().split("\n")
@@ -131,7 +131,7 @@ def test_pipes_and_odd_texts(attack, place):
     assert first["text"] == "Good\n film,  👍 שלום! e\u0301"
     assert first["attacked"].endswith(",  👍 שלום! e\u0301")
     assert second["text"] == '"awful"'
-    assert "of the words are unknown to the space" in result.err
+    assert "of the words are not in the vocabulary and were ignored" in result.err
 
 
 def test_lone_surrogates(attack, place):
@@ -144,11 +144,11 @@ def test_lone_surrogates(attack, place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--search", "genetics"], "Unknown search 'genetics'. Did you mean 'genetic'?"),
-        (["--limit", "0"], "--limit must be at least 1. Got 0."),
-        (["--examples", "-1"], "--examples must be at least 0. Got -1."),
-        (["--mechanism", "tem", "--epsilon", "1"], "--substitutions excludes --mechanism"),
-        (["--epsilon", "1"], "--substitutions excludes --mechanism"),
+        (["--search", "genetics"], "Did you mean 'genetic'? See: deniable attack text --help"),
+        (["--limit", "0"], "Invalid value for '--limit': it must be greater than or equal to 1. Got 0."),
+        (["--examples", "-1"], "Invalid value for '--examples': it must be greater than or equal to 0. Got -1."),
+        (["--mechanism", "tem", "--mechanism-epsilon", "1"], "--substitutions excludes --mechanism"),
+        (["--mechanism-epsilon", "1"], "--substitutions excludes --mechanism"),
         (["--column", "note"], "has no column 'note'"),
         (["--premise", "note"], "has no column 'note'"),
         (["--premise", "text"], "The column 'text' cannot be"),
@@ -168,11 +168,11 @@ def test_options_that_cannot_be_used(attack, refused, options, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "An attack needs words to try: give --mechanism and --epsilon, or --substitutions."),
-        (("--mechanism", "tem"), "--mechanism and --epsilon belong together"),
-        (("--epsilon", "1"), "--mechanism and --epsilon belong together"),
-        (("--mechanism", "tme", "--epsilon", "1"), "Did you mean 'tem'?"),
-        (("--mechanism", "tem", "--epsilon", "nan"), "Got nan."),
+        ((), "An attack needs words to try: give --mechanism and --mechanism-epsilon, or --substitutions."),
+        (("--mechanism", "tem"), "--mechanism and --mechanism-epsilon belong together"),
+        (("--mechanism-epsilon", "1"), "--mechanism and --mechanism-epsilon belong together"),
+        (("--mechanism", "tme", "--mechanism-epsilon", "1"), "Did you mean 'tem'?"),
+        (("--mechanism", "tem", "--mechanism-epsilon", "nan"), "Got nan."),
         (("--substitutions", "none.json"), "'none.json' cannot be read: No such file or directory."),
         (("--substitutions", "test.csv"), "'test.csv' are not valid JSON"),
     ],
@@ -228,7 +228,7 @@ def test_a_folder_that_cannot_be_written(attack, refused, monkeypatch):
 def test_no_column_of_classes(attack, refused):
     """Without --label there is nothing to lead astray from."""
     refused.given()
-    assert refused(attack(table=())) == "Texts need a column of classes: name it with --label."
+    assert refused(attack(table=())) == "Missing option '--label'. See: deniable attack text --help"
 
 
 @pytest.mark.parametrize(
@@ -305,6 +305,8 @@ def test_an_interrupted_attack(attack, refused, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(__import__("deniable.models.text.attacks", fromlist=["ATTACKS"]).ATTACKS, "greedy", interrupt)
+    monkeypatch.setitem(
+        __import__("deniable.models.text.attacks", fromlist=["TEXT_ATTACKS"]).TEXT_ATTACKS, "greedy", interrupt
+    )
     refused.given()
     assert refused(attack()) == "interrupted: nothing was written."

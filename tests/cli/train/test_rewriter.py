@@ -1,4 +1,4 @@
-"""``deniable train --task rewrite``: models with true cards, runs that go on, and one line where something is wrong."""
+"""``deniable train rewriter``: models with true cards, runs that go on, and one line where something is wrong."""
 
 import hashlib
 import json
@@ -7,15 +7,16 @@ import re
 import pytest
 import torch
 
+from deniable.cli.choices import TrainableMethodName
 from deniable.cli.train import rewriter as module
+from deniable.published.adept.mechanism import ADePT
 from deniable.rewriting.model import load_rewriter
-from deniable.vectors import Gaussian, L2Ball, Laplace
 from tests.cli.text_models import write
-from tests.rewriting.small import corpus
+from tests.rewrite.small import corpus
 
 WRITTEN = ["m.pt", "m.pt.card.json", "m.pt.card.txt", "m.pt.owner.json"]
 SMALL = ("--quick", "--latent", "8", "--epochs", "1")
-NOISE = ("--method", "adept-gaussian", "--epsilon", "10", "--delta", "1e-5")
+NOISE = ("--method", "adept-gaussian", "--method-epsilon", "10", "--method-delta", "1e-5")
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def train(call, place):
     write(place / "test.csv", [("flights from boston to dallas",), ("show denver",)], ("text",))
 
     def training(*options, data="corpus.csv", output="m.pt", quick=SMALL):
-        return call("train", "--task", "rewrite", "--data", data, "-o", output, *quick, *options)
+        return call("train", "rewriter", data, "-o", output, *quick, *options)
 
     return training
 
@@ -33,11 +34,11 @@ def train(call, place):
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     """Return the bytes of a model that others go on from."""
-    from deniable.learning.artifact import serialize_model
-    from tests.rewriting.small import fitted
+    from deniable.rewriting.model import pack_rewriter
+    from tests.rewrite.small import fitted
 
     del tmp_path_factory
-    return serialize_model(fitted(epochs=1))
+    return pack_rewriter(fitted(epochs=1))
 
 
 def weights(path):
@@ -52,7 +53,7 @@ def same(one, other):
 
 def test_a_model(train, place):
     """A model is written with its card, the figures alone on stdout, the commitment open to its owner."""
-    result = train("--seed", "1", "--test", "test.csv", "--model", "autoencoder")
+    result = train("--seed", "1", "--test", "test.csv")
     assert result.code == 0, result.err
     assert re.fullmatch(r"exact match [01]\.\d{3}, BLEU-4 \d+\.\d\n", result.text)
     assert sorted(path.name for path in place.iterdir() if path.name.startswith("m.pt")) == WRITTEN
@@ -87,8 +88,8 @@ def test_the_seed(train, place):
 def test_the_second_stage(train, place, first):
     """A model goes on with the noise of a method, whose scale is that of its mechanism, and the card says so."""
     (place / "first.pt").write_bytes(first)
-    assert train(*NOISE, "--start", "first.pt", "--seed", "1", quick=("--epochs", "1")).code == 0
-    scale = Gaussian(epsilon=10.0, delta=1e-5, domain=L2Ball(1.0)).scale(8)
+    assert train(*NOISE, "--fine-tune", "first.pt", "--seed", "1", quick=("--epochs", "1")).code == 0
+    scale = ADePT(epsilon=10.0, delta=1e-5, noise="gaussian", radius=1.0).scale(8)
     model = load_rewriter(place / "m.pt")
     assert model.facts["options"]["noise"] == ("gaussian", scale)
     assert model.facts["first stage"] == load_rewriter(place / "first.pt").facts
@@ -96,13 +97,13 @@ def test_the_second_stage(train, place, first):
     noise = {"method": "adept-gaussian", "epsilon": 10.0, "delta": 1e-5, "law": "gaussian", "scale": scale}
     assert card["noise in training"] == noise
     assert not same(place / "m.pt", place / "first.pt")
-    laplace = ("--method", "adept-true", "--epsilon", "100", "--start", "first.pt")
+    laplace = ("--method", "adept-true", "--method-epsilon", "100", "--fine-tune", "first.pt")
     assert train(*laplace, output="n.pt", quick=("--epochs", "1")).code == 0
-    expected = ("laplace", Laplace(epsilon=100.0, domain=L2Ball(1.0)).scale(8))
+    expected = ("laplace", ADePT(epsilon=100.0, sensitivity="true").scale(8))
     assert load_rewriter(place / "n.pt").facts["options"]["noise"] == expected
 
 
-@pytest.mark.parametrize("method", module.TRAINABLE_METHODS)
+@pytest.mark.parametrize("method", [choice.value for choice in TrainableMethodName])
 def test_every_method_has_noise(first, place, method):
     """Every method that is offered has a noise of a scale above 0, smaller at a larger epsilon."""
     (place / "first.pt").write_bytes(first)
@@ -127,12 +128,12 @@ def test_an_interrupted_run(train, place, monkeypatch):
         patch.setattr(module, "StepProgress", Interrupted)
         result = train(*options)
     assert (result.code, result.out) == (2, b"")
-    assert result.err == "deniable: interrupted: the same command goes on from 'm.pt.checkpoint'.\n"
+    assert result.err == "deniable: interrupted: run the same command again to resume from 'm.pt.checkpoint'.\n"
     write(place / "other.csv", [(text,) for text in corpus()[1:]], ("text",))
     other = train(*options, data="other.csv")
     assert other.code == 2
     assert "'m.pt.checkpoint' is the checkpoint of a run with other data: finish" in other.err
-    assert train(*options).err.startswith("going on from m.pt.checkpoint\n")
+    assert train(*options).err.startswith("resuming from m.pt.checkpoint\n")
     assert not (place / "m.pt.checkpoint").exists()
     assert train("--seed", "1", output="n.pt").code == 0
     assert same(place / "m.pt", place / "n.pt")
@@ -141,29 +142,34 @@ def test_an_interrupted_run(train, place, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "autoencode"], "Unknown model 'autoencode'. Did you mean 'autoencoder'?"),
-        (["--epsilon", "1"], "--epsilon and --delta are of a method"),
-        (["--delta", "1e-5"], "--epsilon and --delta are of a method"),
-        (["--method", "tokens", "--epsilon", "1"], "Unknown method 'tokens'"),
-        (["--method", "adept-gausian", "--epsilon", "1"], "Did you mean 'adept-gaussian'?"),
-        ([*NOISE], "name the model with --start."),
-        (["--method", "adept", "--start", "first.pt"], "needs a budget: give it with --epsilon."),
-        (["--method", "adept-gaussian", "--epsilon", "1", "--start", "first.pt"], "delta"),
-        (["--method", "adept", "--epsilon", "1", "--delta", "1e-5", "--start", "first.pt"], "has no delta"),
-        (["--method", "adept", "--epsilon", "-1", "--start", "first.pt"], "Got -1.0."),
-        (["--start", "none.pt"], "There is no model 'none.pt'"),
-        (["--start", "corpus.csv"], "'corpus.csv' is not a model"),
-        (["--start", "first.pt"], "--latent is that of the model to go on from"),
-        (["--limit", "0"], "--limit must be from 1 to 1,000. Got 0."),
+        (["--method-epsilon", "1"], "--method-epsilon and --method-delta are those of --method"),
+        (["--method-delta", "1e-5"], "--method-epsilon and --method-delta are those of --method"),
+        (["--method", "tokens", "--method-epsilon", "1"], "'tokens' is not one of adept, "),
+        (["--method", "adept-gausian", "--method-epsilon", "1"], "Did you mean 'adept-gaussian'?"),
+        ([*NOISE], "name the model with --fine-tune."),
+        (["--method", "adept", "--fine-tune", "first.pt"], "needs an epsilon: give it with --method-epsilon."),
+        (["--method", "adept-gaussian", "--method-epsilon", "1", "--fine-tune", "first.pt"], "delta"),
+        (
+            ["--method", "adept", "--method-epsilon", "1", "--method-delta", "1e-5", "--fine-tune", "first.pt"],
+            "has no delta",
+        ),
+        (["--method", "adept", "--method-epsilon", "-1", "--fine-tune", "first.pt"], "Got -1.0."),
+        (["--fine-tune", "none.pt"], "There is no model 'none.pt'"),
+        (["--fine-tune", "corpus.csv"], "'corpus.csv' is no model"),
+        (["--fine-tune", "first.pt"], "--latent is that of the model given with --fine-tune"),
+        (["--max-tokens", "0"], "--max-tokens must be from 1 to 1,000. Got 0."),
         (["--latent", "0"], "The 'latent' parameter of training must be an int from 1 to 100000. Got 0."),
         (["--learning-rate", "0"], "'learning_rate'"),
-        (["--label", "label"], "--label is for models of texts. Got one for rewriting: leave it out."),
-        (["--network", "small"], "--network is for models of images."),
-        (["--kappa", "0.5"], "--kappa is for models of texts."),
+        (["--label", "label"], "No such option: --label"),
+        (["--network", "small"], "No such option: --network"),
+        (["--epsilon", "1"], "No such option: --epsilon"),
         (["--column", "note"], "has no column 'note'"),
         (["--test", "none.csv"], "In --test: The input 'none.csv' is not a file"),
         (["--test", "-"], "which a pipe cannot do"),
-        (["--checkpoint-every", "0"], "--checkpoint-every must be at least 1. Got 0."),
+        (
+            ["--checkpoint-every", "0"],
+            "Invalid value for '--checkpoint-every': it must be greater than or equal to 1. Got 0.",
+        ),
     ],
 )
 def test_options_that_cannot_be_used(train, refused, place, first, options, message):
@@ -173,15 +179,15 @@ def test_options_that_cannot_be_used(train, refused, place, first, options, mess
     assert message in refused(train(*options))
 
 
-@pytest.mark.parametrize("task", ["text", "image"])
-def test_options_of_rewriting(call, place, refused, task):
-    """Options of rewriting are refused for other models, which must be named."""
+@pytest.mark.parametrize("option", ["--quick", "--latent", "--max-tokens", "--fine-tune"])
+def test_options_of_rewriters(call, place, refused, option):
+    """Options of rewriters are unknown to the commands that train other models."""
     write(place / "corpus.csv", [(text,) for text in corpus()], ("text",))
     refused.given()
-    basic = ("train", "--task", task, "--data", "corpus.csv", "-o", "m.pt")
-    assert "Missing option '--model'" in refused(call(*basic))
-    for option in (["--quick"], ["--latent", "8"], ["--limit", "9"], ["--start", "m.pt"]):
-        assert f"{option[0]} is for models for rewriting." in refused(call(*basic, "--model", "bow", *option))
+    for kind in ("text", "image"):
+        message = refused(call("train", kind, "corpus.csv", "--kind", "bow", "-o", "m.pt", option))
+        assert message.startswith(f"No such option: {option}")
+        assert message.endswith(f"See: deniable train {kind} --help")
 
 
 @pytest.mark.parametrize(
@@ -214,9 +220,9 @@ def test_rows_that_cannot_be_used(train, place):
     last = len(corpus()) + 3
     assert result.err.splitlines()[:4] == [
         f"gaps.csv: 2 rows without a text in 'text' left out: rows 1 and {last}",
-        f"gaps.csv: 1 row with more than 64 tokens, of which the first count: row {last - 1}",
+        f"gaps.csv: 1 row with more than 64 tokens, of which only the first are used: row {last - 1}",
         "held.csv: 1 row without a text in 'text' left out: row 3",
-        "held.csv: 1 row with more than 64 tokens, of which the first count: row 2",
+        "held.csv: 1 row with more than 64 tokens, of which only the first are used: row 2",
     ]
 
 
@@ -226,7 +232,7 @@ def test_nothing_that_is_read_is_overwritten(train, refused, place, first, outpu
     (place / "first.pt").write_bytes(first)
     (place / "twin.pt").hardlink_to(place / "first.pt")
     refused.given()
-    options = ["--test", "test.csv", "--start", "first.pt", "--force"]
+    options = ["--test", "test.csv", "--fine-tune", "first.pt", "--force"]
     assert f"The output '{output}' is a file that is read" in refused(train(*options, output=output, quick=()))
 
 

@@ -70,9 +70,13 @@ def test_one_pixel_changes_no_other_image(tmp_path):
     """A pixel below 0 rescales nobody: it is refused by row and value, and in a declared range moves itself alone."""
     floats = _floats()
     path = npz(tmp_path / "a.npz", **{**floats, **_with("x_train", (2, 3, 1), -0.004, floats)})
-    with pytest.raises(InputError, match=r"x_train\[2, 3, 1\] is -0.004: pixels must lie in \[0, 1\], .*--range=-1,1"):
+    with pytest.raises(
+        InputError, match=r"x_train\[2, 3, 1\] is -0.004: pixels must lie in \[0, 1\], .*--pixel-range=-1,1"
+    ):
         read_images(path)
-    with pytest.raises(InputError, match=r"x_train\[2, 3, 1\] is -0.004: .* \[-0.001, 1\], as declared by --range"):
+    with pytest.raises(
+        InputError, match=r"x_train\[2, 3, 1\] is -0.004: .* \[-0.001, 1\], as declared by --pixel-range"
+    ):
         read_images(path, pixel_range=(-0.001, 1))
     one = read_images(path, pixel_range=(-1, 1)).train.pixels
     other = read_images(npz(tmp_path / "b.npz", **floats), pixel_range=(-1, 1)).train.pixels

@@ -48,7 +48,7 @@ def test_a_model_without_published_kinds_refuses_theirs(monkeypatch):
     """A kind that nothing has registered is refused in one line that says where published ones are read."""
     content = encode_certificate(HELD[-1])
     monkeypatch.delitem(CERTIFICATE_KINDS, "DPALCertificate")
-    with pytest.raises(InputError, match="Got 'DPALCertificate': .* read by deniable.registry.models") as raised:
+    with pytest.raises(InputError, match=r"Got 'DPALCertificate': .* read by deniable.registry.models") as raised:
         decode_certificate(content)
     assert "\n" not in str(raised.value)
     with pytest.raises(InputError, match="cannot be saved"):

@@ -1,184 +1,202 @@
-"""``deniable attack``: other words that lead a text classifier astray, and how often there are some."""
+"""``deniable attack text``: other words that change the class of a text, and how often there are some."""
 
 import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.labelled_tables import build_labelled_table
+from deniable.cli.building import build_space, build_substitute_source, describe_substitutions, find_vector_files
+from deniable.cli.choices import MechanismName, MetricName, SearchName
+from deniable.cli.labelled_tables import LabelledColumns, build_documents, print_remarks, read_labelled_table
 from deniable.cli.model_runs import check_torch, translate_memory_errors
 from deniable.cli.options import (
+    ATTACK_WORDS_PANEL,
+    OUTPUT_PANEL,
     DelimiterOption,
+    EncodingOption,
+    ForceOption,
     FormatOption,
+    LabelledTableArgument,
+    LabelOption,
+    MechanismEpsilonOption,
     MetricOption,
+    PremiseOption,
+    RowLimitOption,
+    SeedOption,
     SpaceOption,
-    find_vector_files,
-    unknown_name_error,
+    SubstitutionsOption,
+    TextColumnOption,
+    TextModelArgument,
+    get_choice,
+    list_choices,
+    make_option,
 )
+from deniable.cli.outcome import note_written
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import TableFormat, encode_rows, parse_output_format
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from deniable.cli.labelled_tables import LabelledRows
+    from deniable.cli.labelled_tables import LabelledDocuments
     from deniable.models.text.attacks import TextAttackResult
+    from deniable.models.text.documents import RowIndices
     from deniable.space import Space
 
+_ATTACK_PANEL = "Attack"
 _DEFAULT_WIDTH = 100
 _BRACKETS = "[", "]"
 
+AttackMechanismOption = Annotated[
+    MechanismName | None,
+    make_option(
+        ATTACK_WORDS_PANEL,
+        "--mechanism",
+        f"Word mechanism that draws the new words: {list_choices(MechanismName)}. It needs --mechanism-epsilon.",
+        metavar="MECHANISM",
+    ),
+]
+SearchOption = Annotated[SearchName, make_option(_ATTACK_PANEL, "--search", "Search algorithm.")]
+ExamplesOption = Annotated[int, make_option(_ATTACK_PANEL, "--examples", "Number of attacked texts to print.", min=0)]
+AttackTableOption = Annotated[
+    str,
+    make_option(
+        OUTPUT_PANEL,
+        "--output",
+        "-o",
+        "Table to write, each text next to its attack: csv, tsv, jsonl or parquet.",
+        metavar="FILE",
+    ),
+]
+
 
 def run_attack_text(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A text model that deniable train wrote.")],
-    source: Annotated[
-        str, typer.Argument(metavar="INPUT", help="csv, tsv, jsonl or parquet, also .gz or .zst; - is a pipe.")
-    ],
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="csv, tsv, jsonl or parquet: each text beside its run_attack_text."
-        ),
-    ],
-    label: Annotated[str | None, typer.Option(help="Column with classes.", show_default=False)] = None,
-    column: Annotated[str, typer.Option("--column", "-c", help="Column with text.")] = "text",
-    premise: Annotated[str | None, typer.Option(help="Column with the first text of a pair, which stays.")] = None,
-    mechanism: Annotated[
-        str | None, typer.Option(help="Draws the new words, with --epsilon: as for deniable privatize.")
-    ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Of the mechanism.")] = None,
-    substitutions: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="In its place: JSON of word: [substitute, ...].")
-    ] = None,
-    search: Annotated[str, typer.Option("--search", help="genetic, greedy or resampling.")] = "genetic",
-    limit: Annotated[int | None, typer.Option(help="Rows, the first ones; all by default.")] = None,
-    examples: Annotated[int, typer.Option(help="TextAttackResult texts that are shown.")] = 5,
-    seed: Annotated[int, typer.Option(help="Of the search; what it finds follows from it.")] = 0,
+    model: TextModelArgument,
+    source: LabelledTableArgument,
+    *,
+    substitutions: SubstitutionsOption = None,
+    mechanism: AttackMechanismOption = None,
+    mechanism_epsilon: MechanismEpsilonOption = None,
+    search: SearchOption = SearchName.GENETIC,
+    examples: ExamplesOption = 5,
+    column: TextColumnOption = "text",
+    label: LabelOption,
+    premise: PremiseOption = None,
+    limit: RowLimitOption = None,
     space: SpaceOption = "glove",
-    metric: MetricOption = "euclidean",
+    metric: MetricOption = MetricName.EUCLIDEAN,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
-    encoding: Annotated[str, typer.Option(help="Of the input.")] = "utf-8",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,  # noqa: FBT002 - a flag
+    encoding: EncodingOption = "utf-8",
+    output: AttackTableOption,
+    force: ForceOption = False,
+    seed: SeedOption = 0,
 ) -> None:
-    """Attack a text classifier by other words.
+    """Attack a text classifier by replacing words.
 
-    Prints clean and adversarial accuracy, queries, and texts beside their attacks with the changed words in brackets.
+    Prints clean and adversarial accuracy, the number of queries, and examples with the changed words in brackets. Give
+    --substitutions, or --mechanism with --mechanism-epsilon. Requires the train extra of deniable.
     """
     check_torch()
-    from deniable.core.files import check_outputs, open_outputs  # noqa: PLC0415
-    from deniable.core.randomness import derive_key_from_seed  # noqa: PLC0415 - keeps --help fast
-    from deniable.models.text.attacks import TEXT_ATTACKS  # noqa: PLC0415
-    from deniable.models.text.model import describe_source, load_text_model  # noqa: PLC0415
-    from deniable.models.text.training import check_documents_fit  # noqa: PLC0415
+    from deniable.core.files import check_outputs, open_outputs
+    from deniable.core.randomness import derive_key_from_seed
+    from deniable.models.text.attacks import TEXT_ATTACKS
+    from deniable.models.text.model import describe_source, load_text_model
+    from deniable.models.text.training import check_documents_fit
 
-    if search not in TEXT_ATTACKS:
-        raise unknown_name_error("search", search, list(TEXT_ATTACKS))
-    for name, value, minimum in (("--limit", limit, 1), ("--examples", examples, 0)):
-        if value is not None and value < minimum:
-            raise InputError(f"{name} must be at least {minimum}. Got {value}.")
     output_format = parse_output_format(output)
-    table = build_labelled_table(label, column, premise, TableFormat(format_, delimiter, encoding), space, metric)
+    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
     check_outputs([output], [model, source, substitutions, find_vector_files(space)], force=force)
-    word_space = table.build_space()
+    word_space = build_space(space, metric)
     text_model = load_text_model(model, word_space)
-    word_source = table.build_word_source(word_space, substitutions, mechanism, epsilon)
+    word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
     if word_source is None:
-        raise InputError("An attack needs words to try: give --mechanism and --epsilon, or --substitutions.")
-    labelled_rows = table.read_documents(word_space, source, text_model.network.max_words, text_model.classes, limit)
-    documents = labelled_rows.documents
+        raise InputError("An attack needs words to try: give --mechanism and --mechanism-epsilon, or --substitutions.")
+    table = read_labelled_table(source, columns, limit)
+    rows = build_documents(table, word_space, text_model.network.max_words, text_model.classes)
+    documents = rows.documents
     check_documents_fit(text_model.network, documents)
-    table.print_remarks()
+    print_remarks([*describe_substitutions(substitutions, word_source), *rows.remarks])
     with translate_memory_errors(), show_passes("attack"):
         scorer = text_model.network.make_scorer(documents)
-        outcome = TEXT_ATTACKS[search](scorer, documents, word_source, derive_key_from_seed(seed))
-        predicted = text_model.predict(documents)
-    attack_table = _AttackTable(word_space, labelled_rows, outcome, predicted)
+        result = TEXT_ATTACKS[search](scorer, documents, word_source, derive_key_from_seed(seed))
+        predictions = text_model.predict(documents)
+    attack_table = _AttackTable(word_space, rows, result, predictions)
     with open_outputs(output, force=force, owner_only=[output]) as (stream,):
         stream.write(encode_rows(attack_table.build_columns(), output_format))
-    query_count = int(outcome.queries.sum())
-    typer.echo(
-        f"{search} search, words by {describe_source(word_source)}; {len(documents):,} texts, {query_count:,} queries"
-    )
-    typer.echo(f"clean accuracy       {outcome.clean_accuracy().format_percent()}")
-    typer.echo(f"adversarial accuracy {outcome.adversarial_accuracy().format_percent()}")
-    if outcome.flipped.any():
-        flipped = outcome.flipped
-        mean_changed, mean_queries = outcome.changed_words[flipped].mean(), outcome.queries[flipped].mean()
-        typer.echo(f"of the texts led astray: {mean_changed:.1f} words changed, {mean_queries:,.0f} queries on average")
+    note_written(output)
+    typer.echo(f"{search} search, words by {describe_source(word_source)}; {_format_size(result)}")
+    _report_attack(result, attack_table, examples)
+
+
+def _format_size(result: "TextAttackResult") -> str:
+    """Return how many texts were attacked, with how many queries."""
+    return f"{len(result.texts):,} texts, {int(result.queries.sum()):,} queries"
+
+
+def _report_attack(result: "TextAttackResult", table: "_AttackTable", example_count: int) -> None:
+    """Print the accuracies, the mean effort, and some examples."""
+    typer.echo(f"clean accuracy       {result.clean_accuracy().format_percent()}")
+    typer.echo(f"adversarial accuracy {result.adversarial_accuracy().format_percent()}")
+    flipped = result.flipped
+    if flipped.any():
+        mean_changed, mean_queries = result.changed_words[flipped].mean(), result.queries[flipped].mean()
+        typer.echo(f"per misclassified text: {mean_changed:.1f} words changed, {mean_queries:,.0f} queries on average")
     width = shutil.get_terminal_size((_DEFAULT_WIDTH, 0)).columns
-    for row in outcome.flipped.nonzero()[0][:examples].tolist():
-        typer.echo("\n".join(["", *attack_table.format_example(row, width)]))
+    for row in flipped.nonzero()[0][:example_count].tolist():
+        typer.echo("\n".join(["", *table.format_example(row, width)]))
 
 
 class _AttackTable:
     """Each text beside its attack."""
 
     def __init__(
-        self, space: "Space", labelled_rows: "LabelledRows", outcome: "TextAttackResult", predictions: "np.ndarray"
+        self, space: "Space", rows: "LabelledDocuments", result: "TextAttackResult", predictions: "RowIndices"
     ) -> None:
-        self._space, self._documents, self._parsed_texts, self._outcome = (
-            space,
-            labelled_rows.documents,
-            labelled_rows.parsed_texts,
-            outcome,
+        self._space, self._result, self._predictions = space, result, predictions
+        self._documents, self._tokenized_texts, self._row_numbers = (
+            rows.documents,
+            rows.tokenized_texts,
+            rows.row_numbers,
         )
-        self._row_numbers, self._predictions = labelled_rows.row_numbers, predictions
 
     def build_columns(self) -> dict[str, list[object]]:
         """Return the table that is written."""
-        documents, outcome = self._documents, self._outcome
+        documents, result = self._documents, self._result
         rows = range(len(documents))
         return {
             "row": (self._row_numbers + 1).tolist(),
             "label": [documents.classes[code] for code in documents.labels],
             "predicted": [documents.classes[code] for code in self._predictions],
-            "flipped": outcome.flipped.tolist(),
-            "margin": outcome.margins.tolist(),
-            "queries": outcome.queries.tolist(),
-            "changed": outcome.changed_words.tolist(),
-            "text": ["".join(self._parsed_texts.pieces[row]) for row in rows],
-            "attacked": [self._parsed_texts.replace_words(row, self._find_new_words(row)) for row in rows],
+            "flipped": result.flipped.tolist(),
+            "margin": result.margins.tolist(),
+            "queries": result.queries.tolist(),
+            "changed": result.changed_words.tolist(),
+            "text": ["".join(self._tokenized_texts.pieces[row]) for row in rows],
+            "attacked": [self._tokenized_texts.replace_words(row, self._find_new_words(row)) for row in rows],
         }
 
     def format_example(self, row: int, width: int) -> list[str]:
         """Return one text and its attack, the changed words in brackets, cut to the width around the first change."""
-        is_changed = [word is not None for word in self._find_new_words(row)]
-        originals = [self._parsed_texts.pieces[row][place] for place in self._parsed_texts.word_positions[row]]
-        marked_originals = [
-            _bracket_word(word) if is_new else None for word, is_new in zip(originals, is_changed, strict=True)
-        ]
-        marked_replacements = [None if word is None else _bracket_word(word) for word in self._find_new_words(row)]
-        label = self._documents.classes[self._documents.labels[row]]
-        heading = f"row {self._row_numbers[row] + 1}, {label}: {_format_word_count(sum(is_changed))} changed, {self._outcome.queries[row]:,} queries"
-        text_pair = (
-            self._parsed_texts.replace_words(row, marked_originals),
-            self._parsed_texts.replace_words(row, marked_replacements),
+        tokenized, new_words = self._tokenized_texts, self._find_new_words(row)
+        old_words = [tokenized.pieces[row][place] for place in tokenized.word_positions[row]]
+        changes = [(old, new) for old, new in zip(old_words, new_words, strict=True) if new is not None]
+        before = tokenized.replace_words(
+            row, [new and _bracket_word(old) for old, new in zip(old_words, new_words, strict=True)]
         )
-        lines = [
-            heading,
-            *(
-                f"  {sign} {_shorten_around_bracket(text, width - 4)}"
-                for sign, text in zip("-+", text_pair, strict=True)
-            ),
+        after = tokenized.replace_words(row, [new and _bracket_word(new) for new in new_words])
+        label = self._documents.classes[self._documents.labels[row]]
+        words = f"{len(changes)} word{'s' * (len(changes) != 1)}"
+        return [
+            f"row {self._row_numbers[row] + 1}, {label}: {words} changed, {self._result.queries[row]:,} queries",
+            f"  - {_shorten_around_bracket(before, width - 4)}",
+            f"  + {_shorten_around_bracket(after, width - 4)}",
+            f"  = {_shorten_around_bracket(', '.join(f'{old} -> {new}' for old, new in changes), width - 4)}",
         ]
-        replacements = [
-            f"{old} -> {is_new}"
-            for old, is_new in zip(originals, self._find_new_words(row), strict=True)
-            if is_new is not None
-        ]
-        return [*lines, f"  = {_shorten_around_bracket(', '.join(replacements), width - 4)}"]
 
     def _find_new_words(self, row: int) -> list[str | None]:
         """Return the new word in each place of one text; None where it is the old one."""
-        pairs = zip(self._documents.texts[row].tolist(), self._outcome.texts[row].tolist(), strict=True)
+        pairs = zip(self._documents.texts[row].tolist(), self._result.texts[row].tolist(), strict=True)
         return [None if old == new else self._space.words[new] for old, new in pairs]
-
-
-def _format_word_count(count: int) -> str:
-    return f"{count} word{'s' * (count != 1)}"
 
 
 def _bracket_word(word: str) -> str:
@@ -186,7 +204,7 @@ def _bracket_word(word: str) -> str:
 
 
 def _shorten_around_bracket(text: str, width: int) -> str:
-    """Return a text in one line of some characters, around the first mark."""
+    """Return a text as one line of at most ``width`` characters, around the first bracket."""
     line = " ".join(text.split())
     start = max(0, line.find(_BRACKETS[0]) - width // 3) if len(line) > width else 0
     excerpt = line[start : start + width]

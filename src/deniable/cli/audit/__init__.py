@@ -1,1 +1,15 @@
-"""The group `deniable audit`."""
+"""``deniable audit``: one command for each kind of claimant."""
+
+from deniable.cli.audit.callable import run_audit_callable
+from deniable.cli.audit.command import run_audit_command
+from deniable.cli.audit.mechanism import run_audit_mechanism
+from deniable.cli.audit.outputs import run_audit_outputs
+from deniable.cli.audit.zoo import run_audit_zoo
+from deniable.cli.options import add_command, make_group
+
+group = make_group("Check a claim of privacy: exactly where the law is known, by sampling where it is a black box.")
+add_command(group, "mechanism", run_audit_mechanism)
+add_command(group, "callable", run_audit_callable)
+add_command(group, "command", run_audit_command)
+add_command(group, "outputs", run_audit_outputs)
+add_command(group, "zoo", run_audit_zoo)

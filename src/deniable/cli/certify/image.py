@@ -1,88 +1,164 @@
-"""``deniable certify`` of a model of images."""
+"""``deniable certify image``: the predictions of an image model on test images."""
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.model_runs import CertifyOptions, encode_json, translate_memory_errors
-from deniable.cli.options import format_names
+from deniable.cli.certify.options import (
+    AlphaOption,
+    AttackCountOption,
+    CertifyOptions,
+    DrawsOption,
+    ResultsOption,
+    check_task,
+    report_certification,
+)
+from deniable.cli.choices import NoiseLaw
+from deniable.cli.model_runs import check_torch, translate_memory_errors
+from deniable.cli.options import (
+    CERTIFICATION_PANEL,
+    EXIT_REFUTED,
+    ForceOption,
+    ImagesArgument,
+    SeedOption,
+    format_names,
+    make_option,
+)
 from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError
 from deniable.core.guarantees import is_proved
 
 if TYPE_CHECKING:
+    import torch
+
     from deniable.models.images.certification import CertifiedAccuracyCurve
     from deniable.models.images.dataset import ImageDataset, LabelledImages
     from deniable.models.images.model import ImageModel
     from deniable.models.images.refutation import AttackedImage
     from deniable.models.shared.refutation import Refutation
 
+ImageModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file written by deniable train image.", show_default=False)
+]
+RadiusOption = Annotated[
+    float | None,
+    make_option(
+        CERTIFICATION_PANEL,
+        "--radius",
+        "Attack size to certify, in the norm of the certificate; pixels are in [0, 1].",
+        min=0,
+        default_text="several",
+    ),
+]
+NoiseOption = Annotated[
+    float | None,
+    make_option(
+        CERTIFICATION_PANEL,
+        "--noise",
+        "Scale of the noise added to a model that has none of its own; pixels are in [0, 1].",
+    ),
+]
+NoiseLawOption = Annotated[
+    NoiseLaw | None,
+    make_option(
+        CERTIFICATION_PANEL,
+        "--noise-law",
+        "Law of --noise: gaussian certifies in l2, laplace in l1.",
+        default_text="gaussian",
+    ),
+]
+ImageLimitOption = Annotated[
+    int | None,
+    make_option(
+        CERTIFICATION_PANEL,
+        "--limit",
+        "Maximum number of test images to use (the first ones).",
+        min=1,
+        metavar="IMAGES",
+        default_text="all",
+    ),
+]
+
 
 def run_certify_image(
-    model_path: Path,
-    data_path: Path,
-    certify_options: CertifyOptions,
+    model: ImageModelArgument,
+    data: ImagesArgument,
     *,
-    limit: int | None,
-    radius: float | None,
-    noise: float | None,
-    law: Literal["gaussian", "laplace"] | None,
-    output: Path | None,
-    force: bool,
-) -> bool:
-    """Certify the predictions of a model on test images; the options are those of the command.
+    radius: RadiusOption = None,
+    draws: DrawsOption = 1_000,
+    alpha: AlphaOption = 0.001,
+    attack_count: AttackCountOption = 0,
+    noise: NoiseOption = None,
+    noise_law: NoiseLawOption = None,
+    limit: ImageLimitOption = None,
+    output: ResultsOption = None,
+    force: ForceOption = False,
+    seed: SeedOption = 0,
+) -> None:
+    """Certify the predictions of an image model on the test images.
 
-    Returns:
-        Whether an attack inside the certified balls refuted a certificate that is said to be proved.
+    Prints the share of images that are classified correctly and certified beyond each attack size. Exits with 1 if an
+    attack refutes a certificate that is stated as proved. Requires the train extra of deniable.
     """
-    import torch  # noqa: PLC0415 - keeps --help fast
+    check_torch()
+    import torch
 
-    from deniable.core.files import PIPE, open_outputs  # noqa: PLC0415
-    from deniable.models.images.certification import certify_image_model as certified  # noqa: PLC0415
-    from deniable.models.images.certification import smooth_image_model  # noqa: PLC0415
-    from deniable.models.images.reading import read_images  # noqa: PLC0415
-    from deniable.registry.models import load_image_model  # noqa: PLC0415
+    from deniable.core.files import check_outputs
+    from deniable.models.images.reading import read_images
 
-    if law is not None and noise is None:
-        raise InputError(f"--law {law} is that of --noise: give it, for example 0.25.")
-    image_model = (
-        load_image_model(model_path)
-        if noise is None
-        else smooth_image_model(load_image_model(model_path), noise, law or "gaussian")
-    )
-    declared_domain = image_model.declaration
-    dataset = read_images(data_path, pixel_range=declared_domain.pixel_range, classes=declared_domain.classes)
+    certify_options = CertifyOptions(draws, alpha, attack_count, seed)
+    if noise_law is not None and noise is None:
+        raise InputError(f"--noise-law {noise_law} is the law of --noise: give it, for example --noise 0.25.")
+    if output is not None:
+        check_outputs([output], [model, data], force=force)
+    check_task(model, "image")
+    image_model = _load_model(model, noise, noise_law or NoiseLaw.GAUSSIAN)
+    declaration = image_model.declaration
+    dataset = read_images(data, pixel_range=declaration.pixel_range, classes=declaration.classes)
     test_images = _select_test_images(image_model, dataset, limit)
-    generator = torch.Generator().manual_seed(certify_options.seed % 2**63)
+    generator = torch.Generator().manual_seed(seed % 2**63)
+    curve = _certify_images(image_model, test_images, certify_options, radius, generator)
+    refutation = None
+    if attack_count:
+        refutation = _attack_certified_images(image_model, test_images, curve, attack_count, generator)
+    lines = [*_format_lines(image_model, curve), *([] if refutation is None else [f"attack: {refutation}"])]
+    report_certification(lines, _build_record(image_model, test_images, curve, refutation), output, force=force)
+    certificate = image_model.certificate
+    if refutation is not None and refutation.is_refuted and certificate and is_proved(certificate.status):
+        raise typer.Exit(EXIT_REFUTED)
+
+
+def _load_model(path: Path, noise: float | None, noise_law: NoiseLaw) -> "ImageModel":
+    """Return the model of a file, smoothed where noise is given."""
+    from deniable.models.images.certification import smooth_image_model
+    from deniable.registry.models import load_image_model
+
+    image_model = load_image_model(path)
+    return image_model if noise is None else smooth_image_model(image_model, noise, noise_law.value)
+
+
+def _certify_images(
+    model: "ImageModel",
+    test_images: "LabelledImages",
+    certify_options: CertifyOptions,
+    radius: float | None,
+    generator: "torch.Generator",
+) -> "CertifiedAccuracyCurve":
+    """Return the certified accuracy at one radius, or at several that the certificates make."""
+    from deniable.models.images.certification import certify_image_model
+
     with translate_memory_errors(), show_passes("certify"):
-        radii = None if radius is None else (radius,)
-        curve = certified(
-            image_model,
+        return certify_image_model(
+            model,
             test_images.pixels,
             test_images.labels,
             generator=generator,
-            radii=radii,
+            radii=None if radius is None else (radius,),
             draws=certify_options.draws,
             alpha=certify_options.alpha,
         )
-    refutation = (
-        _attack_certified_images(image_model, test_images, curve, certify_options.attack_count, generator)
-        if certify_options.attack_count
-        else None
-    )
-    if output is not None:
-        with open_outputs(str(output), force=force, owner_only=[str(output)]) as (stream,):
-            stream.write(encode_json(_build_record(image_model, test_images, curve, refutation)))
-    for line in [*_format_lines(image_model, curve), *([] if refutation is None else [f"attack: {refutation}"])]:
-        typer.echo(line, err=str(output) == PIPE)
-    return bool(
-        refutation is not None
-        and refutation.is_refuted
-        and image_model.certificate
-        and is_proved(image_model.certificate.status)
-    )
 
 
 def _select_test_images(model: "ImageModel", dataset: "ImageDataset", limit: int | None) -> "LabelledImages":
@@ -91,7 +167,7 @@ def _select_test_images(model: "ImageModel", dataset: "ImageDataset", limit: int
     Raises:
         InputError: they are not of the model's shape and classes.
     """
-    from deniable.models.images.dataset import LabelledImages  # noqa: PLC0415
+    from deniable.models.images.dataset import LabelledImages
 
     test_images = dataset.test
     shape, expected_shape = tuple(test_images.pixels.shape[1:]), model.architecture.shape
@@ -107,19 +183,24 @@ def _select_test_images(model: "ImageModel", dataset: "ImageDataset", limit: int
             f"the classes {format_names(class_names)}" if class_names else f"{model.architecture.classes} classes"
         )
         raise InputError(
-            f"The model knows {expected_classes}. Got {format_names(dataset.classes)}: name the data it was trained for."
+            f"The model knows {expected_classes}. Got {format_names(dataset.classes)}: name the data it "
+            "was trained for."
         )
     return LabelledImages(test_images.pixels[:limit], test_images.labels[:limit])
 
 
 def _attack_certified_images(
-    model: "ImageModel", test_images: "LabelledImages", curve: "CertifiedAccuracyCurve", count: int, generator: Any
+    model: "ImageModel",
+    test_images: "LabelledImages",
+    curve: "CertifiedAccuracyCurve",
+    count: int,
+    generator: "torch.Generator",
 ) -> "Refutation[AttackedImage]":
     """Attack the first certified images inside their balls."""
-    from deniable.models.images.refutation import refute_image_certificate  # noqa: PLC0415
+    from deniable.models.images.refutation import refute_image_certificate
 
     if model.certificate is None:
-        raise InputError("A model without a certificate has none to refute: leave out --attack.")
+        raise InputError("A model without a certificate has none to refute: leave out --attack-count.")
     indices = [index for index, certified_image in enumerate(curve.certified) if certified_image.label is not None][
         :count
     ]
@@ -156,7 +237,7 @@ def _build_record(
     refutation: "Refutation[AttackedImage] | None",
 ) -> dict[str, Any]:
     """Return everything for JSON."""
-    from deniable.models.images.certificates import encode_certificate  # noqa: PLC0415
+    from deniable.models.images.certificates import encode_certificate
 
     certificate = model.certificate
     return {

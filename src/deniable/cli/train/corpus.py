@@ -1,15 +1,16 @@
-"""The texts that a rewriting model learns from and is tested on."""
+"""The texts that a rewriter learns from and is tested on."""
 
 import dataclasses
 import hashlib
 import json
 from pathlib import Path
 
+from deniable.cli.model_runs import HELD_OUT_SHARE
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows, select_usable_rows
 from deniable.core.errors import InputError
 
-_HELD_OUT_SHARE, _MINIMUM_TEXTS = 0.1, 10
+_MINIMUM_TEXTS = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +47,7 @@ class RewritingCorpus:
             raise InputError(f"In --test: {error}") from None
 
     def _read_texts(self, path: Path, maximum_tokens: int) -> list[str]:
-        from deniable.rewriting.tokens import split_tokens, truncate_text  # noqa: PLC0415 - keeps --help fast
+        from deniable.rewriting.tokens import split_tokens, truncate_text
 
         cells = read_table_columns(str(path), [self.column], self.table_format)[self.column]
         if not cells:
@@ -59,27 +60,30 @@ class RewritingCorpus:
         long_rows = [row for row in usable_rows if lengths[row] > maximum_tokens]
         self.remarks.extend(remarks)
         self.remarks.extend(
-            describe_rows(str(path), long_rows, f"with more than {maximum_tokens:,} tokens, of which the first count")
+            describe_rows(
+                str(path), long_rows, f"with more than {maximum_tokens:,} tokens, of which only the first are used"
+            )
         )
         return [truncate_text(cells[row] or "", maximum_tokens) for row in usable_rows]
 
 
 def split_held_out_texts(texts: list[str], corpus: RewritingCorpus) -> tuple[list[str], list[str]]:
-    """Return texts to learn from, and others that say when to stop: no text is among both.
+    """Return texts to learn from, and held-out texts that say when to stop; no text is in both.
 
     Raises:
         InputError: there are too few.
     """
-    from deniable.core.randomness import derive_key_from_seed, make_generator  # noqa: PLC0415
+    from deniable.core.randomness import derive_key_from_seed, make_generator
 
     distinct_texts = [*dict.fromkeys(texts)]
     if len(distinct_texts) < _MINIMUM_TEXTS:
         raise InputError(
-            f"{str(corpus.training_path)!r} has too few distinct texts to learn from, {len(distinct_texts)}: give at least {_MINIMUM_TEXTS}."
+            f"{str(corpus.training_path)!r} has too few distinct texts to learn from, "
+            f"{len(distinct_texts)}: give at least {_MINIMUM_TEXTS}."
             + "".join(f" ({remark})" for remark in corpus.remarks)
         )
     order = make_generator(derive_key_from_seed(0), "held out").permutation(len(distinct_texts))
-    held_out = [distinct_texts[index] for index in sorted(order[: round(_HELD_OUT_SHARE * len(distinct_texts))])]
+    held_out = [distinct_texts[index] for index in sorted(order[: round(HELD_OUT_SHARE * len(distinct_texts))])]
     held_out_set = {*held_out}
     return [text for text in texts if text not in held_out_set], held_out
 

@@ -1,41 +1,92 @@
-"""``deniable train --task rewrite``: an auto-encoder of texts, without noise or with that of a rewriting method."""
+"""``deniable train rewriter``: an auto-encoder of texts, without noise or with the noise of a rewriting method."""
 
 import dataclasses
+import functools
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from deniable.cli.model_runs import (
-    StepProgress,
-    check_model_outputs,
-    explain_resumption,
-    resume_run,
-    translate_memory_errors,
-    write_model_files,
+from deniable.cli.choices import TrainableMethodName
+from deniable.cli.labelled_tables import print_remarks
+from deniable.cli.model_runs import ModelFiles, ModelOutput, StepProgress, check_torch, train_and_write
+from deniable.cli.options import (
+    MODEL_PANEL,
+    DelimiterOption,
+    EncodingOption,
+    FormatOption,
+    TextColumnOption,
+    TrainingTableArgument,
+    get_choice,
+    list_choices,
+    make_option,
+    select_given,
 )
-from deniable.cli.options import unknown_name_error
-from deniable.cli.tables import PIPE
+from deniable.cli.tables import PIPE, TableFormat
 from deniable.cli.train.corpus import RewritingCorpus, fingerprint_texts, split_held_out_texts
+from deniable.cli.train.options import (
+    BatchSizeOption,
+    CheckpointOption,
+    ClipOption,
+    EpochsOption,
+    LearningRateOption,
+    ModelOutputOption,
+    TestTableOption,
+    TrainingForceOption,
+    TrainingSeedOption,
+)
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
+    from deniable.learning.loop import Checkpoint
     from deniable.rewriting.model import Rewriter
     from deniable.rewriting.training import RewriterOptions
 
-REWRITER_KIND = "autoencoder"
-TRAINABLE_METHODS = ("adept", "adept-l1", "adept-true", "adept-gaussian", "dptext-fixed")
-"""Those that add noise to a vector which training can follow."""
+_NOISE_PANEL = "Training with noise"
+
+LatentOption = Annotated[
+    int | None,
+    make_option(
+        MODEL_PANEL,
+        "--latent",
+        "Number of coordinates of the vector that represents a text.",
+        default_text="64, or 32 with --quick",
+    ),
+]
+MaximumTokensOption = Annotated[
+    int | None,
+    make_option(
+        MODEL_PANEL, "--max-tokens", "Maximum number of tokens of a text; longer texts are cut.", default_text="64"
+    ),
+]
+QuickOption = Annotated[bool, make_option(MODEL_PANEL, "--quick", "Small network and short run, for a first try.")]
+FineTuneOption = Annotated[
+    Path | None, make_option(_NOISE_PANEL, "--fine-tune", "Model file to continue from.", metavar="MODEL")
+]
+MethodOption = Annotated[
+    TrainableMethodName | None,
+    make_option(
+        _NOISE_PANEL,
+        "--method",
+        (
+            f"Rewriting method whose noise is added during training: {list_choices(TrainableMethodName)}. It "
+            "needs --fine-tune."
+        ),
+        metavar="METHOD",
+    ),
+]
+MethodEpsilonOption = Annotated[float | None, make_option(_NOISE_PANEL, "--method-epsilon", "Epsilon of --method.")]
+MethodDeltaOption = Annotated[
+    float | None, make_option(_NOISE_PANEL, "--method-delta", "Delta of --method, for adept-gaussian.")
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class FineTuning:
-    """What a run goes on from, and the method whose noise it is trained with (ADePT's second stage).
+    """The model that training continues from, and the method whose noise it adds (the second stage of ADePT).
 
     Attributes:
-        base_path: file of the model; None to begin anew.
-        method: one of `TRAINABLE_METHODS`; None for no noise.
+        base_path: file of the model; None to begin with a new one.
+        method: a `TrainableMethodName`; None for no noise.
         epsilon: of the method.
         delta: of the method.
 
@@ -49,22 +100,27 @@ class FineTuning:
     delta: float | None
 
     def __post_init__(self) -> None:
-        if self.method is None and (self.epsilon is not None or self.delta is not None):
-            raise InputError(
-                "--epsilon and --delta are of a method: name it with --method, for example adept-gaussian."
-            )
         if self.method is None:
+            if self.epsilon is not None or self.delta is not None:
+                raise InputError(
+                    "--method-epsilon and --method-delta are those of --method: name one, for example adept-gaussian."
+                )
             return
-        if self.method not in TRAINABLE_METHODS:
-            raise unknown_name_error("method", self.method, TRAINABLE_METHODS)
         if self.base_path is None:
-            raise InputError("--method trains a model on with noise: name the model with --start.")
+            raise InputError("--method adds noise to the training of a model: name the model with --fine-tune.")
         if self.epsilon is None:
-            raise InputError(f"The method {self.method} needs a budget: give it with --epsilon.")
+            raise InputError(f"The method {self.method} needs an epsilon: give it with --method-epsilon.")
+
+    @property
+    def base_fingerprint(self) -> str | None:
+        """BLAKE2b of the file of the model; None without one."""
+        if self.base_path is None:
+            return None
+        return hashlib.blake2b(self.base_path.read_bytes(), digest_size=16).hexdigest()
 
     def load_base_model(self) -> "Rewriter | None":
-        """Return the model to go on from."""
-        from deniable.rewriting.model import load_rewriter  # noqa: PLC0415 - keeps --help fast
+        """Return the model to continue from."""
+        from deniable.rewriting.model import load_rewriter
 
         return None if self.base_path is None else load_rewriter(self.base_path)
 
@@ -74,110 +130,108 @@ class FineTuning:
         Raises:
             InputError: a parameter outside its domain.
         """
-        from deniable.registry.methods import REWRITING_METHODS as MADE  # noqa: PLC0415
-        from deniable.registry.methods import check_method_options  # noqa: PLC0415
-        from deniable.rewriting.methods.base import VectorMethod  # noqa: PLC0415
+        from deniable.registry.methods import REWRITING_METHODS, check_method_options
+        from deniable.rewriting.methods.base import VectorMethod
 
         if self.method is None or base_model is None:
             return None
-        rewriting_method = MADE[self.method](
-            base_model, epsilon=self.epsilon, **check_method_options(self.method, delta=self.delta)
-        )
+        method_options = check_method_options(self.method, delta=self.delta)
+        rewriting_method = REWRITING_METHODS[self.method](base_model, epsilon=self.epsilon, **method_options)
         if not isinstance(rewriting_method, VectorMethod):
-            raise unknown_name_error("method", self.method, TRAINABLE_METHODS)
-        parameters = {"epsilon": self.epsilon, **({} if self.delta is None else {"delta": self.delta})}
+            raise InputError(f"The method {self.method} adds no noise to a vector: choose another.")
         law, scale = rewriting_method.training_noise
-        return {"method": self.method, **parameters, "law": law, "scale": scale}
+        return {"method": self.method, "epsilon": self.epsilon, **method_options, "law": law, "scale": scale}
+
+
+@dataclasses.dataclass(frozen=True)
+class _RewriterRun:
+    """What a trained rewriter is a function of, beside the checkpoint.
+
+    Attributes:
+        training_texts: to learn from.
+        held_out_texts: they say when to stop.
+        test_texts: to test on; None for the held-out texts.
+        options: of the training.
+        maximum_tokens: of a text.
+        base_model: the model to continue from, or None.
+        noise: that is added, see `FineTuning.describe_noise`.
+        fingerprint: of all texts.
+        seed: public; None for a fresh key.
+    """
+
+    training_texts: list[str]
+    held_out_texts: list[str]
+    test_texts: list[str] | None
+    options: "RewriterOptions"
+    maximum_tokens: int
+    base_model: "Rewriter | None"
+    noise: dict[str, Any] | None
+    fingerprint: str
+    seed: int | None
 
 
 def run_train_rewriter(
-    kind: str | None,
-    corpus: RewritingCorpus,
-    output: Path,
-    given_options: dict[str, Any],
-    fine_tuning: FineTuning,
+    source: TrainingTableArgument,
     *,
-    quick: bool,
-    maximum_tokens: int | None,
-    checkpoint_steps: int,
-    seed: int | None,
-    force: bool,
+    latent: LatentOption = None,
+    maximum_tokens: MaximumTokensOption = None,
+    quick: QuickOption = False,
+    column: TextColumnOption = "text",
+    test: TestTableOption = None,
+    epochs: EpochsOption = None,
+    batch_size: BatchSizeOption = None,
+    learning_rate: LearningRateOption = None,
+    clip: ClipOption = None,
+    fine_tune: FineTuneOption = None,
+    method: MethodOption = None,
+    method_epsilon: MethodEpsilonOption = None,
+    method_delta: MethodDeltaOption = None,
+    format_: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = "utf-8",
+    output: ModelOutputOption,
+    force: TrainingForceOption = False,
+    checkpoint_every: CheckpointOption = 20,
+    seed: TrainingSeedOption = None,
 ) -> None:
-    """Train an auto-encoder of texts, and write it with its card.
+    """Train an auto-encoder that rewrites texts, and write it with its model card. Train on public texts only.
 
-    Args:
-        kind: `REWRITER_KIND`, or None.
-        corpus: texts to learn from, and to test on.
-        output: where the model goes.
-        given_options: of `deniable.rewriting.training.RewriterOptions`.
-        fine_tuning: a model to go on from, and the noise of a method.
-        quick: a small network and a short run.
-        maximum_tokens: most tokens of a text; None for the default, or that of the model to go on from.
-        checkpoint_steps: steps between checkpoints.
-        seed: public; None for a fresh key.
-        force: overwrite what exists.
+    With --fine-tune and --method, training continues with the noise of a rewriting method. Run the same command again
+    to resume an interrupted run. Requires the train extra of deniable.
     """
-    from deniable.learning.card import commit_to_data  # noqa: PLC0415 - keeps --help fast
-    from deniable.learning.loop import Checkpoint  # noqa: PLC0415
-    from deniable.rewriting.card import build_rewriter_card  # noqa: PLC0415
-    from deniable.rewriting.model import (  # noqa: PLC0415
-        DEFAULT_TOKEN_LIMIT,
-        MAX_TOKEN_LIMIT,
-        fit_rewriter,
-        measure_reconstruction,
-    )
+    check_torch()
+    from deniable.rewriting.model import DEFAULT_TOKEN_LIMIT, MAX_TOKEN_LIMIT
 
-    if kind not in {None, REWRITER_KIND}:
-        raise unknown_name_error("model", str(kind), [REWRITER_KIND])
+    fine_tuning = FineTuning(fine_tune, get_choice(method), method_epsilon, method_delta)
     if maximum_tokens is not None and not 1 <= maximum_tokens <= MAX_TOKEN_LIMIT:
-        raise InputError(f"--limit must be from 1 to {MAX_TOKEN_LIMIT:,}. Got {maximum_tokens}.")
-    if PIPE in {str(corpus.training_path), str(corpus.test_path)}:
+        raise InputError(f"--max-tokens must be from 1 to {MAX_TOKEN_LIMIT:,}. Got {maximum_tokens}.")
+    if PIPE in {str(source), str(test)}:
         raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
-    check_model_outputs(output, corpus.training_path, corpus.test_path, fine_tuning.base_path, force=force)
+    model_output = ModelOutput(output, force, checkpoint_every)
+    model_output.check(source, test, fine_tune)
     base_model = fine_tuning.load_base_model()
     noise = fine_tuning.describe_noise(base_model)
-    options = _build_training_options(given_options, noise, base_model, quick=quick, maximum_tokens=maximum_tokens)
-    maximum_tokens = base_model.limit if base_model is not None else maximum_tokens or DEFAULT_TOKEN_LIMIT
-    corpus_texts, test_texts = corpus.read_training_texts(maximum_tokens), corpus.read_test_texts(maximum_tokens)
-    training_texts, held_out_texts = split_held_out_texts(corpus_texts, corpus)
-    for line in corpus.remarks:
-        typer.echo(line, err=True)
-    fingerprint = fingerprint_texts(corpus_texts, test_texts or [])
-    parameters = {
-        "task": "rewrite",
-        "data": fingerprint,
-        "limit": maximum_tokens,
-        "start": None
-        if fine_tuning.base_path is None
-        else hashlib.blake2b(fine_tuning.base_path.read_bytes(), digest_size=16).hexdigest(),
-        "seed": seed,
-        **dataclasses.asdict(options),
-    }
-    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), parameters, checkpoint_steps)
-    resume_run(checkpoint, force=force)
-    with translate_memory_errors(), explain_resumption(checkpoint):
-        rewriter = fit_rewriter(
-            training_texts,
-            held_out_texts,
-            options,
-            limit=maximum_tokens,
-            seed=seed,
-            checkpoint=checkpoint,
-            progress=StepProgress(),
-            start=base_model,
-        )
-        figures = measure_reconstruction(rewriter, held_out_texts if test_texts is None else test_texts)
-        owner_record = commit_to_data(fingerprint)
-        model_card = build_rewriter_card(
-            rewriter, owner_record["commitment"], figures, None if test_texts is None else len(test_texts), noise
-        )
-        write_model_files(output, rewriter, model_card, owner_record, force=force)
-    checkpoint.remove()
-    typer.echo(model_card.to_text(), err=True)
-    typer.echo(f"exact match {figures['exact match'].value:.3f}, BLEU-4 {figures['bleu'].value:.1f}")
+    given_options: dict[str, float | None] = {"latent": latent, "epochs": epochs, "batch_size": batch_size}
+    given_options |= {"learning_rate": learning_rate, "clip": clip}
+    options = _build_options(select_given(given_options), noise, base_model, quick=quick, maximum_tokens=maximum_tokens)
+    token_limit = maximum_tokens or DEFAULT_TOKEN_LIMIT if base_model is None else base_model.limit
+    corpus = RewritingCorpus(source, test, column, TableFormat(format_, delimiter, encoding))
+    texts, test_texts = corpus.read_training_texts(token_limit), corpus.read_test_texts(token_limit)
+    training_texts, held_out_texts = split_held_out_texts(texts, corpus)
+    print_remarks(corpus.remarks)
+    fingerprint = fingerprint_texts(texts, test_texts or [])
+    run = _RewriterRun(
+        training_texts, held_out_texts, test_texts, options, token_limit, base_model, noise, fingerprint, seed
+    )
+    train_and_write(
+        model_output,
+        _describe_run(run, fine_tuning),
+        functools.partial(_fit_model, run),
+        functools.partial(_describe_model, run),
+    )
 
 
-def _build_training_options(
+def _build_options(
     given_options: dict[str, Any],
     noise: dict[str, Any] | None,
     base_model: "Rewriter | None",
@@ -188,16 +242,58 @@ def _build_training_options(
     """Return the options of the run.
 
     Raises:
-        InputError: a value outside its domain, or one that the model to go on from has decided.
+        InputError: a value outside its domain, or one that the model to continue from has decided.
     """
-    from deniable.rewriting.model import get_shape_options  # noqa: PLC0415
-    from deniable.rewriting.training import RewriterOptions  # noqa: PLC0415
+    from deniable.rewriting.model import get_shape_options
+    from deniable.rewriting.training import RewriterOptions
 
     if base_model is not None:
-        for name, value in (("latent", given_options.get("latent")), ("limit", maximum_tokens)):
+        for name, value in (("--latent", given_options.get("latent")), ("--max-tokens", maximum_tokens)):
             if value is not None:
-                raise InputError(f"--{name} is that of the model to go on from: leave it out.")
+                raise InputError(f"{name} is that of the model given with --fine-tune: leave it out.")
         given_options = {**given_options, **get_shape_options(base_model)}
     if noise is not None:
         given_options = {**given_options, "noise": (noise["law"], noise["scale"])}
     return RewriterOptions.quick(**given_options) if quick else RewriterOptions(**given_options)
+
+
+def _describe_run(run: _RewriterRun, fine_tuning: FineTuning) -> dict[str, Any]:
+    """Return what a checkpoint must agree with."""
+    return {
+        "task": "rewrite",
+        "data": run.fingerprint,
+        "limit": run.maximum_tokens,
+        "start": fine_tuning.base_fingerprint,
+        "seed": run.seed,
+        **dataclasses.asdict(run.options),
+    }
+
+
+def _fit_model(run: _RewriterRun, checkpoint: "Checkpoint") -> "Rewriter":
+    """Train the model, or resume its training."""
+    from deniable.rewriting.model import fit_rewriter
+
+    return fit_rewriter(
+        run.training_texts,
+        run.held_out_texts,
+        run.options,
+        limit=run.maximum_tokens,
+        seed=run.seed,
+        checkpoint=checkpoint,
+        progress=StepProgress(),
+        start=run.base_model,
+    )
+
+
+def _describe_model(run: _RewriterRun, model: "Rewriter") -> ModelFiles:
+    """Return the files of a trained model, with what tests say of it."""
+    from deniable.learning.card import commit_to_data
+    from deniable.rewriting.card import build_rewriter_card
+    from deniable.rewriting.model import measure_reconstruction
+
+    figures = measure_reconstruction(model, run.held_out_texts if run.test_texts is None else run.test_texts)
+    owner_record = commit_to_data(run.fingerprint)
+    test_count = None if run.test_texts is None else len(run.test_texts)
+    card = build_rewriter_card(model, owner_record["commitment"], figures, test_count, run.noise)
+    line = f"exact match {figures['exact match'].value:.3f}, BLEU-4 {figures['bleu'].value:.1f}"
+    return ModelFiles(model, card, owner_record, line)

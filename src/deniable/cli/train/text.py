@@ -1,181 +1,289 @@
-"""``deniable train --task text``: a classifier of texts, trained as usual, with certified bounds or on copies."""
+"""``deniable train text``: a text classifier, trained as usual, with certified bounds or on perturbed copies."""
 
 import dataclasses
-import hashlib
+import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from deniable.cli.labelled_tables import LabelledTable
-from deniable.cli.model_runs import (
-    StepProgress,
-    check_model_outputs,
-    explain_resumption,
-    resume_run,
-    translate_memory_errors,
-    write_model_files,
+from deniable.cli.building import build_space, build_substitute_source, describe_substitutions, find_vector_files
+from deniable.cli.choices import MechanismName, MetricName, TextKind, TextTraining
+from deniable.cli.labelled_tables import (
+    LabelledColumns,
+    print_remarks,
+    read_labelled_table,
 )
-from deniable.cli.options import find_vector_files, unknown_name_error
-from deniable.cli.tables import PIPE
+from deniable.cli.model_runs import (
+    ModelFiles,
+    ModelOutput,
+    StepProgress,
+    check_torch,
+    train_and_write,
+)
+from deniable.cli.options import (
+    MODEL_PANEL,
+    DelimiterOption,
+    EncodingOption,
+    FormatOption,
+    LabelOption,
+    MetricOption,
+    PremiseOption,
+    SpaceOption,
+    TextColumnOption,
+    TrainingTableArgument,
+    get_choice,
+    list_choices,
+    make_option,
+    select_given,
+)
+from deniable.cli.tables import PIPE, TableFormat
+from deniable.cli.train.documents import build_training_documents, read_test_table
+from deniable.cli.train.options import (
+    BatchSizeOption,
+    CheckpointOption,
+    ClipOption,
+    EpochsOption,
+    LearningRateOption,
+    ModelOutputOption,
+    TestTableOption,
+    TrainingForceOption,
+    TrainingSeedOption,
+)
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
+    from deniable.learning.loop import Checkpoint
     from deniable.models.text.documents import Documents
+    from deniable.models.text.model import TextModel
+    from deniable.models.text.substitutions import SubstituteSource
+    from deniable.models.text.training import TextTrainingOptions
     from deniable.space import Space
 
-_HELD_OUT_SHARE = 0.1
+_PERTURBED_PANEL = "Perturbed words, for ibp and augmented"
+
+KindOption = Annotated[TextKind, make_option(MODEL_PANEL, "--kind", "Kind of model.")]
+TrainingOption = Annotated[
+    TextTraining,
+    make_option(
+        MODEL_PANEL,
+        "--training",
+        "Training method. ibp: certified training by interval bounds; augmented: on perturbed copies.",
+    ),
+]
+IbpWeightOption = Annotated[
+    float | None,
+    make_option(_PERTURBED_PANEL, "--ibp-weight", "Final weight of the worst case, for ibp.", default_text="0.8"),
+]
+IbpRampOption = Annotated[
+    float | None,
+    make_option(
+        _PERTURBED_PANEL,
+        "--ibp-ramp",
+        "Share of the training over which the worst case is phased in, for ibp.",
+        metavar="SHARE",
+        default_text="2/3",
+    ),
+]
+CopiesOption = Annotated[
+    int | None,
+    make_option(
+        _PERTURBED_PANEL, "--copies", "Number of perturbed copies of each text, for augmented.", default_text="4"
+    ),
+]
+SubstitutionsOption = Annotated[
+    Path | None,
+    make_option(
+        _PERTURBED_PANEL,
+        "--substitutions",
+        'JSON object {"word": ["substitute", ...]}: the words that may replace each word.',
+        metavar="FILE",
+    ),
+]
+MechanismOption = Annotated[
+    MechanismName | None,
+    make_option(
+        _PERTURBED_PANEL,
+        "--mechanism",
+        (
+            f"Word mechanism that draws the copies, for augmented: {list_choices(MechanismName)}. It needs "
+            "--mechanism-epsilon."
+        ),
+        metavar="MECHANISM",
+    ),
+]
+MechanismEpsilonOption = Annotated[
+    float | None, make_option(_PERTURBED_PANEL, "--mechanism-epsilon", "Epsilon of --mechanism.")
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class _TextRun:
+    """What a trained text classifier is a function of, beside the checkpoint.
+
+    Attributes:
+        kind: one of `deniable.models.text.networks.TEXT_NETWORKS`.
+        options: of the training.
+        space: whose words it reads.
+        word_source: of substitutes and copies; None for neither.
+        training_documents: to learn from.
+        test_documents: to test on.
+        fingerprint: of the tables.
+        seed: public; None for a fresh key.
+    """
+
+    kind: str
+    options: "TextTrainingOptions"
+    space: "Space"
+    word_source: "SubstituteSource | None"
+    training_documents: "Documents"
+    test_documents: "Documents"
+    fingerprint: str
+    seed: int | None
 
 
 def run_train_text(
-    kind: str,
-    data_path: Path,
-    test_path: Path | None,
-    labelled_table: LabelledTable,
-    output: Path,
-    given_options: dict[str, Any],
+    source: TrainingTableArgument,
     *,
-    substitutions: Path | None,
-    mechanism: str | None,
-    epsilon: float | None,
-    checkpoint_steps: int,
-    seed: int | None,
-    force: bool,
+    kind: KindOption,
+    training: TrainingOption = TextTraining.NORMAL,
+    column: TextColumnOption = "text",
+    label: LabelOption,
+    premise: PremiseOption = None,
+    test: TestTableOption = None,
+    epochs: EpochsOption = None,
+    batch_size: BatchSizeOption = None,
+    learning_rate: LearningRateOption = None,
+    clip: ClipOption = None,
+    ibp_weight: IbpWeightOption = None,
+    ibp_ramp: IbpRampOption = None,
+    copies: CopiesOption = None,
+    substitutions: SubstitutionsOption = None,
+    mechanism: MechanismOption = None,
+    mechanism_epsilon: MechanismEpsilonOption = None,
+    space: SpaceOption = "glove",
+    metric: MetricOption = MetricName.EUCLIDEAN,
+    format_: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = "utf-8",
+    output: ModelOutputOption,
+    force: TrainingForceOption = False,
+    checkpoint_every: CheckpointOption = 20,
+    seed: TrainingSeedOption = None,
 ) -> None:
-    """Train a classifier of texts, and write it with its card.
+    """Train a text classifier, and write it with its model card.
 
-    Args:
-        kind: one of `deniable.models.text.networks.TEXT_NETWORKS`.
-        data_path: table to learn from.
-        test_path: table to test on; None to hold some of ``data_path`` out.
-        labelled_table: names of their columns, and the space.
-        output: where the model goes.
-        given_options: of `deniable.models.text.training.TextTrainingOptions`.
-        substitutions: word sets, or None.
-        mechanism: name of a word mechanism, or None.
-        epsilon: of the mechanism.
-        checkpoint_steps: steps between checkpoints.
-        seed: public; None for a fresh key.
-        force: overwrite what exists.
+    FILE.card.json and FILE.card.txt are for those who receive the model; FILE.owner.json is for its owner only. Run the
+    same command again to resume an interrupted run. Requires the train extra of deniable.
     """
-    from deniable.learning.card import commit_to_data  # noqa: PLC0415 - keeps --help fast
-    from deniable.learning.loop import Checkpoint  # noqa: PLC0415
-    from deniable.models.text.card import build_text_card  # noqa: PLC0415
-    from deniable.models.text.model import (  # noqa: PLC0415
-        certify_by_intervals,
-        describe_source,
-        fit_text_model,
-        measure_text_accuracy,
-    )
-    from deniable.models.text.networks import TEXT_NETWORKS  # noqa: PLC0415
-    from deniable.models.text.substitutions import Substitutions  # noqa: PLC0415
-    from deniable.models.text.training import TEXT_TRAINING_METHODS, check_substitute_source, make_text_training_options  # noqa: PLC0415
+    check_torch()
+    from deniable.models.text.training import check_substitute_source
 
-    if kind not in TEXT_NETWORKS:
-        raise unknown_name_error("model", kind, list(TEXT_NETWORKS))
-    if given_options.get("method", TEXT_TRAINING_METHODS[0]) not in TEXT_TRAINING_METHODS:
-        raise unknown_name_error("method", given_options["method"], TEXT_TRAINING_METHODS)
-    options = make_text_training_options(kind, **given_options)
-    if options.method == "normal" and (substitutions or mechanism or epsilon) is not None:
+    options = _build_options(
+        kind.value,
+        training.value,
+        (ibp_weight, ibp_ramp, copies),
+        {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "clip": clip},
+    )
+    if training is TextTraining.NORMAL and (substitutions or mechanism or mechanism_epsilon) is not None:
         raise InputError(
-            "--substitutions, --mechanism and --epsilon are for --method ibp and augmented: name one, or leave them "
-            "out."
+            "--substitutions, --mechanism and --mechanism-epsilon are for --training ibp and augmented: choose one of "
+            "these, or leave them out."
         )
-    if PIPE in {str(data_path), str(test_path)}:
-        raise InputError("Training reads its tables twice, which a pipe cannot do: give the path of a file.")
-    check_model_outputs(
-        output, data_path, test_path, substitutions, find_vector_files(labelled_table.space_source), force=force
-    )
-    space = labelled_table.build_space()
-    word_source = labelled_table.build_word_source(space, substitutions, mechanism, epsilon)
+    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
+    model_output = ModelOutput(output, force, checkpoint_every)
+    tables = [path for path in (source, test) if path is not None]
+    if PIPE in map(str, tables):
+        raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
+    model_output.check(*tables, substitutions, find_vector_files(space))
+    word_space = build_space(space, metric)
+    word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
     check_substitute_source(options, word_source)
-    training_documents, test_documents = _split_documents(space, labelled_table, data_path, test_path, kind)
-    labelled_table.print_remarks()
-    fingerprint = _fingerprint_tables([data_path] if test_path is None else [data_path, test_path], labelled_table)
-    parameters = {
-        "model": kind,
-        "data": fingerprint,
-        "space": space.fingerprint,
-        "drawn from": None if word_source is None else describe_source(word_source),
-        "seed": seed,
-        **dataclasses.asdict(options),
-    }
-    checkpoint = Checkpoint(Path(f"{output}.checkpoint"), parameters, checkpoint_steps)
-    resume_run(checkpoint, force=force)
-    with translate_memory_errors(), explain_resumption(checkpoint):
-        text_model = fit_text_model(
-            kind,
-            space,
-            training_documents,
-            options,
-            source=word_source,
-            seed=seed,
-            checkpoint=checkpoint,
-            progress=StepProgress(),
-        )
-        clean_accuracy = measure_text_accuracy(text_model, test_documents)
-        is_certified = (
-            certify_by_intervals(text_model, test_documents, word_source)
-            if isinstance(word_source, Substitutions)
-            else None
-        )
-        owner_record = commit_to_data(fingerprint)
-        certified_count = None if is_certified is None else int(is_certified.sum())
-        model_card = build_text_card(
-            text_model,
-            training_documents,
-            test_documents,
-            owner_record["commitment"],
-            clean_accuracy,
-            certified_count,
-            word_source,
-        )
-        write_model_files(output, text_model, model_card, owner_record, force=force)
-    checkpoint.remove()
-    typer.echo(model_card.to_text(), err=True)
-    typer.echo(f"clean accuracy {clean_accuracy.value:.3f}")
+    table = read_labelled_table(str(source), columns)
+    test_table = None if test is None else read_test_table(test, columns)
+    documents, test_documents, remarks = build_training_documents(table, test_table, word_space, kind.value)
+    print_remarks([*describe_substitutions(substitutions, word_source), *remarks])
+    fingerprint = table.fingerprint if test_table is None else f"{table.fingerprint} {test_table.fingerprint}"
+    run = _TextRun(kind.value, options, word_space, word_source, documents, test_documents, fingerprint, seed)
+    train_and_write(
+        model_output, _describe_run(run), functools.partial(_fit_model, run), functools.partial(_describe_model, run)
+    )
 
 
-def _split_documents(
-    space: "Space", labelled_table: LabelledTable, data_path: Path, test_path: Path | None, kind: str
-) -> "tuple[Documents, Documents]":
-    """Return documents to learn from and to test on.
+def _build_options(
+    kind: str,
+    training: str,
+    perturbation: tuple[float | None, float | None, int | None],
+    given_options: dict[str, Any],
+) -> "TextTrainingOptions":
+    """Return the options of the training.
 
     Raises:
-        InputError: the tables cannot be read, hold too little, or hold what the model does not take.
+        InputError: an option of another training method, or a value outside its domain.
     """
-    import numpy as np  # noqa: PLC0415
+    from deniable.models.text.training import make_text_training_options
 
-    from deniable.core.randomness import derive_key_from_seed, make_generator  # noqa: PLC0415
-    from deniable.models.text.networks import select_text_network  # noqa: PLC0415
-    from deniable.models.text.training import check_documents_fit  # noqa: PLC0415
-
-    network_class = select_text_network(kind, pairs=labelled_table.premise_column is not None)
-    documents = labelled_table.read_documents(space, str(data_path), network_class.max_words).documents
-    check_documents_fit(network_class, documents)
-    if test_path is not None:
-        try:
-            test_documents = labelled_table.read_documents(
-                space, str(test_path), network_class.max_words, documents.classes
-            ).documents
-            check_documents_fit(network_class, test_documents)
-        except InputError as error:
-            raise InputError(f"In --test: {error}") from None
-        return documents, test_documents
-    order = make_generator(derive_key_from_seed(0), "held out").permutation(len(documents))
-    held_out_count = max(1, round(_HELD_OUT_SHARE * len(documents)))
-    if held_out_count >= len(documents):
-        raise InputError(f"{str(data_path)!r} has {len(documents)} texts, too few to hold some out: give --test.")
-    return documents.take(np.sort(order[held_out_count:])), documents.take(np.sort(order[:held_out_count]))
+    ibp_weight, ibp_ramp, copies = perturbation
+    trainings = {
+        "--ibp-weight": (ibp_weight, "ibp"),
+        "--ibp-ramp": (ibp_ramp, "ibp"),
+        "--copies": (copies, "augmented"),
+    }
+    for name, (value, needed_training) in trainings.items():
+        if value is not None and training != needed_training:
+            raise InputError(f"{name} is for --training {needed_training}. Got {training}: leave it out.")
+    given = select_given({**given_options, "kappa": ibp_weight, "ramp": ibp_ramp, "copies": copies})
+    return make_text_training_options(kind, method=training, **given)
 
 
-def _fingerprint_tables(paths: list[Path], labelled_table: LabelledTable) -> str:
-    """Return a text that differs between data sets: of the files' bytes and the columns."""
-    digests = [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in paths]
-    columns = (
-        labelled_table.text_column,
-        labelled_table.label_column,
-        labelled_table.premise_column,
-        dataclasses.astuple(labelled_table.table_format),
+def _describe_run(run: _TextRun) -> dict[str, Any]:
+    """Return what a checkpoint must agree with."""
+    from deniable.models.text.model import describe_source
+
+    return {
+        "model": run.kind,
+        "data": run.fingerprint,
+        "space": run.space.fingerprint,
+        "drawn from": None if run.word_source is None else describe_source(run.word_source),
+        "seed": run.seed,
+        **dataclasses.asdict(run.options),
+    }
+
+
+def _fit_model(run: _TextRun, checkpoint: "Checkpoint") -> "TextModel":
+    """Train the model, or resume its training."""
+    from deniable.models.text.model import fit_text_model
+
+    return fit_text_model(
+        run.kind,
+        run.space,
+        run.training_documents,
+        run.options,
+        source=run.word_source,
+        seed=run.seed,
+        checkpoint=checkpoint,
+        progress=StepProgress(),
     )
-    return hashlib.blake2b(repr((digests, columns)).encode(), digest_size=16).hexdigest()
+
+
+def _describe_model(run: _TextRun, model: "TextModel") -> ModelFiles:
+    """Return the files of a trained model, with what tests say of it."""
+    from deniable.learning.card import commit_to_data
+    from deniable.models.text.card import build_text_card
+    from deniable.models.text.model import certify_by_intervals, measure_text_accuracy
+    from deniable.models.text.substitutions import Substitutions
+
+    clean_accuracy = measure_text_accuracy(model, run.test_documents)
+    certified_count = None
+    if isinstance(run.word_source, Substitutions):
+        certified_count = int(certify_by_intervals(model, run.test_documents, run.word_source).sum())
+    owner_record = commit_to_data(run.fingerprint)
+    card = build_text_card(
+        model,
+        run.training_documents,
+        run.test_documents,
+        owner_record["commitment"],
+        clean_accuracy,
+        certified_count,
+        run.word_source,
+    )
+    figures = f"clean accuracy {clean_accuracy.value:.3f}"
+    return ModelFiles(model, card, owner_record, figures)

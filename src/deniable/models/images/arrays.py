@@ -86,7 +86,7 @@ def scale_both_splits(
             f"{train[0]} is of type {train[1].dtype} and {test[0]} of {test[1].dtype}: save both as one type."
         )
     if pixel_range is None and kinds[0] == "uint8" and max(x.max(initial=0) for _, x in (train, test)) == 1:
-        raise InputError(f"{names} are uint8 of 0 and 1 only, where 255 is white: declare it by --range=0,1.")
+        raise InputError(f"{names} are uint8 of 0 and 1 only, where 255 is white: declare it by --pixel-range=0,1.")
     scaled = scale_pixels(*train, pixel_range), scale_pixels(*test, pixel_range)
     return *scaled, f"{names} are {describe_range(kinds[0], pixel_range)}"
 
@@ -145,9 +145,9 @@ def _check_pixel_range(name: str, x: NumericArray, low: float, high: float, *, i
     if is_outside.any():
         index = np.unravel_index(int(is_outside.argmax()), x.shape)
         position, value = ", ".join(map(str, index)), x[index]
-        reason = "as declared by --range" if is_declared else "the range unless another is declared"
+        reason = "as declared by --pixel-range" if is_declared else "the range unless another is declared"
         if np.isfinite(value):
-            fix = "declare the range of all pixels when training, for example --range=-1,1"
+            fix = "declare the range of all pixels when training, for example --pixel-range=-1,1"
         else:
             fix = "replace it"
         raise InputError(

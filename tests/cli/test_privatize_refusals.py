@@ -105,12 +105,27 @@ def test_options_that_are_needed(call, refused, missing):
 
 
 OPTIONS = [
-    (["--mechanism", "temp"], "Unknown mechanism 'temp'. Did you mean 'tem'?"),
-    (["--mechanism", "xxxxxxxx"], "Known: auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel."),
+    (
+        ["--mechanism", "temp"],
+        (
+            "'temp' is not one of auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel. Did "
+            "you mean 'tem'?"
+        ),
+    ),
+    (
+        ["--mechanism", "xxxxxxxx"],
+        (
+            "not one of auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel. See: deniable "
+            "privatize --help"
+        ),
+    ),
     (["--mechanism", "truncated-gumbel"], "'epsilon' parameter of TruncatedGumbel must be above"),
     (["--mechanism", "multivariate-laplace", "--metric", "angular"], "needs the Euclidean metric"),
-    (["--metric", "cosine"], "Use metric='angular'"),
-    (["--metric", "euclid"], "must be one of euclidean, manhattan, chebyshev, angular"),
+    (["--metric", "cosine"], "Cosine distance is no metric: use angular."),
+    (
+        ["--metric", "euclid"],
+        "'euclid' is not one of euclidean, manhattan, chebyshev, angular. Did you mean 'euclidean'?",
+    ),
     (["--space", "none.npz"], "No vector file 'none.npz'"),
     (["--column", "body"], "no column 'body'. Its columns: 'id', 'text', 'note'."),
     (["--id", "key"], "no column 'key'"),
@@ -119,14 +134,14 @@ OPTIONS = [
     (["--key-file", "none", "--id", "id"], "key file 'none' cannot be read: No such file or directory"),
     (["--key-file", ".", "--id", "id"], "key file '.' cannot be read"),
     (["--key-file", "short", "--id", "id"], "must hold 32 bytes. Got 5."),
-    (["--key-file", "key", "--id", "id", "--seed", "1"], "--key-file or --seed, not both"),
-    (["--seed", "one"], "seed"),
+    (["--key-file", "key", "--id", "id", "--test-seed", "1"], "--key-file or --test-seed, not both"),
+    (["--test-seed", "one"], "--test-seed"),
     (["--delimiter", ";;"], "delimiter must be one character"),
     (["--delimiter", ""], "delimiter must be one character"),
     (["--delimiter", '"'], "delimiter must be one character, no quote"),
     (["--delimiter", "\n"], "delimiter must be one character, no quote or line end"),
     (["--delimiter", ";"], "no column 'text'. Its columns: 'id,text,note'."),
-    (["--format", "xls"], "Unknown format 'xls'. Known: csv, tsv, jsonl, parquet, txt."),
+    (["--format", "xls"], "'xls' is not one of csv, tsv, jsonl, parquet, txt."),
     (["--format", "txt", "--column", "text"], "A txt file has no columns"),
     (["--format", "txt", "--id", "id"], "A txt file has no columns"),
     (["--format", "jsonl", "--delimiter", ";"], "--delimiter is for csv and tsv"),
@@ -134,7 +149,7 @@ OPTIONS = [
     (["--encoding", "utf-9"], "Unknown encoding 'utf-9': try utf-8, utf-16, cp1252 or latin-1"),
     (["--unknown", "keep"], "--unknown"),
     (["--case", "upper"], "--case"),
-    (["--workers", "0"], "at least 1. Got 0"),
+    (["--workers", "0"], "it must be greater than or equal to 1. Got 0."),
     (["--keep", "none"], "list 'none' cannot be read: No such file or directory"),
     (["--keep", "latin"], "list 'latin' is not UTF-8"),
     (["--keep", "."], "list '.' cannot be read"),
@@ -290,7 +305,9 @@ def test_vector_files_that_cannot_be_used(privatize, refused, name, data, messag
     assert message in refused(privatize("--space", name))
 
 
-@pytest.mark.parametrize("target", ["certificate.Certificate.of", "table.FORMATS", "release.Release.draw"])
+@pytest.mark.parametrize(
+    "target", ["certificate.Certificate.of", "table_release.TABLE_FORMATS", "release.Release.privatize_cells"]
+)
 def test_an_interruption(privatize, refused, monkeypatch, target):
     """Ctrl-C in the middle leaves nothing behind and is no success."""
 

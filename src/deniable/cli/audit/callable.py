@@ -1,0 +1,141 @@
+"""``deniable audit callable``: a Python callable, sampled."""
+
+import contextlib
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from deniable.cli.audit.black_box import (
+    DEFAULT_SECONDS,
+    AuditSeedOption,
+    BlackBox,
+    ClaimOption,
+    ConfidenceOption,
+    DeltaOption,
+    DistanceOption,
+    GameOption,
+    SamplesOption,
+    SamplingRequest,
+    TimeLimitError,
+    TimeLimitOption,
+    audit_black_box,
+    limit_call_time,
+    parse_distances,
+    read_text_file,
+)
+from deniable.cli.choices import GameName
+from deniable.cli.options import BLACK_BOX_PANEL, JsonOption, make_option
+from deniable.core.errors import InputError
+
+TargetArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="PACKAGE.MODULE:CALLABLE",
+        help="Callable to audit; modules of the current folder can be imported.",
+    ),
+]
+InputsOption = Annotated[
+    tuple[str, str] | None,
+    make_option(
+        BLACK_BOX_PANEL,
+        "--inputs",
+        "Two JSON files with one input each.",
+        metavar="FILE FILE",
+        default_text="zeros and ones",
+    ),
+]
+DimensionOption = Annotated[int, make_option(BLACK_BOX_PANEL, "--dimension", "Dimension of the default inputs.", min=1)]
+BatchedOption = Annotated[
+    bool,
+    make_option(BLACK_BOX_PANEL, "--batched", "The callable takes many inputs at once and returns as many outputs."),
+]
+
+
+def run_audit_callable(
+    target: TargetArgument,
+    *,
+    inputs: InputsOption = None,
+    dimension: DimensionOption = 1,
+    batched: BatchedOption = False,
+    claim: ClaimOption,
+    delta: DeltaOption = 0.0,
+    distance: DistanceOption = "1",
+    confidence: ConfidenceOption = 0.95,
+    game: GameOption = GameName.AUTO,
+    samples: SamplesOption = 10_000,
+    time_limit: TimeLimitOption = DEFAULT_SECONDS,
+    seed: AuditSeedOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit a Python callable by sampling.
+
+    Samples can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
+    """
+    request = SamplingRequest(
+        claim, delta, parse_distances(distance), confidence, samples, game.value, time_limit, seed
+    )
+    function = limit_call_time(_import_callable, request.seconds, "Importing the module")(target)
+    x, x_prime = _read_inputs(inputs, dimension)
+    box = BlackBox(target, {"sampler": function, "x": x, "x_prime": x_prime, "batched": batched})
+    audit_black_box(box, request, as_json=as_json)
+
+
+def _read_inputs(paths: tuple[str, str] | None, dimension: int) -> tuple[Any, Any]:
+    """Return the inputs of two files, or zeros and ones of the dimension."""
+    import numpy as np
+
+    if paths is None:
+        return np.zeros(dimension), np.ones(dimension)
+    return _read_json_input(paths[0]), _read_json_input(paths[1])
+
+
+def _import_callable(target: str) -> Callable[..., Any]:
+    """Return the callable of a module; what the module prints goes to stderr.
+
+    Raises:
+        InputError: it cannot be imported, or is no callable.
+    """
+    module, _, name = target.partition(":")
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            target_object: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise InputError(f"No module named {error.name!r}: run from its folder, or install it.") from None
+    except (KeyboardInterrupt, TimeLimitError):
+        raise
+    except BaseException as error:  # SystemExit too
+        raise InputError(f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.") from error
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
+    for part in name.split("."):
+        target_object = getattr(target_object, part, None)
+    if not callable(target_object):
+        raise InputError(f"The module {module!r} has no callable {name!r}: write package.module:callable.")
+    function: Callable[..., Any] = target_object
+    return function
+
+
+def _read_json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file holds
+    """Return an input: the value of a .json file, lists of numbers as arrays."""
+    import numpy as np
+
+    try:
+        value = json.loads(read_text_file(path))
+    except json.JSONDecodeError as error:
+        raise InputError(f"The input {path!r} is not JSON: {error}.") from None
+    if isinstance(value, list) and value and not any(isinstance(item, str) for item in value):
+        try:
+            return np.asarray(value, dtype=float)
+        except (ValueError, TypeError):
+            return value
+    if value is None:
+        raise InputError(f"The input {path!r} holds null: give a number, a list or a text.")
+    return value

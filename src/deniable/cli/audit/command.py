@@ -1,0 +1,135 @@
+"""``deniable audit command``: an external program, sampled."""
+
+import contextlib
+import os
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.audit.black_box import (
+    DEFAULT_SECONDS,
+    AuditSeedOption,
+    BlackBox,
+    ClaimOption,
+    ConfidenceOption,
+    DeltaOption,
+    DistanceOption,
+    GameOption,
+    SamplesOption,
+    SamplingRequest,
+    TimeLimitOption,
+    audit_black_box,
+    parse_distances,
+    read_text_lines,
+)
+from deniable.cli.choices import GameName
+from deniable.cli.options import BLACK_BOX_PANEL, JsonOption, make_option
+from deniable.core.errors import InputError, check_positive
+
+CommandArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="COMMAND",
+        help=(
+            "Program and its arguments, in quotes. It reads a text on standard input and writes one to standard output."
+        ),
+    ),
+]
+InputsOption = Annotated[
+    tuple[str, str],
+    make_option(
+        BLACK_BOX_PANEL,
+        "--inputs",
+        "Two texts, or two files with one text a line, which are paired by line.",
+        metavar="A B",
+    ),
+]
+LinesOption = Annotated[
+    bool, make_option(BLACK_BOX_PANEL, "--lines", "The program answers line by line: many texts in one run.")
+]
+RunTimeoutOption = Annotated[
+    float,
+    make_option(BLACK_BOX_PANEL, "--run-timeout", "Maximum duration of one run of the program.", metavar="SECONDS"),
+]
+
+
+def run_audit_command(
+    command: CommandArgument,
+    *,
+    inputs: InputsOption,
+    lines: LinesOption = False,
+    run_timeout: RunTimeoutOption = 60.0,
+    claim: ClaimOption,
+    delta: DeltaOption = 0.0,
+    distance: DistanceOption = "1",
+    confidence: ConfidenceOption = 0.95,
+    game: GameOption = GameName.ANYTIME,
+    samples: SamplesOption = 1_000,
+    time_limit: TimeLimitOption = DEFAULT_SECONDS,
+    seed: AuditSeedOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit an external program by sampling.
+
+    Samples can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
+    """
+    request = SamplingRequest(
+        claim, delta, parse_distances(distance), confidence, samples, game.value, time_limit, seed
+    )
+    audit_black_box(_build_box(command, inputs, run_timeout, lines=lines), request, as_json=as_json)
+
+
+def _build_box(command: str, inputs: tuple[str, str], timeout: float, *, lines: bool) -> BlackBox:
+    """Return the program as a black box, run on two texts or on pairs of texts.
+
+    Raises:
+        InputError: a command that cannot be parsed, or texts that make no pairs.
+    """
+    from deniable.auditing.samplers import make_command_sampler
+
+    try:
+        arguments = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"The command {command!r} cannot be parsed: {error}.") from None
+    if not arguments:
+        raise InputError("COMMAND must be a program and its arguments, in quotes.")
+    pairs = _read_pairs(inputs, lines=lines)
+    check_positive("audit", "run_timeout", timeout)
+    sampler = make_command_sampler(arguments, timeout=timeout, line_by_line=lines)
+    what_is_run = {"x": pairs[0][0], "x_prime": pairs[0][1]} if len(pairs) == 1 else {"pairs": pairs}
+    return BlackBox(command, {"sampler": sampler, "batched": lines, **what_is_run})
+
+
+def _read_pairs(inputs: tuple[str, str], *, lines: bool) -> list[tuple[str, str]]:
+    """Return the pairs of texts that two texts or two files make."""
+    first_texts, second_texts = map(_read_texts, inputs)
+    if lines and any("\n" in text for text in (*first_texts, *second_texts)):
+        raise InputError("With --lines a text of --inputs must be one line. Got one with a line end in it.")
+    if len(first_texts) != len(second_texts):
+        raise InputError(
+            "The two files of --inputs must have the same number of lines, since they make pairs. Got "
+            f"{len(first_texts)} and {len(second_texts)}."
+        )
+    pairs = list(zip(first_texts, second_texts, strict=True))
+    identical_texts = [first for first, second in pairs if first == second]
+    if identical_texts:
+        raise InputError(f"A pair of --inputs must be two different texts. Got {identical_texts[0]!r} twice.")
+    return pairs
+
+
+def _read_texts(text_or_path: str) -> list[str]:
+    """Return the texts of a file, one a line, or the text itself where it is neither a file nor named like one."""
+    is_file_name = not any(letter.isspace() for letter in text_or_path) and (
+        os.sep in text_or_path
+        or Path(text_or_path).suffix.lower() in {".txt", ".text", ".csv", ".tsv", ".json", ".jsonl"}
+    )
+    with contextlib.suppress(OSError, ValueError):  # too long for a name, or a NUL in it
+        is_file_name = is_file_name or Path(text_or_path).is_file()
+    if not is_file_name:
+        return [text_or_path]
+    texts = read_text_lines(text_or_path)
+    if not texts:
+        raise InputError(f"The input file {text_or_path!r} is empty: write one text a line.")
+    return texts

@@ -1,0 +1,127 @@
+"""``deniable audit outputs``: two files of recorded outputs."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from deniable.cli.audit.black_box import (
+    DEFAULT_SECONDS,
+    AuditSeedOption,
+    BlackBox,
+    ClaimOption,
+    ConfidenceOption,
+    DeltaOption,
+    DistanceOption,
+    GameOption,
+    SamplingRequest,
+    TimeLimitOption,
+    audit_black_box,
+    parse_distances,
+    read_text_lines,
+)
+from deniable.cli.choices import GameName
+from deniable.cli.options import SAMPLING_PANEL, JsonOption, make_option
+from deniable.core.errors import InputError
+
+_MINIMUM_OUTPUTS = 22
+"""Outputs for each input that make the minimum number of samples."""
+_INPUT_NAMES = ("x", "x'")
+
+FirstArgument = Annotated[
+    str, typer.Argument(metavar="A", help="Outputs for the first input: .npy, .jsonl, or text with one output a line.")
+]
+SecondArgument = Annotated[str, typer.Argument(metavar="B", help="Outputs for the second input, as many as in A.")]
+RecordedSamplesOption = Annotated[
+    int | None,
+    make_option(
+        SAMPLING_PANEL, "--samples", "Number of samples to take from the outputs.", default_text="as many as they make"
+    ),
+]
+
+
+def run_audit_outputs(
+    first: FirstArgument,
+    second: SecondArgument,
+    *,
+    claim: ClaimOption,
+    delta: DeltaOption = 0.0,
+    distance: DistanceOption = "1",
+    confidence: ConfidenceOption = 0.95,
+    game: GameOption = GameName.AUTO,
+    samples: RecordedSamplesOption = None,
+    time_limit: TimeLimitOption = DEFAULT_SECONDS,
+    seed: AuditSeedOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Audit two files of recorded outputs.
+
+    Samples can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
+    """
+    box, usable_count = _build_box(first, second)
+    request = SamplingRequest(
+        claim,
+        delta,
+        parse_distances(distance),
+        confidence,
+        usable_count if samples is None else samples,
+        game.value,
+        time_limit,
+        seed,
+    )
+    audit_black_box(box, request, as_json=as_json)
+
+
+def _build_box(first: str, second: str) -> tuple[BlackBox, int]:
+    """Return the recorded outputs as a black box, and how many samples they make.
+
+    Raises:
+        InputError: a file cannot be read, or they have different numbers of outputs, or too few.
+    """
+    from deniable.auditing.black_box import MIN_SAMPLES
+    from deniable.auditing.samplers import count_usable_samples, make_replay_sampler
+
+    first_outputs, second_outputs = _read_outputs(first), _read_outputs(second)
+    if len(first_outputs) != len(second_outputs):
+        raise InputError(
+            f"The two files must have the same number of outputs. Got {len(first_outputs)} and {len(second_outputs)}."
+        )
+    usable_count = count_usable_samples(len(first_outputs))
+    if usable_count < MIN_SAMPLES:
+        raise InputError(f"The files must have at least {_MINIMUM_OUTPUTS} outputs each. Got {len(first_outputs)}.")
+    x, x_prime = _INPUT_NAMES
+    sampler = make_replay_sampler({x: first_outputs, x_prime: second_outputs})
+    return BlackBox(f"{first} and {second}", {"sampler": sampler, "x": x, "x_prime": x_prime}), usable_count
+
+
+def _read_outputs(path: str) -> list[Any]:
+    """Return the outputs that a file holds."""
+    import numpy as np
+
+    if path.endswith(".npy"):
+        try:
+            return list(np.load(path, allow_pickle=False))
+        except (ValueError, EOFError, TypeError) as error:
+            raise InputError(f"The file {path!r} holds no array of outputs: {error}.") from None
+        except OSError as error:
+            raise InputError(f"The file {path!r} cannot be read: {error.strerror or error}.") from None
+    if path.endswith((".jsonl", ".ndjson")):
+        outputs = []
+        for number, line in enumerate(read_text_lines(path), 1):
+            try:
+                outputs.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"Line {number} of {path!r} cannot be read as JSON: {error}.") from None
+    else:
+        outputs = _parse_numbers(read_text_lines(path))
+    if not outputs:
+        raise InputError(f"The file {path!r} holds no outputs.")
+    return outputs
+
+
+def _parse_numbers(lines: list[str]) -> list[Any]:
+    """Return lines as rows of numbers if all of them are, separated by commas or spaces, else as they are."""
+    try:
+        return [[float(cell) for cell in line.replace(",", " ").split()] for line in lines if line.strip()]
+    except ValueError:
+        return lines

@@ -1,0 +1,181 @@
+"""What options offer by name, so that help and shell completion list it without loading what the names stand for.
+
+Each enumeration repeats the names of a registry: a test compares them, and a new mechanism, method or trainer is one
+more line here.
+"""
+
+import enum
+
+
+class MechanismName(enum.StrEnum):
+    """Word mechanisms: ``auto``, and those of `deniable.registry.words.WORD_MECHANISMS`."""
+
+    AUTO = "auto"
+    CALIBRATED = "calibrated"
+    TIGHT = "tight"
+    TEM = "tem"
+    MULTIVARIATE_LAPLACE = "multivariate-laplace"
+    TRUNCATED_GUMBEL = "truncated-gumbel"
+
+
+class TunedMechanismName(enum.StrEnum):
+    """Word mechanisms that can be tuned: those of `MechanismName`, and the best of several."""
+
+    AUTO = "auto"
+    BEST = "best"
+    CALIBRATED = "calibrated"
+    TIGHT = "tight"
+    TEM = "tem"
+    MULTIVARIATE_LAPLACE = "multivariate-laplace"
+    TRUNCATED_GUMBEL = "truncated-gumbel"
+
+
+class VerifiedMechanismName(enum.StrEnum):
+    """Mechanisms that `deniable.verify` takes: word mechanisms, then vector mechanisms."""
+
+    AUTO = "auto"
+    CALIBRATED = "calibrated"
+    TIGHT = "tight"
+    TEM = "tem"
+    MULTIVARIATE_LAPLACE = "multivariate-laplace"
+    TRUNCATED_GUMBEL = "truncated-gumbel"
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+    ADEPT = "adept"
+    ADEPT_L1 = "adept-l1"
+    ADEPT_TRUE = "adept-true"
+    ADEPT_GAUSSIAN = "adept-gaussian"
+    DPTEXT = "dptext"
+    DPTEXT_FIXED = "dptext-fixed"
+    COPY = "copy"
+    RANDOM = "random"
+
+
+class MetricName(enum.StrEnum):
+    """Distances between word vectors: those of `deniable.space.metrics.METRICS`."""
+
+    EUCLIDEAN = "euclidean"
+    MANHATTAN = "manhattan"
+    CHEBYSHEV = "chebyshev"
+    ANGULAR = "angular"
+
+
+class TableFormatName(enum.StrEnum):
+    """Formats of tables: those of `deniable.text.tables.TABLE_FORMATS`."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    TXT = "txt"
+
+
+class UnknownWordHandling(enum.StrEnum):
+    """What becomes of words outside the vocabulary."""
+
+    DRAW = "draw"
+    MASK = "mask"
+    DROP = "drop"
+
+
+class CaseHandling(enum.StrEnum):
+    """What becomes of capitals."""
+
+    LOWER = "lower"
+    COPY = "copy"
+
+
+class RewritingMethodName(enum.StrEnum):
+    """Rewriting methods: those of `deniable.registry.methods.REWRITING_METHODS`."""
+
+    ADEPT_GAUSSIAN = "adept-gaussian"
+    ADEPT_L1 = "adept-l1"
+    ADEPT_TRUE = "adept-true"
+    DPTEXT_FIXED = "dptext-fixed"
+    TOKENS = "tokens"
+    TOKENS_MIXED = "tokens-mixed"
+    ADEPT = "adept"
+    DPTEXT = "dptext"
+
+
+class TrainableMethodName(enum.StrEnum):
+    """Rewriting methods that add noise to a vector, through which a rewriter can be trained."""
+
+    ADEPT = "adept"
+    ADEPT_L1 = "adept-l1"
+    ADEPT_TRUE = "adept-true"
+    ADEPT_GAUSSIAN = "adept-gaussian"
+    DPTEXT_FIXED = "dptext-fixed"
+
+
+class ClassifierName(enum.StrEnum):
+    """Classifiers that measure utility: those of `deniable.measure.classifiers.CLASSIFIERS`."""
+
+    TFIDF = "tfidf"
+    FASTTEXT = "fasttext"
+
+
+class ImageKind(enum.StrEnum):
+    """Kinds of image models: those of `deniable.registry.trainers.IMAGE_TRAINERS`."""
+
+    DP_SGD = "dp-sgd"
+    DP_CERT = "dp-cert"
+    DP_ADVERSARIAL = "dp-adversarial"
+    PIXELDP = "pixeldp"
+    SECURESGD = "securesgd"
+    SECURESGD_AGM = "securesgd-agm"
+    ADLM = "adlm"
+    DPAL = "dpal"
+    DP_SGD_BATCH_CLIPPED = "dp-sgd-batch-clipped"
+    ADVERSARIAL = "adversarial"
+    PLAIN = "plain"
+
+
+class NetworkName(enum.StrEnum):
+    """Architectures of image models: those of `deniable.models.images.networks.IMAGE_NETWORKS`."""
+
+    SMALL = "small"
+    PAPER_MNIST = "paper-mnist"
+    PAPER_CIFAR10 = "paper-cifar10"
+
+
+class TextKind(enum.StrEnum):
+    """Kinds of text classifiers: those of `deniable.models.text.networks.TEXT_NETWORKS`."""
+
+    CNN = "cnn"
+    BOW = "bow"
+    FASTTEXT = "fasttext"
+    ATTENTION = "attention"
+
+
+class TextTraining(enum.StrEnum):
+    """Ways to train a text classifier: `deniable.models.text.training.TEXT_TRAINING_METHODS`."""
+
+    NORMAL = "normal"
+    IBP = "ibp"
+    AUGMENTED = "augmented"
+
+
+class NoiseLaw(enum.StrEnum):
+    """Laws of the noise that smooths a deterministic image model."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+
+class SearchName(enum.StrEnum):
+    """Search algorithms of attacks on text classifiers: those of `deniable.models.text.attacks.TEXT_ATTACKS`."""
+
+    GENETIC = "genetic"
+    GREEDY = "greedy"
+    RESAMPLING = "resampling"
+
+
+class GameName(enum.StrEnum):
+    """Guessing games of audits: `deniable.auditing.games.AuditMethod`."""
+
+    AUTO = "auto"
+    COIN = "coin"
+    POOLED = "pooled"
+    PRECISION = "precision"
+    ANYTIME = "anytime"

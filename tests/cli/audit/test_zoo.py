@@ -1,0 +1,51 @@
+"""``deniable audit zoo``: the table, JSON and exit codes."""
+
+import json
+
+from deniable.registry.zoo import ZOO_ENTRIES
+
+
+def test_the_zoo(call, monkeypatch):
+    """The table has a row for each entry, and the exit code is 1 unless every verdict is as expected."""
+    import dataclasses
+
+    from deniable.published.adept import text_zoo as texts
+    from deniable.published.dpal import zoo as images
+    from deniable.registry import zoo
+
+    monkeypatch.setattr(images, "DPAL_ENTRIES", images.DPAL_ENTRIES[:1])
+    monkeypatch.setattr(texts, "ENTRIES", texts.ENTRIES[:1])
+    few = [entry for entry in ZOO_ENTRIES if entry.name in ("adept", "copy", "public-seed", "laplace")]
+    monkeypatch.setattr(zoo, "ZOO_ENTRIES", tuple(few))
+    result = call("audit", "zoo")
+    assert (result.code, result.err) == (0, "")
+    rows = result.text.splitlines()
+    assert [row.split()[0] for row in rows[2:8]] == [*(entry.name for entry in few), "dpal-differences", "adept-texts"]
+    assert rows[-1] == "every verdict is as expected"
+    wrong = dataclasses.replace(few[0], exact_status="proved")
+    monkeypatch.setattr(zoo, "ZOO_ENTRIES", (wrong,))
+    monkeypatch.setattr(images, "DPAL_ENTRIES", ())
+    monkeypatch.setattr(texts, "ENTRIES", ())
+    result = call("audit", "zoo", "--json")
+    assert result.code == 1
+    (read,) = json.loads(result.text)
+    assert (read["mechanism"], read["expected"], read["exact"]["status"]) == ("adept", False, "refuted")
+
+
+def test_the_zoo_without_torch(call, monkeypatch):
+    """Without torch the other entries are audited, and one line says how many are left out and what they need."""
+    import importlib.util
+
+    from deniable.cli.audit.zoo import TORCH_ENTRY_COUNT
+    from deniable.published.adept import text_zoo as texts
+    from deniable.published.dpal import zoo as images
+    from deniable.registry import zoo
+
+    assert len(images.DPAL_ENTRIES) + len(texts.ENTRIES) == TORCH_ENTRY_COUNT
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "torch" else find(name, *more))
+    monkeypatch.setattr(zoo, "ZOO_ENTRIES", tuple(entry for entry in ZOO_ENTRIES if entry.name == "adept"))
+    result = call("audit", "zoo")
+    assert result.code == 0
+    assert result.err == "10 entries need torch, and were left out: install deniable[train].\n"
+    assert "dpal" not in result.text

@@ -1,0 +1,300 @@
+"""``deniable certify image``: true shares, refusals in one line, and certificates that are refuted when false."""
+
+import dataclasses
+import io
+import json
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+from deniable.models.images.certification import smooth_image_model
+from deniable.models.images.model import (
+    load_image_model,
+    measure_image_accuracy,
+    save_image_model,
+    serialize_image_model,
+)
+from deniable.models.images.reading import read_images
+from deniable.models.images.smoothing import GaussianSmoothing
+from deniable.models.images.training.fitting import fit_image_model
+from deniable.registry.trainers import IMAGE_TRAINERS
+from tests.cli.image_models import images
+
+QUICK = ("--draws", "100")
+SMOOTHED = ("--noise", "0.1", *QUICK)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Return a model without noise that is right on the test images."""
+    data = read_images(images(tmp_path_factory.mktemp("model") / "images.npz"))
+    system = IMAGE_TRAINERS["plain"]
+    found = fit_image_model("plain", data, system.choose_options(steps=60, width=0.3, learning_rate=0.01), seed=1)
+    assert measure_image_accuracy(found, data.test).value == 1
+    return found
+
+
+@pytest.fixture
+def certify(call, place, model):
+    """Return a function that certifies m.pt on images.npz, unless told otherwise."""
+    images(place / "images.npz")
+    save_image_model(model, place / "m.pt")
+    return lambda *options, path="m.pt", data="images.npz": call("certify", "image", path, data, *options)
+
+
+def shares(result):
+    """Return the certified accuracy of each line, in percent, by radius."""
+    lines = [line for line in result.text.splitlines() if " radius above " in line]
+    pairs = [line.split(" radius above ")[1].split(": certified accuracy ") for line in lines]
+    return {float(radius): float(share.split(" %")[0]) for radius, share in pairs}
+
+
+def test_what_is_printed(certify):
+    """The certificate, its status and source come first, then shares that fall with the radius."""
+    result = certify(*SMOOTHED)
+    assert (result.code, result.err) == (0, "")
+    first, *_ = result.text.splitlines()
+    source = "GaussianSmoothing: proved for ideal arithmetic (Cohen et al. 2019, Theorem 1)"
+    assert first == f"{source}; 12 images, 100 draws, alpha 0.001"
+    found = shares(result)
+    assert list(found) == sorted(found)
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert found[0.0] == 100.0
+    assert certify(*SMOOTHED) == result
+
+
+def test_json(certify, place):
+    """The record holds every image, and its shares are those of its radii."""
+    assert certify(*SMOOTHED, "--radius", "0.1", "-o", "c.json").code == 0
+    assert (place / "c.json").stat().st_mode & 0o777 == 0o600  # it tells of each image
+    record = json.loads((place / "c.json").read_text())
+    assert (record["model"], record["norm"], record["status"]) == ("plain", "l2", "proved for ideal arithmetic")
+    assert record["certificate"] == {"kind": "GaussianSmoothing", "sigma": 0.1, "runner_up": "complement"}
+    labels = np.load(place / "images.npz")["y_test"].tolist()
+    assert [image["label"] for image in record["images"]] == labels
+    right = [image["certified"] == image["label"] and image["radius"] > 0.1 for image in record["images"]]
+    [point] = record["certified accuracy"]
+    assert (point["radius"], point["value"], point["count"]) == (0.1, np.mean(right), 12)
+
+
+def test_json_has_no_infinity(certify, place):
+    """An infinite radius is text in JSON, which has no infinity."""
+    assert certify(*SMOOTHED, "--radius", "inf", "-o", "c.json").code == 0
+
+    def refuse(constant):
+        raise ValueError(constant)
+
+    record = json.loads((place / "c.json").read_text(), parse_constant=refuse)
+    assert record["certified accuracy"][0]["radius"] == "inf"
+
+
+def test_json_to_a_pipe(certify):
+    """With - for the output stdout is JSON and nothing else."""
+    result = certify(*SMOOTHED, "-o", "-")
+    assert json.loads(result.text)["draws"] == 100
+    assert "radius above 0: certified accuracy" in result.err
+
+
+def test_limit(certify):
+    """--limit takes the first images, and all where it is larger."""
+    assert "; 5 images, " in certify(*SMOOTHED, "--limit", "5").text
+    assert certify(*SMOOTHED, "--limit", "9" * 20) == certify(*SMOOTHED)
+
+
+def test_laplace(certify):
+    """Laplace noise certifies in l1."""
+    result = certify(*SMOOTHED, "--noise-law", "laplace")
+    assert result.text.startswith("LaplaceSmoothing: proved for ideal arithmetic (")
+    assert "l1 radius above 0: " in result.text
+
+
+def test_one_draw_certifies_nothing(certify):
+    """One draw is too few for any certificate."""
+    assert shares(certify("--noise", "0.1", "--draws", "1")) == {0.0: 0.0}
+
+
+def test_nothing_certified_is_nothing_to_refute(certify):
+    """The attack on a model of which nothing is certified says so."""
+    result = certify("--noise", "0.1", "--draws", "1", "--attack-count", "4")
+    assert (result.code, result.err) == (0, "")
+    assert result.text.splitlines()[-1] == "attack: not refuted: nothing is certified"
+
+
+def test_tiny_noise(certify):
+    """Radii of any size are told apart, each printed once."""
+    found = shares(certify("--noise", "1e-20", *QUICK))
+    assert len(found) > 2
+    assert max(found) > 0
+
+
+@pytest.mark.parametrize(("sigma", "code"), [(0.1, 0), (5.0, 1)])
+def test_a_false_certificate_is_refuted(certify, place, model, sigma, code):
+    """The attack refutes a file whose certificate claims more noise than there is, and no other: exit code 1."""
+    held = dataclasses.replace(smooth_image_model(model, 0.1), certificate=GaussianSmoothing(sigma))
+    (place / "held.pt").write_bytes(serialize_image_model(held))
+    result = certify(*QUICK, "--attack-count", "4", path="held.pt")
+    assert (result.code, result.err) == (code, "")
+    assert result.text.splitlines()[-1].startswith("attack: refuted: 4 of 4" if code else "attack: not refuted: 0 of 4")
+
+
+def test_dpals_certificate_may_fail(certify, call):
+    """A certificate that is known to be false is not refuted anew: exit code 0."""
+    options = ["--kind", "dpal", "--epsilon", "1", "--steps", "2", "--width", "0.1", "-o", "dpal.pt"]
+    assert call("train", "image", "images.npz", *options).code == 0
+    result = certify("--draws", "200", "--attack-count", "2", path="dpal.pt")
+    assert result.code == 0
+    assert result.text.startswith("DPALCertificate: refuted (claimed by Phan et al. 2020")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "The model plain is deterministic, and nothing is certified of it: give --noise, for example 0.25"),
+        (["--noise", "0"], "The 'noise' parameter of smoothing must be a float from 1e-30 to 1e+30. Got 0.0."),
+        (["--noise", "nan"], "Got nan."),
+        (["--noise", "1e300"], "Got 1e+300."),
+        ([*SMOOTHED, "--alpha", "0"], "The 'alpha' parameter of a certificate must be a float in (0, 1). Got 0.0."),
+        ([*SMOOTHED, "--alpha", "1"], "Got 1.0."),
+        ([*SMOOTHED, "--draws", "0"], "Invalid value for '--draws': it must be greater than or equal to 1. Got 0."),
+        ([*SMOOTHED, "--limit", "0"], "Invalid value for '--limit': it must be greater than or equal to 1. Got 0."),
+        (
+            [*SMOOTHED, "--attack-count", "-1"],
+            "Invalid value for '--attack-count': it must be greater than or equal to 0. Got -1.",
+        ),
+        (
+            [*SMOOTHED, "--radius", "-1"],
+            "Invalid value for '--radius': it must be greater than or equal to 0. Got -1.",
+        ),
+        (
+            [*SMOOTHED, "--radius", "nan"],
+            "Invalid value for '--radius': it must be greater than or equal to 0. Got nan.",
+        ),
+        ([*SMOOTHED, "--noise-law", "cauchy"], "'cauchy' is not one of gaussian, laplace."),
+        (["--noise-law", "laplace"], "--noise-law laplace is the law of --noise: give it"),
+        ([*SMOOTHED, "-o", "in.csv"], "The output 'in.csv' exists"),
+        ([*SMOOTHED, "-o", "none/c.json"], "The folder of the output 'none/c.json' does not exist"),
+        ([*SMOOTHED, "-o", "m.pt", "--force"], "The output 'm.pt' is a file that is read"),
+        ([*SMOOTHED, "-o", "images.npz", "--force"], "The output 'images.npz' is a file that is read"),
+    ],
+)
+def test_options_that_cannot_be_used(certify, refused, options, message):
+    """Options outside their domains are one line, and nothing is written."""
+    refused.given()
+    assert message in refused(certify(*options))
+
+
+def test_noise_twice(certify, refused, place, model):
+    """A model with noise of its own takes no other."""
+    save_image_model(smooth_image_model(model, 0.1), place / "noisy.pt")
+    refused.given()
+    assert "has noise of its own: certify it as it is" in refused(certify(*SMOOTHED, path="noisy.pt"))
+
+
+class Code:
+    """What runs code when it is unpickled."""
+
+    def __reduce__(self):
+        return (exec, ("open('ran', 'w').close()",))
+
+
+def stored(content):
+    """Return the bytes that torch.save writes."""
+    stream = io.BytesIO()
+    torch.save(content, stream)
+    return stream.getvalue()
+
+
+def archive(**arrays):
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+CONTENTS = {
+    "empty": lambda _: b"",
+    "an image": lambda _: b"\x89PNG\r\n\x1a\n",
+    "cut short": lambda held: held[: len(held) // 2],
+    "a byte changed": lambda held: held[:999] + bytes([held[999] ^ 1]) + held[1000:],
+    "an archive of numpy": lambda _: archive(x_train=np.zeros(3)),
+    "a pickle": lambda _: pickle.dumps(Code()),
+    "code": lambda _: stored({"format": "deniable-model/1", "facts": Code()}),
+    "another format": lambda _: stored({"format": "deniable-model/0"}),
+    "a list": lambda _: stored([1]),
+    "nothing but its format": lambda _: stored({"format": "deniable-model/1"}),
+}
+
+
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_files_that_are_no_model(certify, refused, place, kind):
+    """Whatever is no model is refused by name, and nothing in it is executed."""
+    (place / "bad.pt").write_bytes(CONTENTS[kind]((place / "m.pt").read_bytes()))
+    refused.given()
+    assert "'bad.pt'" in refused(certify(*SMOOTHED, path="bad.pt"))
+    assert not (place / "ran").exists()
+
+
+def test_paths_that_are_no_model(certify, refused, place):
+    """A folder and a file that is not there are refused by name."""
+    (place / "folder").mkdir()
+    refused.given()
+    assert "'folder' is no model" in refused(certify(*SMOOTHED, path="folder"))
+    assert refused(certify(*SMOOTHED, path="none")).startswith("There is no model 'none'")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("facts", 5),
+        ("noises", 5),
+        ("verdict", 3),
+        ("guarantee", {"kind": "x"}),
+        ("architecture", []),
+        ("certificate", {"kind": "GaussianSmoothing", "sigma": -1.0}),
+    ],
+)
+def test_models_with_parts_that_do_not_fit(certify, refused, place, name, value):
+    """A file of the right form with a part that is wrong is a damaged model."""
+    held = torch.load(place / "m.pt", weights_only=True)
+    (place / "bad.pt").write_bytes(stored({**held, name: value}))
+    refused.given()
+    assert refused(certify(*SMOOTHED, path="bad.pt")).startswith("'bad.pt' is a damaged model (")
+
+
+def test_weights_that_are_no_numbers(certify, refused, place):
+    """A model whose scores are no numbers certifies nothing."""
+    held = torch.load(place / "m.pt", weights_only=True)
+    weights = {name: value * float("nan") for name, value in held["weights"].items()}
+    (place / "bad.pt").write_bytes(stored({**held, "weights": weights}))
+    refused.given()
+    assert "scores that are not finite" in refused(certify(*SMOOTHED, path="bad.pt"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"shape": (20, 24)}, "The model takes images of shape (1, 16, 16). Got (1, 20, 24)"),
+        ({"shape": (16, 16, 3)}, "Got (3, 16, 16): name the data it was trained for."),
+        ({"classes": 4}, "The model knows the classes 0, 1, 2. Got 0, 1, 2, 3"),
+        ({"y_train": np.arange(24) % 3 + 5, "y_test": np.arange(12) % 3 + 5}, "0, 1, 2. Got 5, 6, 7"),
+        ({"y_test": None}, "it has no array 'y_test'"),
+    ],
+)
+def test_other_data(certify, refused, place, changes, message):
+    """Images of another shape, or of classes that only seem the same, are refused."""
+    images(place / "other.npz", **changes)
+    refused.given()
+    assert message in refused(certify(*SMOOTHED, data="other.npz"))
+
+
+def test_models_are_read_as_written(place, model):
+    """A model that is written and read gives the same scores, and keeps its facts."""
+    save_image_model(model, place / "m.pt")
+    found, image = (
+        load_image_model(place / "m.pt"),
+        torch.rand(2, 1, 16, 16, generator=torch.Generator().manual_seed(0)),
+    )
+    source = torch.Generator()
+    assert torch.equal(found.scores(source)(image), model.scores(source)(image))
+    assert found.facts == model.facts

@@ -1,0 +1,66 @@
+"""What commands about models share: outputs that are checked early, JSON, progress and memory."""
+
+import json
+
+import pytest
+
+from deniable.cli import model_runs
+from deniable.core.errors import InputError
+
+
+def test_files_of_a_model(tmp_path):
+    """A model is written with its card in two forms and the owner's file, which only the owner can open."""
+    output = model_runs.ModelOutput(tmp_path / "m.pt", force=False, checkpoint_every=20)
+    output.write(model_runs.ModelFiles(b"model", {"a": float("inf")}, "card\n", {"key": "k"}, "accuracy 1"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "m.pt",
+        "m.pt.card.json",
+        "m.pt.card.txt",
+        "m.pt.owner.json",
+    ]
+    assert (tmp_path / "m.pt").read_bytes() == b"model"
+    assert json.loads((tmp_path / "m.pt.card.json").read_text()) == {"a": "inf"}
+    assert (tmp_path / "m.pt.owner.json").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(InputError, match="exists"):
+        output.check()
+
+
+@pytest.mark.parametrize("name", ["-", "m.pt.gz", "m.pt.zst"])
+def test_outputs_that_no_model_can_be(tmp_path, name):
+    """A model goes to a plain file."""
+    path = model_runs.Path(name) if name == "-" else tmp_path / name
+    with pytest.raises(InputError, match="must be a file, not compressed"):
+        model_runs.ModelOutput(path, force=True, checkpoint_every=20).check()
+
+
+def test_what_is_read_is_no_output(tmp_path):
+    """Neither the model nor its checkpoint takes the place of what is read."""
+    for name in ("m.pt", "m.pt.checkpoint", "m.pt.owner.json"):
+        (tmp_path / name).write_text("data")
+        with pytest.raises(InputError, match="is a file that is read"):
+            model_runs.ModelOutput(tmp_path / "m.pt", force=True, checkpoint_every=20).check(tmp_path / name)
+
+
+def test_memory_that_runs_out():
+    """Errors of torch about memory are memory errors, and no others."""
+    with pytest.raises(MemoryError), model_runs.translate_memory_errors():
+        raise RuntimeError("CUDA out of memory. Tried to allocate")
+    with pytest.raises(RuntimeError, match="shape"), model_runs.translate_memory_errors():
+        raise RuntimeError("shape mismatch")
+
+
+def test_lines_of_progress(capsys, monkeypatch):
+    """A line has the mean loss since the last one; the last step always has a line."""
+    now = [0.0]
+    monkeypatch.setattr(model_runs.time, "monotonic", lambda: now[0])
+    progress = model_runs.StepProgress()
+    for done, loss in enumerate((4.0, 2.0, 1.0), 1):
+        now[0] += 3.0
+        progress(done, 3, loss)
+    assert capsys.readouterr().err == "step 2/3  loss 3.000\nstep 3/3  loss 1.000\n"
+
+
+def test_json_of_any_number_and_text():
+    """Infinity and NaN are texts, and a lone surrogate is an escape."""
+    assert json.loads(model_runs.encode_json([float("inf"), float("nan"), "ü"])) == ["inf", "nan", "ü"]
+    assert model_runs.encode_json("\ud800") == b'"\\ud800"\n'
