@@ -62,8 +62,9 @@ def run_explain(
 
 def _describe_unknown_word(word: str, space: "Space") -> str:
     """Return how an unknown word is treated, and the known word that may have been meant."""
-    close_words = difflib.get_close_matches(word.lower(), space.words, n=1, cutoff=0.8)
-    hint = f" Did you mean {close_words[0]!r}?" if close_words else ""
+    close_words = difflib.get_close_matches(word.lower(), space.words, n=10, cutoff=0.8)
+    # Spaces list frequent words first.
+    hint = f" Did you mean {min(close_words, key=space.index_of)!r}?" if close_words else ""
     return f"{word!r} is not in the vocabulary: it is read as the public word {space.unknown_word!r}.{hint}"
 
 

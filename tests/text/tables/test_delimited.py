@@ -217,7 +217,7 @@ def test_empty_texts_stay_empty():
 
 def test_empty_texts_are_written_anew_where_they_shall_not_show():
     """With a layout that writes empty cells anew they are written as any other, quotes and all."""
-    out, _ = rewritten("csv", b'a,text\n1,\n2,""\n3,b\n', lambda rows: [["x, y"] for _ in rows], empty=True)
+    out, _ = rewritten("csv", b'a,text\n1,\n2,""\n3,b\n', lambda rows: [["x, y"] for _ in rows], replace_empty=True)
     assert out == b'a,text\n1,"x, y"\n2,"x, y"\n3,"x, y"\n'
 
 

@@ -166,7 +166,7 @@ def test_null_and_empty_stay():
 
 def test_empty_texts_are_written_anew_where_they_shall_not_show():
     """With a layout that writes empty texts anew they are written as any other; null stays."""
-    out, _ = rewritten("jsonl", b'{"text":""}\n{"text":null}\n', lambda rows: [["x"] for _ in rows], empty=True)
+    out, _ = rewritten("jsonl", b'{"text":""}\n{"text":null}\n', lambda rows: [["x"] for _ in rows], replace_empty=True)
     assert out == b'{"text":"x"}\n{"text":null}\n'
 
 

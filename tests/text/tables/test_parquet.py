@@ -252,8 +252,8 @@ def test_files_that_are_no_parquet(data):
 _DAMAGE = """
 import io, pyarrow as pa, pyarrow.parquet as pq
 from deniable import InputError
-from deniable.text.tables import FORMATS
-from deniable.text.tables.layout import Layout
+from deniable.text.tables import TABLE_FORMATS
+from deniable.text.tables.layout import TableLayout
 
 sink = io.BytesIO()
 pq.write_table(pa.table({"text": ["the food", None], "n": [1, 2]}), sink)
@@ -263,10 +263,10 @@ for at in range(len(whole)):
         damaged = bytearray(whole)
         damaged[at] ^= flip
         try:
-            FORMATS["parquet"](
+            TABLE_FORMATS["parquet"](
                 io.BytesIO(bytes(damaged)),
                 io.BytesIO(),
-                Layout("in"),
+                TableLayout("in"),
                 lambda rows: [[text for _, text in row.cells] for row in rows],
             )
         except (InputError, MemoryError):
