@@ -15,10 +15,11 @@ from deniable.core.errors import InputError
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure import recovery
 from deniable.measure.labels import ClassCodes
-from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
+from deniable.registry.words import WORD_MECHANISMS
 from deniable.space import Space
 from deniable.text.tokens import Lexer
 from deniable.words import MultivariateLaplace, WordMechanism
+from deniable.words.choice import choose_word_mechanism
 from studies.rows import Row, row_of
 from studies.runner import Context
 from studies.study import Metric

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from deniable import Space, recovery
-from deniable.registry.words import choose_word_mechanism
+from deniable.words.choice import choose_word_mechanism
 
 SPOKEN = ("the dog and cat", "the food was good")
 TABLE = "text,kind,who\n" + "".join(

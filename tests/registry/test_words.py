@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.registry.words import MIN_KEPT_SHARE, WORD_MECHANISMS, choose_word_mechanism
+from deniable.registry.words import WORD_MECHANISMS
+from deniable.words.choice import MIN_KEPT_SHARE, choose_word_mechanism
 from tests.contracts.word_mechanism import WordMechanismContract
 from tests.published.truncated_gumbel import test_mechanism as test_truncated_gumbel
 from tests.words import test_calibrated_exponential, test_multivariate_laplace, test_tem, test_tight_exponential

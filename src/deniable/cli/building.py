@@ -42,10 +42,10 @@ def build_word_mechanism(space: "Space", name: str, epsilon: float) -> "WordMech
     Raises:
         InputError: a parameter out of range.
     """
-    from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
+    from deniable.registry.words import mechanism
 
     check_mechanism_epsilon(name, epsilon)
-    return choose_word_mechanism(space, epsilon) if name == "auto" else WORD_MECHANISMS[name](space, epsilon=epsilon)
+    return mechanism(name, space, epsilon=epsilon)
 
 
 def check_mechanism_epsilon(name: str, epsilon: float) -> None:

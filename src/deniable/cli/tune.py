@@ -182,7 +182,7 @@ def run_tune(
     word_space = build_space(space, metric)
     public_prior = load_word_prior(prior, word_space)
     with show_passes("tuning"):
-        choice = _choose(goal, mechanism.value, word_space, table, public_prior, prior_from_input=prior_from_input)
+        choice = _choose(goal, mechanism, word_space, table, public_prior, prior_from_input=prior_from_input)
     for remark in table.remarks:
         typer.echo(remark, err=True)
     for line in _format_choice(choice, goal):
@@ -217,7 +217,13 @@ def _read_table(source: str, column: str, label: str | None, table_format: Table
 
 
 def _choose(
-    goal: _Goal, mechanism: str, space: "Space", table: _TuningTable, public_prior: "Prior", *, prior_from_input: bool
+    goal: _Goal,
+    mechanism: TunedMechanismName,
+    space: "Space",
+    table: _TuningTable,
+    public_prior: "Prior",
+    *,
+    prior_from_input: bool,
 ) -> _Choice:
     """Return the mechanism and epsilon that meet the goal, and what they mean for the table."""
     import numpy as np
@@ -238,9 +244,13 @@ def _choose(
     return _Choice(result, prior.name, median_length, median_loss, is_from_data)
 
 
-def _tune(goal: _Goal, mechanism: str, space: "Space", table: _TuningTable, prior: "Prior") -> "TuningResult":
+def _tune(goal: _Goal, name: TunedMechanismName, space: "Space", table: _TuningTable, prior: "Prior") -> "TuningResult":
     """Return the mechanism and epsilon that meet the goal."""
-    from deniable.measure.tuning import tune_kept, tune_recovery, tune_utility
+    from deniable.measure.tuning import BEST, MechanismChoice, tune_kept, tune_recovery, tune_utility
+    from deniable.registry.words import WORD_MECHANISMS
+    from deniable.words.choice import AUTO
+
+    mechanism: MechanismChoice = WORD_MECHANISMS.get(name.value, BEST if name is TunedMechanismName.BEST else AUTO)
 
     if goal.option == "--max-recovery":
         return tune_recovery(space, goal.target, mechanism=mechanism, prior=prior)

@@ -2,12 +2,13 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
 from deniable.auditing import verify
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, check_positive
+from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
 from deniable.measure.attackers.surrogate import draw_from_prior
@@ -16,15 +17,18 @@ from deniable.measure.labels import ClassCodes
 from deniable.measure.recovery import simulate_recovery
 from deniable.measure.root_finding import Quantity, find_crossing, round_significant
 from deniable.measure.utility import measure_utility
-from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
 from deniable.space import Space
-from deniable.words import TEM, WordMechanism
+from deniable.words import TEM, CalibratedExponential, TightExponential, WordMechanism
+from deniable.words.choice import AUTO, choose_word_mechanism
 from deniable.words.laws.kernel import ExponentialKernel, compute_normalisers
 from deniable.words.laws.outcomes import compute_exponential_outcomes
 from deniable.words.prior import Prior, PriorLike, build_prior, compute_zipf_prior
 from deniable.words.search import KernelSearch
 from deniable.words.tight_exponential import MAX_DENSE_POINTS
 
+MechanismChoice = type[WordMechanism] | Literal["auto", "best"]
+"""What can be tuned: a class of mechanisms, the choice by the space, or the best of several."""
+BEST: Literal["best"] = "best"
 _SUBSPACE_WORDS = 2_000
 """Number of words of the part of a large space on which the search begins."""
 _SIMULATED_DRAWS = 20_000
@@ -83,7 +87,9 @@ class _Goal:
         return value <= self.target if self.is_upper_limit else value >= self.target
 
 
-def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior: PriorLike = None) -> TuningResult:
+def tune_recovery(
+    space: Space, target: float, *, mechanism: MechanismChoice = AUTO, prior: PriorLike = None
+) -> TuningResult:
     """Return the largest epsilon found, with four digits, at which an attacker's success is at most a target.
 
     The attacker is that of `deniable.recovery`. Where no law is known the success is simulated, and the upper end of
@@ -92,7 +98,7 @@ def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior
     Args:
         space: the domain.
         target: maximum share of words; above the success of an attacker without the output, below 1.
-        mechanism: a name from `deniable.registry.words.WORD_MECHANISMS`, ``auto``, or ``best``: the one of calibrated,
+        mechanism: a class such as `deniable.TEM`; ``auto``, see `deniable.words.choice`; or ``best``: the one of calibrated,
             TEM and (in spaces of at most 14,000 points) tight with the least proved epsilon.
         prior: word frequencies, see `deniable.recovery`; None for the public Zipf law.
 
@@ -122,7 +128,9 @@ def tune_recovery(space: Space, target: float, *, mechanism: str = "auto", prior
     return _choose_mechanism(space, mechanism, goal, public_prior)
 
 
-def tune_kept(space: Space, target: float, *, mechanism: str = "auto", prior: PriorLike = None) -> TuningResult:
+def tune_kept(
+    space: Space, target: float, *, mechanism: MechanismChoice = AUTO, prior: PriorLike = None
+) -> TuningResult:
     """Return the least epsilon found, with four digits, at which at least a share of the words is kept.
 
     Args:
@@ -161,7 +169,7 @@ def tune_utility(
     codes: ClassCodes,
     target: float,
     *,
-    mechanism: str = "auto",
+    mechanism: MechanismChoice = AUTO,
     prior: PriorLike = None,
     classifier: str = "tfidf",
     seed: int = 0,
@@ -227,28 +235,32 @@ def tune_utility(
     return _choose_mechanism(space, mechanism, goal, public_prior)
 
 
-def _choose_mechanism(space: Space, mechanism: str, goal: _Goal, prior: Prior) -> TuningResult:
+def _choose_mechanism(space: Space, mechanism: MechanismChoice, goal: _Goal, prior: Prior) -> TuningResult:
     """Return the result for a mechanism, or of several the one with the least proved epsilon."""
-    known_names = ["auto", "best", *WORD_MECHANISMS]
-    if mechanism not in known_names:
-        raise InputError(f"Unknown mechanism {mechanism!r}. Known: {', '.join(known_names)}.")
-    names = [mechanism]
-    if mechanism == "best":
-        names = ["calibrated", "tem", *(["tight"] if len(space.points) <= MAX_DENSE_POINTS else [])]
-    elif mechanism == "auto" and len(space.points) > MAX_DENSE_POINTS and space.metric.is_builtin:
-        names = ["calibrated"]
-    return min((_tune_mechanism(space, name, goal, prior) for name in names), key=lambda result: result.verdict.epsilon)
+    is_dense = len(space.points) <= MAX_DENSE_POINTS
+    choices: list[MechanismChoice]
+    if mechanism == BEST:
+        choices = [CalibratedExponential, TEM, *([TightExponential] if is_dense else [])]
+    elif mechanism == AUTO:
+        choices = [AUTO if is_dense or not space.metric.is_builtin else CalibratedExponential]
+    elif isinstance(mechanism, type) and issubclass(mechanism, WordMechanism):
+        choices = [mechanism]
+    else:
+        raise make_parameter_error("tune", "mechanism", f"a class of mechanisms, {AUTO!r} or {BEST!r}", mechanism)
+    results = (_tune_mechanism(space, choice, goal, prior) for choice in choices)
+    return min(results, key=lambda result: result.verdict.epsilon)
 
 
-def _tune_mechanism(space: Space, name: str, goal: _Goal, prior: Prior) -> TuningResult:
+def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: Prior) -> TuningResult:
     """Return the result for one mechanism: where the target is crossed, then the rounded epsilon on its safe side."""
-    search = WORD_MECHANISMS[name].kernel_search(space) if name in WORD_MECHANISMS else None
+    name = choice if isinstance(choice, str) else choice.name
+    search = None if isinstance(choice, str) else choice.kernel_search(space)
     parameter_per_epsilon = 1.0
     if search is None:
-        if name in WORD_MECHANISMS:
-            _build_mechanism(space, name, _HUGE_EPSILON)  # refuses the space, if it must be refused at every epsilon
+        if not isinstance(choice, str):
+            _build_mechanism(space, choice, _HUGE_EPSILON)  # refuses the space, if it must be refused at every epsilon
         bracket = find_crossing(
-            _build_mechanism_quantity(space, name, goal),
+            _build_mechanism_quantity(space, choice, goal),
             goal.target,
             start=_compute_typical_scale(space),
             initial_points=1,
@@ -257,7 +269,7 @@ def _tune_mechanism(space: Space, name: str, goal: _Goal, prior: Prior) -> Tunin
         )
         epsilon = bracket[0 if goal.is_upper_limit else 1]
     else:
-        start = _find_start(space, name, search, goal)
+        start = _find_start(space, choice, search, goal)
         quantity = _build_kernel_quantity(space, search, goal)
         bracket = find_crossing(
             quantity, goal.target, start=start, initial_points=7, max_ratio=goal.max_ratio, name=name
@@ -274,7 +286,7 @@ def _tune_mechanism(space: Space, name: str, goal: _Goal, prior: Prior) -> Tunin
         if search is not None:
             search.prepare(parameter_per_epsilon * rounded_epsilon, rounded_epsilon)
         try:
-            mechanism = _build_mechanism(space, name, rounded_epsilon)
+            mechanism = _build_mechanism(space, choice, rounded_epsilon)
         except InputError:  # below the mechanism's minimum epsilon
             continue
         achieved = goal.evaluate_mechanism(mechanism)
@@ -289,13 +301,13 @@ def _compute_typical_scale(space: Space) -> float:
     return 2 * float(np.log(len(space.points)) / np.median(space.distances([0])[0]))
 
 
-def _find_start(space: Space, name: str, search: KernelSearch, goal: _Goal) -> float:
+def _find_start(space: Space, choice: MechanismChoice, search: KernelSearch, goal: _Goal) -> float:
     """Return where to begin the search: the crossing in a small part of the space, which costs next to nothing."""
     if len(space.points) <= _SUBSPACE_WORDS or goal.max_ratio > _COARSE_RATIO:
         return _compute_typical_scale(space)
     subspace_words = np.unique(np.linspace(0, len(space) - 1, _SUBSPACE_WORDS).astype(int))
     subspace = Space([space.words[word] for word in subspace_words], space.vectors[subspace_words], metric=space.metric)
-    subspace_search = WORD_MECHANISMS[name].kernel_search(subspace) or search
+    subspace_search = (None if isinstance(choice, str) else choice.kernel_search(subspace)) or search
     try:
         low, _ = find_crossing(
             _build_kernel_quantity(subspace, subspace_search, goal),
@@ -315,12 +327,12 @@ def _build_kernel_quantity(space: Space, search: KernelSearch, goal: _Goal) -> Q
     return lambda parameters: goal.evaluate_kernels(space, list(map(search.kernel_at, parameters)))
 
 
-def _build_mechanism_quantity(space: Space, name: str, goal: _Goal) -> Quantity:
+def _build_mechanism_quantity(space: Space, choice: MechanismChoice, goal: _Goal) -> Quantity:
     """Return the quantity as a function of the epsilons of a mechanism."""
 
     def evaluate_epsilon(epsilon: float) -> float:
         try:
-            mechanism = _build_mechanism(space, name, epsilon)
+            mechanism = _build_mechanism(space, choice, epsilon)
         except InputError:  # below the mechanism's minimum epsilon
             return 0.0
         return goal.evaluate_mechanism(mechanism)
@@ -346,5 +358,5 @@ def _estimate_outcomes(mechanism: WordMechanism, prior: Prior) -> tuple[Estimate
     return simulate_recovery(mechanism, prior=prior, draws=_SIMULATED_DRAWS, always_simulate=True).share, kept_share
 
 
-def _build_mechanism(space: Space, name: str, epsilon: float) -> WordMechanism:
-    return choose_word_mechanism(space, epsilon) if name == "auto" else WORD_MECHANISMS[name](space, epsilon=epsilon)
+def _build_mechanism(space: Space, choice: MechanismChoice, epsilon: float) -> WordMechanism:
+    return choose_word_mechanism(space, epsilon) if isinstance(choice, str) else choice(space, epsilon=epsilon)

@@ -9,11 +9,12 @@ from deniable.auditing import verify
 from deniable.core.errors import InputError
 from deniable.core.intervals import estimate_mean
 from deniable.measure import recovery
-from deniable.registry.words import WORD_MECHANISMS, choose_word_mechanism
+from deniable.registry.words import WORD_MECHANISMS
 from deniable.space import Space
 from deniable.studies.corpora import Corpus, Offsets, Words, reviews, rows
 from deniable.studies.study import Data, Setting, derived
 from deniable.words import MultivariateLaplace, WordMechanism
+from deniable.words.choice import choose_word_mechanism
 
 if TYPE_CHECKING:
     from deniable.measure.fasttext import FastTextClassifier
