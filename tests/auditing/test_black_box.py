@@ -248,7 +248,7 @@ def test_a_refutation_by_last_bits_says_what_rounded_outputs_show(method, sample
     at = lines.index("with rounded outputs:")
     assert lines[at + 1].startswith(f"  {status}: claimed epsilon 1, true epsilon >= ")
     held = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
-    assert held["rounded"]["status"] == status
+    assert held["rounded_verdict"]["status"] == status
 
 
 @pytest.mark.parametrize("method", ["auto", "anytime"])

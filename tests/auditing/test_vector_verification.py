@@ -156,7 +156,7 @@ class Stretched(NoiseGrid):
     "members",
     [
         {"grid": lambda self, n: Stretched(**vars(Laplace.grid(self, n)))},
-        {"__module__": "deniable.vectors.laplace", "_release": lambda self, rows, generator: rows},  # noqa: ARG005
+        {"__module__": "deniable.vectors.laplace", "_sample_rows": lambda self, rows, generator: rows},  # noqa: ARG005
     ],
     ids=["grid", "release"],
 )

@@ -17,7 +17,7 @@ from deniable.registry.words import WORD_MECHANISMS
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.space.metrics import METRICS
 from deniable.text.tables import TABLE_FORMATS
-from tests.rewrite.untrained import untrained
+from tests.rewriting.untrained import untrained
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from deniable.models.images.model import ImageModel, save_image_model
+from deniable.learning.artifact import save_model
+from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageArchitecture, NetworkNoise
 from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.securesgd.certificate import SecureSGDCertificate
@@ -34,5 +35,5 @@ def test_published_certificates_come_back(certificate, tmp_path):
         certificate=certificate,
         facts={},
     )
-    save_image_model(model, tmp_path / "model.pt")
+    save_model(model, tmp_path / "model.pt")
     assert load_image_model(tmp_path / "model.pt").certificate == certificate

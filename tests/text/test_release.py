@@ -95,12 +95,12 @@ def test_streams_are_named_by_everything(one, other):
 @settings(max_examples=100)
 def test_equal_cells_are_equal_in_any_batch(release, batch, order, cut, workers):
     """A cell's output is one whatever the order, the chunks, the threads and the object that stands for the release."""
-    whole = dict(zip(batch, release.draw(batch, workers=1).texts, strict=True))
+    whole = dict(zip(batch, release.privatize_cells(batch, workers=1).texts, strict=True))
     order.shuffle(batch)
     again = pickle.loads(pickle.dumps(release))
     parts = {}
     for part in (batch[:cut], batch[cut:]):
-        parts |= dict(zip(part, again.draw(part, workers=workers).texts, strict=True))
+        parts |= dict(zip(part, again.privatize_cells(part, workers=workers).texts, strict=True))
     assert parts == whole
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from deniable import TEM, Release
 from deniable.space.grammar import fold_word, split_words
 from deniable.text.tokens import Lexer
+from deniable.words.laws import SimulatedLaw, Simulation
 from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
 
 CONTRACTIONS = space_of(["do", "n't", "the", "it", "'s", "food"])
@@ -227,10 +228,14 @@ def test_changed_words_are_counted():
     """A word counts as changed where it differs from the private one, and every stand-in does."""
     always = SPACE.index_of(SPACE.unknown_word)
 
-    class Fixed(TEM):
-        def draw_words(self, words, streams, workers=None):
+    class FixedOutput(Simulation):
+        def draw(self, points, streams, workers=None):
             del streams, workers
-            return np.full_like(words, always)
+            return np.full_like(points, SPACE.point_by_word[always])
+
+    class Fixed(TEM):
+        def build_law(self):
+            return SimulatedLaw(self.space, FixedOutput())
 
     _, tally = released(f"{SPACE.unknown_word} zork {WORDS[0]}", Fixed(SPACE, epsilon=1.0))
     assert (tally.words, tally.changed, tally.unknown) == (3, 2, 1)

@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 import torch
 
+from deniable.learning.artifact import save_model, serialize_model
 from deniable.models.images.certification import smooth_image_model
-from deniable.models.images.model import (
-    load_image_model,
-    measure_image_accuracy,
-    save_image_model,
-    serialize_image_model,
-)
+from deniable.models.images.model import measure_image_accuracy
 from deniable.models.images.reading import read_images
 from deniable.models.images.smoothing import GaussianSmoothing
 from deniable.models.images.training.fitting import fit_image_model
+from deniable.registry.models import load_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
 from tests.cli.image_models import images
 
@@ -40,7 +37,7 @@ def model(tmp_path_factory):
 def certify(call, place, model):
     """Return a function that certifies m.pt on images.npz, unless told otherwise."""
     images(place / "images.npz")
-    save_image_model(model, place / "m.pt")
+    save_model(model, place / "m.pt")
     return lambda *options, path="m.pt", data="images.npz": call("certify", "image", path, data, *options)
 
 
@@ -133,7 +130,7 @@ def test_tiny_noise(certify):
 def test_a_false_certificate_is_refuted(certify, place, model, sigma, code):
     """The attack refutes a file whose certificate claims more noise than there is, and no other: exit code 1."""
     held = dataclasses.replace(smooth_image_model(model, 0.1), certificate=GaussianSmoothing(sigma))
-    (place / "held.pt").write_bytes(serialize_image_model(held))
+    (place / "held.pt").write_bytes(serialize_model(held))
     result = certify(*QUICK, "--attack-count", "4", path="held.pt")
     assert (result.code, result.err) == (code, "")
     assert result.text.splitlines()[-1].startswith("attack: refuted: 4 of 4" if code else "attack: not refuted: 0 of 4")
@@ -187,7 +184,7 @@ def test_options_that_cannot_be_used(certify, refused, options, message):
 
 def test_noise_twice(certify, refused, place, model):
     """A model with noise of its own takes no other."""
-    save_image_model(smooth_image_model(model, 0.1), place / "noisy.pt")
+    save_model(smooth_image_model(model, 0.1), place / "noisy.pt")
     refused.given()
     assert "has noise of its own: certify it as it is" in refused(certify(*SMOOTHED, path="noisy.pt"))
 
@@ -290,7 +287,7 @@ def test_other_data(certify, refused, place, changes, message):
 
 def test_models_are_read_as_written(place, model):
     """A model that is written and read gives the same scores, and keeps its facts."""
-    save_image_model(model, place / "m.pt")
+    save_model(model, place / "m.pt")
     found, image = (
         load_image_model(place / "m.pt"),
         torch.rand(2, 1, 16, 16, generator=torch.Generator().manual_seed(0)),

@@ -19,8 +19,8 @@ import pytest
 import torch
 
 from deniable.cli import model_runs
-from deniable.models.images.model import load_image_model
 from deniable.models.images.reading import read_images
+from deniable.registry.models import load_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
 from tests.cli.image_models import BUDGET, images
 

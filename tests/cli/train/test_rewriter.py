@@ -12,7 +12,7 @@ from deniable.cli.train import rewriter as module
 from deniable.published.adept.mechanism import ADePT
 from deniable.rewriting.model import load_rewriter
 from tests.cli.text_models import write
-from tests.rewrite.small import corpus
+from tests.rewriting.small import corpus
 
 WRITTEN = ["m.pt", "m.pt.card.json", "m.pt.card.txt", "m.pt.owner.json"]
 SMALL = ("--quick", "--latent", "8", "--epochs", "1")
@@ -34,11 +34,11 @@ def train(call, place):
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     """Return the bytes of a model that others go on from."""
-    from deniable.rewriting.model import pack_rewriter
-    from tests.rewrite.small import fitted
+    from deniable.learning.artifact import serialize_model
+    from tests.rewriting.small import fitted
 
     del tmp_path_factory
-    return pack_rewriter(fitted(epochs=1))
+    return serialize_model(fitted(epochs=1))
 
 
 def weights(path):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from deniable import InputError
-from deniable.models.images.model import serialize_image_model
+from deniable.learning.artifact import serialize_model
 from deniable.models.images.training.fitting import fit_image_model
 from deniable.models.images.training.trainer import ImageTrainingTask
 from deniable.registry.trainers import IMAGE_TRAINERS
@@ -30,7 +30,7 @@ def test_a_task_keeps_its_key():
             leave(task)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("deniable.models.images.training.fitting.generate_key", lambda: key)
-        content = serialize_image_model(fit_image_model(IMAGE_TRAINERS["dp-sgd"], images, options))
+        content = serialize_model(fit_image_model(IMAGE_TRAINERS["dp-sgd"], images, options))
     assert key not in content
     assert key.hex().encode() not in content
 
