@@ -1,6 +1,16 @@
 """Studies: published figures run again, each a declaration; see README.md."""
 
-from studies import adept_sensitivity, dpal, dpal_audit, dptext, frontier, gumbel_deniability, sanity_check, tem_utility
+from studies import (
+    adept_sensitivity,
+    dpal,
+    dpal_audit,
+    dptext,
+    frontier,
+    gumbel_deniability,
+    robust,
+    sanity_check,
+    tem_utility,
+)
 from studies.study import Study
 
 STUDIES: dict[str, Study] = {
@@ -14,6 +24,7 @@ STUDIES: dict[str, Study] = {
         dpal_audit.STUDY,
         dpal.STUDY,
         dptext.STUDY,
+        robust.STUDY,
     )
 }
 """The registry: a new study is one file and one entry here."""

@@ -15,6 +15,7 @@ from studies import (
     dptext,
     frontier,
     gumbel_deniability,
+    robust,
     sanity_check,
     tem_utility,
 )
@@ -48,6 +49,22 @@ DPAL = dpal.Schedule(
     choosing=5,
     certified_draws=20,
     proved_draws=20,
+)
+ROBUST = robust.Schedule(
+    train=40,
+    test=20,
+    normal_epochs=3,
+    ibp_epochs=3,
+    augmented_epochs=1,
+    batch=16,
+    copies=1,
+    population=4,
+    generations=2,
+    pool=3,
+    smoothed=4,
+    selection=5,
+    estimation=20,
+    interval=2,
 )
 TINY = {
     "adept-sensitivity": Grid(
@@ -118,6 +135,15 @@ TINY = {
             audit_samples=200,
             draws=10_000,
         ),
+    ),
+    "robust": Grid(
+        robust.build_cells(
+            {
+                name: {"truncated-gumbel": (-2.0, log, 17.0), LAPLACE: (1.0, 200.0), "calibrated": (1.5,)}
+                for name, log in (("imdb", 4.67), ("nli", 4.52))
+            }
+        ),
+        robust.Sizes(ROBUST, dataclasses.replace(ROBUST, batch=8)),
     ),
 }
 """Study -> a small grid."""
