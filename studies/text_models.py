@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.guarantees import is_proved
-from deniable.core.intervals import estimate_share
+from deniable.core.intervals import estimate_paired_difference, estimate_share
 from deniable.learning.loop import Checkpoint
 from deniable.models.text.attacks import run_genetic_attack, run_greedy_attack
 from deniable.models.text.attacks.algorithms import compute_query_budget
@@ -153,7 +153,9 @@ def measure_under_draws(model: LazyModel, mechanism: WordMechanism, curve: str, 
     hits = {name: each.find_withstanding("genetic", source, model.title) for name, each in models.items()}
     for name, own in hits.items():
         yield row_of_hits(curve, place, f"attacked, {name}", own)
-    yield from compare_hits(curve, place, "wins over ibp", model.find_right(), models[IBP].find_right())
+    clean, clean_ibp = model.find_right(), models[IBP].find_right()
+    yield row_of(curve, place, "gain over ibp", estimate_paired_difference(clean, clean_ibp))
+    yield from compare_hits(curve, place, "wins over ibp", clean, clean_ibp)
     for name in (IBP, NORMAL):
         yield from compare_hits(curve, place, f"wins over {name}, attacked", hits["augmented"], hits[name])
 
