@@ -1,6 +1,7 @@
 """Studies: published figures run again, each a declaration; see README.md."""
 
 from studies import (
+    adept_atis,
     adept_sensitivity,
     dpal,
     dpal_audit,
@@ -24,6 +25,7 @@ STUDIES: dict[str, Study] = {
         dpal_audit.STUDY,
         dpal.STUDY,
         dptext.STUDY,
+        adept_atis.STUDY,
         robust.STUDY,
     )
 }

@@ -71,14 +71,24 @@ def read_intents(context: Context) -> dict[str, str]:
     """Return the first intent of every distinct text."""
     intent_of: dict[str, str] = {}
     for name in FILES:
-        path = context.find_file(name)
-        columns = pq.read_schema(path).names
-        for column in ("text", "intent"):
-            if column not in columns:
-                raise InputError(f"{str(path)!r} has no column {column!r}: it has {', '.join(columns)}.")
-        for row in pq.read_table(path, columns=["text", "intent"]).to_pylist():
-            intent_of.setdefault(str(row["text"]), str(row["intent"]).removeprefix(_PREFIX))
+        for text, intent in read_rows(context, name):
+            intent_of.setdefault(text, intent)
     return intent_of
+
+
+def read_rows(context: Context, name: str) -> list[tuple[str, str]]:
+    """Return text and intent of every row of one file.
+
+    Raises:
+        InputError: the file is missing, or lacks a column.
+    """
+    path = context.find_file(name)
+    columns = pq.read_schema(path).names
+    for column in ("text", "intent"):
+        if column not in columns:
+            raise InputError(f"{str(path)!r} has no column {column!r}: it has {', '.join(columns)}.")
+    table = pq.read_table(path, columns=["text", "intent"]).to_pylist()
+    return [(str(row["text"]), str(row["intent"]).removeprefix(_PREFIX)) for row in table]
 
 
 def encode_classes(values: Sequence[str | None], maximum: int) -> ClassCodes:

@@ -10,6 +10,7 @@ import pytest
 from deniable.vectors import L2Ball
 from studies import (
     STUDIES,
+    adept_atis,
     adept_sensitivity,
     dpal,
     dpal_audit,
@@ -136,6 +137,27 @@ TINY = {
             identified=20,
             audit_samples=200,
             draws=10_000,
+        ),
+    ),
+    "adept-atis": Grid(
+        adept_atis.build_cells((1.0, 300.0), (3, 4), (300.0,), (300.0,)),
+        adept_atis.Sizes(
+            dimensions=4,
+            hidden=16,
+            embedding=8,
+            epochs=2,
+            spliced=1,
+            short=1,
+            train=120,
+            test=40,
+            releases=300,
+            beyond=200,
+            rewritten=100,
+            proposals=60,
+            inverting=1,
+            searched=5,
+            tuning=1,
+            samples=300,
         ),
     ),
     "robust": Grid(
@@ -310,6 +332,59 @@ def test_statements_on_dptext():
             for metric, share in zip(("city named", "city named, texts listed"), shares, strict=True)
         ]
         assert judge_made_up("dptext", [*blind, *rows])[7] == outcome
+
+
+def test_every_method_is_attacked(study_data):
+    """Methods that release vectors are attacked by these too, never more often right than a claim of 1 permits."""
+    rows = measure_tiny("adept-atis", study_data)
+    for name in adept_atis.TITLES:
+        permitted = find_row(rows, name, 1, "named, permitted").value
+        named = [find_row(rows, name, 1, f"named from the {source}") for source in ("vector", "text")]
+        assert (named[0] is None) == (name == adept_atis.TOKENS)
+        assert all(row.low < permitted for row in named if row is not None)
+        assert find_row(rows, name, 300, "named, permitted").value > 0.999
+    frequent, original = (
+        find_row(rows, curve, None, "intents named").value for curve in (adept_atis.FREQUENT, adept_atis.ORIGINAL)
+    )
+    assert frequent < original
+    for n in (3, 4):
+        vectors, texts = (
+            find_row(rows, adept_atis.ENCODERS, n, f"largest distance{end}").value for end in (" of vectors", "")
+        )
+        assert vectors == pytest.approx(math.sqrt(n), rel=1e-6)
+        assert 1 < texts <= vectors
+    assert len([row for row in rows if row.curve == adept_atis.name_tuned("adept") and row.x == 300]) == 3
+
+
+def test_an_encoder_is_trained_once(study_data, tmp_path, monkeypatch):
+    """A run that was interrupted reads the auto-encoder that it had trained, and goes on to the same rows."""
+    from studies import rewritten
+
+    trained, fit = [], rewritten.fit_rewriter
+    monkeypatch.setattr(rewritten, "fit_rewriter", lambda *given, **named: trained.append(1) or fit(*given, **named))
+    ledger = Ledger(tmp_path / "unfinished")
+    sizes, cell = TINY["adept-atis"].sizes, ("distances", "adept")
+    for first in (("corpus",), cell):
+        rows = adept_atis.measure(Context(sizes, 3, study_data, ledger), *first)
+    assert len(trained) == 1
+    assert sorted(path.name for path in (tmp_path / "unfinished").iterdir()) == ["encoder-4.model"]
+    assert rows == adept_atis.measure(Context(sizes, 3, study_data), *cell)
+
+
+def test_statements_on_adept():
+    """The claim stands or falls with the audit, and the attack agrees where it refutes the published method alone."""
+    for refuted, outcomes in (((1, 0), ("does not agree", "agrees")), ((1, 1), ("does not agree", "agrees in part"))):
+        rows = [
+            Row(adept_atis.PUBLISHED, 1.0, "refuted, likelihood", refuted[0]),
+            Row(adept_atis.PUBLISHED, 1.0, "refuted by ranking", refuted[0]),
+            Row(adept_atis.L1, 1.0, "refuted by ranking", refuted[1]),
+        ]
+        judged = judge_made_up("adept-atis", rows)
+        assert (judged[3], judged[4]) == outcomes
+    words = [Row(adept_atis.BLIND, None, "words, guess", 0.2), Row(adept_atis.PUBLISHED, 1000.0, "words, guess", 0.6)]
+    reached = Row(adept_atis.BLIND, None, "reached", 0.01)
+    assert judge_made_up("adept-atis", words)[5] == "agrees"
+    assert judge_made_up("adept-atis", [*words, reached])[5] == "agrees in part"
 
 
 def test_accuracies_between_points():
