@@ -139,7 +139,7 @@ STUDY = Study(
             below(0.01),
         ),
         Statement(
-            "Clipping in l1 mends it (Section 7).",
+            "Clipping in l1 is the remedy (Section 7).",
             at(CURVES, metric="pairs beyond after an l1 clip", label="all distributions and clips"),
             near(0),
         ),

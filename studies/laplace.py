@@ -8,7 +8,8 @@ import torch
 
 from deniable.core.arrays import FloatArray
 from deniable.space.space import PointNumbers
-from deniable.words import MultivariateLaplace
+from deniable.words.laws import SimulatedLaw
+from deniable.words.multivariate_laplace import MultivariateLaplace, NearestNoisyPoint
 
 _TOKENS = 1024
 """Noisy vectors in one product."""
@@ -17,6 +18,14 @@ _UNIT = 2.0**-9
 
 
 class QuickLaplace(MultivariateLaplace):
+    """Multivariate Laplace whose nearest words are found by `QuickNearestPoint`."""
+
+    def build_law(self) -> SimulatedLaw:
+        """Return the law of `MultivariateLaplace`, drawn from faster."""
+        return SimulatedLaw(self.space, QuickNearestPoint(self.space, self.epsilon))
+
+
+class QuickNearestPoint(NearestNoisyPoint):
     """Finds the nearest word by a bfloat16 product that proposes, and float64 that decides.
 
     With x a noisy vector and y a word's, both around the mean, the nearest word has the largest x.y - |y|^2 / 2. Words
@@ -27,8 +36,8 @@ class QuickLaplace(MultivariateLaplace):
     @functools.cached_property
     def _rounded(self) -> tuple[FloatArray, torch.Tensor, float, float]:
         """Mean (m,); bfloat16 (m + 2, n) of vectors and of the high and low part of |y|^2 / 2; largest |y|, half."""
-        mean = self.space.points.mean(axis=0)
-        around = self.space.points - mean
+        mean = self._space.points.mean(axis=0)
+        around = self._space.points - mean
         halves = 0.5 * np.einsum("nd,nd->n", around, around)
         high = torch.from_numpy(halves).bfloat16()
         low = torch.from_numpy(halves - high.double().numpy()).bfloat16()
@@ -38,10 +47,10 @@ class QuickLaplace(MultivariateLaplace):
     def _find_nearest(self, noisy: FloatArray) -> PointNumbers:
         """Return (k,) the point nearest to each vector (k, m)."""
         torch.set_num_threads(1)  # batches of tokens already share the cores
-        parts = [self._nearest_of_batch(noisy[start : start + _TOKENS]) for start in range(0, len(noisy), _TOKENS)]
+        parts = [self._find_nearest_in_batch(noisy[start : start + _TOKENS]) for start in range(0, len(noisy), _TOKENS)]
         return np.concatenate(parts)
 
-    def _nearest_of_batch(self, noisy: FloatArray) -> PointNumbers:
+    def _find_nearest_in_batch(self, noisy: FloatArray) -> PointNumbers:
         mean, columns, reach, half = self._rounded
         x = noisy - mean
         given = torch.from_numpy(np.hstack([x, np.full((len(x), 2), -1.0)])).bfloat16()
@@ -52,7 +61,7 @@ class QuickLaplace(MultivariateLaplace):
         error = (2 * _UNIT + _UNIT**2 + (x.shape[1] + 2) * 2.0**-23) * (norms * reach + half * _UNIT)
         error += (half * 2.0**-22 * (x.shape[1] + 2)) + _UNIT * np.abs(best)
         rows, candidates = _find_scores_above(scores, best - 2 * 1.01 * error)
-        offsets = self.space.points[candidates] - noisy[rows]
+        offsets = self._space.points[candidates] - noisy[rows]
         squares = np.einsum("kd,kd->k", offsets, offsets)
         order = np.lexsort((candidates, squares, rows))
         first = np.searchsorted(rows[order], np.arange(len(x)))

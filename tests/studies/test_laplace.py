@@ -6,9 +6,9 @@ import torch
 
 import deniable as dn
 from deniable.core.randomness import Streams, derive_key_from_seed
-from deniable.words import MultivariateLaplace
+from deniable.words.multivariate_laplace import MultivariateLaplace, NearestNoisyPoint
 from studies import laplace
-from studies.laplace import QuickLaplace
+from studies.laplace import QuickLaplace, QuickNearestPoint
 
 EPSILONS = (0.01, 1.0, 8.0, 40.0, 1000.0)
 
@@ -73,7 +73,7 @@ def grid():
 def test_near_ties(grid):
     """Between points of a fine grid, where bfloat16 alone names other points, the nearest is still found."""
     space, noisy = grid
-    quick, exact = QuickLaplace(space, epsilon=1.0), MultivariateLaplace(space, epsilon=1.0)
+    quick, exact = QuickNearestPoint(space, 1.0), NearestNoisyPoint(space, 1.0)
     found = quick._find_nearest(noisy)
     np.testing.assert_array_equal(found, exact._find_nearest(noisy))
     np.testing.assert_array_equal(found, nearest(space, noisy))
@@ -84,9 +84,9 @@ def test_bfloat16_alone_would_differ(glove_2000):
     """On real vectors, at an epsilon in use, a bfloat16 product alone is wrong for some, and the draws are not."""
     rng = np.random.default_rng(0)
     noisy = glove_2000.points[rng.integers(0, 2_000, 1_500)] + rng.normal(size=(1_500, 50)) * 0.8
-    quick = QuickLaplace(glove_2000, epsilon=10.0)
+    quick = QuickNearestPoint(glove_2000, 10.0)
     found = quick._find_nearest(noisy)
-    np.testing.assert_array_equal(found, MultivariateLaplace(glove_2000, epsilon=10.0)._find_nearest(noisy))
+    np.testing.assert_array_equal(found, NearestNoisyPoint(glove_2000, 10.0)._find_nearest(noisy))
     wrong = (by_bfloat16(quick, noisy) != found).mean()
     assert 0 < wrong < 0.2
 
@@ -99,14 +99,14 @@ def test_scores_that_are_negative_or_zero(reach):
     noisy = np.random.default_rng(1).normal(size=(300, 2)) * reach
     for vectors in (circle, np.vstack([circle, np.zeros((1, 2))])):
         space = dn.Space([f"w{number}" for number in range(len(vectors))], vectors)
-        found = QuickLaplace(space, epsilon=1.0)._find_nearest(noisy)
-        np.testing.assert_array_equal(found, MultivariateLaplace(space, epsilon=1.0)._find_nearest(noisy))
+        found = QuickNearestPoint(space, 1.0)._find_nearest(noisy)
+        np.testing.assert_array_equal(found, NearestNoisyPoint(space, 1.0)._find_nearest(noisy))
 
 
 def test_more_vectors_than_one_product_takes(small_space):
     """Vectors beyond one product's share are searched alike."""
     noisy = np.random.default_rng(2).normal(size=(2 * laplace._TOKENS + 5, 4))
-    found = QuickLaplace(small_space, epsilon=1.0)._find_nearest(noisy)
+    found = QuickNearestPoint(small_space, 1.0)._find_nearest(noisy)
     np.testing.assert_array_equal(found, nearest(small_space, noisy))
 
 
@@ -122,3 +122,14 @@ def test_scores_that_reach_a_bound(bound):
     numbers = scores.double().numpy()
     assert chosen[numbers >= bound].all()
     assert not chosen[numbers < bound - 2.0**-7 * abs(bound)].any()
+
+
+def test_the_quick_search_is_the_one_that_draws(small_space, monkeypatch):
+    """Draws of the quick mechanism go through the quick search."""
+    calls = []
+    search = QuickNearestPoint._find_nearest
+    monkeypatch.setattr(
+        QuickNearestPoint, "_find_nearest", lambda self, noisy: calls.append(len(noisy)) or search(self, noisy)
+    )
+    drawn(QuickLaplace, small_space, 1.0, np.arange(30, dtype=np.int32))
+    assert sum(calls) == 30
