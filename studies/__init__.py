@@ -8,6 +8,7 @@ from studies import (
     dptext,
     frontier,
     gumbel_deniability,
+    robust,
     sanity_check,
     tem_utility,
 )
@@ -25,6 +26,7 @@ STUDIES: dict[str, Study] = {
         dpal.STUDY,
         dptext.STUDY,
         adept_atis.STUDY,
+        robust.STUDY,
     )
 }
 """The registry: a new study is one file and one entry here."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from studies import (
     dptext,
     frontier,
     gumbel_deniability,
+    robust,
     sanity_check,
     tem_utility,
 )
@@ -50,6 +52,22 @@ DPAL = dpal.Schedule(
     choosing=5,
     certified_draws=20,
     proved_draws=20,
+)
+ROBUST = robust.Schedule(
+    train=40,
+    test=20,
+    normal_epochs=3,
+    ibp_epochs=3,
+    augmented_epochs=1,
+    batch=16,
+    copies=1,
+    population=4,
+    generations=2,
+    pool=3,
+    smoothed=4,
+    selection=5,
+    estimation=20,
+    interval=2,
 )
 TINY = {
     "adept-sensitivity": Grid(
@@ -141,6 +159,15 @@ TINY = {
             tuning=1,
             samples=300,
         ),
+    ),
+    "robust": Grid(
+        robust.build_cells(
+            {
+                name: {"truncated-gumbel": (-2.0, log, 17.0), LAPLACE: (1.0, 200.0), "calibrated": (1.5,)}
+                for name, log in (("imdb", 4.67), ("nli", 4.52))
+            }
+        ),
+        robust.Sizes(ROBUST, dataclasses.replace(ROBUST, batch=8)),
     ),
 }
 """Study -> a small grid."""
@@ -428,3 +455,64 @@ def test_dpal_is_compared_case_by_case():
         "lost from least to largest attack": pytest.approx(0.2),
         "mean over attack sizes": pytest.approx(0.4),
     }
+
+
+def test_gumbel_without_a_law_is_left_out(study_data):
+    """Below its least epsilon truncated Gumbel gives no rows; all others say what is known of their claim."""
+    cells = (("nli", "truncated-gumbel", -2.0), ("nli", LAPLACE, 200.0), ("nli", robust.TEXTS, None))
+    rows = measure_tiny("robust", study_data, cells=cells)
+    assert not [row for row in rows if row.curve == "nli/truncated-gumbel"]
+    assert find_row(rows, f"nli/{LAPLACE}", 200, "epsilon by theorem").value == 200
+    assert find_row(rows, "nli", None, "substitutes listed").value == 2
+    assert find_row(rows, "nli", None, "substitutes known").value == 1
+    assert find_row(rows, "nli, the paper's", None, "least epsilon").value == pytest.approx(104.9, abs=0.1)
+    # At epsilon 200 copies are the texts themselves, and no word of an attack differs.
+    clean, attacked = (find_row(rows, f"nli/{LAPLACE}", 200, name) for name in ("accuracy", "attacked, augmented"))
+    assert clean == dataclasses.replace(attacked, metric="accuracy")
+
+
+def test_models_are_compared_text_by_text():
+    """The first model wins two of the three texts that one alone has right; where none differs there is no row."""
+    text_models = pytest.importorskip("studies.text_models")
+    first, second = np.array([1, 1, 1, 0, 0], dtype=bool), np.array([1, 0, 0, 1, 0], dtype=bool)
+    (row,) = text_models.compare_hits("a", 1.0, "wins over ibp", first, second)
+    assert (row.value, row.n) == (pytest.approx(2 / 3), 3)
+    assert not list(text_models.compare_hits("a", 1.0, "wins over ibp", first, first))
+
+
+def test_hits_are_kept_between_runs(tmp_path):
+    """Which texts are right is read back from the ledger, also where their number is no multiple of eight."""
+    text_models = pytest.importorskip("studies.text_models")
+    hits = np.random.default_rng(0).random(13) < 0.5
+    parameters = {"seed": 0}
+    for find in (lambda _: hits, lambda _: pytest.fail("measured again")):
+        context = Context(None, ledger=Ledger(tmp_path / "run", parameters))
+        bench = SimpleNamespace(name="imdb", context=context, test=range(13))
+        model = text_models.LazyModel(bench, "normal", lambda: None)
+        assert (model.remember_hits("accuracy", find) == hits).all()
+
+
+def test_statements_on_robust_training():
+    """Levels count within three points, orders only where the interval lies on one side of a half."""
+    ours, curve = {(10.0, "accuracy"): 0.88, (17.0, "accuracy"): 0.89}, "imdb/truncated-gumbel"
+    rows = [Row(curve, place, metric, value) for (place, metric), value in ours.items()]
+    statements = [statement.text for statement in robust.STUDY.statements]
+
+    def judge(beginning, *more):
+        (place,) = (place for place, text in enumerate(statements) if text.startswith(beginning))
+        return judge_made_up("robust", [*rows, *more])[place]
+
+    assert judge("IMDB, Table 2, truncated Gumbel: accuracy of augmented training without") == "agrees"
+    assert judge("IMDB, Table 2, truncated Gumbel: accuracy of IBP") == "not measured"
+    order = "IMDB, Table 3, multivariate Laplace: it outperforms IBP under attack only when epsilon > 150"
+    for early, late, outcome in (
+        ((0.1, 0.3), (0.7, 0.9), "agrees"),
+        ((0.6, 0.8), (0.7, 0.9), "agrees in part"),
+        ((0.4, 0.7), (0.45, 0.8), "agrees in part"),
+        ((0.6, 0.8), (0.1, 0.3), "does not agree"),
+    ):
+        shares = [
+            Row(f"imdb/{LAPLACE}", place, "wins over ibp, attacked", sum(ends) / 2, *ends, 50)
+            for place, ends in ((100.0, early), (200.0, late))
+        ]
+        assert judge(order, *shares) == outcome
