@@ -28,7 +28,7 @@ def model(tmp_path_factory):
     """Return a model without noise that is right on the test images."""
     data = read_images(images(tmp_path_factory.mktemp("model") / "images.npz"))
     system = IMAGE_TRAINERS["plain"]
-    found = fit_image_model("plain", data, system.choose_options(steps=60, width=0.3, learning_rate=0.01), seed=1)
+    found = fit_image_model(system, data, system.choose_options(steps=60, width=0.3, learning_rate=0.01), seed=1)
     assert measure_image_accuracy(found, data.test).value == 1
     return found
 
