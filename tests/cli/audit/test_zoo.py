@@ -41,7 +41,7 @@ def test_the_zoo_without_torch(call, monkeypatch):
     from deniable.registry import zoo
 
     torch_entries = (*images.DPAL_ENTRIES, *texts.ADEPT_TEXT_ENTRIES)
-    assert zoo.TORCH_ENTRY_NAMES == tuple(entry.name for entry in torch_entries)
+    assert tuple(entry.name for entry in torch_entries) == zoo.TORCH_ENTRY_NAMES
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "torch" else find(name, *more))
     monkeypatch.setattr(zoo, "ZOO_ENTRIES", tuple(entry for entry in ZOO_ENTRIES if entry.name == "adept"))
