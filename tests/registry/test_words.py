@@ -41,7 +41,7 @@ def test_auto_chooses_by_metric_size_and_what_is_kept(small_space, small_vectors
         np.mean([little.probabilities(word)[number] for number, word in enumerate(small_space.words)]) < MIN_KEPT_SHARE
     )
     assert type(choose_word_mechanism(small_space, 0.3)) is dn.CalibratedExponential
-    monkeypatch.setattr("deniable.registry.words.MAX_DENSE_POINTS", 59)
+    monkeypatch.setattr("deniable.words.choice.MAX_DENSE_POINTS", 59)
     assert type(choose_word_mechanism(small_space, 3.0)) is dn.CalibratedExponential
     assert type(choose_word_mechanism(dn.Space(small_space.words, small_vectors, metric=own), 3.0)) is dn.TEM
 

@@ -1,7 +1,17 @@
 """Guessing games: inputs, the distances between them, and how sure a guess may be under a claim.
 
-A trial draws one of the inputs by fair chance, and an attacker guesses from the mechanism's output which one it was.
-Under the claim no guess is right with a larger probability than its cap; more right guesses refute the claim.
+A trial draws one of K inputs uniformly, runs the mechanism once, and shows the output to an attacker, who names the
+input or abstains. If P[y|i] <= exp(epsilon d_ij) P[y|j] for every output y and all inputs i and j of the trial, then
+for every output the guess i is right with probability at most::
+
+    cap_i(epsilon) = 1 / sum_j exp(-epsilon d_ij)        (for two inputs: sigmoid(epsilon d))
+
+because P[i|y] = P[y|i] / sum_j P[y|j], and P[y|j] >= exp(-epsilon d_ij) P[y|i]. So the number of right guesses is
+stochastically at most a sum of independent Bernoulli(cap). Every bound in `deniable.auditing.bounds` follows from that,
+whatever the attacker does, as long as each trial's input is drawn afresh and the attacker was fitted on other trials.
+
+Two inputs are the coin-flip game (the precision of Habernal 2022, Section 4, with an exact interval), more are an
+identification game, and trials of different pairs pool, each with its own cap.
 """
 
 import dataclasses

@@ -27,8 +27,15 @@ _MIN_WEIGHT_SHARE = 1e-2
 def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple[FloatArray, bool]:
     """Return the weights (number of points,), positive, and whether they solve exp(-scale D) c = 1.
 
-    Conjugate gradients from c = 1. As soon as the solution shows a negative entry they are given up, and the
-    multiplicative steps start from the positive part of it: 200 with the matrix in memory, else 5.
+    With K = exp(-s D), the weights sought have K c = 1, and c > 0: then the law c(y) exp(-s d(w, y)) is a distribution
+    for every w, and its exact epsilon is s itself. Otherwise c > 0 is fitted, so that all normalisers K c are nearly 1,
+    by the steps::
+
+        c <- c / (K c)        which lower  1/2 c' K c - 1' c  at every step and keep c positive
+
+    (Sha, Saul, Lee 2003: their update for K >= 0). The solution is sought by conjugate gradients from c = 1. As soon as
+    it shows a negative entry they are given up, and the multiplicative steps start from its positive part: 200 with the
+    matrix in memory, else 5.
     """
     count = len(space.points)
     product = (

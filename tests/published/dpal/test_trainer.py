@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from deniable import InputError
-from deniable.core.guarantees import PureDP
+from deniable.core.guarantees import REPLACED_RECORD, PureDP
 from deniable.models.images.training.fitting import fit_image_model
 from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.dpal.trainer import DPAL_TRAINER
@@ -19,7 +19,7 @@ def test_dpal_is_refuted():
         steps=2, batch_size=30, width=0.25, epsilon=0.2, attack_steps=1, network="paper-mnist"
     )
     model = fit_image_model(DPAL_TRAINER, data(), options, seed=3)
-    assert model.guarantee == PureDP(0.2, model.guarantee.source, "refuted")
+    assert model.guarantee == PureDP(0.2, model.guarantee.source, "refuted", adjacency=REPLACED_RECORD)
     assert model.verdict.status == "refuted"
     assert model.verdict.lower_bound == math.inf
     assert model.verdict.witness is not None

@@ -1,4 +1,14 @@
-"""A trigram language model with interpolated absolute discounting."""
+"""A trigram language model over the words of a space, for an attacker who knows how people write.
+
+Interpolated Kneser-Ney smoothing with one discount per order (Kneser and Ney 1995; Chen and Goodman 1999, Section 2.7),
+from trigrams down to the uniform law. With c the count of a word after its history h, D the order's discount, N(h) the
+number of different words seen after h, and h' the history without its first word::
+
+    P(w|h) = max(c(hw) - D, 0) / c(h)  +  D N(h) / c(h) P(w|h')
+
+Below the highest order c(hw) is the number of different words seen before hw, except for a history that is the start of
+a text, before which nothing stands. Words that the space lacks are one more symbol, number V.
+"""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,4 +1,9 @@
-"""Attacks on image classifiers inside l_inf, l2 and l1 balls, by gradients that average over a model's noise."""
+"""Attacks on image classifiers inside l_inf, l2 and l1 balls, by gradients that average over a model's noise.
+
+Sizes are in the unit of the pixels, which lie in [0, 1] by default: a size in a paper with pixels in [-1, 1] is twice
+the size here. Every attack increases the same loss, see `compute_loss_gradient`, and stays inside both the ball and the
+bounds of the pixels, up to the rounding of the tensor's type.
+"""
 
 from typing import Protocol
 

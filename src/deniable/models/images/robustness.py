@@ -1,4 +1,7 @@
-"""What a certificate is: from counted predictions of a randomized model to a class and a radius."""
+"""What a certificate is: from counted predictions of a randomized model to a class and a radius.
+
+Radii are in the unit of pixels in [0, 1], unless a published certificate says otherwise.
+"""
 
 import dataclasses
 import math

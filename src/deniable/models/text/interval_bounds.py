@@ -1,4 +1,4 @@
-"""Interval bound propagation: bounds on a network over all inputs in a box (Gowal et al. 2018; Jia et al. 2019).
+"""Interval bound propagation: bounds on a network over a box of inputs (Gowal et al. 2018; Jia et al. 2019, sec. 3).
 
 A network's layers are written once, for tensors and for boxes alike, so that the certified network is the one that
 runs. Three kinds of layer are enough: linear ones, those that are monotone in every coordinate, and the weighted means

@@ -1,6 +1,13 @@
 """DPAL's mechanism (Phan et al. 2020): its budget, its noise, its objectives, and the verdict on its claim by law.
 
-In the paper chi1, chi2 and chi3 are the noise on the input, the first layer and the labels.
+Pixels lie in [-1, 1], which are 2x - 1 of pixels x in [0, 1]. With chi1, chi2 and chi3 the noise on the input, the
+first layer and the labels, m images in a batch and theta1 the weights of the first layer (Algorithm 1, Eqs. 7 and 10)::
+
+    x-bar = x + chi1 / m                        the input
+    h-bar = theta1^T x-bar + 2 chi2 / m         the first layer
+    h y_k + chi3 / m                            the coefficients of label k, with h the last hidden layer
+
+The objectives are the reconstruction of the first layer (Eq. 7) and the loss of the classes (Eq. 10).
 """
 
 import dataclasses

@@ -1,4 +1,8 @@
-"""The networks of DPText: an encoder of texts, and readers of its noisy vectors."""
+"""The networks of DPText (Beigi et al. 2019): an encoder of texts, noise, and readers of the noisy vectors.
+
+The scale of the noise can be learned in training. `deniable.published.dptext.mechanism` draws the noise of a released
+vector; `TrainableNoise` has the same law, as a layer that gradients pass through.
+"""
 
 import dataclasses
 import math

@@ -41,7 +41,7 @@ def run_genetic_attack(
     generations: int = GENERATIONS,
     workers: int | None = None,
 ) -> TextAttackResult:
-    """Breed texts of ever lower margin.
+    """Breed texts of ever lower margin (Alzantot et al. 2018, Algorithm 1; Jia et al. 2019, section 5).
 
     The first population is versions of the document with one word changed. A generation is the best text of the last
     one, and children of two parents drawn in proportion to sigmoid(-margin): each word is taken from either with
