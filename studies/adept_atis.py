@@ -37,7 +37,7 @@ VIEWS = ("vector", "likelihood", "text")
 READERS = {
     "public decoder": "read by the public decoder",
     "trained decoder": "read by a decoder trained on releases",
-    "trained decoder, some": "the same, of some texts",
+    "trained decoder, some": "read by that decoder, of the texts searched",
     "search": "read by a search from there",
     "guess": "guessed from a language model",
 }
@@ -288,7 +288,10 @@ STUDY = Study(
             "What is left of a text",
             (
                 *draw_methods("BLEU", has_labels=True),
-                *(Line(name_tuned(name), "BLEU", _LOOKS[name][0][-1], _LOOKS[name][1], "") for name in TRAINED),
+                *(
+                    Line(name_tuned(name), "BLEU", _LOOKS[name][0][-1], _LOOKS[name][1], "", is_hollow=True)
+                    for name in TRAINED
+                ),
             ),
             _CLAIM,
             Axis("BLEU of rewritten test texts"),
@@ -311,16 +314,16 @@ STUDY = Study(
             "Losses of ADePT as published, over its claim",
             (
                 Line(ENCODERS, "largest distance of vectors", "-", 0, "worst two vectors, exact"),
-                Line(ENCODERS, "largest distance", "-s", 2, "worst two texts of ATIS"),
-                Line(ENCODERS, "median distance", "-D", 4, "median two texts"),
-                Line(ENCODERS, "epsilon at least, likelihood", "-v", 3, "shown of the worst two by an audit"),
+                Line(ENCODERS, "largest distance", "-s", 6, "worst two texts of ATIS"),
+                Line(ENCODERS, "median distance", "-D", 9, "median two texts"),
+                Line(ENCODERS, "epsilon at least, likelihood", "-v", 8, "shown of the worst two by an audit"),
             ),
             Axis("coordinates n of the encoder", log=2, ticks=DIMENSIONS),
             Axis("loss over epsilon claimed"),
             (Reference(1, label="claimed", style="-", colour=-1),),
         ),
     ),
-    keys=(Line("", "", "o", label="alone: trained on with the noise"),),
+    keys=(Line("", "", "o", label="trained on with the noise", is_hollow=True),),
     tables=(
         Table(
             "Every method",
