@@ -1,1 +1,0 @@
-"""The parts of the two studies of text classifiers under substituted words: training, attacks, picture and words."""

@@ -1,1 +1,0 @@
-"""Utility on private IMDB reviews: figure and words of the study `tem_utility`."""
