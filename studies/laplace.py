@@ -36,8 +36,8 @@ class QuickNearestPoint(NearestNoisyPoint):
     @functools.cached_property
     def _rounded(self) -> tuple[FloatArray, torch.Tensor, float, float]:
         """Mean (m,); bfloat16 (m + 2, n) of vectors and of the high and low part of |y|^2 / 2; largest |y|, half."""
-        mean = self._space.points.mean(axis=0)
-        around = self._space.points - mean
+        mean = self.space.points.mean(axis=0)
+        around = self.space.points - mean
         halves = 0.5 * np.einsum("nd,nd->n", around, around)
         high = torch.from_numpy(halves).bfloat16()
         low = torch.from_numpy(halves - high.double().numpy()).bfloat16()
@@ -61,7 +61,7 @@ class QuickNearestPoint(NearestNoisyPoint):
         error = (2 * _UNIT + _UNIT**2 + (x.shape[1] + 2) * 2.0**-23) * (norms * reach + half * _UNIT)
         error += (half * 2.0**-22 * (x.shape[1] + 2)) + _UNIT * np.abs(best)
         rows, candidates = _find_scores_above(scores, best - 2 * 1.01 * error)
-        offsets = self._space.points[candidates] - noisy[rows]
+        offsets = self.space.points[candidates] - noisy[rows]
         squares = np.einsum("kd,kd->k", offsets, offsets)
         order = np.lexsort((candidates, squares, rows))
         first = np.searchsorted(rows[order], np.arange(len(x)))

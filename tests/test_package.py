@@ -1,19 +1,25 @@
 """The package: its public names, and how little importing it takes."""
 
+import ast
 import dataclasses
+import importlib
 import importlib.metadata
 import importlib.resources
 import inspect
 import subprocess
 import sys
+import types
+from pathlib import Path
 
 import pytest
 
 import deniable as dn
 
-EXTRAS = ("torch", "dp_accounting", "jinja2", "matplotlib")
-UNUSED = ("sklearn", "pyarrow", "pandas", "rich", "typer", *EXTRAS)
+EXTRAS = ("torch", "dp_accounting", "jinja2", "matplotlib", "sklearn")
+UNUSED = ("pyarrow", "pandas", "rich", "typer", *EXTRAS)
 HEAVY = ("numba", "scipy", "randomgen", "threadpoolctl", *UNUSED)
+SOURCE = Path(dn.__file__).parent
+STUBS = sorted(SOURCE.rglob("*.pyi"))
 
 
 def python(program):
@@ -69,14 +75,52 @@ def test_extras_are_loaded_by_what_needs_them_only(program):
     assert not set(EXTRAS) & set(loaded)
 
 
+def read_stub(stub):
+    """Return the names that a stub imports, each with the dotted name of what it stands for."""
+    package = ".".join(("deniable", *stub.parent.relative_to(SOURCE).parts))
+    imports = [node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
+    assert all(node.level == 1 for node in imports)
+    return package, {
+        alias.asname: ".".join(filter(None, (package, node.module, alias.name)))
+        for node in imports
+        for alias in node.names
+    }
+
+
+@pytest.mark.parametrize("stub", STUBS, ids=lambda stub: stub.parent.name)
+def test_stub_and_package_agree(stub):
+    """What a type checker reads in a stub is what the package has: the same names, for the same things."""
+    package, names = read_stub(stub)
+    module = importlib.import_module(package)
+    assert sorted(names) == sorted(module.__all__) == dir(module)
+    for name, target in names.items():
+        value = getattr(module, name)
+        found = value.__name__ if isinstance(value, types.ModuleType) else f"{value.__module__}.{value.__qualname__}"
+        assert found == target
+
+
+def test_every_lazy_package_has_a_stub():
+    """Each package whose names are imported when they are used has a stub, without which it could not be imported."""
+    lazy = {path.with_suffix(".pyi") for path in SOURCE.rglob("*.py") if "attach_stub(" in path.read_text("utf-8")}
+    assert lazy == set(STUBS)
+
+
 @pytest.mark.parametrize("name", dn.__all__)
 def test_every_public_name_resolves(name):
-    """Each public name is a documented class or function, under its own name."""
+    """Each public name is a documented class, function or module of the package, under its own name."""
     value = getattr(dn, name)
-    assert inspect.isclass(value) or inspect.isfunction(value)
-    assert value.__name__ == name
-    assert value.__module__.startswith("deniable.")
+    assert inspect.isclass(value) or inspect.isfunction(value) or inspect.ismodule(value)
+    assert value.__name__ == (f"deniable.{name}" if inspect.ismodule(value) else name)
+    assert (value.__name__ if inspect.ismodule(value) else value.__module__).startswith("deniable.")
     assert inspect.getdoc(value)
+
+
+@pytest.mark.parametrize("name", [name for name in dn.__all__ if inspect.ismodule(getattr(dn, name))])
+def test_public_modules_name_what_they_offer(name):
+    """Each name in the list of a public module is there, and documented."""
+    module = getattr(dn, name)
+    assert module.__all__
+    assert [member for member in module.__all__ if not inspect.getdoc(getattr(module, member))] == []
 
 
 @pytest.mark.parametrize("name", [name for name in dn.__all__ if inspect.isclass(getattr(dn, name))])
@@ -93,8 +137,8 @@ def test_public_members_are_documented(name):
 
 
 def test_dir_lists_the_public_names():
-    """``dir(deniable)`` is the public names and the version, before and after they are used."""
-    assert dir(dn) == sorted([*dn.__all__, "__version__"])
+    """``dir(deniable)`` is the public names, before and after they are used."""
+    assert dir(dn) == sorted(dn.__all__)
     assert python("import deniable; print(*dir(deniable))").split() == dir(dn)
 
 
@@ -106,7 +150,7 @@ def test_star_import_gives_the_public_names():
 
 def test_unknown_name_is_an_attribute_error():
     """A name that the package does not have fails as for any module."""
-    with pytest.raises(AttributeError, match="module 'deniable' has no attribute 'nonesuch'"):
+    with pytest.raises(AttributeError, match="No deniable attribute nonesuch"):
         dn.nonesuch  # noqa: B018 - the access is the test
     assert not hasattr(dn, "_private")
 

@@ -13,6 +13,7 @@ from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
 from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, RandomMechanism
 from deniable.vectors.grid import NoiseGrid
+from deniable.vectors.mechanism import ExactLoss
 
 
 @pytest.mark.parametrize("n", [1, 2, 8, 100])
@@ -164,3 +165,24 @@ def test_a_subclass_with_another_release_is_never_proved(members):
     """Neither a grid of one's own nor the name of a module of this package makes other draws its own."""
     subject = type("Laplace", (Laplace,), members)(epsilon=1.0, domain=Box(0.0, 1.0))
     assert dn.verify(subject, dimension=3).status == "undecided"
+
+
+@pytest.mark.parametrize("parent", [Laplace, Gaussian])
+@pytest.mark.parametrize("seed", [None, 1])
+def test_a_subclass_cannot_call_its_draws_this_packages(parent, seed):
+    """What a class says of itself proves nothing, under a public seed or none."""
+
+    class Leak(parent):
+        is_builtin = True
+        has_builtin_sampler = True
+
+        def exact_loss(self, n):
+            return ExactLoss(0.1, 0.1, self.worst_pair(n))
+
+        def _sample_rows(self, rows, generator):
+            del generator
+            return rows
+
+    parameters = {"epsilon": 1.0, "domain": Box(0.0, 1.0), "seed": seed}
+    leak = Leak(**parameters) if parent is Laplace else Leak(**parameters, delta=1e-5)
+    assert dn.verify(leak, dimension=3).status == "undecided"

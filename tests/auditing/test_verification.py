@@ -25,6 +25,7 @@ from deniable.words.laws import (
     tables,
     tabulated,
 )
+from deniable.words.multivariate_laplace import NearestNoisyPoint
 from tests.contracts import reference
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
@@ -794,6 +795,85 @@ def test_a_law_of_another_class_is_refused(small_space):
     ):
         with pytest.raises(TypeError, match=r"Leak.build_law must return one of .* and no subclass. Got OtherDraws"):
             use()
+
+
+def copy_words(self, words, streams, workers=None):
+    """Draw each word as itself."""
+    del self, streams, workers
+    return words
+
+
+def swallow_check(cls, **options):
+    """Stand in for a base that does not call the next one's."""
+    del cls, options
+
+
+def define_with_a_base_that_swallows_the_check(space):
+    swallowing = type("Base", (), {"__init_subclass__": classmethod(swallow_check), "draw_words": copy_words})
+    return type("Leak", (swallowing, dn.TEM), {})(space, epsilon=1.0)
+
+
+def define_and_patch_class(space):
+    leak = type("Leak", (dn.TEM,), {})
+    leak.draw_words = copy_words
+    return leak(space, epsilon=1.0)
+
+
+def patch_object(space):
+    leak = dn.TEM(space, epsilon=1.0)
+    vars(leak)["draw_words"] = lambda words, streams, workers=None: words  # noqa: ARG005
+    return leak
+
+
+def patch_law(space):
+    leak = dn.TEM(space, epsilon=1.0)
+    vars(leak.law)["sample"] = lambda points, streams, workers=None: points  # noqa: ARG005
+    return leak
+
+
+@pytest.mark.parametrize(
+    "define", [define_with_a_base_that_swallows_the_check, define_and_patch_class, patch_object, patch_law]
+)
+def test_draws_that_were_replaced_after_the_class_was_checked_are_refused(small_space, define):
+    """Neither a verdict nor a guarantee of a text is given for draws that are not the law's."""
+    leak = define(small_space)
+    assert leak.sample(small_space.words[:9]) == list(small_space.words[:9])
+    for use in (lambda: dn.verify(leak), lambda: dn.WordMechanism.document_guarantee(leak, 3, 1e-6)):
+        with pytest.raises(TypeError, match=r"must not replace 'draw_words'|was replaced"):
+            use()
+
+
+def test_a_class_that_is_only_registered_is_refused(small_space):
+    """What never inherited how words are drawn is no mechanism, whatever it registers as."""
+    register = type("Registered", (), {"space": small_space, "law": dn.TEM(small_space, epsilon=1.0).law})
+    dn.WordMechanism.register(register)
+    with pytest.raises(TypeError, match="Registered must not replace"):
+        dn.verify(register())
+
+
+def test_a_law_over_another_space_is_refused(small_space):
+    """What is proved of one space's words is not proved of another's, though both have as many."""
+    other = dn.Space(small_space.words, 1000 * small_space.vectors)
+    leak = type("Leak", (dn.TEM,), {"build_law": lambda self: ExponentialLaw(other, self.kernel)})
+    subject = leak(small_space, epsilon=1.0)
+    for use in (lambda: dn.verify(subject), lambda: subject.sample(["baran"])):
+        with pytest.raises(TypeError, match=r"Leak.build_law must return a law over the mechanism's own space"):
+            use()
+
+
+@pytest.mark.parametrize("method", ["document_guarantee", "is_builtin", "has_fingerprint", "expected_kept_share"])
+def test_what_is_said_of_draws_is_not_replaced(method):
+    """No subclass calls itself this package's, nor states the guarantee of a text or a share by code of its own."""
+    with pytest.raises(TypeError, match=f"Leak must not replace '{method}'"):
+        type("Leak", (dn.MultivariateLaplace,), {method: True})
+
+
+def test_parts_made_for_another_space_name_no_law(small_space):
+    """Their fingerprint is of the law over the other space."""
+    other = dn.Space(small_space.words, 2 * small_space.vectors)
+    part = NearestNoisyPoint(other, 1.0)
+    assert SimulatedLaw(other, part).fingerprint == part.fingerprint
+    assert SimulatedLaw(small_space, part).fingerprint is None
 
 
 def test_law_is_built_once(small_space):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import math
 import re
 import types
 
@@ -46,6 +47,7 @@ def call(place, monkeypatch):  # noqa: ARG001 - commands run in the folder
     """Return a function that calls a command in the folder, with bytes for its standard input."""
 
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 100)
+    monkeypatch.setattr("deniable.cli.progress._LONG_PASS_SECONDS", math.inf)  # no estimates, however slow the machine
 
     def calling(*arguments, stdin=b""):
         out, err = io.BytesIO(), io.StringIO()

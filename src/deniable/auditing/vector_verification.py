@@ -9,6 +9,7 @@ from deniable.core.errors import NotTractable, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import Status, is_proved
 from deniable.vectors import VectorMechanism
+from deniable.vectors.mechanism import has_builtin_sampler, is_builtin_mechanism
 
 
 def verify_vector_mechanism(mechanism: VectorMechanism, dimension: object) -> Verdict:
@@ -33,7 +34,7 @@ def verify_vector_mechanism(mechanism: VectorMechanism, dimension: object) -> Ve
     try:
         loss = mechanism.exact_loss(dimension)
     except NotTractable:
-        is_theorem_proved = is_proved(guarantee.status) and mechanism.is_builtin
+        is_theorem_proved = is_proved(guarantee.status) and is_builtin_mechanism(mechanism)
         upper, lower = guarantee.epsilon if is_theorem_proved else math.inf, 0.0
         witness: Witness | None = None
         status: Status = guarantee.status if is_theorem_proved else "undecided"
@@ -46,7 +47,9 @@ def verify_vector_mechanism(mechanism: VectorMechanism, dimension: object) -> Ve
         output = "the most telling" if math.isfinite(lower) else "what only the first gives"
         witness = Witness(abbreviate(x), abbreviate(x_prime), output, distance, lower)
         method = f"exact over all inputs ({dimension},) and outputs, the law of its noise"
-        if mechanism.seed is None and not mechanism.has_builtin_sampler:
+        # The infinite loss of a public seed refutes whatever draws.
+        is_refuted_by_seed = mechanism.seed is not None and status == "refuted"
+        if not is_refuted_by_seed and not has_builtin_sampler(mechanism):
             status, upper, lower, witness = "undecided", math.inf, 0.0, None
             method = f"nothing computed: the draws of {type(mechanism).__name__} are not this package's"
     return Verdict(

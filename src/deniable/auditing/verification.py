@@ -19,6 +19,7 @@ from deniable.vectors import VectorMechanism
 from deniable.words import WordMechanism
 from deniable.words.laws.law import ExactEpsilon
 from deniable.words.laws.matrix import MAX_MATRIX_INPUTS, compare_laws
+from deniable.words.mechanism import check_draws
 
 _MATRIX_ROUNDING = 1e-12
 """Relative error allowed for in the probabilities of a matrix."""
@@ -59,6 +60,7 @@ def verify(
     Raises:
         InputError: the subject is neither, or is no probability matrix over the space.
         NotTractable: a matrix of more than 3,000 words; the message says the cost.
+        TypeError: the draws of a word mechanism are not those of its law.
     """
     if isinstance(subject, (VectorMechanism, WordMechanism)) and (space is not None or epsilon is not None):
         raise InputError("verify takes space and epsilon with a matrix only: a mechanism has its own.")
@@ -75,6 +77,7 @@ def verify(
 
 
 def _verify_mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
+    check_draws(mechanism)
     space = mechanism.space
     guarantee = mechanism.guarantee
     if not isinstance(guarantee, MetricDP) or guarantee.metric != space.metric.name:

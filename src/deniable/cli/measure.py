@@ -36,8 +36,9 @@ from deniable.cli.options import (
 from deniable.cli.outcome import note_written
 from deniable.cli.progress import show_passes
 from deniable.cli.survey_tables import format_survey, read_survey_table
-from deniable.cli.tables import PIPE, TableFormat, read_public_texts
+from deniable.cli.tables import TableFormat, read_public_texts
 from deniable.core.errors import InputError
+from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
     from deniable.measure.report.findings import SurveyResult

@@ -36,7 +36,6 @@ from deniable.cli.options import (
 from deniable.cli.outcome import note_stdout, note_written
 from deniable.cli.progress import show_bytes_read, show_passes
 from deniable.cli.tables import (
-    PIPE,
     TableFormat,
     check_input_file,
     parse_delimiter,
@@ -45,6 +44,7 @@ from deniable.cli.tables import (
     resolve_text_columns,
 )
 from deniable.core.errors import InputError
+from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
     from deniable.core.evidence import Verdict

@@ -24,7 +24,6 @@ from deniable.cli.options import (
 from deniable.cli.outcome import note_stdout, note_written
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import (
-    PIPE,
     TableFormat,
     check_input_file,
     parse_delimiter,
@@ -34,6 +33,7 @@ from deniable.cli.tables import (
 )
 from deniable.cli.usable_rows import format_row_count, format_row_numbers
 from deniable.core.errors import check_positive
+from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
     from deniable.rewriting.methods.base import RewritingMethod

@@ -9,12 +9,11 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
+from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
     from deniable.text.tables.columns import TextColumns
 
-PIPE = "-"
-"""Standard input or output, in place of a path."""
 OutputColumns = Mapping[str, Sequence[object]]
 OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet")
 _COMPRESSED_ENDINGS = (".gz", ".zst")

@@ -51,8 +51,8 @@ def compute_epsilon_spent(
         schedule: sampling rate and steps.
         multiplier: noise per unit of the clipping norm, > 0.
         delta: in (0, 1).
-        adjacency: of two data sets of the same size. Either one term of a batch's sum is missing (`EMPTY_RECORD`), as if a
-            record were removed while rate and divisor stay; or one term is replaced, which costs more.
+        adjacency: of two data sets of the same size. Either one term of a batch's sum is missing (`EMPTY_RECORD`), as
+            if a record were removed while rate and divisor stay; or one term is replaced, which costs more.
     """
     import dp_accounting  # noqa: PLC0415 - a second to import
     from dp_accounting.pld import PLDAccountant  # noqa: PLC0415

@@ -92,8 +92,9 @@ def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
     except FileNotFoundError:
         raise InputError(f"There is no model {str(path)!r}: name the file that training wrote.") from None
     except Exception as error:  # noqa: BLE001 - whatever bytes there are
+        reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"{str(path)!r} is not a model: {_shorten(error)}. Name the file that training wrote."
+            f"{str(path)!r} is not a model: {_shorten(reason)}. Name the file that training wrote."
         ) from None
     stored_format = content.get("format") if isinstance(content, dict) else None
     if not isinstance(stored_format, str) or not stored_format.startswith(_FORMAT_PREFIX):

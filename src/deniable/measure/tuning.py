@@ -98,8 +98,8 @@ def tune_recovery(
     Args:
         space: the domain.
         target: maximum share of words; above the success of an attacker without the output, below 1.
-        mechanism: a class such as `deniable.TEM`; ``auto``, see `deniable.words.choice`; or ``best``: the one of calibrated,
-            TEM and (in spaces of at most 14,000 points) tight with the least proved epsilon.
+        mechanism: a class such as `deniable.TEM`; ``auto``, see `deniable.words.choice`; or ``best``: the one of
+            calibrated, TEM and (in spaces of at most 14,000 points) tight with the least proved epsilon.
         prior: word frequencies, see `deniable.recovery`; None for the public Zipf law.
 
     Raises:

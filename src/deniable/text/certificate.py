@@ -90,7 +90,7 @@ class Certificate(ReleaseCertificate):
         mechanism = release.mechanism
         space = mechanism.space
         verdict = verify(mechanism)
-        guarantee = limit_status(mechanism.guarantee, verdict)
+        guarantee = limit_status(verdict.guarantee, verdict)
         parameters = {**mechanism.parameters, **mechanism.derived_parameters}
         return cls(
             schema=CERTIFICATE_SCHEMA,

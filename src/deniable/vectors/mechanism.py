@@ -80,16 +80,12 @@ class VectorMechanism(abc.ABC):
 
         A subclass from elsewhere may change the claim or the scale, from which the loss follows, but not the draws.
         """
-        steps = ("sample", "__call__", "_sample_rows", "_get_generator", "exact_loss", "_exact_loss", "grid")
-        homes = [home for step in steps for home in type(self).__mro__ if step in vars(home)]
-        homes += [] if self.domain is None else [type(self.domain)]
-        is_unmodified = type(self).__getattribute__ is object.__getattribute__ and not {*steps} & {*vars(self)}
-        return is_unmodified and all(map(is_builtin_class, homes))
+        return has_builtin_sampler(self)
 
     @property
     def is_builtin(self) -> bool:
         """Whether the class is this package's: another's may claim anything under the same theorem."""
-        return is_builtin_class(type(self)) and self.has_builtin_sampler
+        return is_builtin_mechanism(self)
 
     @abc.abstractmethod
     def sensitivity(self, n: int) -> float:
@@ -151,6 +147,26 @@ class VectorMechanism(abc.ABC):
     @functools.cached_property
     def _seeded_generator(self) -> AESCounter:
         return make_noise_generator(self.seed)
+
+
+_SAMPLER_STEPS = (
+    *("sample", "__call__", "_sample_rows", "_get_generator", "exact_loss", "_exact_loss", "grid"),
+    *("is_builtin", "has_builtin_sampler"),
+)
+
+
+def has_builtin_sampler(mechanism: VectorMechanism) -> bool:
+    """Return `VectorMechanism.has_builtin_sampler`, whatever a subclass says of itself."""
+    homes = [home for step in _SAMPLER_STEPS for home in type(mechanism).__mro__ if step in vars(home)]
+    homes += [] if mechanism.domain is None else [type(mechanism.domain)]
+    is_unmodified = type(mechanism).__getattribute__ is object.__getattribute__
+    is_unmodified = is_unmodified and not {*_SAMPLER_STEPS} & {*vars(mechanism)}
+    return is_unmodified and all(map(is_builtin_class, homes))
+
+
+def is_builtin_mechanism(mechanism: VectorMechanism) -> bool:
+    """Return `VectorMechanism.is_builtin`, whatever a subclass says of itself."""
+    return is_builtin_class(type(mechanism)) and has_builtin_sampler(mechanism)
 
 
 def check_domain(owner: str, domain: object) -> Domain:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
-from deniable.core.classes import WriteOnce, is_builtin_class
+from deniable.core.classes import WriteOnce, find_home, find_shadowing_attribute, is_builtin_class
 from deniable.core.errors import InputError, NotTractable, check_positive
 from deniable.core.guarantees import MetricDP, Status
 from deniable.core.randomness import Streams, derive_stream_start, generate_key
@@ -58,7 +58,20 @@ def _has_valid_shares(facts: dict[str, float]) -> bool:
 
 
 _LAW_KINDS = (ExponentialLaw, TabulatedLaw, QuadratureLaw, SimulatedLaw)
-_FINAL_METHODS = ("law", "draw_words", "sample", "__call__", "__getattribute__")
+_FINAL_METHODS = (
+    "__call__",
+    "__getattribute__",
+    "document_guarantee",
+    "draw_words",
+    "expected_kept_share",
+    "has_fingerprint",
+    "is_builtin",
+    "law",
+    "outcomes",
+    "probabilities",
+    "sample",
+)
+"""What draws, and what is said of the draws: a subclass has neither of its own."""
 
 
 class WordMechanism(WriteOnce, abc.ABC):
@@ -90,12 +103,7 @@ class WordMechanism(WriteOnce, abc.ABC):
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - those of object
         """Refuse a subclass that draws otherwise than from its law."""
         super().__init_subclass__(**options)
-        for method in _FINAL_METHODS:
-            if getattr(cls, method) is not getattr(WordMechanism, method):
-                raise TypeError(
-                    f"{cls.__name__} must not replace {method!r}: what a mechanism draws is its law. Override "
-                    "'build_law', and return a SimulatedLaw for draws of your own."
-                )
+        _refuse_replaced_methods(cls)
 
     @property
     @abc.abstractmethod
@@ -117,15 +125,10 @@ class WordMechanism(WriteOnce, abc.ABC):
         """The law of the outputs: the very object that is drawn from and verified. May take a while to find.
 
         Raises:
-            TypeError: the class returns a law that is not of this package's kinds.
+            TypeError: the class returns a law that is not of this package's kinds, or over another space.
         """
         law = self.build_law()
-        if type(law) not in _LAW_KINDS:
-            kinds = ", ".join(kind.__name__ for kind in _LAW_KINDS)
-            raise TypeError(
-                f"{type(self).__name__}.build_law must return one of {kinds}, and no subclass. "
-                f"Got {type(law).__name__}."
-            )
+        _check_law(self, law)
         return law
 
     @property
@@ -276,7 +279,9 @@ class WordMechanism(WriteOnce, abc.ABC):
 
         Raises:
             InputError: a parameter outside its domain.
+            TypeError: the draws are not those of the law.
         """
+        check_draws(self)
         # Where the loss is not computed it follows from the claim, whose theorem is not about floats.
         claimed_loss_status: Status = "proved for ideal arithmetic" if self.is_builtin else "undecided"
         return compute_document_guarantee(
@@ -287,6 +292,46 @@ class WordMechanism(WriteOnce, abc.ABC):
         """Return name, parameters and space."""
         numbers = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({self.space!r}, {numbers})"
+
+
+def _refuse_replaced_methods(cls: type) -> None:
+    """Raise `TypeError` where a class has a method of its own in place of one that draws or describes the draws."""
+    for method in _FINAL_METHODS:
+        if find_home(cls, method) is not find_home(WordMechanism, method):
+            raise TypeError(
+                f"{cls.__name__} must not replace {method!r}: what a mechanism draws is its law. Override "
+                "'build_law', and return a SimulatedLaw for draws of your own."
+            )
+
+
+def _check_law(mechanism: WordMechanism, law: Law) -> None:
+    """Raise `TypeError` where a law is not of this package's kinds, or over another space than its mechanism's."""
+    owner = type(mechanism).__name__
+    if type(law) not in _LAW_KINDS:
+        kinds = ", ".join(kind.__name__ for kind in _LAW_KINDS)
+        raise TypeError(f"{owner}.build_law must return one of {kinds}, and no subclass. Got {type(law).__name__}.")
+    if law.space is not mechanism.space:
+        raise TypeError(
+            f"{owner}.build_law must return a law over the mechanism's own space, {mechanism.space!r}. Got one over "
+            f"{law.space!r}: build it with self.space."
+        )
+
+
+def check_draws(mechanism: WordMechanism) -> None:
+    """Refuse a mechanism that draws otherwise than from its law: nothing that is computed of the law is true of it.
+
+    Classes are checked when they are defined, but for those of a base that swallows the check, or that changed since.
+
+    Raises:
+        TypeError: see above.
+    """
+    _refuse_replaced_methods(type(mechanism))
+    law = mechanism.law
+    _check_law(mechanism, law)
+    for owner in (mechanism, law):
+        name = find_shadowing_attribute(owner)
+        if name is not None:
+            raise TypeError(f"{name!r} of this {type(owner).__name__} was replaced: make a new one instead.")
 
 
 def check_euclidean(mechanism: WordMechanism) -> None:

@@ -69,16 +69,16 @@ class NearestNoisyPoint(Simulation):
     """
 
     def __init__(self, space: Space, epsilon: float) -> None:
-        self._space, self._epsilon = space, epsilon
+        self.space, self._epsilon = space, epsilon
 
     @property
     def fingerprint(self) -> str:
         """Names epsilon and the space."""
-        return derive_law_name(format_fingerprint(MultivariateLaplace.name, {"epsilon": self._epsilon}, self._space))
+        return derive_law_name(format_fingerprint(MultivariateLaplace.name, {"epsilon": self._epsilon}, self.space))
 
     def draw_chunk(self, points: PointNumbers, generator: AESCounter) -> FloatArray:
         """Return the noisy vectors (k, m) of consecutive tokens of one record."""
-        vectors = self._space.points[points]
+        vectors = self.space.points[points]
         return vectors + sample_spherical_laplace(np.random.Generator(generator), vectors.shape, self._epsilon)
 
     def resolve(self, noisy: FloatArray, workers: int | None) -> PointNumbers:
@@ -91,8 +91,8 @@ class NearestNoisyPoint(Simulation):
     @functools.cached_property
     def _centred_points(self) -> tuple[FloatArray, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
         """Mean of the points (m,); the points around it as float32 (m, n); half their squares (n,)."""
-        mean = self._space.points.mean(axis=0)
-        centred = self._space.points - mean
+        mean = self.space.points.mean(axis=0)
+        centred = self.space.points - mean
         halves = 0.5 * np.einsum("nd,nd->n", centred, centred)
         return mean, np.ascontiguousarray(centred.T, dtype=np.float32), halves.astype(np.float32)
 
@@ -119,7 +119,7 @@ class NearestNoisyPoint(Simulation):
                 best = np.maximum(best, top)
             uncertain = np.flatnonzero(~(best - second > self._bound_score_rounding(x)))
             for row in uncertain:
-                offsets = self._space.points - noisy[start + row]
+                offsets = self.space.points - noisy[start + row]
                 winner[row] = np.argmin(np.einsum("nd,nd->n", offsets, offsets))
             out[start : start + BLOCK_TOKENS] = winner
         return out

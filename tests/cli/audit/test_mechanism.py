@@ -8,7 +8,7 @@ import pytest
 from deniable import TEM, Space, verify
 from deniable.cli.choices import VerifiedMechanismName
 from deniable.registry.words import WORD_MECHANISMS
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.laws import ExponentialKernel, ExponentialLaw
 
 BASIC = ["--epsilon", "3", "--space", "space.npz"]
 
@@ -16,9 +16,8 @@ BASIC = ["--epsilon", "3", "--space", "space.npz"]
 class Broken(TEM):
     """Claims half of what its law spends on a pair that is far apart."""
 
-    @property
-    def exponential_law(self):
-        return ExponentialLaw(4 * self.epsilon, self.gamma)
+    def build_law(self):
+        return ExponentialLaw(self.space, ExponentialKernel(4 * self.epsilon, self.gamma))
 
 
 @pytest.fixture

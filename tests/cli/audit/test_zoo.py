@@ -9,12 +9,12 @@ def test_the_zoo(call, monkeypatch):
     """The table has a row for each entry, and the exit code is 1 unless every verdict is as expected."""
     import dataclasses
 
-    from deniable.published.adept import text_zoo as texts
+    from deniable.published.adept import text_entries as texts
     from deniable.published.dpal import zoo as images
     from deniable.registry import zoo
 
     monkeypatch.setattr(images, "DPAL_ENTRIES", images.DPAL_ENTRIES[:1])
-    monkeypatch.setattr(texts, "ENTRIES", texts.ENTRIES[:1])
+    monkeypatch.setattr(texts, "ADEPT_TEXT_ENTRIES", texts.ADEPT_TEXT_ENTRIES[:1])
     few = [entry for entry in ZOO_ENTRIES if entry.name in ("adept", "copy", "public-seed", "laplace")]
     monkeypatch.setattr(zoo, "ZOO_ENTRIES", tuple(few))
     result = call("audit", "zoo")
@@ -25,7 +25,7 @@ def test_the_zoo(call, monkeypatch):
     wrong = dataclasses.replace(few[0], exact_status="proved")
     monkeypatch.setattr(zoo, "ZOO_ENTRIES", (wrong,))
     monkeypatch.setattr(images, "DPAL_ENTRIES", ())
-    monkeypatch.setattr(texts, "ENTRIES", ())
+    monkeypatch.setattr(texts, "ADEPT_TEXT_ENTRIES", ())
     result = call("audit", "zoo", "--json")
     assert result.code == 1
     (read,) = json.loads(result.text)
@@ -36,12 +36,12 @@ def test_the_zoo_without_torch(call, monkeypatch):
     """Without torch the other entries are audited, and one line says how many are left out and what they need."""
     import importlib.util
 
-    from deniable.cli.audit.zoo import TORCH_ENTRY_COUNT
-    from deniable.published.adept import text_zoo as texts
+    from deniable.published.adept import text_entries as texts
     from deniable.published.dpal import zoo as images
     from deniable.registry import zoo
 
-    assert len(images.DPAL_ENTRIES) + len(texts.ENTRIES) == TORCH_ENTRY_COUNT
+    torch_entries = (*images.DPAL_ENTRIES, *texts.ADEPT_TEXT_ENTRIES)
+    assert tuple(entry.name for entry in torch_entries) == zoo.TORCH_ENTRY_NAMES
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "torch" else find(name, *more))
     monkeypatch.setattr(zoo, "ZOO_ENTRIES", tuple(entry for entry in ZOO_ENTRIES if entry.name == "adept"))

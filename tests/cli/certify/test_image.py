@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from deniable.learning.artifact import save_model, serialize_model
+from deniable.learning.artifact import ARTIFACT_FORMAT, save_model, serialize_model
 from deniable.models.images.certification import smooth_image_model
 from deniable.models.images.model import measure_image_accuracy
 from deniable.models.images.reading import read_images
@@ -28,7 +28,7 @@ def model(tmp_path_factory):
     """Return a model without noise that is right on the test images."""
     data = read_images(images(tmp_path_factory.mktemp("model") / "images.npz"))
     system = IMAGE_TRAINERS["plain"]
-    found = fit_image_model("plain", data, system.choose_options(steps=60, width=0.3, learning_rate=0.01), seed=1)
+    found = fit_image_model(system, data, system.choose_options(steps=60, width=0.3, learning_rate=0.01), seed=1)
     assert measure_image_accuracy(found, data.test).value == 1
     return found
 
@@ -148,7 +148,7 @@ def test_dpals_certificate_may_fail(certify, call):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "The model plain is deterministic, and nothing is certified of it: give --noise, for example 0.25"),
+        ([], "The model plain is deterministic, and has no certificate: give --noise, for example 0.25, to smooth it."),
         (["--noise", "0"], "The 'noise' parameter of smoothing must be a float from 1e-30 to 1e+30. Got 0.0."),
         (["--noise", "nan"], "Got nan."),
         (["--noise", "1e300"], "Got 1e+300."),
@@ -186,7 +186,8 @@ def test_noise_twice(certify, refused, place, model):
     """A model with noise of its own takes no other."""
     save_model(smooth_image_model(model, 0.1), place / "noisy.pt")
     refused.given()
-    assert "has noise of its own: certify it as it is" in refused(certify(*SMOOTHED, path="noisy.pt"))
+    message = "The model plain already has noise: certify it without --noise."
+    assert refused(certify(*SMOOTHED, path="noisy.pt")) == message
 
 
 class Code:
@@ -216,10 +217,10 @@ CONTENTS = {
     "a byte changed": lambda held: held[:999] + bytes([held[999] ^ 1]) + held[1000:],
     "an archive of numpy": lambda _: archive(x_train=np.zeros(3)),
     "a pickle": lambda _: pickle.dumps(Code()),
-    "code": lambda _: stored({"format": "deniable-model/1", "facts": Code()}),
-    "another format": lambda _: stored({"format": "deniable-model/0"}),
+    "code": lambda _: stored({"format": ARTIFACT_FORMAT, "facts": Code()}),
+    "another format": lambda _: stored({"format": "deniable-artifact/0"}),
     "a list": lambda _: stored([1]),
-    "nothing but its format": lambda _: stored({"format": "deniable-model/1"}),
+    "nothing but its format": lambda _: stored({"format": ARTIFACT_FORMAT}),
 }
 
 
@@ -236,7 +237,7 @@ def test_paths_that_are_no_model(certify, refused, place):
     """A folder and a file that is not there are refused by name."""
     (place / "folder").mkdir()
     refused.given()
-    assert "'folder' is no model" in refused(certify(*SMOOTHED, path="folder"))
+    assert refused(certify(*SMOOTHED, path="folder")).startswith("'folder' is not a model: Is a directory.")
     assert refused(certify(*SMOOTHED, path="none")).startswith("There is no model 'none'")
 
 
@@ -254,18 +255,26 @@ def test_paths_that_are_no_model(certify, refused, place):
 def test_models_with_parts_that_do_not_fit(certify, refused, place, name, value):
     """A file of the right form with a part that is wrong is a damaged model."""
     held = torch.load(place / "m.pt", weights_only=True)
-    (place / "bad.pt").write_bytes(stored({**held, name: value}))
+    changed = {"facts": value} if name == "facts" else {"configuration": {**held["configuration"], name: value}}
+    (place / "bad.pt").write_bytes(stored({**held, **changed}))
     refused.given()
     assert refused(certify(*SMOOTHED, path="bad.pt")).startswith("'bad.pt' is a damaged model (")
 
 
-def test_weights_that_are_no_numbers(certify, refused, place):
-    """A model whose scores are no numbers certifies nothing."""
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (float("nan"), "'bad.pt' is a damaged model (weights that are not finite): train it again."),
+        (3e38, "scores that are not finite"),
+    ],
+)
+def test_weights_that_are_no_numbers(certify, refused, place, weight, message):
+    """A model whose weights or scores are no numbers certifies nothing."""
     held = torch.load(place / "m.pt", weights_only=True)
-    weights = {name: value * float("nan") for name, value in held["weights"].items()}
+    weights = {name: torch.full_like(value, weight) for name, value in held["weights"].items()}
     (place / "bad.pt").write_bytes(stored({**held, "weights": weights}))
     refused.given()
-    assert "scores that are not finite" in refused(certify(*SMOOTHED, path="bad.pt"))
+    assert message in refused(certify(*SMOOTHED, path="bad.pt"))
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,8 @@ def test_a_private_card(train, place):
     assert 1.9 < spent <= 2
     assert spent < accounting["epsilon, replace one record"]
     assert held["guarantee"] == f"({spent:.6g}, 0.01)-DP"
-    assert f"Training records: {held['guarantee']}, {ideal}\n" in text
+    assert f"\n  guarantee  {held['guarantee']}\n" in text
+    assert f"\n  status     {ideal}\n" in text
     assert not any("training images:" in line for line in card["not protected"])
     owner = strict(place / "m.pt.owner.json")
     assert owner["fingerprint"] == read_images(place / "images.npz").fingerprint
@@ -175,7 +176,7 @@ def test_names_of_any_kind(train, place):
         ("dp-sgd", ["--epsilon", "1", "--delta", "nan"], "must be a float in (0, 1). Got nan."),
         ("dp-sgd", ["--averaging-decay", "1"], "must be a float in [0, 1). Got 1.0."),
         ("dpal", ["--epsilon", "0.05"], "DPAL needs a budget above epsilon 0.1"),
-        ("dpal", ["--epsilon", "1", "--batch-size", "5"], "Got batches of 5: give more."),
+        ("dpal", ["--epsilon", "1", "--batch-size", "5"], "Got batches of 5: take at least 6."),
         ("adlm", ["--epsilon", "1", "--batch-size", "1"], "Got batches of 1: give more."),
         ("plain", ["--steps", "0"], "The 'steps' parameter of training must be an int from 1 to 10000000. Got 0."),
         ("plain", ["--steps", "9" * 30], "must be an int from 1 to 10000000."),
@@ -263,7 +264,7 @@ def test_declared_classes_rule(train, call, place):
     assert call("certify", "image", "m.pt", "images.npz", "--draws", "20", "--limit", "3", "--noise", "0.1").code == 0
     assert train(*BUDGET, model="dp-sgd", output="n.pt").code == 0
     found = strict(place / "n.pt.card.json")
-    assert "the classes, which were found in the training images and not declared" in found["not protected"]
+    assert "the classes, which were taken from the training images and not declared" in found["not protected"]
 
 
 @pytest.mark.parametrize(
@@ -454,7 +455,7 @@ def test_the_checkpoint_of_another_run(train, place, refused, monkeypatch, chang
     line = refused(train(*options, *changed, model="dp-sgd", steps=5, **data))
     assert line.startswith(f"'m.pt.checkpoint' is the checkpoint of a run with {what} ")
     assert not re.search("[0-9a-f]{8}", line)  # a hash of private data would confirm a guess of them
-    assert line.endswith("finish that run, or begin anew with --force.")
+    assert line.endswith("finish that run, or start over with --force.")
     assert train(*options, *changed, "--force", model="dp-sgd", steps=5, **data).code == 0
 
 

@@ -9,8 +9,8 @@ import torch
 
 from deniable.cli.choices import TrainableMethodName
 from deniable.cli.train import rewriter as module
-from deniable.published.adept.mechanism import ADePT
 from deniable.rewriting.model import load_rewriter
+from deniable.vectors import Gaussian, L2Ball, Laplace
 from tests.cli.text_models import write
 from tests.rewriting.small import corpus
 
@@ -59,7 +59,7 @@ def test_a_model(train, place):
     assert sorted(path.name for path in place.iterdir() if path.name.startswith("m.pt")) == WRITTEN
     page = (place / "m.pt.card.txt").read_text()
     assert page in result.err
-    assert "Reconstruction without noise, on 2 test texts:" in page
+    assert "\nReconstruction\n  texts           2 test texts\n                  without noise\n" in page
     card, owner = (json.loads((place / f"m.pt.{name}.json").read_text()) for name in ("card", "owner"))
     opened = hashlib.blake2b(owner["fingerprint"].encode(), key=bytes.fromhex(owner["key"]), digest_size=16)
     assert opened.hexdigest() == card["data"]["commitment"]
@@ -89,7 +89,7 @@ def test_the_second_stage(train, place, first):
     """A model goes on with the noise of a method, whose scale is that of its mechanism, and the card says so."""
     (place / "first.pt").write_bytes(first)
     assert train(*NOISE, "--fine-tune", "first.pt", "--seed", "1", quick=("--epochs", "1")).code == 0
-    scale = ADePT(epsilon=10.0, delta=1e-5, noise="gaussian", radius=1.0).scale(8)
+    scale = Gaussian(epsilon=10.0, delta=1e-5, domain=L2Ball(1.0)).scale(8)
     model = load_rewriter(place / "m.pt")
     assert model.facts["options"]["noise"] == ("gaussian", scale)
     assert model.facts["first stage"] == load_rewriter(place / "first.pt").facts
@@ -99,7 +99,7 @@ def test_the_second_stage(train, place, first):
     assert not same(place / "m.pt", place / "first.pt")
     laplace = ("--method", "adept-true", "--method-epsilon", "100", "--fine-tune", "first.pt")
     assert train(*laplace, output="n.pt", quick=("--epochs", "1")).code == 0
-    expected = ("laplace", ADePT(epsilon=100.0, sensitivity="true").scale(8))
+    expected = ("laplace", Laplace(epsilon=100.0, domain=L2Ball(1.0)).scale(8))
     assert load_rewriter(place / "n.pt").facts["options"]["noise"] == expected
 
 
@@ -155,7 +155,7 @@ def test_an_interrupted_run(train, place, monkeypatch):
         ),
         (["--method", "adept", "--method-epsilon", "-1", "--fine-tune", "first.pt"], "Got -1.0."),
         (["--fine-tune", "none.pt"], "There is no model 'none.pt'"),
-        (["--fine-tune", "corpus.csv"], "'corpus.csv' is no model"),
+        (["--fine-tune", "corpus.csv"], "'corpus.csv' is not a model"),
         (["--fine-tune", "first.pt"], "--latent is that of the model given with --fine-tune"),
         (["--max-tokens", "0"], "--max-tokens must be from 1 to 1,000. Got 0."),
         (["--latent", "0"], "The 'latent' parameter of training must be an int from 1 to 100000. Got 0."),

@@ -77,7 +77,7 @@ def test_the_card(train, place):
     assert (card["model"], card["method"], card["drawn from"]) == ("fasttext", "ibp", f"sets.json ({digest})")
     assert (card["options"]["kappa"], card["options"]["epochs"], card["public seed"]) == (0.5, 8, 3)
     assert "copies" not in card["options"]
-    assert card["training records"] == "no guarantee is claimed"
+    assert card["training records"] == {"guarantee": "none", "status": "no privacy is claimed"}
     data = card["data"]
     assert (data["training texts"], data["test texts"], data["classes"]) == (72, 8, ["bad", "good"])
     assert card["certified accuracy"]["substitutions"] == card["drawn from"]
@@ -293,15 +293,15 @@ def test_the_test_table_is_looked_at_first(train, refused):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "are no JSON"),
+        (b"", "are not valid JSON"),
         (b"[]", "must be an object of word: [substitute, ...]"),
         (b"{}", "must be an object of word: [substitute, ...]"),
         (b'{"good": "great"}', "Got 'great' for 'good'"),
         (b'{"good": [1]}', "Got [1] for 'good'"),
-        (b'{"good": ["zork"], "blah": ["great"]}', "are both in words.npz"),
-        (b'{"good": ["\xff"]}', "are no JSON"),
-        (b"[" * 100_000, "are no JSON"),
-        (b'{"go\\ud800od": ["\\ud800"]}', "are both in words.npz"),
+        (b'{"good": ["zork"], "blah": ["great"]}', "have no word that is in words.npz together with a substitute"),
+        (b'{"good": ["\xff"]}', "are not valid JSON"),
+        (b"[" * 100_000, "are not valid JSON"),
+        (b'{"go\\ud800od": ["\\ud800"]}', "have no word that is in words.npz together with a substitute"),
     ],
 )
 @pytest.mark.parametrize("name", ["s.json", "s.json.gz"])

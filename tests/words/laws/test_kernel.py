@@ -1,6 +1,8 @@
 """The kernels of the exponential family: their numbers, their rows and their sums over all pairs."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -98,3 +100,27 @@ def test_normalisers_of_several_laws(glove_2000, workers, order):
     for law_alone, sums in zip(laws[::order], together, strict=True):
         np.testing.assert_array_equal(sums, law_alone.normalisers(glove_2000, 1))
     assert compute_normalisers(glove_2000, []) == []
+
+
+def test_restored_kernel_is_read_only():
+    """A copy or a pickle has weights that cannot change after a proof, as the kernel itself."""
+    kernel = ExponentialKernel(1.0, weights=np.array([1.0, 2.0]))
+    for restored in (copy.copy(kernel), copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert restored.fingerprint == kernel.fingerprint
+        with pytest.raises(ValueError, match="read-only"):
+            restored.weights[0] = 5.0
+
+
+def test_numbers_of_a_kernel_are_plain_floats():
+    """An array would change after a proof, and a number that prints as another would go by its fingerprint."""
+
+    class Disguised(float):
+        def __repr__(self):
+            return "0.5"
+
+    scale = np.array(0.5)
+    kernel = ExponentialKernel(scale, Disguised(3.0))
+    scale[()] = 40.0
+    assert (kernel.scale, kernel.cutoff) == (0.5, 3.0)
+    assert kernel.fingerprint == ExponentialKernel(0.5, 3.0).fingerprint
+    assert kernel.fingerprint != ExponentialKernel(0.5, 0.5).fingerprint

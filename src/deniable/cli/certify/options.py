@@ -9,8 +9,8 @@ import typer
 from deniable.cli.model_runs import encode_json
 from deniable.cli.options import CERTIFICATION_PANEL, OUTPUT_PANEL, make_option
 from deniable.cli.outcome import note_written
-from deniable.cli.tables import PIPE
 from deniable.core.errors import InputError, check_positive
+from deniable.core.files import PIPE
 
 _TASK_OF_KIND = {"image model": "image", "text model": "text"}
 

@@ -21,7 +21,7 @@ from deniable.cli.options import (
     make_option,
     select_given,
 )
-from deniable.cli.tables import PIPE, TableFormat
+from deniable.cli.tables import TableFormat
 from deniable.cli.train.corpus import RewritingCorpus, fingerprint_texts, split_held_out_texts
 from deniable.cli.train.options import (
     BatchSizeOption,
@@ -35,6 +35,7 @@ from deniable.cli.train.options import (
     TrainingSeedOption,
 )
 from deniable.core.errors import InputError
+from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
     from deniable.learning.loop import Checkpoint

@@ -35,7 +35,7 @@ from deniable.cli.options import (
     make_option,
     select_given,
 )
-from deniable.cli.tables import PIPE, TableFormat
+from deniable.cli.tables import TableFormat
 from deniable.cli.train.documents import build_training_documents, read_test_table
 from deniable.cli.train.options import (
     BatchSizeOption,
@@ -49,6 +49,7 @@ from deniable.cli.train.options import (
     TrainingSeedOption,
 )
 from deniable.core.errors import InputError
+from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
     from deniable.learning.loop import Checkpoint

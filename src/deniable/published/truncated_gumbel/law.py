@@ -25,6 +25,15 @@ _MIN_MASS = 1e-300
 _ROUNDING = 1e-11
 
 
+def compute_gumbel_scale(epsilon: float, count: int, diameter: float, separation: float) -> float:
+    """Return b of Algorithm 2, line 1; epsilon must exceed the least that has a positive scale."""
+    alpha = (epsilon - 2 * (1 + math.log(count)) / separation) / 3
+    from scipy.special import lambertw  # noqa: PLC0415 - only this mechanism needs it
+
+    lambert = float(lambertw(2 * alpha * diameter).real)
+    return 2 * diameter / min(lambert, math.log(alpha * separation))
+
+
 class GumbelQuadrature:
     """The ideal law, integrated row by row; seconds a row for large n.
 
@@ -35,17 +44,20 @@ class GumbelQuadrature:
     """
 
     def __init__(self, space: Space, epsilon: float, scale: float) -> None:
-        self._space, self._epsilon, self._scale = space, epsilon, scale
+        self.space, self._epsilon, self._scale = space, epsilon, scale
 
     @property
-    def fingerprint(self) -> str:
-        """Names epsilon and the space."""
-        return derive_law_name(format_fingerprint("truncated-gumbel", {"epsilon": self._epsilon}, self._space))
+    def fingerprint(self) -> str | None:
+        """Names epsilon and the space; None for another scale than theirs, which neither of them names."""
+        space = self.space
+        if self._scale != compute_gumbel_scale(self._epsilon, len(space.points), space.diameter, space.separation):
+            return None
+        return derive_law_name(format_fingerprint("truncated-gumbel", {"epsilon": self._epsilon}, self.space))
 
     @functools.cached_property
     def poisson_masses(self) -> FloatArray:
         """P(Y = 0), P(Y = 1), ... up to where the rest is below 1e-300, at most n values."""
-        count = len(self._space.points)
+        count = len(self.space.points)
         from scipy.stats import poisson  # noqa: PLC0415 - a second that only this mechanism needs
 
         masses: FloatArray = poisson.pmf(np.arange(min(count, 1000)), math.log(count))
@@ -59,7 +71,7 @@ class GumbelQuadrature:
         """
         del points
         return np.stack(
-            [integrate_row(row, self.poisson_masses, self._scale, self._space.diameter) for row in distances]
+            [integrate_row(row, self.poisson_masses, self._scale, self.space.diameter) for row in distances]
         )
 
     def integrate_with_errors(self, points: PointIndices, distances: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -70,7 +82,7 @@ class GumbelQuadrature:
         """
         del points
         pairs = [
-            integrate_row_with_error(row, self.poisson_masses, self._scale, self._space.diameter) for row in distances
+            integrate_row_with_error(row, self.poisson_masses, self._scale, self.space.diameter) for row in distances
         ]
         values, errors = (np.stack(side) for side in zip(*pairs, strict=True))
         is_distribution = (np.abs(values.sum(axis=1) - 1) <= QUADRATURE_TOLERANCE)[:, None]
@@ -89,7 +101,7 @@ class GumbelTable:
 
     def __init__(self, space: Space, quadrature: GumbelQuadrature) -> None:
         count = len(space.points)
-        self._space, self._quadrature = space, quadrature
+        self.space, self._quadrature = space, quadrature
         self._is_known = np.zeros(count, dtype=bool)
         self._rows = np.empty((count, count))
 
@@ -104,8 +116,10 @@ class GumbelTable:
         return self._rows[points]
 
     @property
-    def fingerprint(self) -> str:
-        """Names epsilon, the space and the rows as computed, all of which it computes."""
+    def fingerprint(self) -> str | None:
+        """Names epsilon, the space and the rows as computed, all of which it computes; None as for the quadrature."""
+        if self._quadrature.fingerprint is None or self._quadrature.space is not self.space:
+            return None
         digest = hashlib.blake2b(self._load_or_compute_rows().tobytes(), digest_size=16).hexdigest()
         return f"{self._quadrature.fingerprint}-{digest}"
 
@@ -113,7 +127,7 @@ class GumbelTable:
         """Return the law (n, n), the rows of these points filled in."""
 
         def fill(point: int) -> None:
-            self._rows[point] = self._quadrature(np.array([point]), self._space.distances([point]))[0]
+            self._rows[point] = self._quadrature(np.array([point]), self.space.distances([point]))[0]
 
         with _COMPUTE_LOCK:
             missing = np.unique(points[~self._is_known[points]])

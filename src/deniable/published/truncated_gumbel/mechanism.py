@@ -6,7 +6,7 @@ import math
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
 from deniable.published.truncated_gumbel.bound import search_far_outputs
-from deniable.published.truncated_gumbel.law import GumbelQuadrature, GumbelTable
+from deniable.published.truncated_gumbel.law import GumbelQuadrature, GumbelTable, compute_gumbel_scale
 from deniable.published.truncated_gumbel.simulation import GumbelSimulation
 from deniable.space.space import Space
 from deniable.words.laws import Law, QuadratureLaw, TabulatedLaw
@@ -85,12 +85,3 @@ class TruncatedGumbel(WordMechanism):
 def compute_min_epsilon(count: int, separation: float) -> float:
     """Return (5 + 2 ln n) / Delta0, below which no positive scale exists (erratum a)."""
     return (5 + 2 * math.log(count)) / separation
-
-
-def compute_gumbel_scale(epsilon: float, count: int, diameter: float, separation: float) -> float:
-    """Return b of Algorithm 2, line 1; epsilon must exceed `compute_min_epsilon`."""
-    alpha = (epsilon - 2 * (1 + math.log(count)) / separation) / 3
-    from scipy.special import lambertw  # noqa: PLC0415 - only this mechanism needs it
-
-    lambert = float(lambertw(2 * alpha * diameter).real)
-    return 2 * diameter / min(lambert, math.log(alpha * separation))

@@ -25,17 +25,17 @@ class GumbelSimulation(Simulation):
         space: a Euclidean space.
         scale: b of the noise.
         poisson_masses: P(Y = 0), P(Y = 1), ... of Y ~ Poisson(ln n); what is missing is negligible.
-        fingerprint: of the mechanism's law.
+        fingerprint: of the mechanism's law; None where it has no name.
     """
 
-    def __init__(self, space: Space, scale: float, poisson_masses: FloatArray, fingerprint: str) -> None:
-        self._space, self._scale, self._masses = space, scale, poisson_masses
+    def __init__(self, space: Space, scale: float, poisson_masses: FloatArray, fingerprint: str | None) -> None:
+        self.space, self._scale, self._masses = space, scale, poisson_masses
         self.fingerprint = fingerprint
 
     @functools.cached_property
     def _neighbour_lists(self) -> tuple[npt.NDArray[np.bool_], PointNumbers, FloatArray]:
         """Which points have their neighbours listed; (n, width) neighbours; (n, width) distances."""
-        count = len(self._space.points)
+        count = len(self.space.points)
         shape = (count, min(count, _MAX_NEIGHBOURS))
         return np.zeros(count, dtype=bool), np.empty(shape, dtype=np.int32), np.empty(shape)
 
@@ -50,12 +50,12 @@ class GumbelSimulation(Simulation):
         with _LISTING_LOCK:
             listed, neighbours, distances = self._neighbour_lists
             missing = np.unique(points[~listed[points]])
-            self._space.map_row_blocks(visit, missing, workers)
+            self.space.map_row_blocks(visit, missing, workers)
             listed[missing] = True
 
     def draw_chunk(self, points: PointNumbers, generator: AESCounter) -> PointNumbers:
         """Algorithm 2 for consecutive tokens of one record."""
-        count = len(self._space.points)
+        count = len(self.space.points)
         _, neighbours, distances = self._neighbour_lists
         neighbour_counts = np.searchsorted(np.cumsum(self._masses), _draw_uniform(generator, len(points)), side="right")
         neighbour_counts[(neighbour_counts == 0) | (neighbour_counts >= len(self._masses))] = (
@@ -63,14 +63,14 @@ class GumbelSimulation(Simulation):
         )
         ends = np.cumsum(neighbour_counts)
         uniforms = _draw_uniform(generator, int(ends[-1]))
-        out = _choose_noisy_nearest(points, neighbours, distances, ends, uniforms, self._scale, self._space.diameter)
+        out = _choose_noisy_nearest(points, neighbours, distances, ends, uniforms, self._scale, self.space.diameter)
         for token in np.flatnonzero(neighbour_counts > neighbours.shape[1]):
-            row = self._space.distances(points[[token]])[0]
+            row = self.space.distances(points[[token]])[0]
             order = np.arange(count)
             if neighbour_counts[token] < count:
                 order = np.argsort(row, kind="stable")[: neighbour_counts[token]]
             u = uniforms[ends[token] - neighbour_counts[token] : ends[token]]
-            noise = invert_truncated_gumbel(u, self._scale, self._space.diameter)
+            noise = invert_truncated_gumbel(u, self._scale, self.space.diameter)
             out[token] = order[np.argmin(row[order] + noise)]
         return out
 

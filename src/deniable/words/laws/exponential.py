@@ -121,13 +121,13 @@ class _KernelRows:
     """The rows of a kernel over a space."""
 
     def __init__(self, space: Space, kernel: ExponentialKernel) -> None:
-        self._space, self._kernel = space, kernel
+        self.space, self._kernel = space, kernel
 
     @property
     def fingerprint(self) -> str | None:
         """Those of space and kernel; None for a subclass of the kernel, which may compute anything."""
-        kernel_fingerprint = get_part_fingerprint(self._space, self._kernel)
-        return None if kernel_fingerprint is None else f"{self._space.fingerprint}-{kernel_fingerprint}"
+        kernel_fingerprint = get_part_fingerprint(self.space, self._kernel)
+        return None if kernel_fingerprint is None else f"{self.space.fingerprint}-{kernel_fingerprint}"
 
     def __call__(self, points: PointIndices, distances: FloatArray) -> FloatArray:
         del points

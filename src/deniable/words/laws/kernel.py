@@ -43,6 +43,9 @@ class ExponentialKernel:
             raise make_parameter_error("ExponentialKernel", "scale", "a float in (0, inf)", self.scale)
         if not self.cutoff > 0:
             raise make_parameter_error("ExponentialKernel", "cutoff", "a float above 0", self.cutoff)
+        # Plain floats: an array could change after a proof, and the fingerprint is made of how numbers print.
+        object.__setattr__(self, "scale", float(self.scale))
+        object.__setattr__(self, "cutoff", float(self.cutoff))
         if self.weights is None:
             return
         weights = np.array(self.weights, dtype=np.float64)
@@ -79,6 +82,12 @@ class ExponentialKernel:
     def __getstate__(self) -> dict[str, object]:
         """Return what pickles: nothing that was computed from the rest."""
         return get_picklable_state(self)
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        """Restore a pickled or copied kernel; its weights are read-only again."""
+        vars(self).update(state)
+        if self.weights is not None:
+            self.weights.setflags(write=False)
 
     @functools.cached_property
     def fingerprint(self) -> str:

@@ -171,9 +171,9 @@ def derive_law_name(fingerprint: str) -> str:
 def get_part_fingerprint(space: Space, part: object) -> str | None:
     """Return the ``fingerprint`` of a part of a law over a space; None unless part and metric are this package's.
 
-    Another's code may change under its name.
+    Another's code may change under its name. A part that was made for another ``space`` names that one's law.
     """
-    if space.fingerprint is None or not is_builtin_class(type(part)):
+    if space.fingerprint is None or not is_builtin_class(type(part)) or getattr(part, "space", space) is not space:
         return None
     fingerprint: str | None = getattr(part, "fingerprint", None)
     return fingerprint
