@@ -75,7 +75,7 @@ def test_noise_is_fresh_without_a_seed(rewrite, place):
 def test_max_tokens(rewrite, place):
     """The bound on the tokens of a new text reaches method and output."""
     assert rewrite("--max-tokens", "2", method="tokens-mixed").code == 0
-    assert written(place)["method"]["draws"] == 2
+    assert written(place)["mechanism"]["draws"] == 2
     assert all(
         len(row[1].replace(",", " ,").replace("?", " ?").split()) <= 2 for row in rows((place / "out.csv").read_bytes())
     )
@@ -141,8 +141,8 @@ WRONG = [
         ("--max-tokens", "3"),
         "The method 'adept-true' draws no tokens: leave their number out, or choose tokens or ",
     ),
-    ({"method": "tokens"}, ("--max-tokens", "13"), "The 'most' parameter of tokens must be an int from 1 to 12"),
-    ({"method": "tokens"}, ("--max-tokens", "0"), "The 'most' parameter of tokens must be an int from 1 to 12"),
+    ({"method": "tokens"}, ("--max-tokens", "13"), "The 'max_draws' parameter of tokens must be an int from 1 to 12"),
+    ({"method": "tokens"}, ("--max-tokens", "0"), "The 'max_draws' parameter of tokens must be an int from 1 to 12"),
     ({"epsilon": "0"}, (), "The 'epsilon' parameter of adept-true must be a float in (0, inf). Got 0.0."),
     ({"epsilon": "-1"}, (), "The 'epsilon' parameter of adept-true must be a float in (0, inf). Got -1.0."),
     ({"epsilon": "nan"}, (), "The 'epsilon' parameter of adept-true must be a float in (0, inf). Got nan."),
