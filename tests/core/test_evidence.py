@@ -190,3 +190,10 @@ def test_a_guarantee_stands_no_higher_than_its_verdict(claimed, status):
         shown = limit_status(guarantee, verdict(guarantee=guarantee, status=status))
         assert shown == dataclasses.replace(guarantee, status=find_weakest_status(claimed, status))
         assert STATUSES.index(shown.status) >= STATUSES.index(claimed)
+
+
+def test_an_infinite_claim_is_read_back_as_a_number():
+    """JSON holds it as text, also within the guarantee."""
+    guarantee = dn.PureDP(math.inf, "no noise", "claimed")
+    judged = dn.Verdict(guarantee, "undecided", math.inf, 0.0, 1.0, 0, None, "none", 0.0)
+    assert dn.Verdict.from_dict(json.loads(json.dumps(judged.to_dict()))) == judged

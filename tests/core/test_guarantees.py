@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 
 import pytest
 from hypothesis import given
@@ -139,6 +140,25 @@ def test_a_stored_guarantee_comes_back(guarantee):
     fields = encode_guarantee(guarantee)
     assert fields == {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
     assert decode_guarantee(fields) == guarantee
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"epsilon": "1"},
+        {"epsilon": -1.0},
+        {"epsilon": math.nan},
+        {"epsilon": True},
+        {"source": None},
+        {"unit": ["word"]},
+        {"status": "true"},
+        {"kind": ["MetricDP"]},
+    ],
+)
+def test_a_damaged_guarantee_is_refused(damage):
+    """No field of another type or outside its domain is taken from a file."""
+    with pytest.raises(dn.InputError, match="the file is damaged"):
+        decode_guarantee({**encode_guarantee(PROVED), **damage})
 
 
 def test_the_weakest_status_of_several():

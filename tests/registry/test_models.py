@@ -57,3 +57,17 @@ def test_an_empty_file_of_each_kind(tmp_path, kind):
     save_model(Stored(kind), tmp_path / "m.pt")
     with pytest.raises(InputError, match=r"m\.pt' is a damaged model"):
         load_model(tmp_path / "m.pt")
+
+
+@pytest.mark.parametrize("pixel_range", [[], [0.0], "", None, [0.0, "x"]])
+def test_facts_of_another_form(tmp_path, pixel_range):
+    """A pixel range that is too short or no numbers is a damaged model, in one line; none is as it was declared."""
+    architecture = ImageArchitecture("small", (1, 28, 28), 10, 0.1)
+    facts = {"pixel range": pixel_range}
+    model = ImageModel("plain", architecture, architecture.build(0).eval(), (), None, None, None, facts)
+    save_model(model, tmp_path / "m.pt")
+    if pixel_range is None:
+        assert load_model(tmp_path / "m.pt").declaration.pixel_range is None
+    else:
+        with pytest.raises(InputError, match=r"m\.pt' is a damaged model"):
+            load_model(tmp_path / "m.pt")

@@ -128,7 +128,8 @@ class Verdict:
         values = dict(fields)
         for name in _NUMBER_FIELDS:
             values[name] = None if values[name] is None else float(values[name])
-        values["guarantee"] = decode_guarantee(values["guarantee"])
+        numbers = {name: float(value) for name, value in values["guarantee"].items() if name in {"epsilon", "delta"}}
+        values["guarantee"] = decode_guarantee({**values["guarantee"], **numbers})
         if values["witness"] is not None:
             witness = values["witness"]
             values["witness"] = Witness(

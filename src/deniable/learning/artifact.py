@@ -142,7 +142,7 @@ def reraise_corrupt_file(path: Path | None) -> Iterator[None]:
     """
     try:
         yield
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
         name = "The artifact" if path is None else repr(str(path))
         raise InputError(f"{name} is a damaged model ({_shorten(error)}): train it again.") from None
 

@@ -46,6 +46,12 @@ def curve():
     return CertifiedAccuracyCurve((0.0, 0.25), (estimate_share(14, 20), estimate_share(9, 20)), certified, 1_000, 0.001)
 
 
+@pytest.mark.parametrize("verdict", [dataclasses.replace(VERDICT, status="refuted"), None])
+def test_what_the_verdict_does_not_bear_out_is_not_protected(verdict):
+    """A guarantee that calls itself proved is no proof beside a verdict that refutes it, or none."""
+    assert made(model(verdict=verdict))["not protected"][0].startswith("the training images: no guarantee")
+
+
 def test_a_private_model():
     """Guarantee, adjacency, source, verdict and accounting are there, and options are not mixed into the accounting."""
     about = made(model(classes=["0", "1"]))

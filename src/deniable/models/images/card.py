@@ -59,9 +59,11 @@ def build_image_card(
 
 def _list_unproved(model: ImageModel, *, public_seed: bool) -> list[str]:
     """Return the line about what no proof protects of the training records."""
-    if model.guarantee is None or not is_proved(model.guarantee.status) or public_seed:
+    guarantee, verdict = model.guarantee, model.verdict
+    status = None if guarantee is None or verdict is None else limit_status(guarantee, verdict).status
+    if status is None or not is_proved(status) or public_seed:
         return ["the training images: no guarantee about them holds by proof"]
-    return [_FLOATING_POINT] if model.guarantee.status == PROVED_IDEAL else []
+    return [_FLOATING_POINT] if status == PROVED_IDEAL else []
 
 
 def _list_undeclared(data: ImageDataset) -> list[str]:
