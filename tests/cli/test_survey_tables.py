@@ -1,0 +1,82 @@
+"""The table that is measured, and the table of figures that is printed."""
+
+from types import SimpleNamespace
+
+from deniable.cli.survey_tables import format_survey, read_survey_table
+from deniable.cli.tables import TableFormat
+from deniable.core.intervals import as_exact_estimate
+
+CSV = TableFormat(None, None, "utf-8")
+
+
+def test_only_the_columns_asked_for_are_read(tmp_path):
+    """Labels and authors are None where no column was named, and nothing is remarked of them."""
+    (tmp_path / "t.csv").write_text("text,label,author\na,x,p\nb,y,q\n")
+    table = read_survey_table(str(tmp_path / "t.csv"), ("text", None, None), CSV)
+    assert table.texts == ["a", "b"]
+    assert table.labels is table.authors is None
+    assert table.remarks == []
+
+
+def test_rows_that_lack_something_are_remarked(tmp_path):
+    """Each purpose names the rows that it cannot use, counted from 1; the rows themselves stay."""
+    (tmp_path / "t.jsonl").write_text(
+        '{"text": "a", "label": "x", "author": "p"}\n'
+        '{"text": null, "label": "y", "author": "q"}\n'
+        '{"text": "c", "label": "", "author": "p"}\n'
+        '{"text": "d", "label": "x", "author": null}\n'
+    )
+    table = read_survey_table(str(tmp_path / "t.jsonl"), ("text", "label", "author"), CSV)
+    assert len(table.texts) == len(table.authors) == len(table.labels.codes) == 4
+    assert table.labels.unlabelled_rows.tolist() == [2]
+    empty, unlabelled, anonymous = table.remarks
+    assert "without a text" in empty
+    assert empty.endswith("2")
+    assert "'label', not used for classifiers" in unlabelled
+    assert unlabelled.endswith("3")
+    assert "'author', not used for attacks on authorship" in anonymous
+    assert anonymous.endswith("4")
+
+
+def make_reading(epsilon, **given):
+    """Return what is printed of one epsilon."""
+    return SimpleNamespace(
+        epsilon=epsilon,
+        promise=SimpleNamespace(status="proved"),
+        strongest_recovery=as_exact_estimate(0.123),
+        similarity=SimpleNamespace(unchanged=as_exact_estimate(0.5)),
+        **{"utility": None, "authorship": None, "membership": {}} | given,
+    )
+
+
+def make_survey(readings, classes=0):
+    """Return a survey of readings."""
+    return SimpleNamespace(
+        readings=readings,
+        table=SimpleNamespace(classes=classes),
+        originals=SimpleNamespace(auc=as_exact_estimate(0.61)),
+    )
+
+
+def test_without_labels_and_authors_there_are_four_columns():
+    """One line an epsilon under the titles, shares in percent."""
+    titles, first, second = format_survey(make_survey([make_reading(1.0), make_reading(12.5)]))
+    assert titles.split() == ["epsilon", "verdict", "attacker", "names", "words", "kept"]
+    assert first.split() == ["1", "proved", "12.3", "%", "50.0", "%"]
+    assert second.split()[0] == "12.5"
+    assert len(titles) == len(first) == len(second)
+
+
+def test_labels_and_authors_add_columns_and_a_line_of_the_originals():
+    """Figures stand under their titles, and the last line has those of the original texts alone."""
+    given = {
+        "utility": SimpleNamespace(private=as_exact_estimate(0.75), original=as_exact_estimate(0.9)),
+        "membership": {"original": SimpleNamespace(auc=as_exact_estimate(0.55))},
+        "authorship": SimpleNamespace(adaptive=as_exact_estimate(0.25)),
+    }
+    titles, row, originals = format_survey(make_survey([make_reading(2.0, **given)], classes=2))
+    assert titles.split()[-3:] == ["accuracy", "membership", "authors"]
+    assert row.split()[-5:] == ["75.0", "%", "0.550", "25.0", "%"]
+    assert len(titles) == len(row)
+    assert originals.split() == ["original", "90.0", "%", "0.610"]
+    assert originals.index("90.0") == row.index("75.0")

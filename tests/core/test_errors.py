@@ -1,0 +1,56 @@
+"""The errors of the package: one line, the value and its domain."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.core.errors import DeniableError, InputError, NotTractable, check_positive, make_parameter_error
+
+
+def test_all_errors_are_of_one_family():
+    """Both kinds can be caught as one, and a bad input also as a ValueError."""
+    assert issubclass(InputError, DeniableError)
+    assert issubclass(InputError, ValueError)
+    assert issubclass(NotTractable, DeniableError)
+    assert not issubclass(NotTractable, ValueError)
+
+
+def test_a_message_is_the_documented_one():
+    """It names parameter, owner, domain and value."""
+    error = make_parameter_error("TEM", "epsilon", "a float in (0, inf)", -1)
+    assert str(error) == "The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1."
+    assert isinstance(error, InputError)
+
+
+def test_a_message_stays_one_short_line():
+    """Line breaks in a value become spaces, and a long value is cut."""
+    text = str(make_parameter_error("TEM", "epsilon", "a float", np.zeros((40, 40))))
+    assert "\n" not in text
+    assert text.endswith("....")
+    assert len(text) < 300
+
+
+@pytest.mark.parametrize("value", [1, 0.5, np.float32(0.25), np.int64(3), Fraction(1, 3), 5e-324])
+def test_positive_numbers_of_any_type_become_floats(value):
+    """Integers, fractions and numpy's numbers pass, as float."""
+    assert check_positive("TEM", "epsilon", value) == float(value)
+    assert type(check_positive("TEM", "epsilon", value)) is float
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, math.nan, math.inf, True, "1", None, Decimal(1), 1j, [1.0], 10**400, Fraction(1, 10**400)]
+)
+def test_what_is_no_positive_number_is_refused(value):
+    """Zero, negative, infinite, too large, no number or no real one: the error names the value's domain."""
+    with pytest.raises(InputError, match=r"'epsilon' parameter of TEM must be a float in \(0, inf\)\. Got "):
+        check_positive("TEM", "epsilon", value)
+
+
+def test_an_upper_bound_is_exclusive():
+    """Values at the bound or above it are refused, those below it are not."""
+    assert check_positive("Gaussian", "delta", 0.999, 1.0) == 0.999
+    with pytest.raises(InputError, match=r"a float in \(0, 1\)\. Got 1\.0"):
+        check_positive("Gaussian", "delta", 1.0, 1.0)

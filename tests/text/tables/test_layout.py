@@ -1,0 +1,61 @@
+"""What table formats share: batches, and which columns a table must have."""
+
+import pytest
+
+from deniable.core.errors import InputError
+from deniable.text.tables import layout
+from deniable.text.tables.layout import RECORD_OVERHEAD, TableLayout, batch_records
+
+
+def test_batches_keep_every_record_in_order(monkeypatch):
+    """All records come out, in order, in lists that are closed as soon as they hold enough."""
+    monkeypatch.setattr(layout, "MAX_BATCH_CHARACTERS", 3 * RECORD_OVERHEAD + 30)
+    records = ["a" * size for size in (10, 20, 1, 5000, 1, 1, 1, 1, 1)]
+    batches = list(batch_records(records, len))
+    assert [record for batch in batches for record in batch] == records
+    assert [len(batch) for batch in batches] == [3, 1, 4, 1]
+    assert list(batch_records([], len)) == []
+
+
+def test_batches_are_made_as_records_come():
+    """A batch is given before the next record is read, so that a stream need not end."""
+
+    def read():
+        yield "x" * layout.MAX_BATCH_CHARACTERS
+        pytest.fail("read on")
+
+    assert len(next(batch_records(read(), len))) == 1
+
+
+def test_columns_that_lack_are_named_with_those_that_are_there():
+    """Text and id columns must be there; of many columns the first thirty are listed."""
+    table = TableLayout("t.csv", columns=["text", "notes"], id_column="key")
+    table.check_columns(["key", "notes", "text", "other"])
+    with pytest.raises(InputError, match=r"^t\.csv has no column 'notes'\. Its columns: 'text', 'key'\.$"):
+        table.check_columns(["text", "key"])
+    with pytest.raises(InputError, match="has no column 'key'"):
+        table.check_columns(["text", "notes"])
+    with pytest.raises(InputError, match=r"'c29', \.\.\.\.$"):
+        table.check_columns([f"c{number}" for number in range(40)])
+
+
+def test_columns_of_one_name_cannot_be_told_apart():
+    """A name that is asked for and stands twice is refused; other names may."""
+    with pytest.raises(InputError, match="several columns called 'text': rename them"):
+        TableLayout("t.csv").check_columns(["text", "a", "text"])
+    TableLayout("t.csv").check_columns(["text", "a", "a"])
+
+
+def test_texts_are_released_once_and_never_as_ids():
+    """A text column named twice, or as the column of public ids, is refused."""
+    TableLayout("t.csv", columns=["a", "b"], id_column="key").check_text_columns()
+    with pytest.raises(InputError, match=r"text column 'a' of t\.csv is named twice"):
+        TableLayout("t.csv", columns=["a", "a"]).check_text_columns()
+    with pytest.raises(InputError, match=r"'a' of t\.csv cannot hold both texts and record ids"):
+        TableLayout("t.csv", columns=["a"], id_column="a").check_text_columns()
+
+
+def test_other_columns_are_what_is_left():
+    """The id column is copied too, and in the order of the table."""
+    table = TableLayout("t.csv", columns=["b"], id_column="c")
+    assert table.list_other_columns(["c", "b", "a"]) == ("c", "a")

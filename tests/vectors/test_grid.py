@@ -1,0 +1,75 @@
+"""The grid of noisy vectors: steps, rounding and its charge, exactly."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from deniable.core.errors import InputError
+from deniable.vectors.discrete_noise import MAX_NOISE_STEPS
+from deniable.vectors.grid import (
+    NoiseGrid,
+    compute_noise_steps,
+    compute_step_exponent,
+    round_down_to_float,
+    round_up_to_float,
+)
+
+
+def test_steps_are_powers_of_two_of_the_documented_size():
+    """The exponent is ceil(log2(scale)) - 40 exactly, at powers of two and beside them."""
+    for scale, expected in (
+        (1.0, -40),
+        (np.nextafter(1.0, 2), -39),
+        (np.nextafter(1.0, 0), -40),
+        (0.5, -41),
+        (3.0, -38),
+    ):
+        assert compute_step_exponent("Test", float(scale), 1.0) == expected
+
+
+def test_rounding_and_placing_are_exact():
+    """Points up to 2^53 steps survive the way to float64 and back; rational bounds are rounded outwards."""
+    grid = NoiseGrid(-37, 1)
+    points = np.array([0, 1, -1, (1 << 51) - 1, 1 - (1 << 51)])
+    assert (grid.round(grid.to_vectors(points)) == points).all()
+    assert grid.round(np.array([0.4, 0.6, -0.6, 5e-324]) * 2.0**-37).tolist() == [0, 1, -1, 0]
+    third = Fraction(1, 3)
+    assert Fraction(round_down_to_float(third)) < third < Fraction(round_up_to_float(third))
+    assert round_up_to_float(Fraction(1)) == round_down_to_float(Fraction(1)) == 1.0
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan, 1e290, 1e-290])
+def test_a_scale_that_floats_cannot_serve_is_refused(scale):
+    """Nothing, nothing finite, or steps beyond 2^+-900: the error names the mechanism and the scale."""
+    with pytest.raises(InputError, match=r"^Test cannot make noise of scale .*; choose epsilon and domain"):
+        compute_step_exponent("Test", scale, 1.0)
+
+
+def test_inputs_far_from_the_noise_are_refused():
+    """Inputs up to 4,096 times the scale have exact grid points, larger ones are refused with both numbers."""
+    assert compute_step_exponent("Test", 1.0, 4096.0) == -40
+    with pytest.raises(InputError, match=r"inputs up to 5000 with noise of scale 1, more than 4,096 times smaller"):
+        compute_step_exponent("Test", 1.0, 5000.0)
+
+
+def test_noise_is_never_narrower_than_asked():
+    """Steps are rounded up, and a scale beyond the sampler's is refused."""
+    assert compute_noise_steps("Test", Fraction(7, 2)) == 4
+    assert compute_noise_steps("Test", Fraction(4)) == 4
+    assert compute_noise_steps("Test", Fraction(MAX_NOISE_STEPS)) == MAX_NOISE_STEPS
+    with pytest.raises(InputError, match="Test cannot charge the rounding of so many coordinates"):
+        compute_noise_steps("Test", MAX_NOISE_STEPS + Fraction(1, 10**30))
+
+
+def test_distances_in_steps_are_those_of_the_rounded_vectors():
+    """Rounding moves a pair by at most a step for each coordinate, and no sum overflows."""
+    grid, random = NoiseGrid(-3, 5), np.random.default_rng(0)
+    assert (grid.step, grid.scale) == (0.125, 0.625)
+    for _ in range(50):
+        x, other = random.normal(size=(2, 9))
+        steps = grid.l1_distance(x, other)
+        assert abs(steps - np.abs(x - other).sum() / grid.step) <= 9
+    far = np.full(9, 2.0**59)
+    assert grid.l1_distance(far, -far) == 9 * 2**63

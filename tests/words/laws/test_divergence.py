@@ -1,0 +1,73 @@
+"""Renyi divergences: the bounds hold over all pairs and meet where they should."""
+
+import math
+
+import numpy as np
+import pytest
+
+from deniable.words.laws import ExponentialKernel
+from deniable.words.laws.divergence import (
+    bound_divergence,
+    bound_divergence_by_loss,
+    compute_exact_divergence,
+    compute_input_losses,
+    compute_loss_extremes,
+)
+
+ORDERS = [1.01, 1.5, 2.0, 8.0, 64.0]
+
+
+def divergences(rows, alpha):
+    """Return D_alpha of all pairs (n, n), straight from the sum."""
+    return np.log((rows[:, None] ** alpha * rows[None] ** (1 - alpha)).sum(axis=2)) / (alpha - 1)
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """Return a kernel with weights."""
+    return ExponentialKernel(0.8, 3.0, np.random.default_rng(3).uniform(0.5, 2, size=60))
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_exact_is_the_largest_of_all_pairs(small_space, kernel, alpha):
+    """One product of matrices gives the largest of all sums, not less."""
+    rows = kernel.rows(small_space.distances(range(60)))
+    truth = divergences(rows, alpha).max()
+    found = compute_exact_divergence(small_space, lambda _, distances: kernel.rows(distances), alpha)
+    assert found == pytest.approx(truth, rel=1e-5, abs=2e-7 / (alpha - 1) * 1e-1)
+    assert found >= truth - 1e-6
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_bounds_hold(small_space, kernel, alpha):
+    """That of the family and that by the largest loss are at least the exact one, and at most the loss itself."""
+    exact = compute_exact_divergence(small_space, lambda _, distances: kernel.rows(distances), alpha)
+    loss = compute_loss_extremes(small_space, kernel)["loss"]
+    assert exact <= bound_divergence(small_space, kernel, alpha)
+    assert exact <= bound_divergence_by_loss(loss, alpha) <= loss * (1 + 1e-9) + 1e-9
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+@pytest.mark.parametrize("loss", [0.01, 1.0, 5.0])
+def test_randomized_response_reaches_the_bound_by_loss(alpha, loss):
+    """Two answers of odds e^loss have exactly that divergence."""
+    kept = 1 / (1 + math.exp(-loss))
+    truth = divergences(np.array([[kept, 1 - kept], [1 - kept, kept]]), alpha).max()
+    assert bound_divergence_by_loss(loss, alpha) == pytest.approx(truth, rel=1e-6, abs=1e-9)
+
+
+def test_no_loss_has_no_divergence():
+    """A loss of 0 bounds the divergence by rounding alone, and a huge one by itself without overflow."""
+    assert 0 <= bound_divergence_by_loss(0.0, 2.0) < 1e-12
+    assert bound_divergence_by_loss(1e4, 2.0) == pytest.approx(1e4, rel=1e-3)
+
+
+def test_losses_of_inputs_bound_every_output(small_space, kernel):
+    """No pair loses more at any output than the bound of its input, and the largest bound is reached to a half."""
+    logs = np.log(kernel.rows(small_space.distances(range(60))))
+    losses = np.abs(logs[:, None] - logs[None]).max(axis=(1, 2))
+    bounds = compute_input_losses(small_space, kernel, np.array([5, 0, 59]))
+    assert (losses[[5, 0, 59]] <= bounds).all()
+    assert bounds == pytest.approx(compute_input_losses(small_space, kernel, np.arange(60))[[5, 0, 59]])
+    extremes = compute_loss_extremes(small_space, kernel)
+    assert losses.max() <= extremes["loss"] <= 2 * losses.max() + 1e-6
