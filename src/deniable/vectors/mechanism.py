@@ -149,10 +149,7 @@ class VectorMechanism(abc.ABC):
         return make_noise_generator(self.seed)
 
 
-_SAMPLER_STEPS = (
-    *("sample", "__call__", "_sample_rows", "_get_generator", "exact_loss", "_exact_loss", "grid"),
-    *("is_builtin", "has_builtin_sampler"),
-)
+_SAMPLER_STEPS = ("sample", "__call__", "_sample_rows", "_get_generator", "exact_loss", "_exact_loss", "grid")
 
 
 def has_builtin_sampler(mechanism: VectorMechanism) -> bool:
