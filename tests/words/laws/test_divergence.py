@@ -71,3 +71,14 @@ def test_losses_of_inputs_bound_every_output(small_space, kernel):
     assert bounds == pytest.approx(compute_input_losses(small_space, kernel, np.arange(60))[[5, 0, 59]])
     extremes = compute_loss_extremes(small_space, kernel)
     assert losses.max() <= extremes["loss"] <= 2 * losses.max() + 1e-6
+
+
+@pytest.mark.parametrize("alpha", ORDERS)
+def test_the_bound_of_the_family_is_its_formula(small_space, alpha):
+    """It is max [s R + ln Z_s] + max [ln Z_(alpha s) - alpha ln Z_s] / (alpha - 1), and no looser but for rounding."""
+    distances = small_space.distances(range(60))
+    logs, steeper = (np.log(np.exp(-scale * distances).sum(axis=1)) for scale in (0.8, 0.8 * alpha))
+    reach = (0.8 * distances.max(axis=1) + logs).max()
+    expected = reach + (steeper - alpha * logs).max() / (alpha - 1)
+    found = bound_divergence(small_space, ExponentialKernel(0.8), alpha)
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-6 / (alpha - 1))
