@@ -1,25 +1,38 @@
 """What commands about models share: outputs that are checked early, JSON, progress and memory."""
 
 import json
+import math
 
 import pytest
 
 from deniable.cli import model_runs
 from deniable.core.errors import InputError
+from deniable.core.report import Fact, Report, Section
+from deniable.learning.artifact import Artifact, read_artifact
+
+
+class StubModel:
+    """A model without weights."""
+
+    def to_artifact(self):
+        return Artifact("stub", {"size": 1}, {}, {"steps": 2})
 
 
 def test_files_of_a_model(tmp_path):
     """A model is written with its card in two forms and the owner's file, which only the owner can open."""
     output = model_runs.ModelOutput(tmp_path / "m.pt", force=False, checkpoint_every=20)
-    output.write(model_runs.ModelFiles(b"model", {"a": float("inf")}, "card\n", {"key": "k"}, "accuracy 1"))
+    card = Report("Model card", (Section("", (Fact("a", math.inf),)),))
+    output.write(model_runs.ModelFiles(StubModel(), card, {"key": "k"}, "accuracy 1"))
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "m.pt",
         "m.pt.card.json",
         "m.pt.card.txt",
         "m.pt.owner.json",
     ]
-    assert (tmp_path / "m.pt").read_bytes() == b"model"
-    assert json.loads((tmp_path / "m.pt.card.json").read_text()) == {"a": "inf"}
+    assert read_artifact(tmp_path / "m.pt") == StubModel().to_artifact()
+    assert json.loads((tmp_path / "m.pt.card.json").read_text())["a"] == "inf"
+    assert (tmp_path / "m.pt.card.txt").read_text() == card.to_text()
+    assert json.loads((tmp_path / "m.pt.owner.json").read_text()) == {"key": "k"}
     assert (tmp_path / "m.pt.owner.json").stat().st_mode & 0o777 == 0o600
     with pytest.raises(InputError, match="exists"):
         output.check()

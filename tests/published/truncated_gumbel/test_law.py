@@ -46,9 +46,22 @@ def test_a_row_that_is_no_distribution_is_known_up_to_1(rows, small_space, monke
 def test_names_differ_by_epsilon_and_space(rows, small_space, small_vectors):
     """Neither another epsilon nor moved words go by the same name."""
     moved = Space(small_space.words, small_vectors + np.eye(60, 4))
-    names = {rows.fingerprint, GumbelQuadrature(small_space, 251.0, 1.0).fingerprint}
-    assert len(names | {GumbelQuadrature(moved, EPSILON, 1.0).fingerprint}) == 3
-    assert GumbelQuadrature(small_space, EPSILON, 1.0).fingerprint == rows.fingerprint
+    others = [
+        GumbelQuadrature(space, epsilon, TruncatedGumbel(space, epsilon=epsilon).scale)
+        for space, epsilon in ((small_space, 251.0), (moved, EPSILON), (small_space, EPSILON))
+    ]
+    names = [rows.fingerprint, *(other.fingerprint for other in others)]
+    assert None not in names
+    assert len(set(names[:3])) == 3
+    assert names[3] == names[0]
+
+
+def test_another_scale_has_no_name(small_space):
+    """A quadrature whose scale does not follow from epsilon and the space shares nobody's noise or cache."""
+    assert (
+        GumbelQuadrature(small_space, EPSILON, 1.01 * TruncatedGumbel(small_space, epsilon=EPSILON).scale).fingerprint
+        is None
+    )
 
 
 def test_a_table_computes_every_row_once(rows, small_space, monkeypatch):
