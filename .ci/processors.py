@@ -20,33 +20,38 @@ TESTS = (
     "tests/words",
     "tests/vectors",
     "tests/text/test_privatizer.py",
-    "tests/auditing/test_exact.py",
-    "tests/auditing/test_exact_vectors.py",
-    "tests/auditing/test_matrix.py",
+    "tests/auditing/test_float_precision.py",
     "tests/auditing/test_multivariate_laplace.py",
-    "tests/auditing/test_precision.py",
     "tests/auditing/test_sensitivity.py",
-    "tests/auditing/test_zoo.py",
+    "tests/auditing/test_vector_verification.py",
+    "tests/auditing/test_verification.py",
     "tests/measure",
-    "tests/rewrite",
+    "tests/learning/test_clipping.py",
+    "tests/learning/test_dp_sgd.py",
     "tests/models/images/test_layer_noise.py",
     "tests/models/images/test_pixeldp.py",
     "tests/models/images/test_refutation.py",
     "tests/models/images/test_smoothing.py",
     "tests/models/shared",
+    "tests/models/text",
+    "tests/rewriting",
+    "tests/published/adept",
     "tests/published/dpal/test_certificate.py",
     "tests/published/dpal/test_counterexample.py",
+    "tests/published/dptext",
     "tests/published/securesgd",
-    "tests/robust/text",
-    "tests/learning/test_clipping.py",
-    "tests/learning/test_dp_sgd.py",
+    "tests/published/truncated_gumbel",
+    "tests/registry/test_zoo.py",
 )
 """Where floats decide. The rest of the suite is about files, options and texts."""
 
 SLOW = (
-    "tests/words/test_calibrated.py::TestCalibratedExponential::test_outputs_do_not_depend_on_batches_or_workers_on_glove",
-    "tests/rewrite/representation/test_stored.py::test_the_page",
-    "tests/robust/text/test_training.py::test_pairs_are_learned",
+    (
+        "tests/words/test_calibrated_exponential.py::TestCalibratedExponential"
+        "::test_outputs_do_not_depend_on_batches_or_workers_on_glove"
+    ),
+    "tests/published/dptext/test_representation_stored.py::test_the_page",
+    "tests/models/text/test_training.py::test_pairs_are_learned",
 )
 """Long tests that say nothing more on another processor."""
 
