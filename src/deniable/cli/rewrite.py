@@ -32,7 +32,7 @@ from deniable.cli.tables import (
     resolve_text_columns,
 )
 from deniable.cli.usable_rows import format_row_count, format_row_numbers
-from deniable.core.errors import check_positive
+from deniable.core.errors import InputError, check_positive
 from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
@@ -117,9 +117,10 @@ def run_rewrite(
     check_positive(method.value, "epsilon", epsilon)
     table_format = TableFormat(format_, delimiter, encoding)
     files = _build_table_files(source, output, column, certificate, table_format, model, force=force)
-    rewriting_method = REWRITING_METHODS[method](
-        load_rewriter(model), epsilon=epsilon, seed=test_seed, **method_options
-    )
+    rewriter = load_rewriter(model)
+    if maximum_tokens is not None and not 1 <= maximum_tokens <= rewriter.limit:
+        raise InputError(f"--max-tokens must be from 1 to {rewriter.limit}, the model's limit. Got {maximum_tokens}.")
+    rewriting_method = REWRITING_METHODS[method](rewriter, epsilon=epsilon, seed=test_seed, **method_options)
     with show_passes("rewriting"), translate_memory_errors():
         release_certificate, truncated_rows = rewrite_table(files, rewriting_method)
     note_written(output, files.certificate)
