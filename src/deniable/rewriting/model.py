@@ -119,7 +119,7 @@ def fit_rewriter(
     limit: int = DEFAULT_TOKEN_LIMIT,
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
-    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - nobody is told
+    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - ignores progress
     start: Rewriter | None = None,
     device: torch.device | None = None,
 ) -> Rewriter:
@@ -129,18 +129,18 @@ def fit_rewriter(
         texts: public ones to learn from; the model can repeat them.
         held_out: texts that say when to stop.
         options: see `RewriterOptions`.
-        limit: most tokens of a text, up to `MAX_TOKEN_LIMIT`; that of ``start`` where there is one.
+        limit: maximum number of tokens of a text, up to `MAX_TOKEN_LIMIT`; that of ``start`` where there is one.
         seed: public; None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
-            bound to what the run is a function of, whatever its parameters.
-        progress: told steps done, steps in all and the loss after every step.
+        checkpoint: file that the run is saved to; an existing one is resumed, and the caller removes it. It is bound to
+            everything that the run depends on, whatever its own parameters.
+        progress: called after every step with the steps done, the total number of steps and the loss.
         start: model to go on from, with its vocabulary and sizes; with ``options.noise`` this is the second stage of
             ADePT (Krishna et al. 2021).
         device: None for a GPU where there is one.
 
     Raises:
         InputError: no texts, a text that is too long, a limit out of range, or a checkpoint of another run.
-        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+        DeniableError: the loss became NaN or infinite, or a checkpoint cannot be written.
     """
     for name, group in (("learn from", texts), ("hold out", held_out)):
         if not group:

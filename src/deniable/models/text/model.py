@@ -76,7 +76,7 @@ def fit_text_model(
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
     device: torch.device | None = None,
-    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - nobody is told
+    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - ignores progress
 ) -> TextModel:
     """Train a text classifier.
 
@@ -85,16 +85,16 @@ def fit_text_model(
         space: whose words it reads.
         documents: to learn from.
         options: see `TextTrainingOptions`.
-        source: of word boxes or stand-ins, see `deniable.models.text.training.prepare_text_run`.
+        source: source of substitutes or copies, see `deniable.models.text.training.prepare_text_run`.
         seed: public; None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
-            bound to what the run is a function of, whatever its parameters.
+        checkpoint: file that the run is saved to; an existing one is resumed, and the caller removes it. It is bound to
+            everything that the run depends on, whatever its own parameters.
         device: None for a GPU where there is one.
-        progress: told steps done, steps in all and the loss after every step.
+        progress: called after every step with the steps done, the total number of steps and the loss.
 
     Raises:
         InputError: documents, options or a space that do not fit, or a checkpoint of another run.
-        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+        DeniableError: the loss became NaN or infinite, or a checkpoint cannot be written.
     """
     if space.fingerprint is None:
         raise InputError(

@@ -132,7 +132,7 @@ def fit_representation(
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
     device: torch.device | None = None,
-    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - nobody is told
+    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - ignores progress
 ) -> Representation:
     """Train encoder, readers and, as published, epsilon.
 
@@ -141,14 +141,14 @@ def fit_representation(
         vocabulary: of the encoder.
         options: see `RepresentationOptions`.
         seed: public; None for a fresh key.
-        checkpoint: where the run is kept; it is taken up where it is found, and left for the caller to remove. It is
-            bound to what the run is a function of, whatever its parameters.
+        checkpoint: file that the run is saved to; an existing one is resumed, and the caller removes it. It is bound to
+            everything that the run depends on, whatever its own parameters.
         device: None for a GPU where there is one.
-        progress: told steps done, steps in all and the loss after every step.
+        progress: called after every step with the steps done, the total number of steps and the loss.
 
     Raises:
         InputError: a checkpoint of another run, or an epsilon that no noise serves in so many dimensions.
-        DeniableError: the loss is no number any more, or a checkpoint cannot be written.
+        DeniableError: the loss became NaN or infinite, or a checkpoint cannot be written.
     """
     _make_mechanism(options, float(options.epsilon), None).sample(np.zeros((1, options.dimensions)))  # raises
     key = generate_key() if seed is None else derive_key_from_seed(seed)

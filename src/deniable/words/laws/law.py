@@ -157,6 +157,22 @@ class Law(Protocol):
         """Return a bound on D_order of any two inputs; None where nothing but the largest loss bounds it."""
 
 
+def map_computed_rows(
+    space: Space,
+    compute_rows: RowFunction,
+    visit: Callable[[int, FloatArray], Result],
+    points: PointIndices,
+    workers: int | None,
+) -> list[Result]:
+    """Return ``visit(first, rows)`` for blocks of the rows of many points (N,), which a function computes."""
+    points = np.asarray(points)
+
+    def visit_block(first: int, distances: FloatArray) -> Result:
+        return visit(first, compute_rows(points[first : first + len(distances)], distances))
+
+    return space.map_row_blocks(visit_block, points, workers)
+
+
 def format_fingerprint(name: str, parameters: Mapping[str, float], space: Space) -> str:
     """Return the text that names a mechanism of these parameters over a space."""
     numbers = ",".join(f"{key}={value!r}" for key, value in parameters.items())

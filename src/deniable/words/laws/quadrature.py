@@ -20,6 +20,7 @@ from deniable.words.laws.law import (
     RenyiBound,
     get_part_fingerprint,
     load_or_compute_finding,
+    map_computed_rows,
 )
 from deniable.words.laws.matrix import MAX_MATRIX_INPUTS, compare_laws
 from deniable.words.laws.outcomes import compute_row_outcomes
@@ -86,12 +87,7 @@ class QuadratureLaw(WriteOnce):
         self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
     ) -> list[Result]:
         """Return ``visit(first, rows)`` for blocks of the rows of many points (N,)."""
-        points = np.asarray(points)
-
-        def visit_block(first: int, distances: FloatArray) -> Result:
-            return visit(first, self._quadrature(points[first : first + len(distances)], distances))
-
-        return self.space.map_row_blocks(visit_block, points, workers)
+        return map_computed_rows(self.space, self._quadrature, visit, points, workers)
 
     def tables(self, points: PointIndices) -> IntegerTable:
         """Raise `NotTractable`: there are no tables."""

@@ -20,6 +20,7 @@ from deniable.words.laws.law import (
     RowFunction,
     get_part_fingerprint,
     load_or_compute_finding,
+    map_computed_rows,
 )
 from deniable.words.laws.matrix import MAX_MATRIX_INPUTS, compare_laws
 from deniable.words.laws.outcomes import compute_row_outcomes
@@ -56,12 +57,7 @@ class TabulatedLaw(WriteOnce):
         self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
     ) -> list[Result]:
         """Return ``visit(first, rows)`` for blocks of the rows of many points (N,)."""
-        points = np.asarray(points)
-
-        def visit_block(first: int, distances: FloatArray) -> Result:
-            return visit(first, self._compute_rows(points[first : first + len(distances)], distances))
-
-        return self.space.map_row_blocks(visit_block, points, workers)
+        return map_computed_rows(self.space, self._compute_rows, visit, points, workers)
 
     def tables(self, points: PointIndices) -> IntegerTable:
         """Return the entries (k, n) of the integer tables, which sum to 2^62."""
