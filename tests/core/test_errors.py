@@ -7,7 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.core.errors import DeniableError, InputError, NotTractable, check_positive, make_parameter_error
+from deniable.core.errors import (
+    DeniableError,
+    InputError,
+    NotTractable,
+    check_count,
+    check_fraction,
+    check_number_within,
+    check_positive,
+    make_parameter_error,
+)
 
 
 def test_all_errors_are_of_one_family():
@@ -54,3 +63,41 @@ def test_an_upper_bound_is_exclusive():
     assert check_positive("Gaussian", "delta", 0.999, 1.0) == 0.999
     with pytest.raises(InputError, match=r"a float in \(0, 1\)\. Got 1\.0"):
         check_positive("Gaussian", "delta", 1.0, 1.0)
+
+
+@pytest.mark.parametrize("value", [1, 3, np.int64(2)])
+def test_a_count_is_returned_as_an_int(value):
+    """Integers of Python and numpy within the limits pass, as ints."""
+    number = check_count("training", "epochs", value, maximum=3)
+    assert type(number) is int
+    assert number == value
+
+
+@pytest.mark.parametrize("value", [0, 4, True, 2.0, "2", None])
+def test_what_is_no_count_is_refused(value):
+    """Integers outside the limits, truth values, floats and texts: the error names both limits."""
+    with pytest.raises(InputError, match=r"'epochs' parameter of training must be an int from 1 to 3\. Got "):
+        check_count("training", "epochs", value, maximum=3)
+
+
+def test_a_count_without_a_maximum_has_a_minimum_only():
+    """Without a maximum the error names the minimum, and large numbers pass."""
+    assert check_count("the measure", "folds", 10**12, minimum=2) == 10**12
+    with pytest.raises(InputError, match=r"must be an int of at least 2\. Got 1\."):
+        check_count("the measure", "folds", 1, minimum=2)
+
+
+def test_the_limits_of_a_range_belong_to_it():
+    """Both ends pass; what lies beyond them, is not a number or is too large for a float does not."""
+    assert [check_number_within("training", "kappa", value, 0, 1) for value in (0, 0.5, 1)] == [0.0, 0.5, 1.0]
+    for value in (-1e-9, 1.1, math.nan, True, "0.5", 10**400):
+        with pytest.raises(InputError, match=r"'kappa' parameter of training must be a float in \[0, 1\]\. Got "):
+            check_number_within("training", "kappa", value, 0, 1)
+
+
+def test_a_fraction_may_be_zero_and_not_one():
+    """0 passes, 1 and what is no number do not."""
+    assert check_fraction("training", "average", 0) == 0.0
+    for value in (1, -0.1, math.nan, None):
+        with pytest.raises(InputError, match=r"must be a float in \[0, 1\)\. Got "):
+            check_fraction("training", "average", value)

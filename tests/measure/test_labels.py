@@ -74,7 +74,7 @@ def test_folds_follow_from_the_seed():
 @pytest.mark.parametrize("folds", [1, 0, 2.0, True, "5"])
 def test_folds_that_are_none(folds):
     """Fewer than two folds, or what is no number of folds, are refused."""
-    with pytest.raises(InputError, match="'folds' parameter of the measure must be an integer from 2 on"):
+    with pytest.raises(InputError, match="'folds' parameter of the measure must be an int of at least 2"):
         stratified_folds(np.arange(10) % 2, folds, 0)
 
 

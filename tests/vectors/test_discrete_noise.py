@@ -138,5 +138,5 @@ def test_draws_are_repeatable_only_under_a_seed(kind):
 @pytest.mark.parametrize("scale", [0, -1, 1.0, True, (1 << 42) + 1, "3", None])
 def test_bad_scales_are_refused_in_one_line(kind, scale):
     """A scale that is no integer from 1 to 2^42 raises InputError."""
-    with pytest.raises(dn.InputError, match=r"must be an int from 1 to 4398046511104\. Got"):
+    with pytest.raises(dn.InputError, match=r"must be an int from 1 to 4,398,046,511,104\. Got"):
         SAMPLERS[kind](make_noise_generator(0), scale, 3)

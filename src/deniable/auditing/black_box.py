@@ -18,7 +18,7 @@ from deniable.auditing.games import AuditClaim, AuditMethod, Game, Score, build_
 from deniable.auditing.outputs import Outputs, abbreviate
 from deniable.auditing.samplers import OutOfTimeError, Sampler, SamplerRunner
 from deniable.core.arrays import IntArray
-from deniable.core.errors import check_positive, make_parameter_error
+from deniable.core.errors import check_count, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
 
 MIN_SAMPLES = 20
@@ -103,8 +103,7 @@ def audit(
     game = build_game(x, x_prime, candidates, pairs, distance)
     audit_claim = build_claim(claim, delta, confidence, game)
     check_method(method, game, audit_claim, candidates is not None, pairs is not None)
-    if isinstance(samples, bool) or not isinstance(samples, Integral) or not MIN_SAMPLES <= samples <= MAX_SAMPLES:
-        raise make_parameter_error("audit", "samples", f"an int from {MIN_SAMPLES} to {MAX_SAMPLES:,}", samples)
+    check_count("audit", "samples", samples, MIN_SAMPLES, MAX_SAMPLES)
     if seconds is not None:
         check_positive("audit", "seconds", seconds)
     runner = SamplerRunner(sampler, game.inputs, batched=batched, seconds=seconds)

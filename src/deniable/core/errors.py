@@ -1,7 +1,7 @@
 """The errors that deniable raises, and the one form of message they share."""
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 _MAX_SHOWN = 200
 """Characters of a value that a message shows."""
@@ -32,13 +32,43 @@ def make_parameter_error(owner: str, name: str, expected: str, value: object) ->
 
 def check_positive(owner: str, name: str, value: object, upper: float = math.inf) -> float:
     """Return ``value`` as a float if it lies in (0, upper), else raise `InputError`."""
-    expected = f"a float in (0, {upper:g})"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise make_parameter_error(owner, name, expected, value)
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = _convert_to_float(value)
     if not 0 < number < upper:
+        raise make_parameter_error(owner, name, f"a float in (0, {upper:g})", value)
+    return number
+
+
+def check_number_within(owner: str, name: str, value: object, lower: float, upper: float) -> float:
+    """Return ``value`` as a float if it lies in [lower, upper], else raise `InputError`."""
+    number = _convert_to_float(value)
+    if not lower <= number <= upper:
+        raise make_parameter_error(owner, name, f"a float in [{lower:g}, {upper:g}]", value)
+    return number
+
+
+def check_fraction(owner: str, name: str, value: object) -> float:
+    """Return ``value`` as a float if it lies in [0, 1), else raise `InputError`."""
+    number = _convert_to_float(value)
+    if not 0 <= number < 1:
+        raise make_parameter_error(owner, name, "a float in [0, 1)", value)
+    return number
+
+
+def check_count(owner: str, name: str, value: object, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return ``value`` if it is an integer from ``minimum`` to ``maximum`` (None: no limit), or raise `InputError`."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    number = int(value) if isinstance(value, Integral) else minimum
+    if not is_integer or number < minimum or (maximum is not None and number > maximum):
+        expected = f"an int of at least {minimum:,}" if maximum is None else f"an int from {minimum:,} to {maximum:,}"
         raise make_parameter_error(owner, name, expected, value)
     return number
+
+
+def _convert_to_float(value: object) -> float:
+    """Return a number as a float; NaN, which lies in no range, for what is no number or is too large for a float."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_count, check_positive
 from deniable.core.parallel import parallel_map
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure.attackers.decoding import decode_words
@@ -183,8 +183,7 @@ def _guess_texts(
     workers: int | None,
 ) -> list[WordNumbers]:
     """Return guesses (N,) for each weight; only those for the texts of the rows have a meaning."""
-    if isinstance(beam, bool) or not isinstance(beam, int) or beam < 1:
-        raise make_parameter_error("the beam search", "beam", "an int of at least 1", beam)
+    check_count("the beam search", "beam", beam)
     checked_weights = [check_positive("the beam search", "weight", weight) for weight in weights]
     size = len(mechanism.space)
     if len(model.prior) != size:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, NotTractable, make_parameter_error
+from deniable.core.errors import InputError, NotTractable, check_count, make_parameter_error
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_mean
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start, generate_key
 from deniable.space import Space
@@ -107,8 +107,7 @@ def measure_deniability(
     Raises:
         InputError: a word is not in the space or is listed twice, there is no word, or runs is out of range.
     """
-    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MAX_RUNS:
-        raise make_parameter_error("measure_deniability", "runs", f"an int from 1 to {MAX_RUNS:,}", runs)
+    check_count("measure_deniability", "runs", runs, maximum=MAX_RUNS)
     space = mechanism.space
     numbers = _number_words(space, words)
     chosen_words = tuple(space.words[number] for number in numbers.tolist())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, check_count
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.parallel import parallel_map
 
@@ -103,8 +103,7 @@ def stratified_folds(
     Raises:
         InputError: fewer than 2 folds, or fewer different rows than folds.
     """
-    if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:  # noqa: PLR2004 - one fold trains on nothing
-        raise make_parameter_error("the measure", "folds", "an integer from 2 on", folds)
+    check_count("the measure", "folds", folds, minimum=2)
     # Empty texts teach nothing, and need not share a fold.
     group_numbers: dict[object, int] = {}
     keys = range(len(codes)) if texts is None else [text or row for row, text in enumerate(texts)]

@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 
-from deniable.core.errors import InputError, NotTractable, make_parameter_error
+from deniable.core.errors import InputError, NotTractable, check_count
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.measure.attackers.guesses import build_likelihood, rank_guesses
 from deniable.measure.attackers.language_model import WordNumbers
@@ -87,8 +87,7 @@ def simulate_recovery(
     Raises:
         InputError: fewer than 1 draw, or an invalid prior.
     """
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
-        raise make_parameter_error("simulate_recovery", "draws", "an int of at least 1", draws)
+    check_count("simulate_recovery", "draws", draws)
     if not always_simulate:
         try:
             return RecoveryResult(as_exact_estimate(recovery(mechanism, prior, workers)), 0, optimal=True)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, check_count, make_parameter_error
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import (
@@ -147,8 +147,7 @@ def fit_rewriter(
             raise InputError(f"There are no texts to {name}. Got 0: give at least 1.")
     if options.noise is not None and start is None:
         raise make_parameter_error("training", "noise", "None without a model to start from", options.noise)
-    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_TOKEN_LIMIT:
-        raise make_parameter_error("training", "limit", f"an int from 1 to {MAX_TOKEN_LIMIT:,}", limit)
+    check_count("training", "limit", limit, maximum=MAX_TOKEN_LIMIT)
     key = generate_key() if seed is None else derive_key_from_seed(seed)
     if checkpoint is not None:
         identity = {"texts": list(texts), "held out": list(held_out), "limit": limit, "seed": seed, "options": options}

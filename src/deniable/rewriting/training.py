@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.core.errors import check_positive, make_parameter_error
+from deniable.core.errors import check_count, check_fraction, check_number_within, check_positive, make_parameter_error
 from deniable.learning.adam import AdamRun
 from deniable.rewriting.augmentation import AugmentedBatches, TokenRows
 from deniable.rewriting.autoencoder import Autoencoder, clip_to_l2_ball, drop_words
@@ -59,18 +59,13 @@ class RewriterOptions:
     noise: TrainingNoise | None = None
 
     def __post_init__(self) -> None:
-        for name in ("latent", "hidden", "embedding", "spliced", "epochs", "batch_size", "patience"):
-            value, minimum = getattr(self, name), 0 if name == "spliced" else 1
-            if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= _MAX_COUNT:
-                raise make_parameter_error("training", name, f"an int from {minimum} to {_MAX_COUNT}", value)
+        for name in ("latent", "hidden", "embedding", "epochs", "batch_size", "patience"):
+            check_count("training", name, getattr(self, name), maximum=_MAX_COUNT)
+        check_count("training", "spliced", self.spliced, minimum=0, maximum=_MAX_COUNT)
         for name, maximum in (("learning_rate", _MAX_VALUE), ("clip", _MAX_VALUE), ("radius", _MAX_RADIUS)):
-            if not 1 / maximum <= check_positive("training", name, getattr(self, name)) <= maximum:
-                raise make_parameter_error(
-                    "training", name, f"a float from {1 / maximum:g} to {maximum:g}", getattr(self, name)
-                )
+            check_number_within("training", name, getattr(self, name), 1 / maximum, maximum)
         for name in ("exchanged", "word_dropout"):
-            if not 0 <= getattr(self, name) < 1:
-                raise make_parameter_error("training", name, "a float in [0, 1)", getattr(self, name))
+            check_fraction("training", name, getattr(self, name))
         if self.noise is not None:
             law, scale = self.noise
             if law not in {"laplace", "gaussian"}:

@@ -12,7 +12,7 @@ from typing import IO, cast
 import numpy as np
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, check_count
 from deniable.space.grammar import fold_word, is_one_word
 
 _PEEKED_LINES = 1000
@@ -33,8 +33,7 @@ def read_glove(size: int) -> tuple[list[str], FloatArray]:
     """
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    if isinstance(size, bool) or not isinstance(size, int) or size < 2:  # noqa: PLR2004
-        raise InputError(f"The 'size' parameter of Space.glove must be an int of at least 2. Got {size!r}.")
+    check_count("Space.glove", "size", size, minimum=2)
     root = find_glove_folder()
     entries = cast("list[str]", pq.read_table(root / "glove_6B_index.parquet")["index"].to_pylist())
     words: list[str] = []
@@ -53,8 +52,8 @@ def read_glove(size: int) -> tuple[list[str], FloatArray]:
 
 def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], FloatArray, list[str]]:
     """Return words, vectors (n, d) and remarks read from a file; see `Space.load`."""
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise InputError(f"The 'limit' parameter must be a positive int. Got {limit!r}.")
+    if limit is not None:
+        check_count("Space.load", "limit", limit)
     if not path.is_file():
         raise InputError(f"No vector file {str(path)!r}: give the path of an existing file.")
     try:

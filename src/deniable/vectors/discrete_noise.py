@@ -19,7 +19,7 @@ import numpy.typing as npt
 from randomgen import AESCounter
 
 from deniable.core.arrays import BoolArray, IntArray
-from deniable.core.errors import make_parameter_error
+from deniable.core.errors import check_count
 from deniable.core.randomness import derive_key_from_seed, derive_stream_start, generate_key
 
 MAX_NOISE_STEPS = 1 << 42
@@ -47,7 +47,7 @@ def sample_discrete_laplace(generator: AESCounter, scale: int, size: int | tuple
     Raises:
         InputError: the scale is no integer in that range.
     """
-    _check_scale("discrete_laplace", "scale", scale)
+    check_count("discrete_laplace", "scale", scale, maximum=MAX_NOISE_STEPS)
     return _sample_in_blocks(lambda count: _try_discrete_laplace(generator, int(scale), count), size)
 
 
@@ -62,13 +62,8 @@ def sample_discrete_gaussian(generator: AESCounter, sigma: int, size: int | tupl
     Raises:
         InputError: sigma is no integer in that range.
     """
-    _check_scale("discrete_gaussian", "sigma", sigma)
+    check_count("discrete_gaussian", "sigma", sigma, maximum=MAX_NOISE_STEPS)
     return _sample_in_blocks(lambda count: _try_discrete_gaussian(generator, int(sigma), count), size)
-
-
-def _check_scale(owner: str, name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value <= MAX_NOISE_STEPS:
-        raise make_parameter_error(owner, name, f"an int from 1 to {MAX_NOISE_STEPS}", value)
 
 
 def _sample_in_blocks(try_draws: Callable[[int], IntArray], size: int | tuple[int, ...]) -> IntArray:

@@ -3,12 +3,11 @@
 import abc
 import dataclasses
 import math
-from numbers import Real
 
 import numpy as np
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, check_number_within, make_parameter_error
 
 MAX_DIMENSION = 1 << 24
 """Coordinates of one vector, at most: the rounding bounds of this room are stated for so many."""
@@ -27,13 +26,6 @@ def check_dimension(dimension: object) -> int:
             f"A vector must have 1 to {MAX_DIMENSION:,} coordinates. Got {dimension!r}; release longer ones in parts."
         )
     return int(dimension)
-
-
-def check_number_within(owner: str, name: str, value: object, lower: float, upper: float) -> float:
-    """Return ``value`` as a float if it lies in [lower, upper], else raise `InputError`."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not lower <= float(value) <= upper:
-        raise make_parameter_error(owner, name, f"a float in [{lower:g}, {upper:g}]", value)
-    return float(value)
 
 
 def _check_order(order: object) -> None:

@@ -7,10 +7,10 @@ from fractions import Fraction
 from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, check_positive
+from deniable.core.errors import InputError, check_number_within, check_positive
 from deniable.core.guarantees import ApproxDP
 from deniable.vectors.discrete_noise import sample_discrete_gaussian
-from deniable.vectors.domains import Domain, check_number_within
+from deniable.vectors.domains import Domain
 from deniable.vectors.grid import (
     GRID_ARITHMETIC,
     ROUNDING_FACTOR,

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.core.errors import check_positive, make_parameter_error
+from deniable.core.errors import check_count, check_positive
 from deniable.core.guarantees import ApproxDP, MetricDP, PureDP, Status, find_weakest_status
 from deniable.words.laws import Law
 from deniable.words.laws.divergence import bound_divergence_by_loss
@@ -69,8 +69,7 @@ def compute_document_guarantee(
     Raises:
         InputError: a parameter outside its domain.
     """
-    if isinstance(word_count, bool) or not isinstance(word_count, int | np.integer) or word_count < 1:
-        raise make_parameter_error("document_guarantee", "words", "an int of at least 1", word_count)
+    check_count("document_guarantee", "words", word_count)
     delta = check_positive("document_guarantee", "delta", delta, upper=1.0)
     computed_loss = law.worst_loss(workers)
     loss = guarantee.loss(law.space.diameter) if computed_loss is None else computed_loss

@@ -149,7 +149,7 @@ def test_dpals_certificate_may_fail(certify, call):
     ("options", "message"),
     [
         ([], "The model plain is deterministic, and has no certificate: give --noise, for example 0.25, to smooth it."),
-        (["--noise", "0"], "The 'noise' parameter of smoothing must be a float from 1e-30 to 1e+30. Got 0.0."),
+        (["--noise", "0"], "The 'noise' parameter of smoothing must be a float in [1e-30, 1e+30]. Got 0.0."),
         (["--noise", "nan"], "Got nan."),
         (["--noise", "1e300"], "Got 1e+300."),
         ([*SMOOTHED, "--alpha", "0"], "The 'alpha' parameter of a certificate must be a float in (0, 1). Got 0.0."),

@@ -158,7 +158,7 @@ def test_an_interrupted_run(train, place, monkeypatch):
         (["--fine-tune", "corpus.csv"], "'corpus.csv' is not a model"),
         (["--fine-tune", "first.pt"], "--latent is that of the model given with --fine-tune"),
         (["--max-tokens", "0"], "--max-tokens must be from 1 to 1,000. Got 0."),
-        (["--latent", "0"], "The 'latent' parameter of training must be an int from 1 to 100000. Got 0."),
+        (["--latent", "0"], "The 'latent' parameter of training must be an int from 1 to 100,000. Got 0."),
         (["--learning-rate", "0"], "'learning_rate'"),
         (["--label", "label"], "No such option: --label"),
         (["--network", "small"], "No such option: --network"),

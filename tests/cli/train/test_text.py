@@ -174,9 +174,9 @@ def test_many_classes(train, place):
         (["--mechanism-epsilon", "1"], "are for --training ibp and augmented: choose one"),
         (["--ibp-weight", "0.5"], "--ibp-weight is for --training ibp. Got normal: leave it out."),
         (["--copies", "2"], "--copies is for --training augmented. Got normal: leave it out."),
-        (["--epochs", "0"], "The 'epochs' parameter of training must be an int from 1 to 100000. Got 0."),
-        (["--learning-rate", "-1"], "must be a float in (0, inf). Got -1.0."),
-        (["--learning-rate", "1e300"], "must be a float from 1e-30 to 1e+30. Got 1e+300."),
+        (["--epochs", "0"], "The 'epochs' parameter of training must be an int from 1 to 100,000. Got 0."),
+        (["--learning-rate", "-1"], "must be a float in [1e-30, 1e+30]. Got -1.0."),
+        (["--learning-rate", "1e300"], "must be a float in [1e-30, 1e+30]. Got 1e+300."),
         (["--batch-size", "0"], "Got 0."),
         (
             ["--checkpoint-every", "0"],

@@ -121,7 +121,7 @@ def test_a_model_without_noise():
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_scales_out_of_reach(scale, law):
     """Noise that float32 cannot hold is refused: rounded to nothing it would certify what is false."""
-    with pytest.raises(InputError, match="The 'noise' parameter of smoothing must be a float from 1e-30 to 1e"):
+    with pytest.raises(InputError, match=r"The 'noise' parameter of smoothing must be a float in \[1e-30, 1e"):
         smooth_image_model(deterministic(), scale, law)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, NotTractable, make_parameter_error
+from deniable.core.errors import InputError, NotTractable, check_count
 from deniable.core.parallel import compile_loop
 from deniable.measure.attackers.surrogate import SurrogateLikelihood, fit_surrogate
 from deniable.space.space import PointNumbers, Space
@@ -128,8 +128,7 @@ def rank_guesses(
     Raises:
         InputError: no outputs, or no candidates asked for.
     """
-    if isinstance(candidates, bool) or not isinstance(candidates, int) or candidates < 1:
-        raise make_parameter_error("rank_guesses", "candidates", "an int of at least 1", candidates)
+    check_count("rank_guesses", "candidates", candidates)
     if not len(outputs):
         raise InputError("An attack needs released words. Got none: give texts with words.")
     space = word_likelihood.space

@@ -6,7 +6,7 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, check_count, make_parameter_error
 
 PixelBounds = tuple[float, float]
 """Smallest and largest pixel; either may be infinite."""
@@ -65,8 +65,7 @@ def check_attack_inputs(images: Tensor, labels: Tensor, bounds: PixelBounds, dra
             "an attack", "labels", f"int64 ({len(images)},), one per image", _describe_tensor(labels)
         )
     for name, count in (("draws", draws), ("steps", steps)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise make_parameter_error("an attack", name, "an integer of at least 1", count)
+        check_count("an attack", name, count)
     low, high = bounds
     if not low < high:
         raise make_parameter_error("an attack", "bounds", "two numbers, the lower first", bounds)

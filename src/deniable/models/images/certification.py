@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, check_number_within
 from deniable.core.intervals import Estimate
 from deniable.core.parallel import get_progress_reporter
 from deniable.models.images.model import ImageModel
@@ -58,8 +58,7 @@ def smooth_image_model(model: ImageModel, scale: float, law: NetworkNoiseLaw = "
     """
     if model.noises:
         raise InputError(f"The model {model.trainer} already has noise: certify it without --noise.")
-    if not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
-        raise make_parameter_error("smoothing", "noise", f"a float from {1 / _MAX_SCALE:g} to {_MAX_SCALE:g}", scale)
+    check_number_within("smoothing", "noise", scale, 1 / _MAX_SCALE, _MAX_SCALE)
     certificate = GaussianSmoothing(scale) if law == "gaussian" else LaplaceSmoothing(scale)
     return dataclasses.replace(
         model, noises=(NetworkNoise("input", law, torch.tensor(scale)),), certificate=certificate

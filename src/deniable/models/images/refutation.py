@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_count, check_fraction, check_positive, make_parameter_error
 from deniable.models.images.attacks import pgd, pgd_l1, pgd_l2
 from deniable.models.images.balls import UNIT_BOUNDS, PixelBounds, compute_norms
 from deniable.models.images.robustness import CertifiedImage, DecisionRule, Norm
@@ -191,7 +191,5 @@ def _check_refutation_inputs(
         raise InputError(f"Give one certificate for each of the {images} images. Got {len(certified)}.")
     if norm not in _NORM_ORDERS:
         raise make_parameter_error("refute", "norm", f"one of {', '.join(_NORM_ORDERS)}", norm)
-    if not 0 <= certified_at < 1:
-        raise make_parameter_error("refute", "certified_at", "a float in [0, 1)", certified_at)
-    if samples < 2:  # noqa: PLR2004 - one to choose the rival, one to test it
-        raise make_parameter_error("refute", "samples", "an integer of at least 2", samples)
+    check_fraction("refute", "certified_at", certified_at)
+    check_count("refute", "samples", samples, minimum=2)  # one to choose the rival, one to test it

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, check_count, make_parameter_error
 
 ImageScorer = Callable[[Tensor], Tensor]
 """From images (b, channels, height, width), pixels in [0, 1], to logits (b, K).
@@ -81,8 +81,7 @@ def tally_images(scores: ImageScorer, images: Tensor, draws: int, batch: int = D
         InputError: no draws or an empty batch, or scores that are not finite (b, K).
     """
     for name, count in (("draws", draws), ("batch", batch)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise make_parameter_error("a tally", name, "an integer of at least 1", count)
+        check_count("a tally", name, count)
     votes = sums = torch.empty(0)
     with torch.inference_mode():
         for start in range(0, len(images) * draws, batch):

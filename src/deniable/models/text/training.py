@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_count, check_number_within, make_parameter_error
 from deniable.learning.adam import AdamRun
 from deniable.learning.batches import LengthBucketSampler
 from deniable.models.text.documents import Documents, concatenate_texts
@@ -56,19 +56,15 @@ class TextTrainingOptions:
     def __post_init__(self) -> None:
         if self.method not in TEXT_TRAINING_METHODS:
             raise make_parameter_error("training", "method", f"one of {', '.join(TEXT_TRAINING_METHODS)}", self.method)
-        for name in ("learning_rate", "clip"):
-            value = getattr(self, name)
-            if (value is not None or name != "clip") and not _MIN_VALUE <= check_positive(
-                "training", name, value
-            ) <= _MAX_VALUE:
-                raise make_parameter_error("training", name, f"a float from {_MIN_VALUE:g} to {_MAX_VALUE:g}", value)
+        check_number_within("training", "learning_rate", self.learning_rate, _MIN_VALUE, _MAX_VALUE)
+        if self.clip is not None:
+            check_number_within("training", "clip", self.clip, _MIN_VALUE, _MAX_VALUE)
         for name in ("kappa", "ramp", "weight_decay"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise make_parameter_error("training", name, "a float from 0 to 1", getattr(self, name))
-        for name in ("epochs", "batch_size", "copies"):
-            value = getattr(self, name)
-            if (value is not None or name != "epochs") and (not isinstance(value, int) or not 1 <= value <= _MAX_COUNT):
-                raise make_parameter_error("training", name, f"an int from 1 to {_MAX_COUNT}", value)
+            check_number_within("training", name, getattr(self, name), 0, 1)
+        if self.epochs is not None:
+            check_count("training", "epochs", self.epochs, maximum=_MAX_COUNT)
+        for name in ("batch_size", "copies"):
+            check_count("training", name, getattr(self, name), maximum=_MAX_COUNT)
 
     def resolve_epochs(self, documents: int) -> "TextTrainingOptions":
         """Return the options with the number of epochs over so many documents."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_count, check_number_within, make_parameter_error
 from deniable.learning.adam import AdamRun, select_batch
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.mechanism import InvalidDraws
@@ -63,17 +63,11 @@ class RepresentationOptions:
         if self.invalid not in {"redraw", "zero"}:
             raise make_parameter_error("training", "invalid", "'redraw' or 'zero'", self.invalid)
         for name in ("epsilon", "learning_rate"):
-            if not 1 / _MAX_VALUE <= check_positive("training", name, getattr(self, name)) <= _MAX_VALUE:
-                raise make_parameter_error(
-                    "training", name, f"a float from {1 / _MAX_VALUE:g} to {_MAX_VALUE:g}", getattr(self, name)
-                )
+            check_number_within("training", name, getattr(self, name), 1 / _MAX_VALUE, _MAX_VALUE)
         for name in ("adversary", "reconstruction"):
-            if not 0 <= getattr(self, name) <= _MAX_COUNT:
-                raise make_parameter_error("training", name, f"a float from 0 to {_MAX_COUNT}", getattr(self, name))
+            check_number_within("training", name, getattr(self, name), 0, _MAX_COUNT)
         for name in ("dimensions", "embedded", "hidden", "epochs", "batch_size"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_COUNT:
-                raise make_parameter_error("training", name, f"an int from 1 to {_MAX_COUNT}", value)
+            check_count("training", name, getattr(self, name), maximum=_MAX_COUNT)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, check_count
 from deniable.rewriting.attacks.ranking import NormOrder, get_norm_order
 from deniable.rewriting.audits import encode_clipped_vectors, get_clip_domain
 from deniable.rewriting.autoencoder import clip_to_l2_ball
@@ -72,8 +72,7 @@ def search_nearest_texts(
             rounds or swaps below 1, or a mechanism that does not clip.
     """
     for name, value in (("rounds", rounds), ("swaps_per_round", swaps_per_round)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise make_parameter_error("search_nearest_texts", name, "an int of at least 1", value)
+        check_count("search_nearest_texts", name, value)
     released_vectors = np.asarray(released, dtype=np.float64)
     if not len(starts) and not released_vectors.size:
         return []

@@ -32,7 +32,7 @@ true text each are independent, so Clopper and Pearson's interval applies.
 import dataclasses
 import math
 
-from deniable.core.errors import make_parameter_error
+from deniable.core.errors import check_count, check_fraction, check_number_within, make_parameter_error
 from deniable.core.intervals import Estimate, estimate_share
 
 REFUTATION_CONFIDENCE = 0.999
@@ -96,8 +96,7 @@ def bound_epsilon_by_ranking(chance: float, candidates: int, *, delta: float = 0
         InputError: a parameter outside its domain.
     """
     _check_ranking_parameters(candidates, first, delta)
-    if not 0 <= chance <= 1:
-        raise make_parameter_error("bound_epsilon_by_ranking", "chance", "a float in [0, 1]", chance)
+    check_number_within("bound_epsilon_by_ranking", "chance", chance, 0, 1)
     needed = chance * (candidates - first) - delta * (candidates - 1)
     rest = first * (1 - chance)
     if needed <= rest:
@@ -130,11 +129,6 @@ def evaluate_success(
 
 
 def _check_ranking_parameters(candidates: int, first: int, delta: float) -> None:
-    if candidates < 2:  # noqa: PLR2004 - a choice
-        raise make_parameter_error("bound", "candidates", "an int of at least 2", candidates)
-    if not 1 <= first < candidates:
-        raise make_parameter_error(
-            "bound", "first", f"an int from 1 to {candidates - 1}, one less than the texts", first
-        )
-    if not 0 <= delta < 1:
-        raise make_parameter_error("bound", "delta", "a float in [0, 1)", delta)
+    check_count("bound", "candidates", candidates, minimum=2)
+    check_count("bound", "first", first, maximum=candidates - 1)
+    check_fraction("bound", "delta", delta)

@@ -24,7 +24,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_count, check_positive
 from deniable.vectors.grid import round_down_to_float, round_up_to_float
 
 Logits = npt.NDArray[np.float64]
@@ -227,10 +227,7 @@ def _bound_exponential(epsilon: float) -> Fraction:
 
 def _check_token_law(count: int, epsilon: float) -> None:
     check_positive("tokens", "epsilon", epsilon)
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_LAW_TOKENS:
-        raise make_parameter_error(
-            "tokens", "count", f"an int from 1 to {MAX_LAW_TOKENS:,}, the words that are drawn from", count
-        )
+    check_count("tokens", "count", count, maximum=MAX_LAW_TOKENS)
 
 
 def _epsilon_too_small(epsilon: float) -> InputError:

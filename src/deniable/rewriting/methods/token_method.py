@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 from randomgen import AESCounter
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_count, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ANY_TWO_TEXTS, PureDP
 from deniable.rewriting.methods.token_law import (
@@ -74,12 +74,8 @@ class TokenMethod:
         if self.kind not in _TOKEN_LAWS:
             raise make_parameter_error("tokens", "kind", " or ".join(map(repr, _TOKEN_LAWS)), self.kind)
         limit = self.model.limit
-        if self.max_draws is not None and (
-            isinstance(self.max_draws, bool) or not isinstance(self.max_draws, int) or not 1 <= self.max_draws <= limit
-        ):
-            raise make_parameter_error(
-                self.name, "max_draws", f"an int from 1 to {limit}, the model's limit", self.max_draws
-            )
+        if self.max_draws is not None:
+            check_count(self.name, "max_draws", self.max_draws, maximum=limit)
         if self.seed is not None:
             make_noise_generator(self.seed)  # raises
         _ = self.law  # raises

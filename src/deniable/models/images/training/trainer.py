@@ -7,7 +7,7 @@ from typing import NoReturn
 import torch
 from torch import Tensor
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_count, check_fraction, check_number_within, check_positive
 from deniable.learning.loop import TrainingRun
 from deniable.models.images.dataset import LabelledImages
 from deniable.models.images.model import ImageModel
@@ -60,14 +60,10 @@ class ImageTrainingOptions:
     def __post_init__(self) -> None:
         check_positive("training", "width", self.width, _MAX_WIDTH)
         for name in ("learning_rate", "clip", "noise", "attack_size"):
-            if not 1 / _MAX_SIZE <= getattr(self, name) <= _MAX_SIZE:
-                expected = f"a float from {1 / _MAX_SIZE:g} to {_MAX_SIZE:g}"
-                raise make_parameter_error("training", name, expected, getattr(self, name))
+            check_number_within("training", name, getattr(self, name), 1 / _MAX_SIZE, _MAX_SIZE)
         for name in ("steps", "batch_size", "views", "attack_steps"):
-            if not isinstance(getattr(self, name), int) or not 1 <= getattr(self, name) <= _MAX_COUNT:
-                raise make_parameter_error("training", name, f"an int from 1 to {_MAX_COUNT}", getattr(self, name))
-        if not 0 <= self.average < 1:
-            raise make_parameter_error("training", "average", "a float in [0, 1)", self.average)
+            check_count("training", name, getattr(self, name), maximum=_MAX_COUNT)
+        check_fraction("training", "average", self.average)
         if self.noise_multiplier is not None:
             check_positive("training", "noise_multiplier", self.noise_multiplier)
         if self.epsilon is not None:

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.errors import check_count
 from deniable.models.text.attacks.replacements import (
     AttackTargets,
     Margins,
@@ -15,7 +16,6 @@ from deniable.models.text.attacks.search import (
     TEXTS_PER_ROUND,
     AttackSearch,
     TextAttackResult,
-    check_int_at_least,
     run_attack,
 )
 from deniable.models.text.documents import Documents, RowIndices, WordIds
@@ -60,8 +60,8 @@ def run_genetic_attack(
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("the genetic attack", "population", population, 2)
-    check_int_at_least("the genetic attack", "generations", generations, 1)
+    check_count("the genetic attack", "population", population, minimum=2)
+    check_count("the genetic attack", "generations", generations)
     replacements = make_replacements(source)
     budget = compute_query_budget(population, generations)
 
@@ -139,7 +139,7 @@ def run_greedy_attack(
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("the greedy attack", "tries", tries, 1)
+    check_count("the greedy attack", "tries", tries)
     replacements = make_replacements(source)
 
     def start_searches(targets: AttackTargets) -> list[AttackSearch]:
@@ -197,7 +197,7 @@ def run_resampling_attack(
     Raises:
         InputError: an option outside its domain, or what `deniable.models.text.attacks.search.run_attack` refuses.
     """
-    check_int_at_least("the resampling attack", "draws", draws, 1)
+    check_count("the resampling attack", "draws", draws)
     replacements = make_replacements(source)
 
     def start_searches(targets: AttackTargets) -> list[AttackSearch]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.parallel import get_progress_reporter
 from deniable.core.randomness import check_key
@@ -220,9 +220,3 @@ def _split_into_windows(rows: RowIndices, sizes: RowIndices, max_size: int) -> l
         windows[-1].append(row)
         capacity_left -= size
     return [np.array(window, dtype=np.int64) for window in windows]
-
-
-def check_int_at_least(owner: str, name: str, value: object, minimum: int) -> None:
-    """Raise `InputError` unless an option is an int of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise make_parameter_error(owner, name, f"an int of at least {minimum}", value)

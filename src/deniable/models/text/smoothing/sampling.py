@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, check_count
 from deniable.core.randomness import Streams, derive_stream_start
 from deniable.models.shared.tally import PredictionTally
 from deniable.models.text.documents import IndexedTexts
@@ -59,8 +59,7 @@ def count_votes(
         InputError: a text without words, no draws, or logits that are not finite (R, K >= 2).
     """
     for purpose, count in draws.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise make_parameter_error("count_votes", f"draws of the {purpose}", "an integer of at least 1", count)
+        check_count("count_votes", f"draws of the {purpose}", count)
     empty_rows = np.flatnonzero(texts.lengths == 0)
     if len(empty_rows):
         raise InputError(f"Text {empty_rows[0] + 1} has no words: leave it out.")
