@@ -259,7 +259,7 @@ def test_a_cache_that_cannot_be_used(privatize, place, monkeypatch, bad):
 
 
 def test_a_cache_that_others_can_write(privatize, place, monkeypatch):
-    """One line says that the folder is not used, and how to mend that."""
+    """One line says that the folder is not used, and how to fix that."""
     (place / "cache").mkdir()
     (place / "cache").chmod(0o777)
     monkeypatch.setenv("DENIABLE_CACHE", str(place / "cache"))

@@ -235,7 +235,7 @@ def test_randomness_of_the_forward_pass_follows_the_key():
 
 
 def test_going_on_is_the_same_run():
-    """A run that is taken up from its state, through a file, gives the same parameters bit for bit."""
+    """A run that is resumed from its state, through a file, gives the same parameters bit for bit."""
     records, recipe = images(40, (1, 8, 8)), replaced(averaging_decay=0.9)
     whole = run(records, recipe)
     for number in range(6):

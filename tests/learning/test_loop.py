@@ -153,7 +153,7 @@ DAMAGE = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_checkpoints_are_refused(kept, damage):
-    """Whatever the bytes are: one line that names the file and the mend, and no step is taken."""
+    """Whatever the bytes are: one line that names the file and the fix, and no step is taken."""
     stopped(kept)
     kept.path.write_bytes(DAMAGE[damage](kept.path.read_bytes()))
     run = Walk()
@@ -177,7 +177,7 @@ def test_a_loss_that_is_no_number_ends_the_run(kept):
 
 @pytest.mark.parametrize("failing", ["os.fsync", "pathlib.Path.replace"])
 def test_a_full_disk_leaves_what_was_there(kept, monkeypatch, failing):
-    """Where a checkpoint cannot be written the run ends in one line; the one of before can still be taken up."""
+    """Where a checkpoint cannot be written the run ends in one line; the previous one can still be resumed."""
 
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -91,7 +91,7 @@ def test_classes_of_few_rows():
     ],
 )
 def test_what_cannot_be_measured(change, message):
-    """What cannot be measured is refused in one line that says how to mend it."""
+    """What cannot be measured is refused in one line that says how to fix it."""
     given = {"texts": TEXTS, "private": TEXTS, "codes": CODES, **change}
     with pytest.raises(InputError, match=message):
         measure_one(**given)

@@ -95,7 +95,7 @@ def test_the_verdict_is_the_method_s(name):
 
 @pytest.mark.parametrize("name", sorted(REFUTED))
 def test_a_refuted_method_is_told(name):
-    """A false claim stands as refuted, promises nothing for rows, and says what is lost in truth."""
+    """A false claim stands as refuted, promises nothing for rows, and states the true loss."""
     made = certificate(name)
     assert made.guarantee["status"] == "refuted"
     assert made.row is None

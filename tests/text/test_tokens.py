@@ -225,7 +225,7 @@ def test_no_private_word_passes(text):
 
 
 def test_changed_words_are_counted():
-    """A word counts as changed where it differs from the private one, and every stand-in does."""
+    """A word counts as changed where it differs from the private one, and every word drawn for an unknown one does."""
     always = SPACE.index_of(SPACE.unknown_word)
 
     class FixedOutput(Simulation):

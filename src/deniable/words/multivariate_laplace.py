@@ -52,7 +52,7 @@ class MultivariateLaplace(WordMechanism):
         It is about real numbers. The noise drawn here has the precision of float64, and its radius an end: at shape 1
         numpy's gamma draws never exceed 44.4, so that words farther apart than 44.4 / epsilon lose without bound.
         """
-        source = "TEM paper (Carvalho et al. 2021), Theorem 1; the noise is drawn in floating point"
+        source = "Carvalho et al. 2021, Theorem 1; the noise is drawn in floating point"
         return MetricDP(self.epsilon, "euclidean", source, status="proved for ideal arithmetic")
 
     def build_law(self) -> SimulatedLaw:

@@ -57,7 +57,7 @@ class TEM(WordMechanism):
     @property
     def guarantee(self) -> MetricDP:
         """Theorem 2: epsilon-metric-DP for any metric."""
-        return MetricDP(self.epsilon, self.space.metric.name, "TEM paper (Carvalho et al. 2021), Theorem 2")
+        return MetricDP(self.epsilon, self.space.metric.name, "Carvalho et al. 2021, Theorem 2")
 
     def build_law(self) -> ExponentialLaw:
         """Return the closed form above."""

@@ -208,7 +208,7 @@ def test_the_nearest_epsilon(train, refused):
 
 
 def test_a_delta_out_of_reach(train, refused):
-    """A delta that no noise meets is refused with the mend."""
+    """A delta that no noise meets is refused with the fix."""
     refused.given()
     assert "take a larger delta" in refused(train("--epsilon", "1", "--delta", "1e-300", model="dp-sgd"))
 
@@ -398,7 +398,7 @@ def test_a_loss_that_is_no_number(train, place, monkeypatch):
 
 
 def stop(monkeypatch, at, error=KeyboardInterrupt):
-    """Make the runs of DP-SGD stop before a step; return a function that mends them."""
+    """Make the runs of DP-SGD stop before a step; return a function that lets them finish."""
     from deniable.learning.dp_sgd import DPSGDRun
 
     before = DPSGDRun.step
@@ -418,13 +418,13 @@ def test_an_interrupted_run_goes_on(train, place, monkeypatch, seed, force):
     """The same command goes on, with the key of before, and gives what a run without interruption gives."""
     monkeypatch.setattr("deniable.cli.train.image.PROGRESS_SECONDS", math.inf)  # no lines of progress on a slow machine
     options = [*BUDGET, *seed, *force, "--checkpoint-every", "2"]
-    mend = stop(monkeypatch, 3)
+    let_finish = stop(monkeypatch, 3)
     result = train(*options, model="dp-sgd", steps=5)
     assert (result.code, result.out) == (2, b"")
     assert result.err == "deniable: interrupted: run the same command again to resume from 'm.pt.checkpoint'.\n"
     assert stat.S_IMODE((place / "m.pt.checkpoint").stat().st_mode) == 0o600
     kept = (place / "m.pt.checkpoint").read_bytes()
-    mend()
+    let_finish()
     assert train(*options, model="dp-sgd", steps=5).code == 0
     assert not (place / "m.pt.checkpoint").exists()
     (place / "n.pt.checkpoint").write_bytes(kept)
@@ -446,10 +446,10 @@ def test_an_interrupted_run_goes_on(train, place, monkeypatch, seed, force):
 def test_the_checkpoint_of_another_run(train, place, refused, monkeypatch, changed, what):
     """A checkpoint of other data or parameters is refused by name, and --force begins anew."""
     images(place / "other.npz", test=9)
-    mend = stop(monkeypatch, 3)
+    let_finish = stop(monkeypatch, 3)
     options = [*BUDGET, "--test-seed", "3", "--checkpoint-every", "2"]
     assert train(*options, model="dp-sgd", steps=5).code == 2
-    mend()
+    let_finish()
     refused.given()
     data = {"data": changed.pop()} if changed == ["other.npz"] else {}
     line = refused(train(*options, *changed, model="dp-sgd", steps=5, **data))

@@ -25,7 +25,7 @@ def test_words_are_looked_up_folded_and_unknown_ones_left_out(words_space):
 
 
 def test_a_text_is_written_with_other_words_in_their_places(words_space):
-    """What stands between the words stays as it is, and so do unknown words and those without a stand-in."""
+    """What stands between the words stays as it is, and so do unknown words and those without a substitute."""
     found = tokenize_texts(words_space, ["The FILM was, qzx, Good!", "bad"])
     assert found.replace_words(0, [None, "movie", None, "fine"]) == "The movie was, qzx, fine!"
     assert found.replace_words(1, ["awful"]) == "awful"

@@ -16,7 +16,7 @@ def source(request, words_space, word_sets):
 
 
 def law(source, space, word):
-    """Return the probability of every word as the stand-in of one."""
+    """Return the probability of every word as the substitute of one."""
     if hasattr(source, "choices"):
         expected = np.zeros(len(space))
         expected[source.choices_of(word)] = 1 / source.choice_counts[word]
@@ -25,7 +25,7 @@ def law(source, space, word):
 
 
 def test_copies_follow_the_law(source, words_space):
-    """Stand-ins fit the law of their source over 100,000 draws, and not one that is 30 % off."""
+    """Substitutes fit the law of their source over 100,000 draws, and not one that is 30 % off."""
     word = words_space.index_of("good")
     held = concatenate_texts([np.full(100, word)] * 1_000)
     drawn = draw_copies(held, np.arange(1_000), source, KEY)

@@ -181,7 +181,7 @@ def test_dropout_is_drawn_from_the_key(words_space, reviews):
 
 @pytest.mark.parametrize(("name", "method"), [("cnn", "ibp"), ("fasttext", "augmented"), ("bow", "normal")])
 def test_an_interrupted_run_goes_on(words_space, word_sets, reviews, tmp_path, name, method):
-    """A run that is interrupted and taken up ends with the weights of one that was not, bit for bit."""
+    """A run that is interrupted and resumed ends with the weights of one that was not, bit for bit."""
     options = TextTrainingOptions(method=method, epochs=2, copies=1)
     source = None if method == "normal" else word_sets
     kept = Checkpoint(tmp_path / "c", {"a": 1}, 2)

@@ -16,11 +16,11 @@ from deniable.published.dpal.counterexample import (
 
 @pytest.mark.parametrize(("psi", "claimed"), [(1.0, 2.838), (2.0, 5.260), (10.0, 20.10)])
 def test_two_networks_are_refuted_exactly(psi, claimed):
-    """A threshold 0.3 away is certified up to many times as far, and up to less than 0.3 once all is mended."""
+    """A threshold 0.3 away is certified up to many times as far, and up to less than 0.3 once all is fixed."""
     found = compare_two_networks(psi=psi)
     assert found.published == pytest.approx(claimed, rel=1e-3)
     assert found.true_distance == 0.3
-    assert found.published > found.one_unit > found.true_distance  # the unit alone does not mend it
+    assert found.published > found.one_unit > found.true_distance  # the unit alone does not fix it
     assert found.one_unit == pytest.approx(found.composed * 9 / 2)  # 1 + 2 against 1 / (1 + 1/2)
     assert (found.composed > found.true_distance) == (psi > 1)  # nor does the composition, with psi
     assert found.sound < found.true_distance

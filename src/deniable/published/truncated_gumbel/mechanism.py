@@ -67,7 +67,7 @@ class TruncatedGumbel(WordMechanism):
         return MetricDP(
             self.epsilon,
             "euclidean",
-            "truncated Gumbel paper (Xu et al. 2021), Theorem 1; its published proof has gaps",
+            "Xu et al. 2021, Theorem 1; its published proof has gaps",
             status="claimed",
         )
 

@@ -42,7 +42,7 @@ class Stop(Exception):  # noqa: N818 - no error of the code under test
 
 @pytest.mark.parametrize("name", IMAGE_TRAINERS)
 def test_a_run_that_goes_on(tmp_path, name):
-    """A run of any system that is cut off and taken up gives what it gives in one piece, noise of its model too."""
+    """A run of any system that is interrupted and resumed gives what it gives in one piece, noise of its model too."""
     chosen, images = options(name), small()
     whole = fit_image_model(IMAGE_TRAINERS[name], images, chosen, seed=5)
     checkpoint = Checkpoint(tmp_path / "c", {"run": 1}, interval=1)
