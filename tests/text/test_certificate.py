@@ -146,7 +146,7 @@ def test_standing_is_no_higher_than_the_verdict():
     assert simulated.guarantee["status"] == simulated.verification["status"] == "proved for ideal arithmetic"
     rounded = certificate(TEM(SPACE, epsilon=1e-310))
     assert rounded.guarantee["status"] == rounded.verification["status"] == "undecided"
-    assert "undecided: TEM paper" in rounded.summary()
+    assert "undecided: Carvalho et al. 2021" in rounded.summary()
 
 
 @pytest.mark.parametrize("noise", ["random", "keyed", "public seed"])

@@ -37,7 +37,7 @@ class TestMultivariateLaplace(WordMechanismContract):
     twin_epsilon = 2.0
     glove_epsilon = 12.0
     tolerance = None
-    theorem = ("TEM paper", "Theorem 1", "floating point")
+    theorem = ("Carvalho et al. 2021", "Theorem 1", "floating point")
     status = "proved for ideal arithmetic"
     verified = "proved for ideal arithmetic"
 
@@ -93,7 +93,7 @@ def test_direction_and_radius_are_independent(dimensions, epsilon):
 
 
 def test_ball_in_place_of_sphere_is_told_apart():
-    """A direction drawn inside the unit ball, as the truncated Gumbel paper writes, fails the radius test."""
+    """A direction drawn inside the unit ball, as Xu et al. 2021 write, fails the radius test."""
     generator = np.random.default_rng(4)
     noise = sample_spherical_laplace(generator, (40_000, 4), 1.0) * generator.uniform(size=(40_000, 1)) ** 0.25
     assert stats.kstest(np.linalg.norm(noise, axis=1), stats.gamma(4).cdf).pvalue < THRESHOLD

@@ -25,7 +25,7 @@ class TestTEM(WordMechanismContract):
     epsilon = 3.0
     twin_epsilon = 2.0
     glove_epsilon = 3.0
-    theorem = ("TEM paper", "Theorem 2")
+    theorem = ("Carvalho et al. 2021", "Theorem 2")
 
 
 def laws(subject):

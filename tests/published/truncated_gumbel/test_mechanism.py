@@ -43,7 +43,7 @@ class TestTruncatedGumbel(WordMechanismContract):
     twin_epsilon = 20.0
     glove_epsilon = 150.0
     tolerance = 1e-9
-    theorem = ("truncated Gumbel paper", "Theorem 1", "proof has gaps")
+    theorem = ("Xu et al. 2021", "Theorem 1", "proof has gaps")
     status = "claimed"
 
     def law_off(self, subject, word):
