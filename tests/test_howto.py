@@ -1,5 +1,7 @@
-"""The how-to pages work from top to bottom: their files, commands and code, and the output that they print."""
+"""The how-to pages work from top to bottom: their files, commands and code print what the pages print."""
 
+import contextlib
+import io
 import os
 import re
 import subprocess
@@ -13,34 +15,57 @@ PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', flags=re.MULTILINE | re.DOTALL)
 
 
-def run_block(language, code, folder):
-    """Run a block of a page as its reader would, and return what it prints."""
+def run_commands(code, folder):
+    """Run shell commands as the page's reader would, and return their exit status and all that they print."""
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")])),
         "COLUMNS": "200",
     }
-    command = ["bash", "-euo", "pipefail", "-c", code] if language == "sh" else [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{code}\n{done.stderr}"
-    return done.stdout + done.stderr
+    command = ["bash", "-euo", "pipefail", "-c", code]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return done.returncode, done.stdout
+
+
+def run_code(code, namespace):
+    """Run a block of Python after those before it, and return what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code, "page", "exec"), namespace)
+    return printed.getvalue()
+
+
+def hide_seconds(line):
+    """Return a line without a duration at its end, which differs from run to run."""
+    return re.sub(r"\d[\d,.]* s$", "some s", line.rstrip())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_works_from_top_to_bottom(page, tmp_path):
-    """Titled blocks are files; commands and code run in order; every line of a text block is in the last output.
+def test_a_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
+    """Titled blocks are files; commands and code run in order; every line of a text block is in the output above it.
 
-    Blocks titled "one run" show what differs from run to run, and are not compared.
+    Blocks titled "one run" show what differs from run to run and are not compared. A command whose printed output says
+    "refuted" exits with 1, every other with 0.
     """
-    output, compared_lines = "", 0
-    for language, title, content in BLOCK.findall(page.read_text(encoding="utf-8")):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    output, namespace, compared_lines = "", {"__name__": "__main__"}, 0
+    for (language, title, content), (next_language, _, next_content) in zip(
+        blocks, [*blocks[1:], ("", "", "")], strict=True
+    ):
         if language == "text":
+            printed_lines = set(map(hide_seconds, output.splitlines()))
             for line in content.splitlines() if title != "one run" else ():
-                assert line.rstrip() in map(str.rstrip, output.splitlines()), output
+                assert hide_seconds(line) in printed_lines, output
                 compared_lines += 1
         elif title:
             (tmp_path / title).write_text(content, encoding="utf-8")
+        elif language == "sh":
+            status, output = run_commands(content, tmp_path)
+            expects_refutation = next_language == "text" and "refuted: " in next_content.replace("not refuted: ", "")
+            assert status == int(expects_refutation), output
         else:
-            output = run_block(language, content, tmp_path)
+            output = run_code(content, namespace)
     assert compared_lines

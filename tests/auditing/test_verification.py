@@ -417,8 +417,7 @@ def test_a_theorem(small_space):
     assert verdict.status == "proved for ideal arithmetic"
     assert (verdict.claim, verdict.epsilon, verdict.lower_bound) == (2.5, 2.5, 0.0)
     assert verdict.method == (
-        "by theorem, nothing computed: Carvalho et al. 2021, Theorem 1; "
-        "the noise is drawn in floating point"
+        "by theorem, nothing computed: Carvalho et al. 2021, Theorem 1; the noise is drawn in floating point"
     )
     assert verdict.witness is None
     assert "nothing computed" in str(verdict)
