@@ -139,7 +139,7 @@ def test_a_cached_verdict_of_another_law(call, cache, monkeypatch):
         (["adept", *BASIC], "--space and --metric are for word mechanisms. Got adept: leave them out."),
         (["adept-gaussian", "--epsilon", "1"], "The 'delta' parameter of"),
         (["adept", "--epsilon", "1", "--dimension", "0"], "The 'dimension' parameter of verify"),
-        (["xxxxxxxx", *BASIC], "tem, multivariate-laplace, truncated-gumbel, laplace, gaussian, adept, adept-l1,"),
+        (["xxxxxxxx", *BASIC], f"auto, {', '.join(WORD_MECHANISMS)}, laplace, gaussian, adept, adept-l1,"),
         (["tem", "--epsilon", "0", "--space", "space.npz"], "'epsilon' parameter of TEM"),
         (["auto", "--epsilon", "nan", "--space", "space.npz"], "'epsilon' parameter of the mechanism"),
         (["tem", "--epsilon", "three", "--space", "space.npz"], "--epsilon"),
