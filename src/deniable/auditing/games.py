@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.errors import InputError, check_positive, make_parameter_error, shorten_text
+from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.guarantees import ApproxDP, Guarantee, MetricDP, PureDP
 
 
@@ -161,8 +161,6 @@ def build_game(
     if has_two_inputs:
         if x is None or x_prime is None:
             raise InputError("audit takes two inputs: x and x_prime.")
-        if _is_same_input(x, x_prime):
-            raise InputError(f"audit takes two different inputs. Got {shorten_text(repr(x))} twice.")
         return make_coin_game(
             (x, x_prime), _check_pair_distance(distance(x, x_prime) if callable(distance) else distance)
         )
@@ -184,12 +182,6 @@ def build_game(
             distances if distances.ndim else np.where(np.eye(len(inputs), dtype=bool), 0.0, float(distances))
         )
     return make_identification_game(inputs, distance_matrix)
-
-
-def _is_same_input(x: Any, x_prime: Any) -> bool:  # noqa: ANN401 - any input
-    """Return whether two inputs are texts, numbers or arrays of them that are equal."""
-    kinds = (str, int, float, np.ndarray)
-    return isinstance(x, kinds) and isinstance(x_prime, kinds) and np.array_equal(x, x_prime)
 
 
 def _build_pooled_game(pairs: Sequence[tuple[Any, Any]], distance: Any) -> Game:  # noqa: ANN401 - checked here

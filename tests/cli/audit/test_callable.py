@@ -132,6 +132,7 @@ def test_a_long_input_keeps_its_quotes_and_the_reason(call, refused, mechanisms)
         ("lost", ["--confidence", "1"], "The 'confidence' parameter"),
         ("lost", ["--game", "best"], "'best' is not one of auto, coin, pooled, precision, anytime."),
         ("lost", ["--game", "pooled"], "The method 'pooled' does not fit the inputs given"),
+        ("texts", ["--inputs", "rome", "rome"], "--inputs takes two different inputs, which an audit tells apart. Got"),
         ("lost", ["--inputs", "@none.json", "@none.json"], "The file 'none.json' cannot be read"),
         ("lost", ["--inputs", "@one.txt", "@other.txt"], "The input 'one.txt' is not JSON"),
         (

@@ -31,7 +31,7 @@ from deniable.cli.audit.black_box import (
 )
 from deniable.cli.choices import GameName
 from deniable.cli.options import BLACK_BOX_PANEL, JsonOption, make_option
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 
 TargetArgument = Annotated[
     str,
@@ -92,7 +92,11 @@ def _parse_inputs(arguments: tuple[str, str] | None, dimension: int) -> tuple[An
 
     if arguments is None:
         return np.zeros(dimension), np.ones(dimension)
-    return _parse_input(arguments[0]), _parse_input(arguments[1])
+    x, x_prime = map(_parse_input, arguments)
+    if arguments[0] == arguments[1]:
+        shown = shorten_text(repr(arguments[0]))
+        raise InputError(f"--inputs takes two different inputs, which an audit tells apart. Got {shown} twice.")
+    return x, x_prime
 
 
 def _parse_input(argument: str) -> Any:  # noqa: ANN401 - whatever the file holds
