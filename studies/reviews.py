@@ -19,8 +19,9 @@ from deniable.measure.labels import ClassCodes
 from deniable.registry.words import WORD_MECHANISMS
 from deniable.space import Space
 from deniable.text.tokens import Lexer
-from deniable.words import MultivariateLaplace, WordMechanism
+from deniable.words import WordMechanism
 from deniable.words.choice import choose_word_mechanism
+from deniable.words.multivariate_laplace import MultivariateLaplace
 from studies.rows import Row, row_of
 from studies.runner import Context
 from studies.study import Metric

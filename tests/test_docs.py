@@ -136,3 +136,30 @@ def test_rewriting_from_one_page(tmp_path):
     assert len(ast.literal_eval(rewritten)) == 3
     assert 0 <= float(uncovered) <= 1
     assert "claimed epsilon 1, true epsilon >=" in verdict[0]
+
+
+OWN_MECHANISM = (ROOT / "docs" / "howto" / "own_mechanism.md").read_text(encoding="utf-8")
+
+
+def hide_seconds(text):
+    """Return a text without durations, which differ from run to run."""
+    return re.sub(r"\d[\d,.]* s$", "some s", text, flags=re.MULTILINE)
+
+
+def test_own_mechanism_prints_what_the_page_prints(tmp_path):
+    """The page on a mechanism of one's own, run from top to bottom, prints the outputs that stand under its blocks."""
+    *steps, _ = blocks(OWN_MECHANISM, "python")
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(steps)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert hide_seconds(done.stdout) == hide_seconds("".join(blocks(OWN_MECHANISM, "text")))
+
+
+def test_own_mechanism_is_audited_as_a_callable_and_as_a_program(tmp_path):
+    """The page's last file is refuted by both of its commands."""
+    (tmp_path / "coin.py").write_text(blocks(OWN_MECHANISM, "python")[-1], encoding="utf-8")
+    for arguments in commands(OWN_MECHANISM):
+        done = run([part.replace("python ", f"{sys.executable} ") for part in arguments], tmp_path)
+        assert (done.returncode, done.stderr) == (1, "")
+        assert done.stdout.splitlines()[1].startswith("refuted: claimed epsilon 0.5, true epsilon >= ")

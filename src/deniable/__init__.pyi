@@ -16,8 +16,8 @@ from .core.guarantees import MetricDP as MetricDP
 from .core.guarantees import PureDP as PureDP
 from .published.adept.mechanism import ADePT as ADePT
 from .published.dptext.mechanism import DPText as DPText
-from .published.truncated_gumbel.mechanism import TruncatedGumbel as TruncatedGumbel
 from .registry.methods import rewriting_method as rewriting_method
+from .registry.word_mechanisms import *
 from .registry.words import mechanism as mechanism
 from .space.metrics import Metric as Metric
 from .space.space import Space as Space
@@ -32,13 +32,9 @@ from .vectors.domains import L2Ball as L2Ball
 from .vectors.gaussian import Gaussian as Gaussian
 from .vectors.laplace import Laplace as Laplace
 from .vectors.mechanism import VectorMechanism as VectorMechanism
-from .words.calibrated_exponential import CalibratedExponential as CalibratedExponential
 from .words.mechanism import WordMechanism as WordMechanism
-from .words.multivariate_laplace import MultivariateLaplace as MultivariateLaplace
 from .words.prior import Prior as Prior
 from .words.prior import read_prior as read_prior
 from .words.recovery import recovery as recovery
-from .words.tem import TEM as TEM
-from .words.tight_exponential import TightExponential as TightExponential
 
 __version__: str

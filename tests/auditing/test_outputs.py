@@ -66,7 +66,8 @@ def test_taking_and_appending():
     ("value", "shown"),
     [
         ("a\nb", "'a\\nb'"),
-        ("x" * 100, "'" + "x" * 56 + "..."),
+        ("x" * 100, "'" + "x" * 27 + " ... " + "x" * 26 + "'"),
+        (["word"] * 50, "['word', 'word', 'word', 'wo ... d', 'word', 'word', 'word']"),
         (np.zeros(8), "0 in all 8 places"),
         (np.full((2, 2), 0.1), "0.1 in all 4 places"),
         (np.array([1.0, 2.0]), "[1.0, 2.0]"),

@@ -632,6 +632,8 @@ ROW = [0.5, 0.25, 0.25]
         ("P", "must be an array"),
         ([ROW, [1.0], ROW], "must be an array"),
         ([ROW, ROW, ["a", "b", "c"]], "must be an array"),
+        ([[0.5, 0.1, 0.1], [0.25, 0.4, 0.4], [0.25, 0.5, 0.5]], r"its columns sum to 1, so transpose it, P\.T\.$"),
+        ([[2.0, 1.0, 1.0], ROW, ROW], r"a sum of 4 .*: divide each row by its sum, in float64\.$"),
         ([ROW, [1.25, -0.25, 0.0], ROW], "Row 1 of the matrix, for 'b', is no distribution.* least entry of -0.25"),
         ([ROW, ROW, [math.nan, 0.5, 0.5]], "Row 2 of the matrix, for 'c'"),
         ([[math.inf, 0.0, 0.0], ROW, ROW], "Row 0 of the matrix, for 'a'.*Got a sum of inf"),

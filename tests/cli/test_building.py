@@ -6,7 +6,8 @@ import pytest
 
 from deniable.cli import building
 from deniable.core.errors import InputError
-from deniable.words import CalibratedExponential, TightExponential
+from deniable.words.calibrated_exponential import CalibratedExponential
+from deniable.words.tight_exponential import TightExponential
 
 
 def test_auto_is_a_mechanism(small_space):

@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from deniable.registry.words import WORD_MECHANISMS
+
 
 def parquet(**columns):
     sink = io.BytesIO()
@@ -107,17 +109,11 @@ def test_options_that_are_needed(call, refused, missing):
 OPTIONS = [
     (
         ["--mechanism", "temp"],
-        (
-            "'temp' is not one of auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel. Did "
-            "you mean 'tem'?"
-        ),
+        f"'temp' is not one of auto, {', '.join(WORD_MECHANISMS)}. Did you mean 'tem'?",
     ),
     (
         ["--mechanism", "xxxxxxxx"],
-        (
-            "not one of auto, calibrated, tight, tem, multivariate-laplace, truncated-gumbel. See: deniable "
-            "privatize --help"
-        ),
+        f"not one of auto, {', '.join(WORD_MECHANISMS)}. See: deniable privatize --help",
     ),
     (["--mechanism", "truncated-gumbel"], "'epsilon' parameter of TruncatedGumbel must be above"),
     (["--mechanism", "multivariate-laplace", "--metric", "angular"], "needs the Euclidean metric"),

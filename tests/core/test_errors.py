@@ -38,7 +38,9 @@ def test_a_message_stays_one_short_line():
     """Line breaks in a value become spaces, and a long value is cut."""
     text = str(make_parameter_error("TEM", "epsilon", "a float", np.zeros((40, 40))))
     assert "\n" not in text
-    assert text.endswith("....")
+    assert text.endswith("shape=(40, 40)).")
+    assert "Got array([[0., 0., " in text
+    assert " ... " in text
     assert len(text) < 300
 
 

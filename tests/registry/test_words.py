@@ -1,5 +1,8 @@
 """The registry of word mechanisms: names, classes, contract tests and the choice that auto makes."""
 
+import importlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -7,23 +10,30 @@ import deniable as dn
 from deniable.registry.words import WORD_MECHANISMS
 from deniable.words.choice import MIN_KEPT_SHARE, choose_word_mechanism
 from tests.contracts.word_mechanism import WordMechanismContract
-from tests.published.truncated_gumbel import test_mechanism as test_truncated_gumbel
-from tests.words import test_calibrated_exponential, test_multivariate_laplace, test_tem, test_tight_exponential
 
-CONTRACTS = (
-    test_calibrated_exponential.TestCalibratedExponential,
-    test_tight_exponential.TestTightExponential,
-    test_tem.TestTEM,
-    test_multivariate_laplace.TestMultivariateLaplace,
-    test_truncated_gumbel.TestTruncatedGumbel,
-)
+TESTS = Path(__file__).parents[1]
+
+
+def find_contract_tests():
+    """Return the test classes that inherit the contract, wherever among the tests they stand."""
+    for path in (*TESTS.joinpath("words").glob("test_*.py"), *TESTS.joinpath("published").rglob("test_*.py")):
+        if "(WordMechanismContract)" in path.read_text(encoding="utf-8"):
+            importlib.import_module(".".join(("tests", *path.relative_to(TESTS).with_suffix("").parts)))
+    return [cls for cls in WordMechanismContract.__subclasses__() if cls.__name__.startswith("Test")]
 
 
 def test_every_mechanism_has_a_contract_test():
     """Each entry of the registry, found under its own name, is held to the contract by its test file."""
-    assert {contract.mechanism for contract in CONTRACTS} == set(WORD_MECHANISMS.values())
-    assert all(issubclass(contract, WordMechanismContract) for contract in CONTRACTS)
+    assert {contract.mechanism for contract in find_contract_tests()} == set(WORD_MECHANISMS.values())
     assert all(mechanism.name == name for name, mechanism in WORD_MECHANISMS.items())
+
+
+def test_every_mechanism_has_a_page():
+    """Each entry of the registry is shown, with its parameters, by one page of the docs' folder of mechanisms."""
+    pages = [path.read_text(encoding="utf-8") for path in TESTS.with_name("docs").joinpath("mechanisms").glob("*.md")]
+    for mechanism in WORD_MECHANISMS.values():
+        shown = f"\n::: {mechanism.__module__}.{mechanism.__qualname__}\n"
+        assert len([page for page in pages if shown in f"{page}\n"]) == 1
 
 
 def test_auto_chooses_by_metric_size_and_what_is_kept(small_space, small_vectors, monkeypatch):

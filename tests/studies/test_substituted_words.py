@@ -10,7 +10,8 @@ import pytest
 from deniable.core.errors import InputError
 from deniable.core.randomness import Streams, derive_stream_start
 from deniable.space import Space
-from deniable.words import TEM, MultivariateLaplace
+from deniable.words.multivariate_laplace import MultivariateLaplace
+from deniable.words.tem import TEM
 from studies.runner import Context
 from studies.substituted_words import Pooled, TextTables, add_copies, load_bench, speed_up
 from tests.studies.data import WORDS

@@ -5,8 +5,11 @@ import pytest
 
 from deniable.core.errors import InputError
 from deniable.space import Space
-from deniable.words import TEM, CalibratedExponential, TightExponential, choice
+from deniable.words import choice
+from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.choice import MIN_KEPT_SHARE, choose_word_mechanism
+from deniable.words.tem import TEM
+from deniable.words.tight_exponential import TightExponential
 
 
 @pytest.mark.parametrize(("limit", "kind"), [(60, TightExponential), (59, CalibratedExponential)])

@@ -146,3 +146,17 @@ def test_share_states_its_margin():
     assert str(KeptShare(0.5021)) == "50.2 %"
     assert str(KeptShare(0.5, 20_000)) == "50.0 % (+- 0.7, 20,000 simulated draws)"
     assert str(KeptShare(0.0, 20_000)) == "0.0 % (+- 0.0, 20,000 simulated draws)"
+
+
+def test_a_mechanism_without_a_name_is_refused(small_space):
+    """A class that sets no name is told how to, before noise is named by it."""
+
+    class Nameless(dn.TEM):
+        """A mechanism whose name is none."""
+
+        name = None
+
+    with pytest.raises(
+        TypeError, match=r'^Nameless needs a name, by which noise is keyed: write name = "\.\.\." in it\.$'
+    ):
+        Nameless(small_space, epsilon=1.0)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from deniable.words import TEM, CalibratedExponential
+from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.laws import ExponentialKernel
 from deniable.words.search import KernelSearch
+from deniable.words.tem import TEM
 
 
 def test_defaults_are_the_parameter_itself_and_no_preparation():

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 
 OutputKind = Literal["real", "integer", "word", "text"]
 _MAX_SHOWN_CHARACTERS = 60
@@ -128,13 +128,13 @@ def _parse_row(output: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - whatever a sa
 
 
 def abbreviate(value: object) -> str:
-    """Return an input or output in at most some 60 characters."""
+    """Return an input or output in at most 60 characters, the closing quote or bracket among them."""
     if isinstance(value, np.ndarray):
         if value.size > 1 and value.dtype.kind in "biuf" and (value == value.flat[0]).all():
             return f"{value.flat[0]:g} in all {value.size} places"
         value = value.tolist()
     try:
-        text = " ".join(repr(value).split())
+        text = repr(value)
     except Exception:  # noqa: BLE001 - a value that cannot be shown is shown by its type
         text = f"a {type(value).__name__}"
-    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[: _MAX_SHOWN_CHARACTERS - 3]}..."
+    return shorten_text(text, _MAX_SHOWN_CHARACTERS)

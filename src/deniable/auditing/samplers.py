@@ -15,7 +15,7 @@ import numpy as np
 
 from deniable.auditing.outputs import Outputs, abbreviate, parse_outputs
 from deniable.core.arrays import IntArray
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 from deniable.core.parallel import get_progress_reporter
 
 Sampler = Callable[[Any], Any]
@@ -121,7 +121,7 @@ def _describe_error(error: BaseException) -> str:
         message = str(error)
     except Exception:  # noqa: BLE001 - a broken message is no reason to break
         message = ""
-    return abbreviate(f"{type(error).__name__}: {message}" if message else type(error).__name__)
+    return shorten_text(repr(f"{type(error).__name__}: {message}" if message else type(error).__name__))
 
 
 def _copy_mutable(value: Any) -> Any:  # noqa: ANN401 - an input or an output
@@ -197,7 +197,7 @@ def make_command_sampler(arguments: Sequence[str], *, timeout: float, line_by_li
             raise InputError(f"The command {arguments[0]!r} cannot be run: {error.strerror}.") from None
         if process.returncode:
             error_lines = process.stderr.decode(errors="replace").strip().splitlines()
-            last_line = f" ({error_lines[-1]})" if error_lines else ""
+            last_line = f" ({shorten_text(error_lines[-1])})" if error_lines else ""
             raise InputError(f"The command {arguments[0]!r} failed with exit code {process.returncode}{last_line}.")
         output = process.stdout.decode(errors="surrogateescape")
         if not output:

@@ -148,7 +148,8 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
         row = int(np.argmax(invalid_rows))
         raise InputError(
             f"Row {row} of the matrix, for {space.words[row]!r}, is no distribution: entries must be at least 0 "
-            f"and sum to 1. Got a sum of {sums[row]:.12g} and a least entry of {probabilities[row].min():g}."
+            f"and sum to 1. Got a sum of {sums[row]:.12g} and a least entry of {probabilities[row].min():g}"
+            f"{_suggest_matrix(probabilities)}."
         )
     distances = space.distances(range(len(space.points)))[np.ix_(space.point_by_word, space.point_by_word)]
     finding = compare_laws(
@@ -164,6 +165,18 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
     method = f"exact over all {count * (count - 1):,} pairs and all outputs of the matrix"
     guarantee = MetricDP(claim, space.metric.name, "claimed of the matrix", "claimed")
     return _make_verdict(guarantee, ExactEpsilon(finding, method), space, words=space.words)
+
+
+def _suggest_matrix(probabilities: npt.NDArray[np.float64]) -> str:
+    """Return what was probably meant by a matrix (n, n) some of whose rows are no distributions."""
+    if not (np.isfinite(probabilities).all() and (probabilities >= 0).all()):
+        return ""
+    sums = probabilities.sum(axis=1)
+    if (np.abs(probabilities.sum(axis=0) - 1) <= _ROW_SUM_TOLERANCE).all():
+        return ": its columns sum to 1, so transpose it, P.T"
+    if sums.all():
+        return ": divide each row by its sum, in float64"
+    return ""
 
 
 def _make_verdict(guarantee: MetricDP, spent: ExactEpsilon, space: Space, *, words: Sequence[str] = ()) -> Verdict:

@@ -1,21 +1,22 @@
 """What options offer by name, so that help and shell completion list it without loading what the names stand for.
 
-Each enumeration repeats the names of a registry: a test compares them, and a new mechanism, method or trainer is one
-more line here.
+Word mechanisms are read from their registry. Every other enumeration repeats the names of its registry: a test compares
+them, and a new method or trainer is one more line here.
 """
 
 import enum
 
+from deniable.registry.names import read_word_mechanism_names
+
+_WORD_MECHANISMS = {name.upper().replace("-", "_"): name for name in read_word_mechanism_names()}
+"""Members of an enumeration: the names that its class body gets beside those written there."""
+
 
 class MechanismName(enum.StrEnum):
-    """Word mechanisms: ``auto``, and those of `deniable.registry.words.WORD_MECHANISMS`."""
+    """Word mechanisms: ``auto``, and those of `deniable.registry.word_mechanisms`."""
 
     AUTO = "auto"
-    CALIBRATED = "calibrated"
-    TIGHT = "tight"
-    TEM = "tem"
-    MULTIVARIATE_LAPLACE = "multivariate-laplace"
-    TRUNCATED_GUMBEL = "truncated-gumbel"
+    vars().update(_WORD_MECHANISMS)
 
 
 class TunedMechanismName(enum.StrEnum):
@@ -23,22 +24,14 @@ class TunedMechanismName(enum.StrEnum):
 
     AUTO = "auto"
     BEST = "best"
-    CALIBRATED = "calibrated"
-    TIGHT = "tight"
-    TEM = "tem"
-    MULTIVARIATE_LAPLACE = "multivariate-laplace"
-    TRUNCATED_GUMBEL = "truncated-gumbel"
+    vars().update(_WORD_MECHANISMS)
 
 
 class VerifiedMechanismName(enum.StrEnum):
     """Mechanisms that `deniable.verify` takes: word mechanisms, then vector mechanisms."""
 
     AUTO = "auto"
-    CALIBRATED = "calibrated"
-    TIGHT = "tight"
-    TEM = "tem"
-    MULTIVARIATE_LAPLACE = "multivariate-laplace"
-    TRUNCATED_GUMBEL = "truncated-gumbel"
+    vars().update(_WORD_MECHANISMS)
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
     ADEPT = "adept"

@@ -12,6 +12,7 @@ import typer
 
 from deniable import __version__
 from deniable.cli import attack, audit, certify, train
+from deniable.cli.choices import VerifiedMechanismName
 from deniable.cli.explain import run_explain
 from deniable.cli.key import run_key
 from deniable.cli.measure import run_measure
@@ -30,6 +31,16 @@ _BROKEN_PIPE = 1
 _UNKNOWN_CHOICE = re.compile(
     r"(?P<start>.*: )(?:Value error, )?'(?P<name>[^']*)' is not one of (?P<choices>'.*')\.?", re.DOTALL
 )
+_UNKNOWN_OPTION = re.compile(r"(?P<start>No such option: (?P<option>--?[\w-]+)).*", re.DOTALL)
+_CLAIM_HINT = "The claim of a black box is --claim, not --epsilon."
+_OPTION_HINTS = {
+    ("deniable audit mechanism", "--claim"): "The claim of a mechanism of this package is its --epsilon.",
+    ("deniable audit callable", "--epsilon"): _CLAIM_HINT,
+    ("deniable audit command", "--epsilon"): _CLAIM_HINT,
+    ("deniable audit outputs", "--epsilon"): _CLAIM_HINT,
+}
+"""What is meant by an option of a neighbouring command, by the command that lacks it."""
+_UNKNOWN_COMMAND = re.compile(r"No such command '(?P<name>[^']*)'.*", re.DOTALL)
 _METRIC_HINTS = {"cosine": "Cosine distance is no metric: use angular."}
 
 app = typer.Typer(
@@ -127,14 +138,24 @@ def _handle_unexpected_error(error: BaseException) -> int:
             "DENIABLE_TRACEBACK=1 shows."
         )
     context = getattr(error, "ctx", None)
-    message = _describe_usage_error(format_message(), error.__cause__)
+    command_path = getattr(context, "command_path", "deniable")
+    message = _describe_usage_error(format_message(), error.__cause__, command_path)
     if not message:  # a command or group without arguments shows its help
         return 0
-    return _print_failure(f"{message} See: {getattr(context, 'command_path', 'deniable')} --help")
+    return _print_failure(f"{message} See: {command_path} --help")
 
 
-def _describe_usage_error(message: str, cause: BaseException | None) -> str:
-    """Return the message of typer with the value that is wrong, and the choice that was probably meant."""
+def _describe_usage_error(message: str, cause: BaseException | None, command_path: str) -> str:
+    """Return the message of typer with the value that is wrong, and what was probably meant."""
+    unknown_option = _UNKNOWN_OPTION.fullmatch(message)
+    if unknown_option is not None:
+        hint = _OPTION_HINTS.get((command_path, unknown_option["option"]))
+        return message if hint is None else f"{unknown_option['start']}. {hint}"
+    unknown_command = _UNKNOWN_COMMAND.fullmatch(message)
+    if unknown_command is not None and command_path == "deniable audit":
+        name = unknown_command["name"]
+        is_mechanism = name in {*VerifiedMechanismName}
+        return f"{message} Mechanisms go by: deniable audit mechanism {name}." if is_mechanism else message
     unknown_choice = _UNKNOWN_CHOICE.fullmatch(message)
     if unknown_choice is not None:
         name, choices = unknown_choice["name"], re.findall(r"'([^']*)'", unknown_choice["choices"])

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 
 _MAX_SHOWN = 200
 """Characters of a value that a message shows."""
+_CUT = " ... "
 
 
 class DeniableError(Exception):
@@ -19,15 +20,24 @@ class NotTractable(DeniableError):  # noqa: N818 - the name is part of the publi
     """No exact output law is known, or computing it would cost too much."""
 
 
+def shorten_text(text: str, maximum: int = _MAX_SHOWN) -> str:
+    """Return a text on one line in at most ``maximum`` characters, cut in its middle.
+
+    Both ends stay: a quote is closed, and the reason that an error gives last can be read.
+    """
+    line = " ".join(text.split())
+    if len(line) <= maximum:
+        return line
+    end = (maximum - len(_CUT)) // 2
+    return f"{line[: maximum - len(_CUT) - end]}{_CUT}{line[-end:]}"
+
+
 def make_parameter_error(owner: str, name: str, expected: str, value: object) -> InputError:
     """Return the error for a parameter outside its domain.
 
     Example: ``The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1.``
     """
-    shown = " ".join(repr(value).split())
-    if len(shown) > _MAX_SHOWN:
-        shown = f"{shown[:_MAX_SHOWN]}..."
-    return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {shown}.")
+    return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {shorten_text(repr(value))}.")
 
 
 def check_positive(owner: str, name: str, value: object, upper: float = math.inf) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 from deniable.core.files import open_outputs
 
 ARTIFACT_FORMAT = "deniable-artifact/1"
@@ -195,4 +195,4 @@ def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever a configurat
 
 def _shorten(reason: object) -> str:
     """Return a reason on one line, cut to what a message shows."""
-    return " ".join(str(reason).split())[:_MAX_SHOWN]
+    return shorten_text(str(reason), _MAX_SHOWN)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from deniable import __version__
-from deniable.core.errors import DeniableError, InputError
+from deniable.core.errors import DeniableError, InputError, shorten_text
 from deniable.core.randomness import SecretBytes
 from deniable.learning.artifact import read_tensor_file
 
@@ -137,7 +137,7 @@ class Checkpoint:
             stored = read_tensor_file(self.path)
             is_intact = stored["format"] == _CHECKPOINT_FORMAT and stored.keys() >= _CHECKPOINT_FIELDS
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
-            reason = " ".join(str(error).split())[:100]
+            reason = shorten_text(str(error), 100)
             raise InputError(
                 f"{str(self.path)!r} is no checkpoint: {reason}. Remove it, or start over with --force."
             ) from None

@@ -18,13 +18,15 @@ from deniable.measure.recovery import simulate_recovery
 from deniable.measure.root_finding import Quantity, find_crossing, round_significant
 from deniable.measure.utility import measure_utility
 from deniable.space import Space
-from deniable.words import TEM, CalibratedExponential, TightExponential, WordMechanism
+from deniable.words import WordMechanism
+from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.choice import AUTO, choose_word_mechanism
 from deniable.words.laws.kernel import ExponentialKernel, compute_normalisers
 from deniable.words.laws.outcomes import compute_exponential_outcomes
 from deniable.words.prior import Prior, PriorLike, build_prior, compute_zipf_prior
 from deniable.words.search import KernelSearch
-from deniable.words.tight_exponential import MAX_DENSE_POINTS
+from deniable.words.tem import TEM
+from deniable.words.tight_exponential import MAX_DENSE_POINTS, TightExponential
 
 MechanismChoice = type[WordMechanism] | Literal["auto", "best"]
 """What can be tuned: a class of mechanisms, the choice by the space, or the best of several."""

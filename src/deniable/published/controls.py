@@ -13,7 +13,9 @@ from deniable.core.evidence import Verdict
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry, audit_nearest_words
 from deniable.space import Space
 from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, RandomMechanism, VectorMechanism
-from deniable.words import TEM, CalibratedExponential, WordMechanism
+from deniable.words import WordMechanism
+from deniable.words.calibrated_exponential import CalibratedExponential
+from deniable.words.tem import TEM
 
 _DIMENSION = 8
 _BOX = Box(0.0, 1.0)

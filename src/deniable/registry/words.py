@@ -1,15 +1,15 @@
 """Every word mechanism by its name, also the published ones whose claims are not proved."""
 
 from deniable.core.errors import InputError
-from deniable.published.truncated_gumbel.mechanism import TruncatedGumbel
+from deniable.registry import word_mechanisms
 from deniable.space import Space
-from deniable.words import TEM, CalibratedExponential, MultivariateLaplace, TightExponential, WordMechanism
+from deniable.words import WordMechanism
 from deniable.words.choice import AUTO, choose_word_mechanism
 
 WORD_MECHANISMS: dict[str, type[WordMechanism]] = {
-    cls.name: cls for cls in (CalibratedExponential, TightExponential, TEM, MultivariateLaplace, TruncatedGumbel)
+    cls.name: cls for cls in vars(word_mechanisms).values() if isinstance(cls, type) and issubclass(cls, WordMechanism)
 }
-"""The registry: a new mechanism is one new file and one more entry here."""
+"""Word mechanisms by name; a new one is one more line in `deniable.registry.word_mechanisms`."""
 
 
 def mechanism(name: str, space: Space, *, epsilon: float) -> WordMechanism:

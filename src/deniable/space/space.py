@@ -13,7 +13,7 @@ import numpy.typing as npt
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce
-from deniable.core.errors import InputError, NotTractable
+from deniable.core.errors import InputError, NotTractable, shorten_text
 from deniable.core.parallel import Result
 from deniable.space.blocks import map_row_blocks, map_tiles
 from deniable.space.grammar import fold_word
@@ -147,7 +147,7 @@ class Space(WriteOnce):
         word_index = self.index_by_word.get(fold_word(word)) if isinstance(word, str) else None
         if word_index is None:
             raise InputError(
-                f"{word!r} is not one of the {len(self)} words of the space. "
+                f"{shorten_text(repr(word))} is not one of the {len(self)} words of the space. "
                 "TextPrivatizer takes texts with unknown words."
             )
         return word_index

@@ -78,7 +78,7 @@ class WordMechanism(WriteOnce, abc.ABC):
     """A mechanism M: W -> W over a space, with epsilon per unit of the space's distance.
 
     A mechanism is one file: a subclass with a name, a `guarantee` and the law that `build_law` returns; and one row in
-    the registry `deniable.registry.words.WORD_MECHANISMS`. The law is what is drawn from, verified, explained and
+    the registry `deniable.registry.word_mechanisms`. The law is what is drawn from, verified, explained and
     composed: a subclass cannot replace how words are drawn. Its attributes are set once, by its constructor, so that
     what is proved of it stays true.
 
@@ -88,7 +88,7 @@ class WordMechanism(WriteOnce, abc.ABC):
 
     Raises:
         InputError: epsilon is not a positive finite number, or the space does not suit.
-        TypeError: a subclass replaces a method that draws.
+        TypeError: a subclass has no name, or replaces a method that draws.
     """
 
     name: ClassVar[str]
@@ -97,6 +97,8 @@ class WordMechanism(WriteOnce, abc.ABC):
     def __init__(self, space: Space, *, epsilon: float) -> None:
         if not isinstance(space, Space):
             raise InputError(f"The 'space' parameter of {type(self).__name__} must be a Space. Got {space!r}.")
+        if not isinstance(getattr(self, "name", None), str):
+            raise TypeError(f'{type(self).__name__} needs a name, by which noise is keyed: write name = "..." in it.')
         self.space = space
         self.epsilon = check_positive(type(self).__name__, "epsilon", epsilon)
 

@@ -78,6 +78,9 @@ def same_array(x):
 def fails(x):
     raise RuntimeError("two\\nlines")
 
+def complains(text):
+    raise ValueError(f"cannot use {text}: texts must be short")
+
 constant = 3
 """
 

@@ -70,13 +70,37 @@ def test_inputs_from_files(call, place, mechanisms):
     """Inputs are the values of two JSON files: texts, or numbers."""
     (place / "x.json").write_text('"rome"')
     (place / "y.json").write_text('"paris"')
-    options = ["--inputs", "x.json", "y.json", "--claim", "1", "--samples", "200"]
+    options = ["--inputs", "@x.json", "@y.json", "--claim", "1", "--samples", "200"]
     result = call("audit", "callable", f"{mechanisms}:texts", *options)
     assert result.code == 1
     assert "'rome'" in result.text
     (place / "x.json").write_text("[0, 0]")
     (place / "y.json").write_text("[1, 1]")
     assert call("audit", "callable", f"{mechanisms}:lost", *options).code == 1
+
+
+def test_texts_inline(call, mechanisms):
+    """A text is a text input as it stands, also one that looks like a number."""
+    for texts in (("see you monday", "see you friday"), ("0", "1")):
+        result = call(
+            "audit", "callable", f"{mechanisms}:texts", "--inputs", *texts, "--claim", "1", "--samples", "200"
+        )
+        assert (result.code, result.err) == (1, "")
+        assert all(f"{text!r}" in result.text for text in texts)
+
+
+def test_a_long_input_keeps_its_quotes_and_the_reason(call, refused, mechanisms):
+    """Where input and error are too long to show, both quotes and the end of the error are shown."""
+    texts = ["see you monday " + "and then " * 40 + end for end in ("in rome", "in paris")]
+    message = refused(call("audit", "callable", f"{mechanisms}:complains", "--inputs", *texts, "--claim", "1"))
+    assert "The sampler raised 'ValueError: cannot use see you monday and then " in message
+    assert ": texts must be short' for the input 'see you monday " in message
+    assert message.rstrip().endswith(("then in rome'.", "then in paris'."))
+    shown = call(
+        "audit", "callable", f"{mechanisms}:texts", "--inputs", *texts, "--claim", "1", "--samples", "200"
+    ).text
+    assert "nearest inputs 'see you monday and then " in shown
+    assert "then in rome'" in shown
 
 
 @pytest.mark.parametrize(
@@ -108,8 +132,14 @@ def test_inputs_from_files(call, place, mechanisms):
         ("lost", ["--confidence", "1"], "The 'confidence' parameter"),
         ("lost", ["--game", "best"], "'best' is not one of auto, coin, pooled, precision, anytime."),
         ("lost", ["--game", "pooled"], "The method 'pooled' does not fit the inputs given"),
-        ("lost", ["--inputs", "none.json", "none.json"], "The file 'none.json' cannot be read"),
-        ("lost", ["--inputs", "one.txt", "other.txt"], "The input 'one.txt' is not JSON"),
+        ("texts", ["--inputs", "rome", "rome"], "--inputs takes two different inputs, which an audit tells apart. Got"),
+        ("lost", ["--inputs", "@none.json", "@none.json"], "The file 'none.json' cannot be read"),
+        ("lost", ["--inputs", "@one.txt", "@other.txt"], "The input 'one.txt' is not JSON"),
+        (
+            "lost",
+            ["--inputs", "one.txt", "other.txt"],
+            "The input 'one.txt' is a file here: write @one.txt to read it.",
+        ),
     ],
 )
 def test_what_cannot_be_audited(call, refused, mechanisms, mechanism, options, message):
@@ -125,7 +155,10 @@ def test_what_cannot_be_audited(call, refused, mechanisms, mechanism, options, m
         ([], "Missing argument 'PACKAGE.MODULE:CALLABLE'"),
         (["none.such:thing", "--claim", "1"], "No module named 'none'"),
         (["json:loads"], "Missing option '--claim'"),
-        (["json:loads", "--claim", "1", "--epsilon", "1"], "No such option: --epsilon"),
+        (
+            ["json:loads", "--claim", "1", "--epsilon", "1"],
+            "No such option: --epsilon. The claim of a black box is --claim",
+        ),
         (["json:loads", "--claim", "1", "--lines"], "No such option: --lines"),
         (["json:loads", "--claim", "1", "--time-limit", "nan"], "The 'time_limit' parameter"),
         (["json:loads", "--claim", "1", "--samples", "0"], "The 'samples' parameter"),

@@ -5,9 +5,9 @@ import pytest
 from tests.cli.audit.programs import program
 
 
-@pytest.mark.parametrize("text", ["food and/or wine", "Rome.", "3.14", "long " * 100])
+@pytest.mark.parametrize("text", ["food and/or wine", "Rome.", "3.14", "no/such.txt", "long " * 100])
 def test_texts_that_look_like_files(call, text):
-    """A text is a text where there is no such file and it is not named like one."""
+    """A text is a text, whatever it looks like and however long it is."""
     options = ["--inputs", text, "other", "--claim", "9", "--samples", "64", "--lines"]
     assert call("audit", "command", program("swap.py"), *options).code == 0
 
@@ -23,7 +23,7 @@ def test_a_command_on_two_texts(call, lines):
 
 def test_a_command_on_pairs_of_texts(call):
     """Two files with a text a line make pairs, whose trials are pooled, each at its distance."""
-    options = ["--inputs", "one.txt", "other.txt", "--claim", "5", "--samples", "300", "--lines"]
+    options = ["--inputs", "@one.txt", "@other.txt", "--claim", "5", "--samples", "300", "--lines"]
     result = call("audit", "command", program("swap.py"), *options)
     assert (result.code, result.err) == (0, "")
     assert "2 pooled pairs" in result.text
@@ -32,7 +32,7 @@ def test_a_command_on_pairs_of_texts(call):
 def test_distances_from_a_file(call, place):
     """The distances of pairs can lie in a file; they must be as many as the pairs."""
     (place / "apart.txt").write_text("1\n0.1\n")
-    options = ["--inputs", "one.txt", "other.txt", "--claim", "3", "--samples", "300", "--lines"]
+    options = ["--inputs", "@one.txt", "@other.txt", "--claim", "3", "--samples", "300", "--lines"]
     assert call("audit", "command", program("swap.py"), *options, "--distance", "apart.txt").code == 1
     (place / "apart.txt").write_text("1\n")
     result = call("audit", "command", program("swap.py"), *options, "--distance", "apart.txt")
@@ -48,8 +48,10 @@ def test_distances_from_a_file(call, place):
         (["", "--inputs", "a", "b"], "COMMAND must be a program and its arguments"),
         (["'", "--inputs", "a", "b"], "cannot be parsed"),
         (["cat", "--inputs", "a", "a"], "must be two different texts. Got 'a' twice."),
-        (["cat", "--inputs", "one.txt", "swap.py"], "the same number of lines, since they make pairs. Got 2 and"),
-        (["cat", "--inputs", "no.txt", "no2.txt"], "The file 'no.txt' cannot be read"),
+        (["cat", "--inputs", "@one.txt", "@swap.py"], "the same number of lines, since they make pairs. Got 2 and"),
+        (["cat", "--inputs", "@no.txt", "@no2.txt"], "The file 'no.txt' cannot be read"),
+        (["cat", "--inputs", "one.txt", "other.txt"], "The input 'one.txt' is a file here: write @one.txt to read it."),
+        (["cat", "--inputs", "a", "b", "--epsilon", "1"], "--epsilon. The claim of a black box is --claim, not"),
         (["/none/such", "--inputs", "a", "b"], "cannot be run: No such file"),
         (["true", "--inputs", "a", "b"], "wrote nothing for the input"),
         (["false", "--inputs", "a", "b"], "failed with exit code 1"),

@@ -129,14 +129,17 @@ def test_a_cached_verdict_of_another_law(call, cache, monkeypatch):
         (BASIC, "Missing argument 'NAME'"),
         (["temp", *BASIC], "Did you mean 'tem'? See: deniable audit mechanism --help"),
         (["laplac", "--epsilon", "1"], "Did you mean 'laplace'?"),
-        (["adept", "--epsilon", "1", "--claim", "1"], "No such option: --claim"),
+        (
+            ["adept", "--epsilon", "1", "--claim", "1"],
+            "No such option: --claim. The claim of a mechanism of this package is its --epsilon.",
+        ),
         (["tem", *BASIC, "--samples", "99"], "No such option: --samples"),
         (["tem", *BASIC, "--delta", "0.1"], "The mechanism tem has no delta: leave out --delta."),
         (["tem", *BASIC, "--dimension", "2"], "--dimension is for vector mechanisms. Got tem, a word mechanism"),
         (["adept", *BASIC], "--space and --metric are for word mechanisms. Got adept: leave them out."),
         (["adept-gaussian", "--epsilon", "1"], "The 'delta' parameter of"),
         (["adept", "--epsilon", "1", "--dimension", "0"], "The 'dimension' parameter of verify"),
-        (["xxxxxxxx", *BASIC], "tem, multivariate-laplace, truncated-gumbel, laplace, gaussian, adept, adept-l1,"),
+        (["xxxxxxxx", *BASIC], f"auto, {', '.join(WORD_MECHANISMS)}, laplace, gaussian, adept, adept-l1,"),
         (["tem", "--epsilon", "0", "--space", "space.npz"], "'epsilon' parameter of TEM"),
         (["auto", "--epsilon", "nan", "--space", "space.npz"], "'epsilon' parameter of the mechanism"),
         (["tem", "--epsilon", "three", "--space", "space.npz"], "--epsilon"),
@@ -152,6 +155,12 @@ def test_a_cached_verdict_of_another_law(call, cache, monkeypatch):
 def test_what_cannot_be_run(call, refused, arguments, message):
     """Wrong options are told in one line, with exit code 2, never 1."""
     assert message in refused(call("audit", "mechanism", *arguments))
+
+
+def test_a_mechanism_in_the_place_of_a_kind(call, refused):
+    """``audit tem`` is told the command that audits mechanisms; another name is not."""
+    assert "Mechanisms go by: deniable audit mechanism tem. See: " in refused(call("audit", "tem", "--claim", "3"))
+    assert "Mechanisms go by" not in refused(call("audit", "tema"))
 
 
 def test_help(call):

@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from deniable.cli.certify.smoothing import _choose_distances, certify_rows_by_smoothing
-from deniable.words import TEM, CalibratedExponential
+from deniable.words.calibrated_exponential import CalibratedExponential
+from deniable.words.tem import TEM
 from tests.cli.certify.reviews import OPTIONS, make_model, make_rows, make_sets, make_space
 from tests.cli.text_models import lines
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from deniable.core.errors import InputError
 from deniable.words.laws import TabulatedLaw, tabulated
 from tests.contracts.statistics import THRESHOLD, fit, streams
 
@@ -87,3 +88,22 @@ def test_a_function_of_ones_own_has_no_name(law):
     assert law.input_losses(np.arange(3)) is None
     assert law.is_tabulated
     assert law.has_rows
+
+
+@pytest.mark.parametrize("rows", [np.ones((2, 2)) / 2, None, [["a"] * 60] * 2, [1.0]])
+def test_rows_of_another_shape_are_refused(small_space, rows):
+    """What is no array of a row for each input is refused in one line, by draws and by verification."""
+    law = TabulatedLaw(small_space, lambda *_: rows)
+    for use in (
+        lambda: law.rows([0, 1]),
+        law.exact_epsilon,
+        lambda: law.sample(np.zeros(3, np.int32), streams(3, "a")),
+    ):
+        with pytest.raises(InputError, match=r"^The law of a mechanism must give a row of numbers for each [^\n]*\.$"):
+            use()
+
+
+def test_rows_may_be_lists(small_space):
+    """A law that gives lists of floats is the law of the array that they make."""
+    law = TabulatedLaw(small_space, lambda points, distances: compute_rows(points, distances).tolist())
+    np.testing.assert_array_equal(law.rows([3, 4]), TabulatedLaw(small_space, compute_rows).rows([3, 4]))

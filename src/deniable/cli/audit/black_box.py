@@ -172,6 +172,25 @@ def limit_call_time(function: Callable[..., Any], seconds: float, description: s
     return call_with_limit if hasattr(signal, "setitimer") else function
 
 
+def find_input_file(argument: str) -> str | None:
+    """Return the path of an input that is written as @FILE; None for a text, which stands for itself.
+
+    Raises:
+        InputError: a text that is the name of a file here: nothing tells which of both is meant.
+    """
+    if argument.startswith("@"):
+        return argument[1:]
+    is_file = False
+    with contextlib.suppress(OSError, ValueError):  # too long for a name, or a NUL in it
+        is_file = Path(argument).is_file()
+    if is_file:
+        raise InputError(
+            f"The input {argument!r} is a file here: write @{argument} to read it. For the text itself, write it into "
+            "a file and give that with @."
+        )
+    return None
+
+
 def read_text_lines(path: str) -> list[str]:
     """Return the lines of a file, without their ends."""
     text = read_text_file(path)

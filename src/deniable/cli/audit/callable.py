@@ -24,13 +24,14 @@ from deniable.cli.audit.black_box import (
     TimeLimitError,
     TimeLimitOption,
     audit_black_box,
+    find_input_file,
     limit_call_time,
     parse_distances,
     read_text_file,
 )
 from deniable.cli.choices import GameName
 from deniable.cli.options import BLACK_BOX_PANEL, JsonOption, make_option
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 
 TargetArgument = Annotated[
     str,
@@ -44,8 +45,8 @@ InputsOption = Annotated[
     make_option(
         BLACK_BOX_PANEL,
         "--inputs",
-        "Two JSON files with one input each.",
-        metavar="FILE FILE",
+        "Two texts; @FILE for an input of another kind: its JSON value (a text, a number, a list).",
+        metavar="A|@FILE B|@FILE",
         default_text="zeros and ones",
     ),
 ]
@@ -80,18 +81,28 @@ def run_audit_callable(
         claim, delta, parse_distances(distance), confidence, samples, game.value, time_limit, seed
     )
     function = limit_call_time(_import_callable, request.seconds, "Importing the module")(target)
-    x, x_prime = _read_inputs(inputs, dimension)
+    x, x_prime = _parse_inputs(inputs, dimension)
     box = BlackBox(target, {"sampler": function, "x": x, "x_prime": x_prime, "batched": batched})
     audit_black_box(box, request, as_json=as_json)
 
 
-def _read_inputs(paths: tuple[str, str] | None, dimension: int) -> tuple[Any, Any]:
-    """Return the inputs of two files, or zeros and ones of the dimension."""
+def _parse_inputs(arguments: tuple[str, str] | None, dimension: int) -> tuple[Any, Any]:
+    """Return the two inputs, each a text or the value of a JSON file, or zeros and ones of the dimension."""
     import numpy as np
 
-    if paths is None:
+    if arguments is None:
         return np.zeros(dimension), np.ones(dimension)
-    return _read_json_input(paths[0]), _read_json_input(paths[1])
+    x, x_prime = map(_parse_input, arguments)
+    if arguments[0] == arguments[1]:
+        shown = shorten_text(repr(arguments[0]))
+        raise InputError(f"--inputs takes two different inputs, which an audit tells apart. Got {shown} twice.")
+    return x, x_prime
+
+
+def _parse_input(argument: str) -> Any:  # noqa: ANN401 - whatever the file holds
+    """Return a text, or the value of the JSON file that @FILE names."""
+    path = find_input_file(argument)
+    return argument if path is None else _read_json_input(path)
 
 
 def _import_callable(target: str) -> Callable[..., Any]:
@@ -130,7 +141,9 @@ def _read_json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file hold
     try:
         value = json.loads(read_text_file(path))
     except json.JSONDecodeError as error:
-        raise InputError(f"The input {path!r} is not JSON: {error}.") from None
+        raise InputError(
+            f"The input {path!r} is not JSON: {error}. A text is written with quotes in the file, or given without @."
+        ) from None
     if isinstance(value, list) and value and not any(isinstance(item, str) for item in value):
         try:
             return np.asarray(value, dtype=float)

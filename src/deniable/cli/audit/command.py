@@ -1,9 +1,6 @@
 """``deniable audit command``: an external program, sampled."""
 
-import contextlib
-import os
 import shlex
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,12 +18,13 @@ from deniable.cli.audit.black_box import (
     SamplingRequest,
     TimeLimitOption,
     audit_black_box,
+    find_input_file,
     parse_distances,
     read_text_lines,
 )
 from deniable.cli.choices import GameName
 from deniable.cli.options import BLACK_BOX_PANEL, JsonOption, make_option
-from deniable.core.errors import InputError, check_positive
+from deniable.core.errors import InputError, check_positive, shorten_text
 
 CommandArgument = Annotated[
     str,
@@ -42,8 +40,8 @@ InputsOption = Annotated[
     make_option(
         BLACK_BOX_PANEL,
         "--inputs",
-        "Two texts, or two files with one text a line, which are paired by line.",
-        metavar="A B",
+        "Two texts, or @FILE twice: files with one text a line, which are paired by line.",
+        metavar="A|@FILE B|@FILE",
     ),
 ]
 LinesOption = Annotated[
@@ -115,21 +113,18 @@ def _read_pairs(inputs: tuple[str, str], *, lines: bool) -> list[tuple[str, str]
     pairs = list(zip(first_texts, second_texts, strict=True))
     identical_texts = [first for first, second in pairs if first == second]
     if identical_texts:
-        raise InputError(f"A pair of --inputs must be two different texts. Got {identical_texts[0]!r} twice.")
+        raise InputError(
+            f"A pair of --inputs must be two different texts. Got {shorten_text(repr(identical_texts[0]))} twice."
+        )
     return pairs
 
 
-def _read_texts(text_or_path: str) -> list[str]:
-    """Return the texts of a file, one a line, or the text itself where it is neither a file nor named like one."""
-    is_file_name = not any(letter.isspace() for letter in text_or_path) and (
-        os.sep in text_or_path
-        or Path(text_or_path).suffix.lower() in {".txt", ".text", ".csv", ".tsv", ".json", ".jsonl"}
-    )
-    with contextlib.suppress(OSError, ValueError):  # too long for a name, or a NUL in it
-        is_file_name = is_file_name or Path(text_or_path).is_file()
-    if not is_file_name:
-        return [text_or_path]
-    texts = read_text_lines(text_or_path)
+def _read_texts(argument: str) -> list[str]:
+    """Return the one text that is given, or those of the file that @FILE names, one a line."""
+    path = find_input_file(argument)
+    if path is None:
+        return [argument]
+    texts = read_text_lines(path)
     if not texts:
-        raise InputError(f"The input file {text_or_path!r} is empty: write one text a line.")
+        raise InputError(f"The input file {path!r} is empty: write one text a line.")
     return texts

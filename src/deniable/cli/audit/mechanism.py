@@ -55,7 +55,7 @@ def run_audit_mechanism(
 ) -> None:
     """Verify a mechanism of this package over all its inputs and outputs.
 
-    The first six mechanisms are for words, the others for vectors. Exits with 1 if the claim is refuted.
+    The mechanisms listed before laplace are for words, the others for vectors. Exits with 1 if the claim is refuted.
     """
     if epsilon is None and name is not VerifiedMechanismName.RANDOM:
         raise InputError(f"The mechanism {name} needs a budget: give it with --epsilon.")

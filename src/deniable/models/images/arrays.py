@@ -10,7 +10,7 @@ from typing import IO, cast
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 from deniable.models.images.dataset import (
     DataDeclaration,
     ImageDataset,
@@ -44,7 +44,7 @@ def reraise_decoder_errors(file_text: str, expected: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001 - damaged bytes make zip, numpy, Pillow and zlib raise errors of any kind
-        reason = " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+        reason = shorten_text(str(error)).rstrip(".") or type(error).__name__
         raise InputError(f"{file_text} cannot be read as {expected}: {reason}.") from None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 from deniable.core.randomness import Streams, derive_stream_start, make_generator
 from deniable.models.text.documents import IndexedTexts, RowIndices, WordIds
 from deniable.space import Space
@@ -121,7 +121,7 @@ def read_substitute_lists(path: Path) -> tuple[dict[str, list[str]], str]:
     try:
         substitute_lists = json.loads(_DECOMPRESSORS.get(path.suffix.lower(), bytes)(content))
     except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error, RecursionError) as error:
-        reason = " ".join(str(error).split())[:100]
+        reason = shorten_text(str(error), 100)
         raise InputError(f"The substitutions {str(path)!r} are not valid JSON: {reason}.") from None
     _check_substitute_lists(substitute_lists, str(path))
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()

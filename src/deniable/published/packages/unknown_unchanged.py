@@ -10,7 +10,7 @@ from deniable.auditing.verification import verify
 from deniable.core.evidence import Verdict
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.space import Space
-from deniable.words import CalibratedExponential
+from deniable.words.calibrated_exponential import CalibratedExponential
 
 _KNOWN, _ALL = 500, 510
 """Words that the mechanism knows, and words that texts hold."""

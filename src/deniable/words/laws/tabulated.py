@@ -7,6 +7,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.classes import WriteOnce
+from deniable.core.errors import InputError
 from deniable.core.parallel import Result
 from deniable.core.randomness import Streams
 from deniable.space.space import PointNumbers, Space
@@ -51,13 +52,27 @@ class TabulatedLaw(WriteOnce):
     def rows(self, points: PointIndices) -> FloatArray:
         """Return the probabilities (k, n) of k input points."""
         points = np.asarray(points)
-        return self._compute_rows(points, self.space.distances(points))
+        return self._compute_checked_rows(points, self.space.distances(points))
+
+    def _compute_checked_rows(self, points: PointIndices, distances: FloatArray) -> FloatArray:
+        """Return the probabilities (k, n), in the shape and type that draws and proofs read.
+
+        Raises:
+            InputError: the law gives something else.
+        """
+        rows = np.asarray(self._compute_rows(points, distances))
+        if rows.shape != distances.shape or rows.dtype.kind not in "biuf":
+            raise InputError(
+                "The law of a mechanism must give a row of numbers for each input point, an array of shape "
+                f"{distances.shape}. Got {rows.dtype} of shape {rows.shape}."
+            )
+        return np.ascontiguousarray(rows, dtype=np.float64)
 
     def map_rows(
         self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
     ) -> list[Result]:
         """Return ``visit(first, rows)`` for blocks of the rows of many points (N,)."""
-        return map_computed_rows(self.space, self._compute_rows, visit, points, workers)
+        return map_computed_rows(self.space, self._compute_checked_rows, visit, points, workers)
 
     def tables(self, points: PointIndices) -> IntegerTable:
         """Return the entries (k, n) of the integer tables, which sum to 2^62."""
@@ -65,7 +80,7 @@ class TabulatedLaw(WriteOnce):
 
     def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
         """Return one output point for each input point (N,)."""
-        return sample_from_tables(self.space, self._compute_rows, points, streams.bits(), workers)
+        return sample_from_tables(self.space, self._compute_checked_rows, points, streams.bits(), workers)
 
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Return what the tables spend: over all outputs up to 3,000 points, beyond them what a search finds."""
@@ -75,7 +90,7 @@ class TabulatedLaw(WriteOnce):
                 f"all {count * (count - 1):,} pairs at the output y = w, and the worst and the nearest of them at all "
                 "outputs, by integer tables"
             )
-            finding = search_own_outputs(self.space, self._compute_rows, workers)
+            finding = search_own_outputs(self.space, self._compute_checked_rows, workers)
             return ExactEpsilon(finding, method, is_exhaustive=False)
         fingerprint = self.fingerprint
         name = f"outputs-{count}-{fingerprint}"
@@ -104,7 +119,7 @@ class TabulatedLaw(WriteOnce):
 
     def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
         """Return the share of each word that is released unchanged, and the Bayes success."""
-        return compute_row_outcomes(self.space, self._compute_rows, prior, workers)
+        return compute_row_outcomes(self.space, self._compute_checked_rows, prior, workers)
 
     def worst_loss(self, workers: int | None = None) -> float | None:
         """Return None: the claim bounds the loss."""
@@ -120,5 +135,5 @@ class TabulatedLaw(WriteOnce):
         """Return the largest D_order of any two tables, up to 10,000 points."""
         if len(self.space.points) > MAX_EXACT_POINTS:
             return None
-        divergence = compute_exact_divergence(self.space, self._compute_rows, order, self.fingerprint, workers)
+        divergence = compute_exact_divergence(self.space, self._compute_checked_rows, order, self.fingerprint, workers)
         return RenyiBound(divergence, is_exact=True)
