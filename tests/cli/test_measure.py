@@ -24,6 +24,11 @@ def given(place):
     (place / "t.csv").write_text(TABLE)
 
 
+def split_at_blank(lines):
+    """Return the lines before the first blank one, and those after it."""
+    return lines[: lines.index("")], lines[lines.index("") + 1 :]
+
+
 @pytest.fixture
 def measure(call):
     """Return a function that measures t.csv into r.html, unless told otherwise."""
@@ -43,15 +48,20 @@ def test_a_report(measure, place):
     assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json"}
     figures = json.loads((place / "r.json").read_text("utf-8"))
     page = (place / "r.html").read_text("utf-8")
-    head, *rows, original, last = result.text.splitlines()
+    advice, (head, *rows, original, blind, last) = split_at_blank(result.text.splitlines())
+    assert " ".join(" ".join(advice).split()).startswith(figures["advice"]["blind"] or figures["advice"]["headline"])
     assert head.split()[:2] == ["epsilon", "verdict"]
     assert [row.split()[:2] for row in rows] == [["1", "proved"], ["4", "proved"]]
     for row, reading in zip(rows, figures["readings"], strict=True):
-        accuracy, area = reading["utility"]["private"]["value"], reading["membership"]["original"]["auc"]["value"]
-        assert f"{100 * accuracy:.1f} %" in row
-        assert f"{area:.3f}" in row
-        assert f"{100 * accuracy:.1f} %" in page
+        accuracy, balanced = (
+            reading["utility"][name]["private"]["value"] for name in ("accuracy", "balanced_accuracy")
+        )
+        assert f"{reading['membership']['original']['auc']['value']:.3f}" in row
+        for share in (accuracy, balanced):
+            assert f"{100 * share:.1f} %" in row
+            assert f"{100 * share:.1f} %" in page
     assert original.split()[0] == "original"
+    assert blind.split() == ["blind", "guess", "50.0", "%", "50.0", "%", "0.500"]
     assert last == "report: r.html (holds original private text: for you only); figures: r.json"
     assert "deniable measure t.csv" in page
     assert "--label kind" in page
@@ -113,7 +123,7 @@ def test_gaps(measure, place):
         "gaps.jsonl: 2 rows without a label in 'who', not used for attacks on authorship: rows 6 and 21",
     ]
     found = json.loads((place / "r.json").read_text())
-    assert (found["table"]["rows"], found["table"]["learned"], found["table"]["alone"]) == (21, 18, 3)
+    assert [found["table"][name] for name in ("rows", "learned", "unlabelled", "alone")] == [21, 18, 3, 0]
     assert found["readings"][0]["authorship"]["texts"] == 19
 
 
@@ -168,6 +178,8 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
         (["--classifier", "tfid"], "'tfid' is not one of tfidf, fasttext. Did you mean 'tfidf'?"),
         (["--shadow-models", "5"], "an even int of at least 6. Got 5"),
         (["--limit", "0"], "at least 1. Got 0"),
+        (["--max-recovery", "0"], "--max-recovery is a share and must be above 0 and below 1. Got 0"),
+        (["--min-retained", "nan"], "--min-retained is a share and must be above 0 and below 1. Got nan"),
         (["--figures", "r.html"], "The outputs 'r.html' and 'r.html' are one file: name another."),
         (["--figures", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
         (["--output", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
