@@ -6,6 +6,7 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from deniable import Space, recovery
@@ -251,3 +252,97 @@ def test_help(call):
         "--limit",
     )
     assert [option for option in wanted if option not in text] == []
+
+
+TOPICS = [[f"{topic}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] for topic in ("heart", "lung", "plain")]
+"""Words that lie close together in their topic, and far from those of the others."""
+
+
+def make_notes(place, *, label_follows_topic):
+    """Put a space of topics, its counts and a table beside each other: the label is the topic, or hangs on the word."""
+    rng = np.random.default_rng(7)
+    words = [word for topic in TOPICS for word in topic]
+    centres = np.repeat(20 * np.eye(3), len(TOPICS[0]), axis=0)
+    np.savez(place / "notes.npz", words=np.array(words), vectors=centres + rng.normal(size=centres.shape))
+    (place / "counts.txt").write_text("".join(f"{word} 1\n" for word in words))
+    rows = ["text,ward"]
+    for row in range(300):
+        topic, letter = int(rng.integers(2)), int(rng.integers(26))
+        text = rng.permutation([TOPICS[topic][letter], *rng.choice(TOPICS[2], 3)])
+        ward = "AB"[topic if label_follows_topic else letter % 2]
+        rows.append(f"{' '.join(text)},{ward if row % 100 else ''}")
+    (place / "notes.csv").write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def walk(call, place):
+    """Return a function that tunes for a table, measures around the epsilon found, and gives what measure said."""
+
+    def walking():
+        options = ["--space", "notes.npz", "--prior", "counts.txt"]
+        tuned = call("tune", "notes.csv", "--max-recovery", "0.2", *options)
+        assert tuned.code == 0, tuned.err
+        epsilon = float(re.search(r"at epsilon (\S+)", tuned.text).group(1))
+        around = ",".join(f"{factor * epsilon:.4g}" for factor in (0.5, 1, 2))
+        options += ["--label", "ward", "--epsilons", around, "--shadow-models", "6", "--output", "notes.html"]
+        result = call("measure", "notes.csv", *options)
+        assert result.code == 0, result.err
+        assert "3 rows without a label in 'ward', not used for classifiers: rows 1, 101 and 201" in result.err
+        return result, json.loads((place / "notes.json").read_text()), (place / "notes.html").read_text()
+
+    return walking
+
+
+def test_the_path_to_a_table_that_can_be_shared(walk, call, place):
+    """Tuned, measured around the choice, and privatized: near words stand for each other, and the topic stays."""
+    make_notes(place, label_follows_topic=True)
+    result, figures, page = walk()
+    advice = figures["advice"]
+    assert advice["answer"] == "share"
+    assert advice["alternatives"] == []
+    assert set(advice["epsilons"]) & {reading["epsilon"] for reading in figures["readings"][:2]}
+    assert advice["headline"] in html.unescape(page)
+    assert "gives both" in result.text or "give both" in result.text
+    chosen = str(max(advice["epsilons"]))
+    done = call("privatize", "notes.csv", "--space", "notes.npz", "--epsilon", chosen, "--output", "private.csv")
+    assert done.code == 0, done.err
+    before, after = ((place / name).read_text().splitlines() for name in ("notes.csv", "private.csv"))
+    assert [row.split(",")[1] for row in before] == [row.split(",")[1] for row in after]
+    assert before != after
+
+
+def test_the_path_to_a_table_that_must_not_be_shared(walk, place):
+    """Where the label hangs on the very word, page, terminal and figures say not to share, and what to do instead."""
+    make_notes(place, label_follows_topic=False)
+    result, figures, page = walk()
+    advice, page = figures["advice"], html.unescape(page)
+    assert advice["answer"] == "do not share word by word"
+    assert advice["epsilons"] == []
+    assert advice["headline"] == "No measured epsilon gives both; do not share these texts word by word."
+    first = advice["blind"]
+    assert first.startswith("No better than a blind guess at epsilon ")
+    said = " ".join(result.text.split())
+    assert said.startswith(f"{first} {advice['headline']}")
+    assert 0 < page.index(first) < page.index(advice["headline"])
+    for alternative in advice["alternatives"]:
+        assert alternative in said
+        assert alternative[1:] in page
+    assert "deniable rewrite" in said
+    assert {one["is_useful"] for one in advice["judgements"] if one["is_protected"]} == {False}
+    utility = figures["readings"][0]["utility"]
+    assert utility["balanced_accuracy"]["blind"] == 0.5
+    assert utility["balanced_accuracy"]["original_gain"]["low"] > 0.2
+    assert not utility["balanced_accuracy"]["private_gain"]["low"] > 0
+
+
+def test_a_label_that_the_originals_do_not_tell(measure, place):
+    """Where the originals themselves teach nothing of the label, utility cannot be judged, and nothing is promised."""
+    rng = np.random.default_rng(3)
+    rows = [f"{' '.join(rng.choice(['the', 'dog', 'food', 'cat'], 4))},{rng.choice(['x', 'y'])}" for _ in range(100)]
+    (place / "t.csv").write_text("text,kind\n" + "\n".join(rows) + "\n")
+    result = measure("--label", "kind", "--max-recovery", "0.9")
+    advice = json.loads((place / "r.json").read_text())["advice"]
+    assert (advice["answer"], advice["blind"]) == ("utility cannot be judged", None)
+    assert result.text.startswith("Utility cannot be judged with this label")
+    assert advice["headline"] in html.unescape((place / "r.html").read_text())
+    assert [one["is_useful"] for one in advice["judgements"]] == [None, None]

@@ -31,13 +31,15 @@ def test_rows_that_lack_something_are_remarked(tmp_path):
     table = read_survey_table(str(tmp_path / "t.jsonl"), ("text", "label", "author"), CSV)
     assert len(table.texts) == len(table.authors) == len(table.labels.codes) == 4
     assert table.labels.unlabelled_rows.tolist() == [2]
-    empty, unlabelled, anonymous = table.remarks
+    empty, unlabelled, lone_label, anonymous, lone_author = table.remarks
     assert "without a text" in empty
     assert empty.endswith("2")
     assert "'label', not used for classifiers" in unlabelled
     assert unlabelled.endswith("3")
     assert "'author', not used for attacks on authorship" in anonymous
     assert anonymous.endswith("4")
+    assert lone_label.endswith("with a label in 'label' that no other row has, not used for classifiers: row 2")
+    assert lone_author.endswith("in 'author' that no other row has, not used for attacks on authorship: row 2")
 
 
 def make_score(blind, original, private):

@@ -69,7 +69,9 @@ def format_advice(advice: "Advice") -> list[str]:
     if advice.alternatives:
         lines += ["Instead:", *(f"- {alternative}" for alternative in advice.alternatives)]
     wrapper = textwrap.TextWrapper(_TEXT_WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
-    return [*(part for line in lines for part in wrapper.wrap(line)), ""]
+    # A no-break space keeps a number and its sign on one line.
+    wrapped = (part for line in lines for part in wrapper.wrap(line.replace(" %", "\N{NO-BREAK SPACE}%")))
+    return [*(part.replace("\N{NO-BREAK SPACE}", " ") for part in wrapped), ""]
 
 
 def format_survey(survey_result: "SurveyResult") -> list[str]:
