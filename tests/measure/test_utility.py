@@ -27,6 +27,28 @@ def test_private_texts_that_lost_nothing():
     assert (found.accuracy.blind, found.classifier, found.folds, found.rows) == (0.5, "tfidf", 5, 150)
 
 
+def test_a_blind_guess_has_two_scores():
+    """Always naming the most frequent class is right as often as it occurs; balanced, any guess is one in K."""
+    texts, codes = [*TEXTS, *[f"class2word{row % 5} the" for row in range(50)]], [*CODES, *[2] * 50]
+    found = measure_one(texts, noise(200), codes)
+    assert (found.accuracy.blind, found.balanced_accuracy.blind) == (75 / 200, 1 / 3)
+    assert found.classes == 3
+
+
+def test_what_noise_retains():
+    """Of what the originals teach noise retains nothing, by either score, and the originals all of it."""
+    for score in (
+        measure_one(TEXTS, noise(150), CODES).accuracy,
+        measure_one(TEXTS, noise(150), CODES).balanced_accuracy,
+    ):
+        assert score.is_judgeable
+        assert not score.is_better_than_blind
+        assert score.retained.low < 0 < score.retained.high < 0.5
+    score = measure_one(TEXTS, TEXTS, CODES).balanced_accuracy
+    assert score.retained.value == 1
+    assert 0.9 < score.retained.low < 1 < score.retained.high < 1.1
+
+
 def test_private_texts_that_lost_everything():
     """Learning from noise does no better than chance, and the loss is what remains of the original's accuracy."""
     found = measure_one(TEXTS, noise(150), CODES)

@@ -335,7 +335,7 @@ def _describe_uncertainty(figures: Sequence[EpsilonFigures], limits: AdviceLimit
     epsilons = _list_numbers([one.epsilon for one in uncertain])
     rows, min_share = uncertain[0].utility.rows, f"{100 * limits.min_retained:g} %"
     return [
-        f"At epsilon {epsilons} the {rows:,} rows leave open on which side of {min_share} this lies: more would tell."
+        f"At epsilon {epsilons} the {rows:,} rows leave open whether {min_share} is retained: more rows would tell."
     ]
 
 

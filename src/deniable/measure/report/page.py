@@ -69,7 +69,7 @@ def _advise_epsilon(survey: SurveyResult) -> str:
             "table that share is another.) "
         )
     if protected:
-        text += f"Up to epsilon {protected[-1]:g} it was at most {max_share}, as certain as its interval. "
+        text += f"Up to epsilon {protected[-1]:g} it was at most {max_share}, its interval included. "
     else:
         text += f"At no measured epsilon is it certainly at most {max_share}. "
     refuted_epsilons = [f"{reading.epsilon:g}" for reading in survey.readings if reading.promise.status == "refuted"]
