@@ -126,6 +126,7 @@ def test_gaps(measure, place):
     found = json.loads((place / "r.json").read_text())
     assert [found["table"][name] for name in ("rows", "learned", "unlabelled", "alone")] == [21, 18, 3, 0]
     assert found["readings"][0]["authorship"]["texts"] == 19
+    assert "3 rows without a label were left out." in (place / "r.html").read_text()
 
 
 def test_public_counts(measure, place):
