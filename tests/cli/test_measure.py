@@ -6,6 +6,7 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from deniable import Space, recovery
@@ -22,6 +23,11 @@ TABLE = "text,kind,who\n" + "".join(
 def given(place):
     """Put a table of twenty labelled rows beside the space."""
     (place / "t.csv").write_text(TABLE)
+
+
+def split_at_blank(lines):
+    """Return the lines before the first blank one, and those after it."""
+    return lines[: lines.index("")], lines[lines.index("") + 1 :]
 
 
 @pytest.fixture
@@ -43,15 +49,20 @@ def test_a_report(measure, place):
     assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json"}
     figures = json.loads((place / "r.json").read_text("utf-8"))
     page = (place / "r.html").read_text("utf-8")
-    head, *rows, original, last = result.text.splitlines()
+    advice, (head, *rows, original, blind, last) = split_at_blank(result.text.splitlines())
+    assert " ".join(" ".join(advice).split()).startswith(figures["advice"]["blind"] or figures["advice"]["headline"])
     assert head.split()[:2] == ["epsilon", "verdict"]
     assert [row.split()[:2] for row in rows] == [["1", "proved"], ["4", "proved"]]
     for row, reading in zip(rows, figures["readings"], strict=True):
-        accuracy, area = reading["utility"]["private"]["value"], reading["membership"]["original"]["auc"]["value"]
-        assert f"{100 * accuracy:.1f} %" in row
-        assert f"{area:.3f}" in row
-        assert f"{100 * accuracy:.1f} %" in page
+        accuracy, balanced = (
+            reading["utility"][name]["private"]["value"] for name in ("accuracy", "balanced_accuracy")
+        )
+        assert f"{reading['membership']['original']['auc']['value']:.3f}" in row
+        for share in (accuracy, balanced):
+            assert f"{100 * share:.1f} %" in row
+            assert f"{100 * share:.1f} %" in page
     assert original.split()[0] == "original"
+    assert blind.split() == ["blind", "guess", "50.0", "%", "50.0", "%", "0.500"]
     assert last == "report: r.html (holds original private text: for you only); figures: r.json"
     assert "deniable measure t.csv" in page
     assert "--label kind" in page
@@ -113,8 +124,9 @@ def test_gaps(measure, place):
         "gaps.jsonl: 2 rows without a label in 'who', not used for attacks on authorship: rows 6 and 21",
     ]
     found = json.loads((place / "r.json").read_text())
-    assert (found["table"]["rows"], found["table"]["learned"], found["table"]["alone"]) == (21, 18, 3)
+    assert [found["table"][name] for name in ("rows", "learned", "unlabelled", "alone")] == [21, 18, 3, 0]
     assert found["readings"][0]["authorship"]["texts"] == 19
+    assert "3 rows without a label were left out." in (place / "r.html").read_text()
 
 
 def test_public_counts(measure, place):
@@ -168,6 +180,8 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
         (["--classifier", "tfid"], "'tfid' is not one of tfidf, fasttext. Did you mean 'tfidf'?"),
         (["--shadow-models", "5"], "an even int of at least 6. Got 5"),
         (["--limit", "0"], "at least 1. Got 0"),
+        (["--max-recovery", "0"], "--max-recovery is a share and must be above 0 and below 1. Got 0"),
+        (["--min-retained", "nan"], "--min-retained is a share and must be above 0 and below 1. Got nan"),
         (["--figures", "r.html"], "The outputs 'r.html' and 'r.html' are one file: name another."),
         (["--figures", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
         (["--output", "t.csv", "--force"], "The output 't.csv' is a file that is read"),
@@ -239,3 +253,97 @@ def test_help(call):
         "--limit",
     )
     assert [option for option in wanted if option not in text] == []
+
+
+TOPICS = [[f"{topic}{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"] for topic in ("heart", "lung", "plain")]
+"""Words that lie close together in their topic, and far from those of the others."""
+
+
+def make_notes(place, *, label_follows_topic):
+    """Put a space of topics, its counts and a table beside each other: the label is the topic, or hangs on the word."""
+    rng = np.random.default_rng(7)
+    words = [word for topic in TOPICS for word in topic]
+    centres = np.repeat(20 * np.eye(3), len(TOPICS[0]), axis=0)
+    np.savez(place / "notes.npz", words=np.array(words), vectors=centres + rng.normal(size=centres.shape))
+    (place / "counts.txt").write_text("".join(f"{word} 1\n" for word in words))
+    rows = ["text,ward"]
+    for row in range(300):
+        topic, letter = int(rng.integers(2)), int(rng.integers(26))
+        text = rng.permutation([TOPICS[topic][letter], *rng.choice(TOPICS[2], 3)])
+        ward = "AB"[topic if label_follows_topic else letter % 2]
+        rows.append(f"{' '.join(text)},{ward if row % 100 else ''}")
+    (place / "notes.csv").write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture
+def walk(call, place):
+    """Return a function that tunes for a table, measures around the epsilon found, and gives what measure said."""
+
+    def walking():
+        options = ["--space", "notes.npz", "--prior", "counts.txt"]
+        tuned = call("tune", "notes.csv", "--max-recovery", "0.2", *options)
+        assert tuned.code == 0, tuned.err
+        epsilon = float(re.search(r"at epsilon (\S+)", tuned.text).group(1))
+        around = ",".join(f"{factor * epsilon:.4g}" for factor in (0.5, 1, 2))
+        options += ["--label", "ward", "--epsilons", around, "--shadow-models", "6", "--output", "notes.html"]
+        result = call("measure", "notes.csv", *options)
+        assert result.code == 0, result.err
+        assert "3 rows without a label in 'ward', not used for classifiers: rows 1, 101 and 201" in result.err
+        return result, json.loads((place / "notes.json").read_text()), (place / "notes.html").read_text()
+
+    return walking
+
+
+def test_the_path_to_a_table_that_can_be_shared(walk, call, place):
+    """Tuned, measured around the choice, and privatized: near words stand for each other, and the topic stays."""
+    make_notes(place, label_follows_topic=True)
+    result, figures, page = walk()
+    advice = figures["advice"]
+    assert advice["answer"] == "share"
+    assert advice["alternatives"] == []
+    assert set(advice["epsilons"]) & {reading["epsilon"] for reading in figures["readings"][:2]}
+    assert advice["headline"] in html.unescape(page)
+    assert "gives both" in result.text or "give both" in result.text
+    chosen = str(max(advice["epsilons"]))
+    done = call("privatize", "notes.csv", "--space", "notes.npz", "--epsilon", chosen, "--output", "private.csv")
+    assert done.code == 0, done.err
+    before, after = ((place / name).read_text().splitlines() for name in ("notes.csv", "private.csv"))
+    assert [row.split(",")[1] for row in before] == [row.split(",")[1] for row in after]
+    assert before != after
+
+
+def test_the_path_to_a_table_that_must_not_be_shared(walk, place):
+    """Where the label hangs on the very word, page, terminal and figures say not to share, and what to do instead."""
+    make_notes(place, label_follows_topic=False)
+    result, figures, page = walk()
+    advice, page = figures["advice"], html.unescape(page)
+    assert advice["answer"] == "do not share word by word"
+    assert advice["epsilons"] == []
+    assert advice["headline"] == "No measured epsilon gives both; do not share these texts word by word."
+    first = advice["blind"]
+    assert first.startswith("No better than a blind guess at epsilon ")
+    said = " ".join(result.text.split())
+    assert said.startswith(f"{first} {advice['headline']}")
+    assert 0 < page.index(first) < page.index(advice["headline"])
+    for alternative in advice["alternatives"]:
+        assert alternative in said
+        assert alternative[1:] in page
+    assert "deniable rewrite" in said
+    assert {one["is_useful"] for one in advice["judgements"] if one["is_protected"]} == {False}
+    utility = figures["readings"][0]["utility"]
+    assert utility["balanced_accuracy"]["blind"] == 0.5
+    assert utility["balanced_accuracy"]["original_gain"]["low"] > 0.2
+    assert not utility["balanced_accuracy"]["private_gain"]["low"] > 0
+
+
+def test_a_label_that_the_originals_do_not_tell(measure, place):
+    """Where the originals themselves teach nothing of the label, utility cannot be judged, and nothing is promised."""
+    rng = np.random.default_rng(3)
+    rows = [f"{' '.join(rng.choice(['the', 'dog', 'food', 'cat'], 4))},{rng.choice(['x', 'y'])}" for _ in range(100)]
+    (place / "t.csv").write_text("text,kind\n" + "\n".join(rows) + "\n")
+    result = measure("--label", "kind", "--max-recovery", "0.9")
+    advice = json.loads((place / "r.json").read_text())["advice"]
+    assert (advice["answer"], advice["blind"]) == ("utility cannot be judged", None)
+    assert result.text.startswith("Utility cannot be judged with this label")
+    assert advice["headline"] in html.unescape((place / "r.html").read_text())
+    assert [one["is_useful"] for one in advice["judgements"]] == [None, None]

@@ -248,10 +248,22 @@ def test_utility(toy_space, mechanism):
     assert isinstance(choice, TuningResult)
     private = privatize_texts(choice.mechanism, texts, seed=0).texts
     found = measure_utility(texts, {"private": private}, codes)["private"]
-    assert choice.achieved == found.private.value >= 0.85
+    assert choice.achieved == found.accuracy.private.value >= 0.85
+    assert choice.utility == found
     noisier = privatize_texts(remade(choice, 0.3), texts, seed=0).texts
     less = measure_utility(texts, {"noisier": noisier}, codes)["noisier"]
-    assert less.private.value < choice.achieved
+    assert less.accuracy.private.value < choice.achieved
+
+
+def test_utility_that_a_blind_guess_reaches(toy_space):
+    """An accuracy that needs no texts is refused, with that of the most frequent class."""
+    texts, codes = toy.table(120)
+    codes = np.where(np.arange(120) < 60, 0, codes)
+    share = float(np.bincount(codes).max() / 120)
+    with pytest.raises(
+        InputError, match=rf"must be above {share:.4g}, the accuracy of always predicting[^\n]*Got 0\.7\.$"
+    ):
+        tune_utility(toy_space, texts, codes, 0.7, mechanism=dn.TEM)
 
 
 def test_utility_beyond_the_original():

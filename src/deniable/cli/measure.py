@@ -35,7 +35,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.outcome import note_written
 from deniable.cli.progress import show_passes
-from deniable.cli.survey_tables import format_survey, read_survey_table
+from deniable.cli.survey_tables import format_advice, format_survey, read_survey_table
 from deniable.cli.tables import TableFormat, read_public_texts
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 DEFAULT_EPSILONS = "0.5,1,2,3,4,6,8"
 _MEASUREMENT_PANEL = "Measurements"
+_ADVICE_PANEL = "Advice"
 _SLOW_SECONDS = 3.0
 """Seconds of a calibration from which on it is worth saying that its result is cached."""
 
@@ -81,6 +82,24 @@ ShadowModelsOption = Annotated[
 ExamplesOption = Annotated[int, make_option(_MEASUREMENT_PANEL, "--examples", "Number of rows shown before and after.")]
 MeasureSeedOption = Annotated[
     int, make_option(_MEASUREMENT_PANEL, "--seed", "Seed of all random draws; the same seed gives the same results.")
+]
+MeasuredMaximumRecoveryOption = Annotated[
+    float,
+    make_option(
+        _ADVICE_PANEL,
+        "--max-recovery",
+        "Maximum share of words that attackers may name for an epsilon to count as protected.",
+        metavar="SHARE",
+    ),
+]
+MinimumRetainedOption = Annotated[
+    float,
+    make_option(
+        _ADVICE_PANEL,
+        "--min-retained",
+        "Minimum share of a classifier's gain over a blind guess that private texts must retain to count as useful.",
+        metavar="SHARE",
+    ),
 ]
 OptionalLabelOption = Annotated[
     str | None,
@@ -116,6 +135,8 @@ def run_measure(
     shadow_models: ShadowModelsOption = 16,
     examples: ExamplesOption = 10,
     seed: MeasureSeedOption = 0,
+    max_recovery: MeasuredMaximumRecoveryOption = 0.2,
+    min_retained: MinimumRetainedOption = 0.5,
     column: TextColumnOption = "text",
     label: OptionalLabelOption = None,
     author: AuthorOption = None,
@@ -130,12 +151,13 @@ def run_measure(
     figures: FiguresOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Measure what each epsilon protects and what it costs on a table.
+    """Measure what each epsilon protects and what it costs on a table, and say whether to share it.
 
     Writes an HTML page with original private text, for the owner of the texts, and the figures as JSON. Requires the
     plot extra of deniable.
     """
     from deniable.core.files import check_outputs
+    from deniable.measure.report.advice import AdviceLimits, check_limits
     from deniable.measure.report.inputs import SurveyPlan, build_survey_inputs, check_survey_plan
     from deniable.measure.report.page import load_template
     from deniable.measure.report.survey import survey_table
@@ -143,6 +165,8 @@ def run_measure(
     epsilon_values = parse_epsilons(epsilons)
     plan = SurveyPlan(classifier.value, folds, shadow_models, examples, rows=limit, seed=seed)
     check_survey_plan(plan)
+    limits = AdviceLimits(max_recovery, min_retained)
+    check_limits(limits)
     load_template()
     figures_path = _resolve_figures_path(output, figures)
     check_outputs([output, figures_path], [source, public_texts, prior, find_vector_files(space)], force=force)
@@ -163,12 +187,13 @@ def run_measure(
         prior=word_prior,
         columns=[name for name in (label, author) if name],
         plan=plan,
+        limits=limits,
         progress=show_passes,
     )
     _write_report(survey_result, _format_command_line(context), output, figures_path, force=force)
     for remark in table.remarks:
         typer.echo(remark, err=True)
-    for line in format_survey(survey_result):
+    for line in (*format_advice(survey_result.advice), *format_survey(survey_result)):
         typer.echo(line)
     typer.echo(f"report: {output} (holds original private text: for you only); figures: {figures_path}")
 

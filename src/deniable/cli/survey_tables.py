@@ -1,6 +1,7 @@
 """The table that ``deniable measure`` reads, and the table of figures that it prints."""
 
 import dataclasses
+import textwrap
 from typing import TYPE_CHECKING
 
 from deniable.cli.tables import TableFormat, read_table_columns
@@ -8,7 +9,11 @@ from deniable.cli.usable_rows import describe_rows
 
 if TYPE_CHECKING:
     from deniable.measure.labels import ClassLabels
+    from deniable.measure.report.advice import Advice
     from deniable.measure.report.findings import SurveyResult
+
+_TEXT_WIDTH = 110
+"""Columns of the advice: about those of the table of figures."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,40 +43,70 @@ def read_survey_table(
     cells = read_table_columns(source, columns, table_format)
     empty_rows = [row for row, text in enumerate(cells[text_column]) if text is None]
     remarks = describe_rows(source, empty_rows, "without a text, read as empty")
-    for name, purpose in ((label_column, "classifiers"), (author_column, "attacks on authorship")):
-        if name is not None:
-            unlabelled_rows = encode_labels(cells[name], name).unlabelled_rows.tolist()
+    labels = None if label_column is None else encode_labels(cells[label_column], label_column)
+    authors = None if author_column is None else encode_labels(cells[author_column], author_column)
+    for name, classes, purpose in (
+        (label_column, labels, "classifiers"),
+        (author_column, authors, "attacks on authorship"),
+    ):
+        if classes is not None:
+            unlabelled_rows, lone_rows = classes.unlabelled_rows.tolist(), classes.lone_rows.tolist()
             remarks += describe_rows(source, unlabelled_rows, f"without a label in {name!r}, not used for {purpose}")
+            consequence = f"with a label in {name!r} that no other row has, not used for {purpose}"
+            remarks += describe_rows(source, lone_rows, consequence)
     return SurveyTable(
         cells[text_column],
-        None if label_column is None else encode_labels(cells[label_column], label_column),
+        labels,
         None if author_column is None else cells[author_column],
         remarks,
     )
 
 
+def format_advice(advice: "Advice") -> list[str]:
+    """Return the advice in lines, the weightiest first."""
+    lines = [] if advice.blind is None else [advice.blind]
+    lines += [advice.headline, *advice.reasons]
+    if advice.alternatives:
+        lines += ["Instead:", *(f"- {alternative}" for alternative in advice.alternatives)]
+    wrapper = textwrap.TextWrapper(_TEXT_WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    # A no-break space keeps a number and its sign on one line.
+    wrapped = (part for line in lines for part in wrapper.wrap(line.replace(" %", "\N{NO-BREAK SPACE}%")))
+    return [*(part.replace("\N{NO-BREAK SPACE}", " ") for part in wrapped), ""]
+
+
 def format_survey(survey_result: "SurveyResult") -> list[str]:
-    """Return the survey as a short table, one line an epsilon."""
-    titles = [f"{'epsilon':>8}", f"{'verdict':<26}", f"{'attacker names':>15}", f"{'words kept':>11}"]
-    has_labels, has_authors = bool(survey_result.table.classes), survey_result.readings[0].authorship is not None
-    titles += [f"{'accuracy':>9}", f"{'membership':>11}"] * has_labels + [f"{'authors':>8}"] * has_authors
-    rows = [" ".join(titles)]
-    for reading in survey_result.readings:
+    """Return the survey as a short table, one line an epsilon, then the originals and a blind guess."""
+    readings = survey_result.readings
+    status_width = max(len("verdict"), *(len(reading.promise.status) for reading in readings))
+    titles = [f"{'epsilon':>11}", f"{'verdict':<{status_width}}", f"{'attacker names':>14}", f"{'words kept':>10}"]
+    has_labels, has_authors = bool(survey_result.table.classes), readings[0].authorship is not None
+    titles += [f"{'accuracy':>8}", f"{'balanced':>8}", f"{'retained':>8}", f"{'membership':>10}"] * has_labels
+    titles += [f"{'authors':>7}"] * has_authors
+    rows = ["  ".join(titles)]
+    for reading in readings:
         cells = [
-            f"{reading.epsilon:>8g}",
-            f"{reading.promise.status:<26}",
-            f"{100 * reading.strongest_recovery.value:>13.1f} %",
-            f"{100 * reading.similarity.unchanged.value:>9.1f} %",
+            f"{reading.epsilon:>11g}",
+            f"{reading.promise.status:<{status_width}}",
+            f"{100 * reading.strongest_recovery.value:>12.1f} %",
+            f"{100 * reading.similarity.unchanged.value:>8.1f} %",
         ]
         if reading.utility is not None:
-            cells += [f"{100 * reading.utility.private.value:>7.1f} %"]
-            cells += [f"{reading.membership['original'].auc.value:>11.3f}"]
+            scores = [reading.utility.accuracy.private.value, reading.utility.balanced_accuracy.private.value]
+            retained = reading.utility.balanced_accuracy.retained
+            cells += [f"{100 * score:>6.1f} %" for score in scores]
+            cells.append(f"{'-':>8}" if retained is None else f"{100 * retained.value:>6.1f} %")
+            cells.append(f"{reading.membership['original'].auc.value:>10.3f}")
         if reading.authorship is not None:
-            cells.append(f"{100 * reading.authorship.adaptive.value:>6.1f} %")
-        rows.append(" ".join(cells))
-    first_utility = survey_result.readings[0].utility
+            cells.append(f"{100 * reading.authorship.adaptive.value:>5.1f} %")
+        rows.append("  ".join(cells))
+    first_utility = readings[0].utility
     if first_utility is not None and survey_result.originals is not None:
-        cells = [f"{'original':>8}", " " * 26, " " * 15, " " * 11]
-        cells += [f"{100 * first_utility.original.value:>7.1f} %", f"{survey_result.originals.auc.value:>11.3f}"]
-        rows.append(" ".join(cells))
+        margin = " " * (status_width + 2 + 14 + 2 + 10)
+        comparisons = first_utility.accuracy, first_utility.balanced_accuracy
+        for name, values, area in (
+            ("original", [comparison.original.value for comparison in comparisons], survey_result.originals.auc.value),
+            ("blind guess", [comparison.blind for comparison in comparisons], 0.5),
+        ):
+            cells = [f"{name:>11}", margin, *(f"{100 * value:>6.1f} %" for value in values)]
+            rows.append("  ".join([*cells, " " * 8, f"{area:>10.3f}"]))
     return rows

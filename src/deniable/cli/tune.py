@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from deniable.measure.labels import ClassLabels
     from deniable.measure.tuning import TuningResult
+    from deniable.measure.utility import UtilityResult
     from deniable.space import Space
     from deniable.words.prior import Prior
 
@@ -185,7 +186,7 @@ def run_tune(
         choice = _choose(goal, mechanism, word_space, table, public_prior, prior_from_input=prior_from_input)
     for remark in table.remarks:
         typer.echo(remark, err=True)
-    for line in _format_choice(choice, goal):
+    for line in _format_choice(choice):
         typer.echo(line)
     given_options = {
         "--column": None if column == "text" else column,
@@ -275,7 +276,7 @@ def _count_words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int6
     return np.bincount(known_words, minlength=len(space)), [len(text.words) for text in lexed_texts]
 
 
-def _format_choice(choice: _Choice, goal: _Goal) -> list[str]:
+def _format_choice(choice: _Choice) -> list[str]:
     """Return what was chosen, and what is known of it."""
     result = choice.result
     condition = f"of words, if words follow {choice.prior_name}"
@@ -286,13 +287,25 @@ def _format_choice(choice: _Choice, goal: _Goal) -> list[str]:
         f"attacker       names {result.recovery_share.format_percent()} {condition} ({blind_text})",
         f"kept           {result.kept_share.format_percent()} {condition}",
     ]
-    if goal.option == "--min-accuracy":
-        lines.append(
-            f"accuracy       {100 * result.achieved:.1f} %, trained on private texts and tested on original texts"
-        )
+    if result.utility is not None:
+        lines += _format_utility(result.utility)
     lines.append(f"whole records  the median record, {choice.median_length:,} words: epsilon {choice.median_loss:,.3g}")
     if choice.is_from_data:
         lines.append("chosen         from the private texts: --chosen-from-data says so in the certificate")
+    return lines
+
+
+def _format_utility(utility: "UtilityResult") -> list[str]:
+    """Return what a classifier learns from the private texts, beside the originals and a blind guess."""
+    lines = []
+    for name, score in (("accuracy", utility.accuracy), ("balanced", utility.balanced_accuracy)):
+        retained = "cannot be judged" if score.retained is None else score.retained.format_percent()
+        lines.append(
+            f"{name:<14} {score.private.format_percent()} trained on private texts, {100 * score.original.value:.1f} % "
+            f"on the originals, {100 * score.blind:.1f} % by a blind guess; gain retained: {retained}"
+        )
+    if not utility.balanced_accuracy.is_better_than_blind:
+        lines.append("               no better than a blind guess in balanced accuracy: such texts teach nothing")
     return lines
 
 

@@ -43,6 +43,12 @@ class ClassLabels:
         """Rows without a label."""
         return np.flatnonzero(self.codes < 0).astype(np.int64)
 
+    @property
+    def lone_rows(self) -> ClassCodes:
+        """Rows whose class no other row has: nothing can be both learned and tested of it."""
+        row_counts = np.bincount(self.codes[self.labelled_rows], minlength=len(self.names))
+        return np.flatnonzero((self.codes >= 0) & (row_counts[self.codes] == 1)).astype(np.int64)
+
 
 def encode_labels(column: Sequence[str | None], name: str = "label") -> ClassLabels:
     """Return a column of labels as class numbers; a row whose label is None or blank has none.

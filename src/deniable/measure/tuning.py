@@ -16,7 +16,7 @@ from deniable.measure.batches import privatize_texts
 from deniable.measure.labels import ClassCodes
 from deniable.measure.recovery import simulate_recovery
 from deniable.measure.root_finding import Quantity, find_crossing, round_significant
-from deniable.measure.utility import measure_utility
+from deniable.measure.utility import UtilityResult, measure_utility
 from deniable.space import Space
 from deniable.words import WordMechanism
 from deniable.words.calibrated_exponential import CalibratedExponential
@@ -56,6 +56,7 @@ class TuningResult:
         recovery_share: share of words that an attacker who sees one word at a time names, under the prior.
         kept_share: share of words released unchanged, under the prior.
         blind_share: share of words that an attacker without the output names, under the prior.
+        utility: the scores of classifiers that decided, beside a blind guess; None unless a utility was tuned.
     """
 
     mechanism: WordMechanism
@@ -64,6 +65,7 @@ class TuningResult:
     recovery_share: Estimate
     kept_share: Estimate
     blind_share: float
+    utility: UtilityResult | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,7 +195,8 @@ def tune_utility(
         seed: public; sample, folds and noise follow from it.
 
     Raises:
-        InputError: as in `tune_recovery`, or a target above the accuracy of training on the original texts.
+        InputError: as in `tune_recovery`, a target above the accuracy of training on the original texts, or one that a
+            blind guess reaches.
     """
     public_prior = build_prior(space, prior)
     check_positive("tune", "utility", target, upper=1.0)
@@ -207,6 +210,14 @@ def tune_utility(
             f"{len(texts):,} texts: name another column."
         )
 
+    blind_accuracy = float(np.bincount(sampled_codes).max() / len(sampled_codes))
+    if target <= blind_accuracy:
+        raise InputError(
+            f"The 'utility' target must be above {blind_accuracy:.4g}, the accuracy of always predicting the most "
+            f"frequent class, which needs no texts. Got {target:g}."
+        )
+    latest_utility: list[UtilityResult] = []
+
     def measure_accuracies(mechanisms: Sequence[WordMechanism]) -> list[float]:
         private_versions = {
             str(index): privatize_texts(candidate, sampled_texts, seed=seed).texts
@@ -215,13 +226,14 @@ def tune_utility(
         utility_results = measure_utility(
             sampled_texts, private_versions, sampled_codes, classifier=classifier, seed=seed
         )
-        original_accuracy = utility_results["0"].original.value
+        original_accuracy = utility_results["0"].accuracy.original.value
         if original_accuracy < target:
             raise InputError(
                 f"The 'utility' target must be at most {original_accuracy:.4g}, the accuracy of a classifier trained "
                 f"on the original texts. Got {target:g}."
             )
-        return [utility_results[name].private.value for name in private_versions]
+        latest_utility[:] = [utility_results[name] for name in private_versions]
+        return [utility.accuracy.private.value for utility in latest_utility]
 
     def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
         # TEM with twice the scale and the same cutoff has exactly these laws.
@@ -234,7 +246,9 @@ def tune_utility(
         max_ratio=1.05,
         is_upper_limit=False,
     )
-    return _choose_mechanism(space, mechanism, goal, public_prior)
+    result = _choose_mechanism(space, mechanism, goal, public_prior)
+    measure_accuracies([result.mechanism])
+    return dataclasses.replace(result, utility=latest_utility[0])
 
 
 def _choose_mechanism(space: Space, mechanism: MechanismChoice, goal: _Goal, prior: Prior) -> TuningResult:

@@ -1,4 +1,4 @@
-"""Utility: the accuracy that a classifier loses when it is trained on private texts instead of the original ones."""
+"""Utility: what a classifier still learns when it is trained on private texts instead of the original ones."""
 
 import dataclasses
 import functools
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, estimate_paired_difference
+from deniable.core.intervals import estimate_paired_difference
 from deniable.measure.classifiers import TextClassifier, build_classifier
 from deniable.measure.labels import (
     BooleanMask,
@@ -20,33 +20,33 @@ from deniable.measure.labels import (
     run_folds,
     stratified_folds,
 )
+from deniable.measure.retention import ScoreComparison, compare_with_blind_guess
 
 
 @dataclasses.dataclass(frozen=True)
 class UtilityResult:
-    """Accuracy of a classifier on original texts that it was not trained on.
+    """Scores of a classifier on original texts that it was not trained on.
 
     The intervals are over the tested rows, given the trained classifiers. They do not cover that other training
     rows, or other noise, would have given other classifiers, nor that classifiers of different folds have most of
     their training rows in common.
 
     Attributes:
-        original: accuracy after training on original texts.
-        private: accuracy after training on private texts.
-        lost: original less private, row by row on the same tested rows.
-        majority: share of the most frequent class, the accuracy of always predicting it.
+        accuracy: share of rows whose class is predicted; a blind guess always predicts the most frequent class.
+        balanced_accuracy: mean over the classes of that share, so that a rare class counts as much as a frequent one;
+            a blind guess scores 1 / classes.
         classifier: its name.
         folds: number of folds.
         rows: number of tested rows.
+        classes: number of classes.
     """
 
-    original: Estimate
-    private: Estimate
-    lost: Estimate
-    majority: float
+    accuracy: ScoreComparison
+    balanced_accuracy: ScoreComparison
     classifier: str
     folds: int
     rows: int
+    classes: int
 
 
 def measure_utility(
@@ -58,7 +58,7 @@ def measure_utility(
     folds: int = 5,
     seed: int = 0,
 ) -> dict[str, UtilityResult]:
-    """Return the accuracy lost by training on private versions of a table, in cross-validation.
+    """Return what is lost and retained by training on private versions of a table, in cross-validation.
 
     A classifier is trained on all folds but one, in the original or in a private version, and tested on the
     original texts of the fold left out (Carvalho et al. 2021, Figure 1, do so with one split). The folds are the same
@@ -96,19 +96,37 @@ def measure_utility(
         ],
         splits,
     )
-    original_accuracy, majority_share = estimate_accuracy(original_hits), float(counts.max() / len(class_codes))
+    tested_codes = np.unique(class_codes, return_inverse=True)[1][np.concatenate([split.test for split in splits])]
     return {
         name: UtilityResult(
-            original_accuracy,
-            estimate_accuracy(hits),
-            estimate_paired_difference(original_hits, hits),
-            majority_share,
+            _compare_accuracies(original_hits, hits, tested_codes),
+            _compare_balanced_accuracies(original_hits, hits, tested_codes),
             classifier,
             folds,
             len(original_hits),
+            int(tested_codes.max()) + 1,
         )
         for name, (hits,) in zip(private_versions, private_hits, strict=True)
     }
+
+
+def _compare_accuracies(original_hits: BooleanMask, private_hits: BooleanMask, codes: ClassCodes) -> ScoreComparison:
+    """Return the accuracies, with the exact interval of each and Tango's of their difference."""
+    comparison = compare_with_blind_guess(original_hits, private_hits, codes, np.bincount(codes) / len(codes))
+    return dataclasses.replace(
+        comparison,
+        original=estimate_accuracy(original_hits),
+        private=estimate_accuracy(private_hits),
+        lost=estimate_paired_difference(original_hits, private_hits),
+    )
+
+
+def _compare_balanced_accuracies(
+    original_hits: BooleanMask, private_hits: BooleanMask, codes: ClassCodes
+) -> ScoreComparison:
+    """Return the balanced accuracies."""
+    classes = int(codes.max()) + 1
+    return compare_with_blind_guess(original_hits, private_hits, codes, np.full(classes, 1 / classes))
 
 
 def _build_fold_runner(

@@ -87,7 +87,7 @@ def test_the_page_has_the_numbers_of_the_json(found, page):
         for name in ("public", "alone", "context"):
             assert f"<b>{100 * reading[name]['share']['value']:.1f} %</b>" in page
         for name in ("original", "private"):
-            estimate = reading["utility"][name]
+            estimate = reading["utility"]["accuracy"][name]
             assert f"<b>{100 * estimate['value']:.1f} %</b>" in page
             assert f"<i>{100 * estimate['low']:.1f} to {100 * estimate['high']:.1f}</i>" in page
             assert f"<b>{reading['membership'][name]['auc']['value']:.3f}</b>" in page

@@ -78,7 +78,10 @@ def test_figures_as_json(found):
     again = json.loads(shown)
     assert "examples" not in shown
     assert "Zork" not in shown
-    assert again["readings"][1]["utility"]["private"]["value"] == found.readings[1].utility.private.value
+    assert (
+        again["readings"][1]["utility"]["accuracy"]["private"]["value"]
+        == found.readings[1].utility.accuracy.private.value
+    )
     assert again["readings"][0]["membership"]["original"]["tpr"]["0.01"]["count"] > 0
     assert sum(again["about"]["seconds"].values()) > 0
 

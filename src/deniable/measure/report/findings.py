@@ -10,6 +10,7 @@ from deniable.core.guarantees import Status
 from deniable.core.intervals import Estimate
 from deniable.measure.authorship import AuthorshipResult
 from deniable.measure.recovery import RecoveryResult
+from deniable.measure.report.advice import Advice, EpsilonFigures
 from deniable.measure.report.examples import RowExample
 from deniable.measure.roc import MembershipResult
 from deniable.measure.similarity import TextSimilarity
@@ -73,7 +74,7 @@ class EpsilonResult:
         context: attack on this table's private words by an attacker with a language model; None where there are no
             texts to train it on.
         similarity: similarity of the private texts to their originals.
-        utility: accuracy of classifiers; None without labels.
+        utility: scores of classifiers; None without labels.
         membership: attacks on a classifier trained on the private records, by an attacker who has the ``original``
             records and by one who has the ``private`` ones. Empty without labels.
         authorship: attacks on authorship; None without authors.
@@ -99,6 +100,12 @@ class EpsilonResult:
         shares = [attack.share for attack in (self.alone, self.context) if attack is not None]
         return max(shares, key=lambda share: share.value)
 
+    @property
+    def deciding_figures(self) -> EpsilonFigures:
+        """What the advice is made from."""
+        is_refuted = self.promise.status == "refuted"
+        return EpsilonFigures(self.epsilon, self.strongest_recovery, is_refuted, self.utility)
+
 
 @dataclasses.dataclass(frozen=True)
 class TableSummary:
@@ -113,7 +120,8 @@ class TableSummary:
         median: number of words of the row of median length.
         longest: number of words of the longest row.
         learned: number of rows that classifiers are trained on; 0 without labels.
-        alone: number of other rows, which have no label, or whose class has no other row.
+        unlabelled: number of rows without a label; 0 where no labels were given.
+        alone: number of rows whose class no other row has.
         classes: number of classes; 0 without labels.
     """
 
@@ -125,6 +133,7 @@ class TableSummary:
     median: int
     longest: int
     learned: int
+    unlabelled: int
     alone: int
     classes: int
 
@@ -139,6 +148,7 @@ class SurveyResult:
         readings: one result for each epsilon, ascending.
         prior: name of the public prior, such as "Zipf's law by the space's ranks".
         blind: share of words that a guess without any output names, under that prior.
+        advice: whether a measured epsilon gives both protection and use, and what to do.
         originals: the membership attack on a classifier trained on the original records; None without labels.
         not_protected: what private text shows of the original in any case.
         about: versions, sizes and seconds of the survey.
@@ -149,6 +159,7 @@ class SurveyResult:
     readings: tuple[EpsilonResult, ...]
     prior: str
     blind: float
+    advice: Advice
     originals: MembershipResult | None
     not_protected: tuple[str, ...]
     about: dict[str, Any]

@@ -48,6 +48,7 @@ class SurveyInputs:
         texts: n texts; the empty text where the cell is empty.
         learned_rows: rows whose class has another row; empty without labels.
         codes: (learned rows,) their classes, numbered from 0 on.
+        unlabelled_count: number of rows without a label; 0 where no labels were given.
         authors: (n,) authors, or None.
         seed: public; samples of rows follow from it.
     """
@@ -57,6 +58,7 @@ class SurveyInputs:
     texts: list[str]
     learned_rows: RowNumbers
     codes: ClassCodes
+    unlabelled_count: int
     authors: list[str | None] | None
     seed: int
 
@@ -106,7 +108,8 @@ def build_survey_inputs(
         if column is not None and len(column) != count:
             raise InputError(f"{count} texts need as many {name}. Got {len(column)}: give one for each text.")
     rows = _sample_rows(np.arange(count), plan.rows, plan.seed)
-    learned_rows, codes = _select_labelled_rows(label_column, [texts[row] or "" for row in rows], rows, plan)
+    sampled_codes = None if label_column is None else _get_codes(label_column)[rows]
+    learned_rows, codes = _select_labelled_rows(sampled_codes, [texts[row] or "" for row in rows], plan)
     sampled_authors = None if authors is None else [authors[row] for row in rows]
     if sampled_authors is not None:
         attackable_rows, author_codes = select_attackable_rows(sampled_authors)
@@ -114,7 +117,14 @@ def build_survey_inputs(
             author_codes, plan.folds, plan.seed, [texts[rows[place]] or "" for place in attackable_rows.tolist()]
         )
     return SurveyInputs(
-        rows, count, [texts[row] or "" for row in rows], learned_rows, codes, sampled_authors, plan.seed
+        rows,
+        count,
+        [texts[row] or "" for row in rows],
+        learned_rows,
+        codes,
+        0 if sampled_codes is None else int((sampled_codes < 0).sum()),
+        sampled_authors,
+        plan.seed,
     )
 
 
@@ -148,13 +158,16 @@ def check_survey_plan(plan: SurveyPlan) -> None:
             )
 
 
+def _get_codes(label_column: Sequence[str | None] | ClassLabels) -> ClassCodes:
+    return (label_column if isinstance(label_column, ClassLabels) else encode_labels(label_column)).codes
+
+
 def _select_labelled_rows(
-    label_column: Sequence[str | None] | ClassLabels | None, texts: Sequence[str], rows: RowNumbers, plan: SurveyPlan
+    sampled_codes: ClassCodes | None, texts: Sequence[str], plan: SurveyPlan
 ) -> tuple[RowNumbers, ClassCodes]:
     """Return which of the rows have a class with another row, and their classes numbered anew."""
-    if label_column is None:
+    if sampled_codes is None:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    sampled_codes = (label_column if isinstance(label_column, ClassLabels) else encode_labels(label_column)).codes[rows]
     learned_rows = np.flatnonzero(
         (sampled_codes >= 0) & (np.bincount(sampled_codes + 1)[sampled_codes + 1] > 1)
     ).astype(np.int64)  # from -1 on

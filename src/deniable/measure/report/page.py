@@ -1,6 +1,5 @@
 """The report of a survey: one self-contained HTML page, with no script and nothing from a network."""
 
-import itertools
 from collections.abc import Callable
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -13,11 +12,6 @@ from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-_MAX_NAMED_SHARE = 0.10
-"""The page names the largest epsilon at which an attacker names at most this share of words."""
-_MAX_ACCURACY_LOSS = 0.05
-"""The page names the least epsilon that costs at most this share of accuracy."""
 
 
 def render_report(survey: SurveyResult, command: str = "") -> str:
@@ -60,9 +54,8 @@ def answer_questions(survey: SurveyResult) -> list[tuple[str, str]]:
 
 def _advise_epsilon(survey: SurveyResult) -> str:
     lowest, highest = survey.readings[0], survey.readings[-1]
-    safe_results = list(
-        itertools.takewhile(lambda result: result.strongest_recovery.high <= _MAX_NAMED_SHARE, survey.readings)
-    )
+    max_share = f"{100 * survey.advice.limits.max_recovery:g} %"
+    protected = [judgement.epsilon for judgement in survey.advice.judgements if judgement.is_protected]
     low_share, high_share = (_format_percent(result.strongest_recovery) for result in (lowest, highest))
     text = (
         f"An attacker who sees the private texts named {low_share} of the original words at epsilon {lowest.epsilon:g}"
@@ -75,10 +68,10 @@ def _advise_epsilon(survey: SurveyResult) -> str:
             f"the private texts, who always says the most frequent word, names {100 * survey.blind:.1f} %; in this "
             "table that share is another.) "
         )
-    if safe_results:
-        text += f"Up to epsilon {safe_results[-1].epsilon:g} it was fewer than one word in ten. "
+    if protected:
+        text += f"Up to epsilon {protected[-1]:g} it was at most {max_share}, its interval included. "
     else:
-        text += "At no measured epsilon is it certainly fewer than one word in ten. "
+        text += f"At no measured epsilon is it certainly at most {max_share}. "
     refuted_epsilons = [f"{reading.epsilon:g}" for reading in survey.readings if reading.promise.status == "refuted"]
     if refuted_epsilons:
         text += f"The guarantee is refuted at epsilon {', '.join(refuted_epsilons)}: take another mechanism. "
@@ -96,24 +89,19 @@ def _describe_losses(survey: SurveyResult) -> str:
     with_utility = [(reading, reading.utility) for reading in survey.readings if reading.utility is not None]
     if not with_utility:
         return text + "What the private texts are still good for was not measured: name a column of labels for that."
-    first_utility = with_utility[0][1]
+    balanced = with_utility[0][1].balanced_accuracy
     text += (
-        f"A classifier trained on the original texts predicts {_format_percent(first_utility.original)} of the labels, "
-        f"a blind guess {100 * first_utility.majority:.1f} %. "
+        "A classifier trained on the original texts has a balanced accuracy of "
+        f"{_format_percent(balanced.original)}, a blind guess {100 * balanced.blind:.1f} %. "
     )
-    affordable = list(itertools.takewhile(lambda pair: pair[1].lost.high <= _MAX_ACCURACY_LOSS, reversed(with_utility)))
-    if affordable:
-        return (
-            text + f"From epsilon {affordable[-1][0].epsilon:g} on, training on private texts costs less than 5 points."
-        )
-    best_result, best_utility = min(with_utility, key=lambda pair: pair[1].lost.value)
-    lost, low, high = (
-        100 * share for share in (best_utility.lost.value, best_utility.lost.low, best_utility.lost.high)
-    )
-    return text + (
-        f"Trained on private texts it loses least at epsilon {best_result.epsilon:g}: {lost:.1f} points "
-        f"({low:.1f} to {high:.1f})."
-    )
+    shares = [
+        f"{_format_percent(utility.balanced_accuracy.retained)} at epsilon {result.epsilon:g}"
+        for result, utility in with_utility
+        if utility.balanced_accuracy.retained is not None
+    ]
+    if not shares:
+        return text + "What private texts retain of that cannot be judged."
+    return text + f"Of what lies between the two, training on private texts retains {', '.join(shares)}."
 
 
 def build_charts(survey: SurveyResult) -> list[LineChart]:
@@ -144,11 +132,14 @@ def _build_classifier_charts(survey: SurveyResult) -> list[LineChart]:
     with_utility = [(result, result.utility) for result in survey.readings if result.utility is not None]
     if not with_utility or survey.originals is None:
         return []
-    first_utility = with_utility[0][1]
-    levels = (("trained on originals", first_utility.original.value), ("blind guess", first_utility.majority))
-    accuracies = [ChartPoint(as_exact_estimate(result.epsilon), utility.private) for result, utility in with_utility]
+    balanced = with_utility[0][1].balanced_accuracy
+    levels = (("trained on originals", balanced.original.value), ("blind guess", balanced.blind))
+    accuracies = [
+        ChartPoint(as_exact_estimate(result.epsilon), utility.balanced_accuracy.private)
+        for result, utility in with_utility
+    ]
     trade_off = [
-        ChartPoint(result.strongest_recovery, utility.private, f"{result.epsilon:g}")
+        ChartPoint(result.strongest_recovery, utility.balanced_accuracy.private, f"{result.epsilon:g}")
         for result, utility in with_utility
     ]
     membership = [
@@ -158,12 +149,12 @@ def _build_classifier_charts(survey: SurveyResult) -> list[LineChart]:
     name = "trained on private texts"
     return [
         _build_epsilon_chart(
-            "What a classifier still learns", "accuracy", [ChartSeries(name, tuple(accuracies))], *levels
+            "What a classifier still learns", "balanced accuracy", [ChartSeries(name, tuple(accuracies))], *levels
         ),
         LineChart(
-            "Accuracy against words named, at each epsilon",
+            "Balanced accuracy against words named, at each epsilon",
             "words an attacker names",
-            "accuracy",
+            "balanced accuracy",
             (ChartSeries(name, tuple(trade_off)),),
             levels,
             x_is_share=True,

@@ -18,6 +18,7 @@ from deniable.core.parallel import count_cores
 from deniable.measure.attackers.language_model import WordNumbers, number_texts
 from deniable.measure.batches import privatize_texts
 from deniable.measure.labels import ClassLabels
+from deniable.measure.report.advice import DEFAULT_LIMITS, AdviceLimits, advise, check_limits
 from deniable.measure.report.examples import build_examples
 from deniable.measure.report.findings import EpsilonResult, SurveyResult, TableSummary
 from deniable.measure.report.inputs import SurveyInputs, SurveyPlan, build_survey_inputs
@@ -50,6 +51,7 @@ def survey_table(
     prior: PriorLike = None,
     columns: Sequence[str] = (),
     plan: SurveyPlan = DEFAULT_PLAN,
+    limits: AdviceLimits = DEFAULT_LIMITS,
     progress: ProgressStage = lambda _: nullcontext(),
 ) -> SurveyResult:
     """Return every measure of a table, under mechanisms of one space with different epsilons.
@@ -65,12 +67,14 @@ def survey_table(
             Zipf's law by the space's ranks.
         columns: names of the columns that a release would copy unchanged.
         plan: sizes, classifier and seed.
+        limits: what counts as protected and as useful.
         progress: function from the name of each part of the work to a context that is entered for it.
 
     Raises:
         InputError: the columns do not match, hold no word of the vocabulary, or have too few or too uniform rows to
             train on; or the mechanisms have different spaces or equal epsilons.
     """
+    check_limits(limits)
     inputs = build_survey_inputs(texts, labels, authors, plan)
     sorted_mechanisms = _sort_mechanisms(mechanisms)
     space = sorted_mechanisms[0].space
@@ -130,6 +134,7 @@ def survey_table(
         readings=readings,
         prior=frequencies.name,
         blind=frequencies.blind_success,
+        advice=advise([reading.deciding_figures for reading in readings], limits),
         originals=original_attacks.get("original"),
         not_protected=tuple(certificate.not_protected),
         about=_describe_run(
@@ -181,7 +186,8 @@ def _summarize_table(inputs: SurveyInputs, numbered_texts: Sequence[WordNumbers]
         median=int(np.sort(lengths)[(len(lengths) - 1) // 2]),
         longest=int(lengths.max()),
         learned=len(inputs.learned_rows),
-        alone=len(inputs.texts) - len(inputs.learned_rows) if inputs.class_count else 0,
+        unlabelled=inputs.unlabelled_count,
+        alone=len(inputs.texts) - len(inputs.learned_rows) - inputs.unlabelled_count if inputs.class_count else 0,
         classes=inputs.class_count,
     )
 
