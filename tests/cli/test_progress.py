@@ -24,6 +24,7 @@ def clock(monkeypatch):
     """Return a function that lets seconds pass on the clock of progress, and on no other."""
     now = [100.0]
     monkeypatch.setattr(progress, "read_clock", lambda: now[0])
+    monkeypatch.setattr(progress._PlainLines, "last_time", now[0])
 
     def let_pass(seconds):
         now[0] += seconds
@@ -161,6 +162,15 @@ def test_lines_on_a_pipe(clock, capsys):
         printed.append(len(capsys.readouterr().err.splitlines()))
     assert [second for second, count in enumerate(printed, 1) if count] == list(range(10, 101, 10))
     assert set(printed) == {0, 1}
+
+
+def test_many_short_parts(clock, capsys):
+    """Parts that are short each have a line as well, once ten seconds have gone by without one."""
+    for part in range(5):
+        lines = progress._PlainLines(progress._Passes(f"part {part}"))
+        clock(4.0)
+        lines.show()
+    assert capsys.readouterr().err == "part 2: 4 s so far\n"
 
 
 def test_silent_work_is_shown_too(clock, capsys, monkeypatch):

@@ -47,7 +47,7 @@ def run_explain(
     effective_word = word if word in word_space else word_space.unknown_word
     if word not in word_space:
         typer.echo(_describe_unknown_word(word, word_space))
-    with show_passes("calibrating and verifying"):
+    with show_passes("calibrating and verifying"), expect_passes(0):
         with expect_passes(1):
             word_mechanism = build_word_mechanism(word_space, mechanism, epsilon)
             probabilities, law_source = _compute_output_law(word_mechanism, effective_word)

@@ -159,7 +159,7 @@ def run_privatize(
     check_mechanism_epsilon(mechanism, epsilon)
     word_space = build_space(space, metric)
     word_prior = load_word_prior(prior, word_space)
-    with show_passes("calibrating and verifying"):
+    with show_passes("calibrating and verifying"), expect_passes(0):
         with expect_passes(1):
             word_mechanism = build_word_mechanism(word_space, mechanism, epsilon)
             release = Release(word_mechanism, unknown=unknown.value, case=case.value, keep=public_words, key=key)

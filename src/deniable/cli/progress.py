@@ -1,5 +1,6 @@
 """Progress on standard error: one line rewritten in place on a terminal, else a line every ten seconds at most."""
 
+import contextlib
 import shutil
 import sys
 import threading
@@ -256,8 +257,9 @@ def _show(work: _WorkType) -> Iterator[_WorkType]:
     writer = _TerminalLine(work) if sys.stderr.isatty() else _PlainLines(work)
 
     def keep_showing() -> None:
-        while not is_done.wait(_REFRESH_SECONDS):
-            writer.show()
+        with contextlib.suppress(OSError, ValueError):  # nobody reads standard error any more
+            while not is_done.wait(_REFRESH_SECONDS):
+                writer.show()
 
     thread = threading.Thread(target=keep_showing, name="progress", daemon=True)
     thread.start()
@@ -272,14 +274,17 @@ def _show(work: _WorkType) -> Iterator[_WorkType]:
 class _PlainLines:
     """A line now and then, for logs and pipes."""
 
+    last_time = read_clock()
+    """When the last line was printed, whatever the work: many short parts of a command are no long silence either."""
+
     def __init__(self, work: _Work) -> None:
-        self._work, self._last_time = work, read_clock()
+        self._work = work
 
     def show(self) -> None:
         """Print a line, unless the last one is young."""
-        if read_clock() - self._last_time < LINE_SECONDS:
+        if read_clock() - self.last_time < LINE_SECONDS:
             return
-        self._last_time = read_clock()
+        _PlainLines.last_time = read_clock()
         typer.echo(self._work.describe(), err=True)
         advice = self._work.take_advice()
         if advice:
@@ -307,6 +312,8 @@ class _TerminalLine:
 
     def close(self) -> None:
         """Wipe the line, if there is one."""
-        if self._is_shown:
+        if not self._is_shown:
+            return
+        with contextlib.suppress(OSError, ValueError):
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()

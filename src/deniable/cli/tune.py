@@ -189,7 +189,7 @@ def run_tune(
     table = _read_table(source, column, label, TableFormat(format_, delimiter, encoding))
     word_space = build_space(space, metric)
     public_prior = load_word_prior(prior, word_space)
-    with show_passes("tuning"):
+    with show_passes("tuning"), expect_passes(0):
         choice = _choose(goal, mechanism, word_space, table, public_prior, prior_from_input=prior_from_input)
     for remark in table.remarks:
         typer.echo(remark, err=True)

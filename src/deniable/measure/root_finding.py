@@ -14,8 +14,8 @@ Quantity = Callable[[Sequence[float]], Sequence[float]]
 _MAX_ROUNDS = 40
 _USUAL_ROUNDS, _PASSES_PER_ROUND = 4, 2
 """What a search usually takes, for the report of its progress alone."""
-_LAST_ROUND_FACTOR = 12
-"""A round usually narrows an interval of so many times the aim, on a logarithmic scale, to the aim."""
+_USUAL_NARROWING = 5.0
+"""Factor by which a round usually narrows the interval, on a logarithmic scale."""
 _INITIAL_RATIO = 1.2
 """Ratio of neighbouring points in the first round."""
 _STALLED_SHARE = 0.6
@@ -75,7 +75,8 @@ def _guess_rounds_left(evaluated: dict[float, float], target: float, max_ratio: 
         return _USUAL_ROUNDS - 1
     if low is None or high is None:
         return _USUAL_ROUNDS - 2
-    return int(math.log(high / low) > _LAST_ROUND_FACTOR * math.log(max_ratio))
+    narrowing = math.log(high / low) / math.log(max_ratio)
+    return max(0, math.ceil(math.log(max(narrowing, 1.0), _USUAL_NARROWING)) - 1)
 
 
 def _find_bracket(evaluated: dict[float, float], target: float) -> tuple[float | None, float | None]:

@@ -355,7 +355,8 @@ def _compute_kernel_outcomes(
     space: Space, kernels: Sequence[ExponentialKernel], prior: FloatArray
 ) -> list[tuple[FloatArray, float]]:
     """Return kept probabilities and Bayes success for several kernels, computing the distances once."""
-    logs = [np.log(sums) for sums in compute_normalisers(space, kernels)]
+    with expect_passes(1):
+        logs = [np.log(sums) for sums in compute_normalisers(space, kernels)]
     return compute_exponential_outcomes(space, kernels, logs, prior)
 
 
