@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _NOISE_PANEL = "Training with noise"
 _LONG_TRAINING_SECONDS = 300.0
 """Time from which on a small model is offered."""
-_QUICK_SPEEDUP = 40
+_QUICK_SPEEDUP = 20
 """How many times as long the training of a whole model takes as that of a small one; docs/rewrite.md has the times."""
 
 LatentOption = Annotated[
@@ -64,7 +64,9 @@ MaximumTokensOption = Annotated[
         MODEL_PANEL, "--max-tokens", "Maximum number of tokens of a text; longer texts are cut.", default_text="64"
     ),
 ]
-QuickOption = Annotated[bool, make_option(MODEL_PANEL, "--quick", "Small network and short run, for a first try.")]
+QuickOption = Annotated[
+    bool, make_option(MODEL_PANEL, "--quick", "Small network and short run, for a first try: a twentieth of the time.")
+]
 FineTuneOption = Annotated[
     Path | None, make_option(_NOISE_PANEL, "--fine-tune", "Model file to continue from.", metavar="MODEL")
 ]
