@@ -65,7 +65,10 @@ MaximumTokensOption = Annotated[
     ),
 ]
 QuickOption = Annotated[
-    bool, make_option(MODEL_PANEL, "--quick", "Small network and short run, for a first try: a twentieth of the time.")
+    bool,
+    make_option(
+        MODEL_PANEL, "--quick", "Small network and short run, for a first try, in about a twentieth of the time."
+    ),
 ]
 FineTuneOption = Annotated[
     Path | None, make_option(_NOISE_PANEL, "--fine-tune", "Model file to continue from.", metavar="MODEL")
