@@ -183,6 +183,19 @@ def test_silent_work_is_shown_too(clock, capsys, monkeypatch):
     assert "".join(errors) == "reading: 12 s so far\n"
 
 
+def test_a_command_that_says_nothing(clock, capsys, monkeypatch):
+    """A command is watched where no part of it is shown, and the part alone where one is."""
+    monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.001)
+    errors = []
+    with progress.watch_command():
+        clock(12.0)
+        wait_until(lambda: errors.append(capsys.readouterr().err) or "".join(errors))
+        with progress.show_passes("reading"):
+            clock(11.0)
+            wait_until(lambda: errors.append(capsys.readouterr().err) or len("".join(errors).splitlines()) == 2)
+    assert "".join(errors) == "working: 12 s so far\nreading: 11 s so far\n"
+
+
 def test_short_work_is_silent(clock, capsys):
     """Work of less than ten seconds prints nothing on a pipe, and leaves no thread."""
     with progress.show_passes("verifying"), expect_passes(1):

@@ -24,7 +24,7 @@ _WINDOW_SECONDS = 60.0
 _RECENT_PASSES = 4
 """Passes whose mean duration stands for that of a pass to come."""
 _MAX_EXACT_SECONDS = 90
-_MINUTE, _HOUR = 60, 3600
+_MINUTE = 60
 
 
 def read_clock() -> float:
@@ -75,6 +75,13 @@ def format_duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
+@contextmanager
+def watch_command() -> Iterator[None]:
+    """Say that a command still runs where none of its parts says what it does: while it reads, or imports."""
+    with _show(_Command("working"), in_place=False):
+        yield
+
+
 class _Speed:
     """The speed of one pass, measured over the last minute, or over the last two advances if they are rarer."""
 
@@ -120,7 +127,16 @@ class _Work:
         raise NotImplementedError
 
 
+_SHOWN_WORK: list[_Work] = []
+"""What is shown, the innermost last."""
 _WorkType = TypeVar("_WorkType", bound=_Work)
+
+
+class _Command(_Work):
+    """A whole command, of which nothing is known but its duration."""
+
+    def _list_facts(self) -> list[str]:
+        return []
 
 
 class _Passes(_Work):
@@ -241,31 +257,38 @@ class _Bytes(_Work):
     def _list_facts(self) -> list[str]:
         megabytes = self._done / 1e6
         elapsed_text = f"{format_duration(read_clock() - self._start)} so far"
-        if not self._total:
+        # What is read at once, such as a small table, is still to be worked on.
+        if not self._total or self._done >= self._total:
             return [f"{megabytes:.1f} MB read", elapsed_text]
         left_seconds = self._speed.estimate_seconds(self._total - self._done, self._done)
         left_text = "" if left_seconds is None else f"about {format_duration(left_seconds)} left"
-        if self._done >= self._total:
-            left_text = elapsed_text
         return [f"{megabytes:.1f} of {self._total / 1e6:.1f} MB read", left_text]
 
 
 @contextmanager
-def _show(work: _WorkType) -> Iterator[_WorkType]:
-    """Show the work from a thread of its own, so that there is a line also where nothing is reported."""
+def _show(work: _WorkType, *, in_place: bool = True) -> Iterator[_WorkType]:
+    """Show the work from a thread of its own, so that there is a line also where nothing is reported.
+
+    Args:
+        work: what is shown, until other work within it is.
+        in_place: rewrite the line on a terminal, where nothing else is printed meanwhile.
+    """
     is_done = threading.Event()
-    writer = _TerminalLine(work) if sys.stderr.isatty() else _PlainLines(work)
+    writer = _TerminalLine(work) if in_place and sys.stderr.isatty() else _PlainLines(work)
 
     def keep_showing() -> None:
         with contextlib.suppress(OSError, ValueError):  # nobody reads standard error any more
             while not is_done.wait(_REFRESH_SECONDS):
-                writer.show()
+                if _SHOWN_WORK[-1:] == [work]:
+                    writer.show()
 
     thread = threading.Thread(target=keep_showing, name="progress", daemon=True)
+    _SHOWN_WORK.append(work)
     thread.start()
     try:
         yield work
     finally:
+        _SHOWN_WORK.remove(work)
         is_done.set()
         thread.join()
         writer.close()
