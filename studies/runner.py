@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 import platform
 import sys
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deniable import __version__
+from deniable.cli.progress import show_steps
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_outputs
-from deniable.core.parallel import count_cores, parallel_map, report_progress_to
+from deniable.core.parallel import count_cores, parallel_map
+from deniable.core.progress import hide_progress
 from studies.ledger import Ledger
 from studies.rows import Results, Row, format_picture, format_rows
 from studies.study import Grid, Study
@@ -157,40 +160,19 @@ def find_unfinished(study: Study, folder: Path) -> Path:
 
 def measure_cells(study: Study, grid: Grid, context: Context) -> list[Row]:
     """Return the rows of all cells in the order of the grid, then those that are derived from them."""
-    progress = Progress(study.name, len(grid.cells))
+    done = itertools.count(1)
 
     def measure_cell(cell: tuple[Any, ...]) -> list[Row]:
         name = ", ".join(map(str, cell))
         rows = context.remember(name, lambda: [dataclasses.astuple(row) for row in study.measure(context, *cell)])
-        progress.advance(name)
+        steps.update(next(done), len(grid.cells), name)
         return [Row(*row) for row in rows]
 
     # Audits swap the standard output while a sampler runs, and in threads they may swap it back out of order.
-    with contextlib.redirect_stdout(sys.stdout), report_progress_to(lambda _done, _total: None):
+    with contextlib.redirect_stdout(sys.stdout), show_steps(study.name, "cell") as steps, hide_progress():
         parts = parallel_map(measure_cell, grid.cells, workers=None if study.is_parallel else 1)
     rows = [row for part in parts for row in part]
     return [*rows, *(study.derive(rows) if study.derive is not None else ())]
-
-
-class Progress:
-    """A line on the standard error: cells done, time spent and time left."""
-
-    def __init__(self, label: str, total: int) -> None:
-        self._label, self._total, self._done = label, total, 0
-        self._start, self._lock = time.monotonic(), threading.Lock()
-
-    def advance(self, cell: str) -> None:
-        """Count one cell as done."""
-        with self._lock:
-            self._done += 1
-            spent = time.monotonic() - self._start
-            left = spent * (self._total - self._done) / self._done
-            line = (
-                f"{self._label}: {self._done} of {self._total} cells, {spent:.0f} s, about {left:.0f} s left ({cell})"
-            )
-            end = "\n" if self._done == self._total or not sys.stderr.isatty() else ""
-            sys.stderr.write(f"\r\033[K{line}{end}" if sys.stderr.isatty() else f"{line}{end}")
-            sys.stderr.flush()
 
 
 def _digest_file(path: Path) -> str:

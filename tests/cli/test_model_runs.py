@@ -6,6 +6,7 @@ import math
 import pytest
 
 from deniable.cli import model_runs
+from deniable.cli.progress import show_steps
 from deniable.core.errors import InputError
 from deniable.core.report import Fact, Report, Section
 from deniable.learning.artifact import Artifact, read_artifact
@@ -62,15 +63,13 @@ def test_memory_that_runs_out():
         raise RuntimeError("shape mismatch")
 
 
-def test_lines_of_progress(capsys, monkeypatch):
-    """A line has the mean loss since the last one; the last step always has a line."""
-    now = [0.0]
-    monkeypatch.setattr(model_runs.time, "monotonic", lambda: now[0])
-    progress = model_runs.StepProgress()
-    for done, loss in enumerate((4.0, 2.0, 1.0), 1):
-        now[0] += 3.0
-        progress(done, 3, loss)
-    assert capsys.readouterr().err == "step 2/3  loss 3.000\nstep 3/3  loss 1.000\n"
+def test_the_last_step(capsys):
+    """At its end a training says how many steps it took, and the mean loss over the last ones."""
+    with show_steps("training") as steps:
+        report = model_runs.LossSteps(steps)
+        for done, loss in enumerate([100.0, *[4.0, 2.0] * 50], 1):
+            report(done, 101, loss)
+    assert capsys.readouterr().err == "training: step 101 of 101, loss 3.000\n"
 
 
 def test_json_of_any_number_and_text():

@@ -1,7 +1,9 @@
 """``deniable tune``: what it prints runs as printed, and what it cannot do is one line."""
 
 import csv
+import gzip
 import json
+import re
 import shlex
 
 import numpy as np
@@ -10,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Space, recovery
+from deniable.core.numbers import format_number
 from deniable.registry.words import WORD_MECHANISMS
 
 GOOD, BAD = ("good", "great", "food"), ("bad", "was", "red")
@@ -27,15 +30,16 @@ def tune(call):
 
 @pytest.fixture
 def run(call, place):
-    """Return a function that runs the command that was printed, and gives its certificate."""
+    """Return a function that runs the commands that were printed, and gives the certificate of the release."""
 
-    def running(result, *options):
+    def running(result):
         assert (result.code, result.err) == (0, "")
-        program, *command = shlex.split(printed(result)["run"])
-        assert (program, command[-2:]) == ("deniable", ["--output", "OUTPUT"])
-        command[-1] = "out" + command[1][command[1].rfind(".") :]
-        done = call(*command, *options)
-        assert done.code == 0
+        for name in ("measure", "run"):
+            program, *command = shlex.split(printed(result)[name])
+            assert program == "deniable"
+            done = call(*command)
+            assert done.code == 0, done.err
+            assert (place / command[-1]).is_file()
         return json.loads((place / f"{command[-1]}.certificate.json").read_text("utf-8"))
 
     return running
@@ -98,7 +102,7 @@ def test_whole_records(tune, run):
         median, 1e-6
     )
     assert certificate["documents"][0]["pure"]["epsilon"] == whole.pure.epsilon
-    assert f"the median record, {median} words: epsilon {whole.pure.epsilon:,.3g}" in line
+    assert f"the median record, {median} words: epsilon {format_number(whole.pure.epsilon)}" in line
 
 
 @pytest.mark.parametrize("goal", [("--max-recovery", "0.6"), ("--min-kept", "0.4")])
@@ -174,6 +178,65 @@ def test_tables(tune, run, place, kind):
     certificate = run(result)
     assert certificate["guarantee"]["metric"] == "manhattan"
     assert certificate["records"] == 2
+
+
+def test_numbers_of_long_records(tune, run, place):
+    """Of a record whose epsilon is in the thousands, tune and the certificate of its command say the same number."""
+    (place / "in.csv").write_text("text\n" + "the food was great " * 300 + "\n")
+    result = tune("--min-kept", "0.9", "--mechanism", "tem")
+    run(result)
+    (line,) = [line for line in result.text.splitlines() if line.startswith("whole records")]
+    epsilon = line.split("epsilon ")[1]
+    assert float(epsilon.replace(",", "")) > 1000
+    assert re.fullmatch(r"\d{1,3}(,\d{3})+", epsilon)
+    text = (place / "in.private.csv.certificate.json").read_text("utf-8")
+    assert format_number(json.loads(text)["documents"][0]["pure"]["epsilon"]) == epsilon
+
+
+def test_the_printed_epsilons(tune, place):
+    """The printed release has the very epsilon that was chosen, and the measurement its half, itself and its double."""
+    (place / "in.csv").write_text(reviews())
+    lines = printed(tune("--min-kept", "0.5", "--mechanism", "tem"))
+    epsilon = float(lines["choice"].split()[-1])
+    release, measure = shlex.split(lines["run"]), shlex.split(lines["measure"])
+    assert float(release[release.index("--epsilon") + 1]) == epsilon
+    epsilons = measure[measure.index("--epsilons") + 1]
+    assert [float(value) for value in epsilons.split(",")] == [epsilon / 2, epsilon, 2 * epsilon]
+
+
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("in.csv", "in.private.csv"),
+        ("a b's.csv", "a b's.private.csv"),
+        ("in.tsv.gz", "in.private.tsv.gz"),
+        ("v1.2.csv", "v1.2.private.csv"),
+        ("folder/in.csv", "folder/in.private.csv"),
+        ("-in.csv", "./-in.private.csv"),
+    ],
+)
+def test_names_of_outputs(call, place, source, output):
+    """The printed release stands beside its table under the table's own ending, whatever its name."""
+    path = place / source
+    path.parent.mkdir(exist_ok=True)
+    open_table = gzip.open if path.suffix == ".gz" else open
+    with open_table(path, "wt") as stream:
+        stream.write("text\nthe food\nthe dog\n")
+    options = ["--space", "space.npz", "--min-kept", "0.5", "--mechanism", "tem"]
+    lines = printed(call("tune", *options, "--", source))
+    command = shlex.split(lines["run"])
+    assert command[-1] == output
+    assert call(*command[1:]).code == 0
+    assert (place / output).is_file()
+
+
+def test_outputs_that_are_there(tune, run, place):
+    """The printed commands name outputs that are not there yet, so that they run a second time."""
+    run(tune("--min-kept", "0.5", "--mechanism", "tem"))
+    again = tune("--min-kept", "0.5", "--mechanism", "tem")
+    assert shlex.split(printed(again)["run"])[-1] == "in-2.private.csv"
+    run(again)
+    assert (place / "in-2.measure.html").is_file()
 
 
 def test_labels_that_are_missing(tune, place):

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from deniable import InputError
-from deniable.core.files import check_outputs, open_input, open_outputs
+from deniable.core.files import check_outputs, find_free_path, open_input, open_outputs
 from deniable.text.tables import TABLE_FORMATS, detect_table_format
 from deniable.text.tables.layout import TableLayout
 from tests.text.helpers import constant
@@ -274,3 +274,25 @@ def test_short_reads_of_a_mark(tmp_path):
     with open_input(str(path), lambda _: None) as stream:
         TABLE_FORMATS["csv"](stream, sink, TableLayout("in"), constant("y"))
     assert sink.getvalue() == b"\xef\xbb\xbftext\ny\n"
+
+
+@pytest.mark.parametrize(
+    ("taken", "free"),
+    [
+        ([], "a.private.csv"),
+        (["a.private.csv"], "a-2.private.csv"),
+        (["a.private.csv", "a-2.private.csv"], "a-3.private.csv"),
+    ],
+)
+def test_free_paths(tmp_path, taken, free):
+    """A path at which nothing is stays; else a number goes before its endings."""
+    for name in taken:
+        (tmp_path / name).touch()
+    assert find_free_path(str(tmp_path / "a.private.csv")) == str(tmp_path / free)
+
+
+def test_free_paths_without_an_ending(tmp_path):
+    """A hidden file and one without an ending get the number at their end."""
+    for name in (".key", "key"):
+        (tmp_path / name).touch()
+        assert find_free_path(str(tmp_path / name)) == str(tmp_path / f"{name}-2")

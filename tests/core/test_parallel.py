@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from deniable.core.parallel import compile_loop, count_cores, parallel_map, report_progress_to
+from deniable.core.parallel import compile_loop, count_cores, parallel_map
+from deniable.core.progress import report_progress_to
 
 
 @pytest.mark.parametrize("workers", [None, 1, 2, 7])

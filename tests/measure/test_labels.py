@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import InputError
-from deniable.core.parallel import report_progress_to
+from deniable.core.progress import report_progress_to
 from deniable.measure.labels import check_versions, encode_labels, run_folds, stratified_folds
 
 

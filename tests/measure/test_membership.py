@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable import InputError
-from deniable.core.parallel import report_progress_to
+from deniable.core.progress import report_progress_to
 from deniable.measure.classifiers import CLASSIFIERS
 from deniable.measure.membership import _draw_halves, measure_membership
 

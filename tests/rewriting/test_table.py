@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.core.parallel import report_progress_to
+from deniable.core.progress import report_progress_to
 from deniable.registry.methods import REWRITING_METHODS
 from deniable.rewriting.table import rewrite_table
 from deniable.rewriting.tokens import split_tokens

@@ -116,7 +116,7 @@ def test_a_run_writes_rows_and_facts(tmp_path, capsys):
     assert kept.rows[1].value == math.inf
     facts = kept.facts
     assert (facts["seed"], facts["grid"], facts["sizes"]) == (3, "full", {"trials": 4})
-    assert "8 of 8 cells" in capsys.readouterr().err
+    assert "cell 8 of 8" in capsys.readouterr().err
 
 
 def test_a_seed_repeats_the_rows():

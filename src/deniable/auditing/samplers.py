@@ -16,7 +16,7 @@ import numpy as np
 from deniable.auditing.outputs import Outputs, abbreviate, parse_outputs
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError, shorten_text
-from deniable.core.parallel import get_progress_reporter
+from deniable.core.progress import get_progress_reporter
 
 Sampler = Callable[[Any], Any]
 

@@ -10,6 +10,7 @@ from deniable.cli.building import build_space, build_word_mechanism, check_mecha
 from deniable.cli.choices import MechanismName, MetricName
 from deniable.cli.options import EpsilonOption, MechanismOption, MetricOption, PriorOption, SpaceOption
 from deniable.cli.progress import show_passes
+from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,10 +47,12 @@ def run_explain(
     effective_word = word if word in word_space else word_space.unknown_word
     if word not in word_space:
         typer.echo(_describe_unknown_word(word, word_space))
-    with show_passes("calibrating and verifying"):
-        word_mechanism = build_word_mechanism(word_space, mechanism, epsilon)
-        probabilities, law_source = _compute_output_law(word_mechanism, effective_word)
-        verdict, attacker_line = verify(word_mechanism), describe_attacker(word_mechanism, word_prior)
+    with show_passes("calibrating and verifying"), expect_passes(0):
+        with expect_passes(1):
+            word_mechanism = build_word_mechanism(word_space, mechanism, epsilon)
+            probabilities, law_source = _compute_output_law(word_mechanism, effective_word)
+            verdict = verify(word_mechanism)
+        attacker_line = describe_attacker(word_mechanism, word_prior)
     for line in [
         *_describe_guarantee(word_mechanism, verdict),
         f"attacker: {attacker_line}",

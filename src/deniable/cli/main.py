@@ -19,6 +19,7 @@ from deniable.cli.measure import run_measure
 from deniable.cli.options import EXIT_COULD_NOT_RUN, EXIT_REFUTED, HELP_SETTINGS, add_command, suggest_name
 from deniable.cli.outcome import describe_outputs, forget_outputs
 from deniable.cli.privatize import run_privatize
+from deniable.cli.progress import watch_command
 from deniable.cli.rewrite import run_rewrite
 from deniable.cli.streams import prepare_streams
 from deniable.cli.tune import run_tune
@@ -94,9 +95,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.filterwarnings("ignore", module="sklearn")
     command = typer.main.get_command(app)
     try:
-        code = command.main(
-            args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False
-        )
+        with watch_command():
+            code = command.main(
+                args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False
+            )
     except SystemExit as end:
         if end.code == _BROKEN_PIPE:
             return _print_failure(_describe_error(BrokenPipeError()))

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import importlib.util
 import json
-import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import typer
 
 from deniable.cli.outcome import note_written
+from deniable.cli.progress import Steps
 from deniable.core.errors import DeniableError, InputError
 
 if TYPE_CHECKING:
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 HELD_OUT_SHARE = 0.1
 """Share of the texts that is held out for tests where no test table is given."""
-PROGRESS_SECONDS = 5.0
-"""Minimum time between two lines of progress."""
 _OUT_OF_MEMORY_MESSAGES = ("can't allocate memory", "not enough memory", "out of memory")
+_AVERAGED_LOSSES = 100
+"""Steps whose mean loss is shown."""
 _COMPANION_ENDINGS = (".card.json", ".card.txt", ".owner.json")
 Model = TypeVar("Model")
 
@@ -159,20 +160,17 @@ def _explain_resumption(checkpoint: "Checkpoint") -> Iterator[None]:
         raise DeniableError(f"{reason}: run the same command again to resume from {str(checkpoint.path)!r}.") from None
 
 
-class StepProgress:
-    """Lines about a training run, not too many: step and mean loss since the last line."""
+class LossSteps:
+    """The steps of a training run: number, and mean loss over the last ones, see `deniable.cli.progress.show_steps`."""
 
-    def __init__(self) -> None:
-        self._last_time, self._loss_sum, self._step_count = time.monotonic(), 0.0, 0
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+        self._losses: deque[float] = deque(maxlen=_AVERAGED_LOSSES)
 
-    def __call__(self, done: int, steps: int, loss: float) -> None:
-        """Take note of a step, and print a line now and then, the last one always."""
-        self._loss_sum, self._step_count = self._loss_sum + loss, self._step_count + 1
-        now = time.monotonic()
-        if now - self._last_time < PROGRESS_SECONDS and done < steps:
-            return
-        typer.echo(f"step {done}/{steps}  loss {self._loss_sum / self._step_count:.3f}", err=True)
-        self._last_time, self._loss_sum, self._step_count = now, 0.0, 0
+    def __call__(self, done: int, total: int, loss: float) -> None:
+        """Take note of a step."""
+        self._losses.append(loss)
+        self._steps.update(done, total, f"loss {sum(self._losses) / len(self._losses):.3f}")
 
 
 def encode_json(value: object) -> bytes:

@@ -45,6 +45,7 @@ from deniable.cli.tables import (
 )
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
+from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
     from deniable.core.evidence import Verdict
@@ -156,12 +157,14 @@ def run_privatize(
     key = _read_key(key_file, test_seed, record_id)
     public_words = read_word_list(keep)
     check_mechanism_epsilon(mechanism, epsilon)
-    with show_passes("calibrating and verifying"):
-        word_mechanism = build_word_mechanism(build_space(space, metric), mechanism, epsilon)
-        release = Release(word_mechanism, unknown=unknown.value, case=case.value, keep=public_words, key=key)
+    word_space = build_space(space, metric)
+    word_prior = load_word_prior(prior, word_space)
+    with show_passes("calibrating and verifying"), expect_passes(0):
+        with expect_passes(1):
+            word_mechanism = build_word_mechanism(word_space, mechanism, epsilon)
+            release = Release(word_mechanism, unknown=unknown.value, case=case.value, keep=public_words, key=key)
+            verdict = verify(word_mechanism)
         # What the certificate will say; found before any text is read, and kept in the cache.
-        word_prior = load_word_prior(prior, word_mechanism.space)
-        verdict = verify(word_mechanism)
         word_mechanism.expected_kept_share(word_prior)
     _warn_of_notes_and_verdict(word_mechanism, verdict)
     with show_bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 OutputColumns = Mapping[str, Sequence[object]]
 OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet")
-_COMPRESSED_ENDINGS = (".gz", ".zst")
+COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +166,7 @@ def parse_output_format(path: str) -> str:
         InputError: another ending.
     """
     name = PurePath(path)
-    if name.suffix.lower() in _COMPRESSED_ENDINGS:
+    if name.suffix.lower() in COMPRESSED_ENDINGS:
         name = name.with_suffix("")
     output_format = name.suffix.lower().removeprefix(".")
     if output_format not in OUTPUT_FORMATS:

@@ -1,8 +1,10 @@
 """``deniable tune``: the epsilon at which attackers, words kept or accuracy meet a goal."""
 
+import contextlib
 import dataclasses
 import shlex
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,9 +26,12 @@ from deniable.cli.options import (
     make_option,
 )
 from deniable.cli.progress import show_passes
-from deniable.cli.tables import TableFormat, read_table_columns
+from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows
 from deniable.core.errors import InputError
+from deniable.core.files import find_free_path
+from deniable.core.numbers import format_exact, format_number
+from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,9 +41,12 @@ if TYPE_CHECKING:
     from deniable.measure.tuning import TuningResult
     from deniable.measure.utility import UtilityResult
     from deniable.space import Space
+    from deniable.words import WordMechanism
     from deniable.words.prior import Prior
 
 _INPUT_PRIOR_NAME = "the frequencies of this input"
+_MEASURED_FACTORS = (0.5, 1.0, 2.0)
+"""Multiples of the chosen epsilon that the printed measurement compares."""
 _INDENT = "\n" + 15 * " "
 _GOAL_PANEL = "Goal (exactly one)"
 
@@ -171,8 +179,8 @@ def run_tune(
 ) -> None:
     """Choose epsilon by its effect: an attacker's success, the share of words kept, or the accuracy of a classifier.
 
-    Prints the choice, its proof, and the command that privatizes the input with it. If the choice used the private
-    texts, that command says so in the certificate.
+    Prints the choice, its proof, and two commands: measure shows what the choice and its neighbours protect and cost,
+    run privatizes the input with it. If the choice used the private texts, that command says so in the certificate.
     """
     goal = _Goal.parse(max_recovery, min_kept, min_accuracy)
     if prior is not None and prior_from_input:
@@ -182,16 +190,17 @@ def run_tune(
     table = _read_table(source, column, label, TableFormat(format_, delimiter, encoding))
     word_space = build_space(space, metric)
     public_prior = load_word_prior(prior, word_space)
-    with show_passes("tuning"):
+    with show_passes("tuning"), expect_passes(0):
         choice = _choose(goal, mechanism, word_space, table, public_prior, prior_from_input=prior_from_input)
     for remark in table.remarks:
         typer.echo(remark, err=True)
     for line in _format_choice(choice):
         typer.echo(line)
-    given_options = {
+    mechanism_options = {
         "--column": None if column == "text" else column,
         "--mechanism": choice.result.mechanism.name,
-        "--epsilon": f"{choice.result.mechanism.epsilon:g}",
+    }
+    table_options = {
         "--space": None if space == "glove" else space,
         "--metric": None if metric is MetricName.EUCLIDEAN else metric,
         "--prior": prior,
@@ -199,7 +208,13 @@ def run_tune(
         "--delimiter": delimiter,
         "--encoding": None if encoding == "utf-8" else encoding,
     }
-    typer.echo(f"run            {_format_privatize_command(source, given_options, choice)}")
+    epsilons = ",".join(map(format_exact, _list_epsilons_around(choice.result.mechanism)))
+    measure_options = {"--label": label, **mechanism_options, "--epsilons": epsilons, **table_options}
+    typer.echo(f"measure        {_format_command('measure', source, measure_options, 'measure.html')}")
+    epsilon_option = {"--epsilon": format_exact(choice.result.mechanism.epsilon)}
+    flags = ["--chosen-from-data"] if choice.is_from_data else []
+    privatize_options = {**mechanism_options, **epsilon_option, **table_options}
+    typer.echo(f"run            {_format_command('privatize', source, privatize_options, 'private', flags)}")
 
 
 def _read_table(source: str, column: str, label: str | None, table_format: TableFormat) -> _TuningTable:
@@ -236,9 +251,10 @@ def _choose(
     prior = public_prior
     if prior_from_input:
         prior = build_prior(space, counts, _INPUT_PRIOR_NAME, is_public=False)
-    result = _tune(goal, mechanism, space, table, prior)
-    # What the certificate will say is computed now, and cached: never the frequencies of the input.
-    result.mechanism.expected_kept_share(public_prior)
+    with expect_passes(1):
+        result = _tune(goal, mechanism, space, table, prior)
+        # What the certificate will say is computed now, and cached: never the frequencies of the input.
+        result.mechanism.expected_kept_share(public_prior)
     median_length = int(np.quantile(lengths, 0.5, method="lower"))
     median_loss = median_length * compute_worst_loss(result.mechanism.law, result.mechanism.guarantee)
     is_from_data = prior_from_input or goal.option == "--min-accuracy"
@@ -282,14 +298,16 @@ def _format_choice(choice: _Choice) -> list[str]:
     condition = f"of words, if words follow {choice.prior_name}"
     blind_text = f"without the output: {100 * result.blind_share:.1f} %; attackers that use context guess more"
     lines = [
-        f"choice         {result.mechanism.name} at epsilon {result.mechanism.epsilon:g}",
+        f"choice         {result.mechanism.name} at epsilon {format_exact(result.mechanism.epsilon)}",
         f"verification   {_INDENT.join(str(result.verdict).splitlines())}",
         f"attacker       names {result.recovery_share.format_percent()} {condition} ({blind_text})",
         f"kept           {result.kept_share.format_percent()} {condition}",
     ]
     if result.utility is not None:
         lines += _format_utility(result.utility)
-    lines.append(f"whole records  the median record, {choice.median_length:,} words: epsilon {choice.median_loss:,.3g}")
+    lines.append(
+        f"whole records  the median record, {choice.median_length:,} words: epsilon {format_number(choice.median_loss)}"
+    )
     if choice.is_from_data:
         lines.append("chosen         from the private texts: --chosen-from-data says so in the certificate")
     return lines
@@ -309,8 +327,36 @@ def _format_utility(utility: "UtilityResult") -> list[str]:
     return lines
 
 
-def _format_privatize_command(source: str, options: dict[str, str | Path | None], choice: _Choice) -> str:
-    """Return the command that privatizes the input as chosen."""
-    given_options = [part for name, value in options.items() if value is not None for part in (name, str(value))]
-    flags = ["--chosen-from-data"] if choice.is_from_data else []
-    return f"{shlex.join(['deniable', 'privatize', source, *given_options, *flags])} --output OUTPUT"
+def _list_epsilons_around(mechanism: "WordMechanism") -> list[float]:
+    """Return half of a mechanism's epsilon, itself and its double, as far as the mechanism takes them."""
+    epsilons = []
+    for factor in _MEASURED_FACTORS:
+        with contextlib.suppress(InputError):  # below the mechanism's minimum epsilon
+            epsilons.append(type(mechanism)(mechanism.space, epsilon=factor * mechanism.epsilon).epsilon)
+    return epsilons
+
+
+def _format_command(
+    name: str, source: str, options: dict[str, str | Path | None], output_ending: str, flags: Sequence[str] = ()
+) -> str:
+    """Return a command about the input that runs as it stands.
+
+    Args:
+        name: of the command.
+        source: the input.
+        options: their values; None where they are not given.
+        output_ending: of the name of what is written beside the input; one without a dot goes before the input's own.
+        flags: options without a value.
+    """
+    path = PurePath(source)
+    endings = "".join(path.suffixes[-2 if path.suffix.lower() in COMPRESSED_ENDINGS else -1 :])
+    own_endings = "" if "." in output_ending else endings
+    output = path.with_name(f"{path.name.removesuffix(endings)}.{output_ending}{own_endings}")
+    given_options = [part for option, value in options.items() if value is not None for part in (option, str(value))]
+    arguments = [_mark_as_path(source), *given_options, *flags, "--output", _mark_as_path(find_free_path(str(output)))]
+    return shlex.join(["deniable", name, *arguments])
+
+
+def _mark_as_path(path: str) -> str:
+    """Return a path that no command takes for an option."""
+    return f"./{path}" if path.startswith("-") else path

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import io
+import itertools
 import os
 import secrets
 import shutil
@@ -147,6 +148,16 @@ def _create_output(partial_path: Path, target: Path, *, owner_only: bool) -> Ite
         os.fsync(written_file.fileno())
     if mode is not None:
         partial_path.chmod(mode)
+
+
+def find_free_path(path: str) -> str:
+    """Return a path at which nothing is: the path itself, or one with a number before its endings, from 2 on."""
+    if not os.path.lexists(path):
+        return path
+    target = Path(path)
+    stem, dot, endings = target.name.partition(".") if not target.name.startswith(".") else (target.name, "", "")
+    candidates = (target.with_name(f"{stem}-{number}{dot}{endings}") for number in itertools.count(2))
+    return next(str(candidate) for candidate in candidates if not os.path.lexists(candidate))
 
 
 def check_outputs(

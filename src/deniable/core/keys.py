@@ -13,10 +13,12 @@ import hashlib
 import hmac
 import os
 import secrets
+import shlex
 from pathlib import Path
 from typing import Literal, NoReturn
 
 from deniable.core.errors import InputError
+from deniable.core.files import find_free_path
 from deniable.core.randomness import (
     KEY_BYTES,
     SecretBytes,
@@ -158,14 +160,20 @@ def read_key_file(path: Path) -> bytes:
             key = SecretBytes(file.read(KEY_BYTES + 1))
     except OSError as error:
         raise InputError(
-            f"The key file {str(path)!r} cannot be read: {error.strerror}. Make one with: deniable key FILE"
+            f"The key file {str(path)!r} cannot be read: {error.strerror}. Make one with: {_format_key_command(path)}"
         ) from None
     if len(key) != KEY_BYTES:
         size = f"{len(key)}" if len(key) < KEY_BYTES else "more"
         raise InputError(
-            f"The key file {str(path)!r} must hold {KEY_BYTES} bytes. Got {size}. Make one with: deniable key FILE"
+            f"The key file {str(path)!r} must hold {KEY_BYTES} bytes. Got {size}. Make one with: "
+            f"{_format_key_command(path)}"
         )
     return key
+
+
+def _format_key_command(path: Path) -> str:
+    """Return the command that writes a key there, or beside what is there."""
+    return shlex.join(["deniable", "key", find_free_path(str(path))])
 
 
 def _read_key_variable(name: str) -> bytes:

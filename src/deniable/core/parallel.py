@@ -6,13 +6,13 @@ then do not depend on the number of workers.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
+
+from deniable.core.progress import get_progress_reporter
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -41,28 +41,6 @@ def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], work
                 future.cancel()
             raise
         return results
-
-
-def get_progress_reporter() -> Callable[[int, int], None]:
-    """Return the function that progress is reported to, ``report(done, total)``; one that does nothing by default."""
-    return _PROGRESS_REPORTER.get() or _ignore_progress
-
-
-def _ignore_progress(done: int, total: int) -> None:
-    """Ignore a report of progress."""
-
-
-_PROGRESS_REPORTER: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress_reporter", default=None)
-
-
-@contextmanager
-def report_progress_to(report: Callable[[int, int], None]) -> Iterator[None]:
-    """Within this context every `parallel_map` calls ``report(done, total)``, with done from 0 to total."""
-    token = _PROGRESS_REPORTER.set(report)
-    try:
-        yield
-    finally:
-        _PROGRESS_REPORTER.reset(token)
 
 
 def compile_loop(function: Callable[..., Result], *, relaxed: bool = False) -> Callable[..., Result]:

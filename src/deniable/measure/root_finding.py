@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from scipy.interpolate import BarycentricInterpolator
 
 from deniable.core.errors import InputError
+from deniable.core.progress import expect_passes
 
 Quantity = Callable[[Sequence[float]], Sequence[float]]
 """Function from parameters to the quantity at each of them."""
 
 _MAX_ROUNDS = 40
+_USUAL_ROUNDS, _PASSES_PER_ROUND = 4, 2
+"""What a search usually takes, for the report of its progress alone."""
+_USUAL_NARROWING = 5.0
+"""Factor by which a round usually narrows the interval, on a logarithmic scale."""
 _INITIAL_RATIO = 1.2
 """Ratio of neighbouring points in the first round."""
 _STALLED_SHARE = 0.6
@@ -40,7 +45,8 @@ def find_crossing(
     evaluated: dict[float, float] = {}
 
     def evaluate(parameters: Sequence[float]) -> None:
-        evaluated.update(zip(parameters, quantity(parameters), strict=True))
+        with expect_passes(_PASSES_PER_ROUND * _guess_rounds_left(evaluated, target, max_ratio)):
+            evaluated.update(zip(parameters, quantity(parameters), strict=True))
 
     evaluate([start * _INITIAL_RATIO ** (number - initial_points // 2) for number in range(initial_points)])
     width = math.inf
@@ -60,6 +66,17 @@ def find_crossing(
         for parameter, value in sorted(evaluated.items())[:: max(len(evaluated) - 1, 1)]
     )
     raise InputError(f"No epsilon of {name} gives {target:g}. Found {summary}: choose another target or mechanism.")
+
+
+def _guess_rounds_left(evaluated: dict[float, float], target: float, max_ratio: float) -> int:
+    """Return about how many rounds will follow the next one, for the report of progress alone."""
+    low, high = _find_bracket(evaluated, target)
+    if not evaluated:
+        return _USUAL_ROUNDS - 1
+    if low is None or high is None:
+        return _USUAL_ROUNDS - 2
+    narrowing = math.log(high / low) / math.log(max_ratio)
+    return max(0, math.ceil(math.log(max(narrowing, 1.0), _USUAL_NARROWING)) - 1)
 
 
 def _find_bracket(evaluated: dict[float, float], target: float) -> tuple[float | None, float | None]:

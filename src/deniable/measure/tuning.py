@@ -11,6 +11,7 @@ from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
+from deniable.core.progress import expect_passes, hide_progress
 from deniable.measure.attackers.surrogate import draw_from_prior
 from deniable.measure.batches import privatize_texts
 from deniable.measure.labels import ClassCodes
@@ -41,6 +42,9 @@ _COARSE_RATIO = 1.02
 """With a larger ratio of epsilons the search begins in the whole space: a part says too little about it."""
 _HUGE_EPSILON = 1e12
 """An epsilon above the minimum of every mechanism."""
+_PASSES_PER_CALIBRATION, _PASSES_PER_OUTCOME, _PASSES_PER_TUNING = 6, 1, 15
+"""What a calibration and its proof, the outcomes of a mechanism, and a whole tuning usually take, for the report of
+progress alone."""
 _MAX_ROUNDED_EPSILONS = 100
 """Maximum number of rounded epsilons tried until one is on the safe side of the target."""
 
@@ -219,10 +223,10 @@ def tune_utility(
     latest_utility: list[UtilityResult] = []
 
     def measure_accuracies(mechanisms: Sequence[WordMechanism]) -> list[float]:
-        private_versions = {
-            str(index): privatize_texts(candidate, sampled_texts, seed=seed).texts
-            for index, candidate in enumerate(mechanisms)
-        }
+        private_versions = {}
+        for index, candidate in enumerate(mechanisms):
+            with expect_passes(len(mechanisms) - index):  # those of the other candidates, and that of all classifiers
+                private_versions[str(index)] = privatize_texts(candidate, sampled_texts, seed=seed).texts
         utility_results = measure_utility(
             sampled_texts, private_versions, sampled_codes, classifier=classifier, seed=seed
         )
@@ -263,7 +267,10 @@ def _choose_mechanism(space: Space, mechanism: MechanismChoice, goal: _Goal, pri
         choices = [mechanism]
     else:
         raise make_parameter_error("tune", "mechanism", f"a class of mechanisms, {AUTO!r} or {BEST!r}", mechanism)
-    results = (_tune_mechanism(space, choice, goal, prior) for choice in choices)
+    results = []
+    for number, choice in enumerate(choices, 1):
+        with expect_passes(_PASSES_PER_TUNING * (len(choices) - number)):
+            results.append(_tune_mechanism(space, choice, goal, prior))
     return min(results, key=lambda result: result.verdict.epsilon)
 
 
@@ -285,13 +292,16 @@ def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: P
         )
         epsilon = bracket[0 if goal.is_upper_limit else 1]
     else:
-        start = _find_start(space, choice, search, goal)
+        with hide_progress():  # moments, in a small part of the space
+            start = _find_start(space, choice, search, goal)
         quantity = _build_kernel_quantity(space, search, goal)
-        bracket = find_crossing(
-            quantity, goal.target, start=start, initial_points=7, max_ratio=goal.max_ratio, name=name
-        )
+        with expect_passes(_PASSES_PER_CALIBRATION + _PASSES_PER_OUTCOME):
+            bracket = find_crossing(
+                quantity, goal.target, start=start, initial_points=7, max_ratio=goal.max_ratio, name=name
+            )
         parameter = bracket[0 if goal.is_upper_limit else 1]
-        epsilon = search.epsilon_at(parameter)
+        with expect_passes(_PASSES_PER_CALIBRATION - 2 + _PASSES_PER_OUTCOME):
+            epsilon = search.epsilon_at(parameter)
         parameter_per_epsilon = parameter / epsilon
     for step in range(_MAX_ROUNDED_EPSILONS):
         rounded_epsilon = round_significant(
@@ -299,10 +309,11 @@ def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: P
             _SIGNIFICANT_DIGITS,
             upward=not goal.is_upper_limit,
         )
-        if search is not None:
-            search.prepare(parameter_per_epsilon * rounded_epsilon, rounded_epsilon)
         try:
-            mechanism = _build_mechanism(space, choice, rounded_epsilon)
+            with expect_passes(_PASSES_PER_OUTCOME):
+                if search is not None:
+                    search.prepare(parameter_per_epsilon * rounded_epsilon, rounded_epsilon)
+                mechanism = _build_mechanism(space, choice, rounded_epsilon)
         except InputError:  # below the mechanism's minimum epsilon
             continue
         achieved = goal.evaluate_mechanism(mechanism)
@@ -360,7 +371,8 @@ def _compute_kernel_outcomes(
     space: Space, kernels: Sequence[ExponentialKernel], prior: FloatArray
 ) -> list[tuple[FloatArray, float]]:
     """Return kept probabilities and Bayes success for several kernels, computing the distances once."""
-    logs = [np.log(sums) for sums in compute_normalisers(space, kernels)]
+    with expect_passes(1):
+        logs = [np.log(sums) for sums in compute_normalisers(space, kernels)]
     return compute_exponential_outcomes(space, kernels, logs, prior)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from deniable.core.errors import InputError
-from deniable.core.parallel import get_progress_reporter
+from deniable.core.progress import get_progress_reporter
 from deniable.rewriting.certificate import RewriteCertificate, certify_rewriting
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.tokens import truncate_text

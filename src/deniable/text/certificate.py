@@ -16,6 +16,7 @@ from deniable.core.errors import InputError
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
 from deniable.core.keys import NoiseSource
+from deniable.core.numbers import format_number
 from deniable.core.report import Fact
 from deniable.space import Space
 from deniable.text.batches import Tally
@@ -148,14 +149,10 @@ class Certificate(ReleaseCertificate):
 def _format_record_guarantee(entry: dict[str, Any]) -> str:
     """Return what holds for one record as a whole, in one line."""
     pure, approximate = entry["pure"], entry["approximate"]
-    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {_format_epsilon(pure['epsilon'])}"
+    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {format_number(pure['epsilon'])}"
     if approximate["epsilon"] < pure["epsilon"]:
-        line += f", or {_format_epsilon(approximate['epsilon'])} with delta {approximate['delta']:g}"
+        line += f", or {format_number(approximate['epsilon'])} with delta {approximate['delta']:g}"
     return line if approximate["status"] == "proved" else f"{line} ({approximate['status']})"
-
-
-def _format_epsilon(epsilon: float) -> str:
-    return f"{epsilon:,.0f}" if epsilon >= 100 else f"{epsilon:.3g}"  # noqa: PLR2004 - three figures, or whole
 
 
 def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: Status) -> list[dict[str, Any]]:

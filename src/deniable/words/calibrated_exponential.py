@@ -10,6 +10,7 @@ from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
+from deniable.core.progress import expect_passes
 from deniable.space.space import Space
 from deniable.words.laws import ExponentialKernel, ExponentialLaw
 from deniable.words.laws.exponential_proof import (
@@ -31,6 +32,8 @@ CALIBRATION_TOLERANCE = 1e-7
 _PAIRS_PER_PROOF = 8
 """Pairs that each proof adds to those that bind the scale."""
 _MAX_PROOFS = 40
+_USUAL_PROOFS, _PASSES_PER_PROOF = 2, 2
+"""What calibration usually takes, for the report of its progress alone."""
 _FIRST_GUESS = 0.85
 
 
@@ -94,10 +97,11 @@ def calibrate_scale(
     best: tuple[ExponentialKernel, Finding] | None = None
     binding = _BindingPairs(space, weights)
     scale = _FIRST_GUESS * epsilon if guess is None else min(max(guess, low), high)
-    for _ in range(_MAX_PROOFS):
+    for number in range(1, _MAX_PROOFS + 1):
         kernel = ExponentialKernel(scale, weights=weights)
         start = time.perf_counter()
-        worst_pairs = find_worst_pairs(space, kernel, workers)
+        with expect_passes(_PASSES_PER_PROOF * max(0, _USUAL_PROOFS - number)):
+            worst_pairs = find_worst_pairs(space, kernel, workers)
         if worst_pairs[0].epsilon > epsilon:
             high = scale
         else:

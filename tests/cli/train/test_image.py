@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import json
-import math
 import os
 import re
 import resource
@@ -416,7 +415,6 @@ def stop(monkeypatch, at, error=KeyboardInterrupt):
 @pytest.mark.parametrize("force", [[], ["--force"]])
 def test_an_interrupted_run_goes_on(train, place, monkeypatch, seed, force):
     """The same command goes on, with the key of before, and gives what a run without interruption gives."""
-    monkeypatch.setattr("deniable.cli.train.image.PROGRESS_SECONDS", math.inf)  # no lines of progress on a slow machine
     options = [*BUDGET, *seed, *force, "--checkpoint-every", "2"]
     let_finish = stop(monkeypatch, 3)
     result = train(*options, model="dp-sgd", steps=5)

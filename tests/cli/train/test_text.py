@@ -99,14 +99,14 @@ def test_the_seed(train, place):
 def test_an_interrupted_run(train, place, monkeypatch):
     """An interrupted run says how to go on, and the same command ends as a run that was never interrupted."""
 
-    class Interrupted(module.StepProgress):
+    class Interrupted(module.LossSteps):
         def __call__(self, done, steps, loss):
             super().__call__(done, steps, loss)
             if done == 10:
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "StepProgress", Interrupted)
+        patch.setattr(module, "LossSteps", Interrupted)
         result = train("--seed", "1", "--checkpoint-every", "4")
     assert (result.code, result.out) == (2, b"")
     assert result.err == "deniable: interrupted: run the same command again to resume from 'm.pt.checkpoint'.\n"

@@ -19,6 +19,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError
+from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
     from deniable.core.evidence import Verdict
@@ -83,8 +84,9 @@ def _verify_word_mechanism(name: str, epsilon: float, space: str, metric: str) -
     from deniable.auditing import verify
 
     check_mechanism_epsilon(name, epsilon)
-    with show_passes("verifying"):
-        mechanism = build_word_mechanism(build_space(space, metric), name, epsilon)
+    word_space = build_space(space, metric)
+    with show_passes("verifying"), expect_passes(0):
+        mechanism = build_word_mechanism(word_space, name, epsilon)
         verdict = verify(mechanism)
     words = f"{len(mechanism.space):,} words of {mechanism.space.source}"
     parameters = [

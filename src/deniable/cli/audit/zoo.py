@@ -56,14 +56,14 @@ def load_installed_entries() -> "tuple[ZooEntry, ...]":
 
 def examine_zoo(seed: int) -> "list[EntryVerdicts]":
     """Return the verdicts on every entry."""
-    from deniable.core.parallel import get_progress_reporter, report_progress_to
+    from deniable.core.progress import get_progress_reporter, hide_progress
     from deniable.published.entry import examine_entry
 
     report, entries = get_progress_reporter(), load_installed_entries()
     findings: list[EntryVerdicts] = []
     report(0, len(entries))
     for entry in entries:
-        with report_progress_to(lambda done, total: None):  # noqa: ARG005 - one bar for the zoo, not one for each step
+        with hide_progress():  # one pass over the zoo, not one for each step
             findings.append(examine_entry(entry, seed))
         report(len(findings), len(entries))
     return findings

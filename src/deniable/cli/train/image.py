@@ -5,10 +5,8 @@ import time
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from deniable.cli.choices import ImageKind, NetworkName
-from deniable.cli.model_runs import PROGRESS_SECONDS, ModelFiles, ModelOutput, check_torch, train_and_write
+from deniable.cli.model_runs import ModelFiles, ModelOutput, check_torch, train_and_write
 from deniable.cli.options import (
     MODEL_PANEL,
     PRIVACY_PANEL,
@@ -20,7 +18,7 @@ from deniable.cli.options import (
     make_option,
     select_given,
 )
-from deniable.cli.progress import show_passes
+from deniable.cli.progress import LINE_SECONDS, Steps, show_passes, show_steps
 from deniable.cli.train.options import (
     BatchSizeOption,
     CheckpointOption,
@@ -238,9 +236,10 @@ def _fit_model(
     """Train the model, or resume its training."""
     from deniable.models.images.training.fitting import fit_image_model
 
-    return fit_image_model(
-        trainer, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset)
-    )
+    with show_steps("training") as steps:
+        return fit_image_model(
+            trainer, dataset, options, seed=seed, checkpoint=checkpoint, progress=_ImageProgress(dataset, steps)
+        )
 
 
 def _describe_model(dataset: "ImageDataset", model: "ImageModel") -> ModelFiles:
@@ -249,7 +248,8 @@ def _describe_model(dataset: "ImageDataset", model: "ImageModel") -> ModelFiles:
     from deniable.models.images.card import build_image_card
     from deniable.models.images.model import measure_image_accuracy
 
-    clean_accuracy = measure_image_accuracy(model, dataset.test)
+    with show_passes("testing the model"):
+        clean_accuracy = measure_image_accuracy(model, dataset.test)
     with show_passes("certified accuracy"):
         curve = _certify_card_images(model, dataset)
     owner_record = commit_to_data(dataset.fingerprint)
@@ -295,19 +295,20 @@ def _parse_classes(text: str | None) -> list[str] | None:
 
 
 class _ImageProgress:
-    """Lines about a run, not too many: step, loss, accuracy on some test images and epsilon spent."""
+    """The steps of a run: loss, and now and then the accuracy on some test images and the epsilon spent."""
 
-    def __init__(self, dataset: "ImageDataset") -> None:
-        self._test_images, self._last_time = dataset.test, time.monotonic()
+    def __init__(self, dataset: "ImageDataset", steps: Steps) -> None:
+        self._test_images, self._steps, self._last_time, self._figures = dataset.test, steps, time.monotonic(), ""
 
     def __call__(self, status: "TrainingProgress") -> None:
-        now = time.monotonic()
-        if now - self._last_time < PROGRESS_SECONDS and status.done < status.steps:
-            return
-        self._last_time = now
+        if time.monotonic() - self._last_time >= LINE_SECONDS or status.done == status.steps:
+            self._figures = self._format_figures(status)
+            self._last_time = time.monotonic()
+        self._steps.update(status.done, status.steps, f"loss {status.loss:.3f}{self._figures}")
+
+    def _format_figures(self, status: "TrainingProgress") -> str:
         accuracy = status.accuracy(
             self._test_images.pixels[:_PROGRESS_IMAGES], self._test_images.labels[:_PROGRESS_IMAGES]
         )
-        spent_text = "" if status.compute_epsilon_spent is None else f"  epsilon {status.compute_epsilon_spent():.4g}"
-        line = f"step {status.done}/{status.steps}  loss {status.loss:.3f}  accuracy {accuracy:.3f}{spent_text}"
-        typer.echo(line, err=True)
+        spent_text = "" if status.compute_epsilon_spent is None else f", epsilon {status.compute_epsilon_spent():.4g}"
+        return f", accuracy {accuracy:.3f}{spent_text}"

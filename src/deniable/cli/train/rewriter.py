@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from deniable.cli.choices import TrainableMethodName
 from deniable.cli.labelled_tables import print_remarks
-from deniable.cli.model_runs import ModelFiles, ModelOutput, StepProgress, check_torch, train_and_write
+from deniable.cli.model_runs import LossSteps, ModelFiles, ModelOutput, check_torch, train_and_write
 from deniable.cli.options import (
     MODEL_PANEL,
     DelimiterOption,
@@ -21,6 +21,7 @@ from deniable.cli.options import (
     make_option,
     select_given,
 )
+from deniable.cli.progress import format_duration, show_passes, show_steps
 from deniable.cli.tables import TableFormat
 from deniable.cli.train.corpus import RewritingCorpus, fingerprint_texts, split_held_out_texts
 from deniable.cli.train.options import (
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
     from deniable.rewriting.training import RewriterOptions
 
 _NOISE_PANEL = "Training with noise"
+_LONG_TRAINING_SECONDS = 300.0
+"""Time from which on a small model is offered."""
+_QUICK_SPEEDUP = 20
+"""How many times as long the training of a whole model takes as that of a small one; docs/rewrite.md has the times."""
 
 LatentOption = Annotated[
     int | None,
@@ -59,7 +64,12 @@ MaximumTokensOption = Annotated[
         MODEL_PANEL, "--max-tokens", "Maximum number of tokens of a text; longer texts are cut.", default_text="64"
     ),
 ]
-QuickOption = Annotated[bool, make_option(MODEL_PANEL, "--quick", "Small network and short run, for a first try.")]
+QuickOption = Annotated[
+    bool,
+    make_option(
+        MODEL_PANEL, "--quick", "Small network and short run, for a first try, in about a twentieth of the time."
+    ),
+]
 FineTuneOption = Annotated[
     Path | None, make_option(_NOISE_PANEL, "--fine-tune", "Model file to continue from.", metavar="MODEL")
 ]
@@ -158,6 +168,7 @@ class _RewriterRun:
         noise: that is added, see `FineTuning.describe_noise`.
         fingerprint: of all texts.
         seed: public; None for a fresh key.
+        is_quick: whether the model is the small one.
     """
 
     training_texts: list[str]
@@ -169,6 +180,7 @@ class _RewriterRun:
     noise: dict[str, Any] | None
     fingerprint: str
     seed: int | None
+    is_quick: bool
 
 
 def run_train_rewriter(
@@ -222,7 +234,7 @@ def run_train_rewriter(
     print_remarks(corpus.remarks)
     fingerprint = fingerprint_texts(texts, test_texts or [])
     run = _RewriterRun(
-        training_texts, held_out_texts, test_texts, options, token_limit, base_model, noise, fingerprint, seed
+        training_texts, held_out_texts, test_texts, options, token_limit, base_model, noise, fingerprint, seed, quick
     )
     train_and_write(
         model_output,
@@ -274,15 +286,30 @@ def _fit_model(run: _RewriterRun, checkpoint: "Checkpoint") -> "Rewriter":
     """Train the model, or resume its training."""
     from deniable.rewriting.model import fit_rewriter
 
-    return fit_rewriter(
-        run.training_texts,
-        run.held_out_texts,
-        run.options,
-        limit=run.maximum_tokens,
-        seed=run.seed,
-        checkpoint=checkpoint,
-        progress=StepProgress(),
-        start=run.base_model,
+    with show_steps("training", advise=functools.partial(_advise, is_quick=run.is_quick)) as steps:
+        return fit_rewriter(
+            run.training_texts,
+            run.held_out_texts,
+            run.options,
+            limit=run.maximum_tokens,
+            seed=run.seed,
+            checkpoint=checkpoint,
+            progress=LossSteps(steps),
+            start=run.base_model,
+        )
+
+
+def _advise(left_seconds: float, *, is_quick: bool) -> str:
+    """Return how long training will take and, where that is long, what takes less."""
+    announcement = (
+        f"training takes about {format_duration(left_seconds)} on this machine, or less if it stops improving"
+    )
+    if is_quick or left_seconds < _LONG_TRAINING_SECONDS:
+        return announcement
+    quick_time = format_duration(left_seconds / _QUICK_SPEEDUP)
+    return (
+        f"{announcement}. A small model for a first try takes about {quick_time}, and returns far fewer texts word for "
+        "word: stop, and run the command again with --quick --force."
     )
 
 
@@ -292,7 +319,8 @@ def _describe_model(run: _RewriterRun, model: "Rewriter") -> ModelFiles:
     from deniable.rewriting.card import build_rewriter_card
     from deniable.rewriting.model import measure_reconstruction
 
-    figures = measure_reconstruction(model, run.held_out_texts if run.test_texts is None else run.test_texts)
+    with show_passes("testing the model"):
+        figures = measure_reconstruction(model, run.held_out_texts if run.test_texts is None else run.test_texts)
     owner_record = commit_to_data(run.fingerprint)
     test_count = None if run.test_texts is None else len(run.test_texts)
     card = build_rewriter_card(model, owner_record["commitment"], figures, test_count, run.noise)

@@ -13,9 +13,9 @@ from deniable.cli.labelled_tables import (
     read_labelled_table,
 )
 from deniable.cli.model_runs import (
+    LossSteps,
     ModelFiles,
     ModelOutput,
-    StepProgress,
     check_torch,
     train_and_write,
 )
@@ -35,6 +35,7 @@ from deniable.cli.options import (
     make_option,
     select_given,
 )
+from deniable.cli.progress import show_passes, show_steps
 from deniable.cli.tables import TableFormat
 from deniable.cli.train.documents import build_training_documents, read_test_table
 from deniable.cli.train.options import (
@@ -253,16 +254,17 @@ def _fit_model(run: _TextRun, checkpoint: "Checkpoint") -> "TextModel":
     """Train the model, or resume its training."""
     from deniable.models.text.model import fit_text_model
 
-    return fit_text_model(
-        run.kind,
-        run.space,
-        run.training_documents,
-        run.options,
-        source=run.word_source,
-        seed=run.seed,
-        checkpoint=checkpoint,
-        progress=StepProgress(),
-    )
+    with show_steps("training") as steps:
+        return fit_text_model(
+            run.kind,
+            run.space,
+            run.training_documents,
+            run.options,
+            source=run.word_source,
+            seed=run.seed,
+            checkpoint=checkpoint,
+            progress=LossSteps(steps),
+        )
 
 
 def _describe_model(run: _TextRun, model: "TextModel") -> ModelFiles:
@@ -272,10 +274,11 @@ def _describe_model(run: _TextRun, model: "TextModel") -> ModelFiles:
     from deniable.models.text.model import certify_by_intervals, measure_text_accuracy
     from deniable.models.text.substitutions import Substitutions
 
-    clean_accuracy = measure_text_accuracy(model, run.test_documents)
     certified_count = None
-    if isinstance(run.word_source, Substitutions):
-        certified_count = int(certify_by_intervals(model, run.test_documents, run.word_source).sum())
+    with show_passes("testing the model"):
+        clean_accuracy = measure_text_accuracy(model, run.test_documents)
+        if isinstance(run.word_source, Substitutions):
+            certified_count = int(certify_by_intervals(model, run.test_documents, run.word_source).sum())
     owner_record = commit_to_data(run.fingerprint)
     card = build_text_card(
         model,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from deniable.core.errors import InputError, check_number_within
 from deniable.core.intervals import Estimate
-from deniable.core.parallel import get_progress_reporter
+from deniable.core.progress import get_progress_reporter
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import NetworkNoise, NetworkNoiseLaw
 from deniable.models.images.robustness import CertifiedImage, RobustnessCertificate

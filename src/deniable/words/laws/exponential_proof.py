@@ -22,6 +22,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
+from deniable.core.progress import expect_passes
 from deniable.space.space import Space
 from deniable.words.laws.kernel import ExponentialKernel, compute_log_normalisers
 from deniable.words.laws.law import Finding
@@ -61,7 +62,8 @@ def find_worst_pairs(space: Space, kernel: ExponentialKernel, workers: int | Non
     """
     slack, distance_error = bound_rounding(space, kernel), space.distance_error
     # Computed anew for a proof, and kept for what needs them after it.
-    logs = compute_log_normalisers(space, kernel, workers, recompute=True)
+    with expect_passes(1):
+        logs = compute_log_normalisers(space, kernel, workers, recompute=True)
 
     def visit(rows: slice, columns: slice, distances: FloatArray) -> WorstPair:
         tile_start = (rows.start, columns.start)

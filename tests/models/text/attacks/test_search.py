@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.core.parallel import report_progress_to
+from deniable.core.progress import report_progress_to
 from deniable.core.randomness import derive_key_from_seed
 from deniable.models.text.attacks import TEXT_ATTACKS, search
 from tests.models.text.attacks.toy import KEY, Asked, documents, linear, rough, sets

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_share
-from deniable.core.parallel import get_progress_reporter
+from deniable.core.progress import get_progress_reporter
 from deniable.core.randomness import check_key
 from deniable.models.text.attacks.replacements import AttackTargets, Margins, Replacements, select_targets
 from deniable.models.text.documents import Documents, IndexedTexts, RowIndices, WordIds, concatenate_texts

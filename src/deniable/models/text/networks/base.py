@@ -10,7 +10,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from deniable.core.parallel import count_cores, parallel_map, report_progress_to
+from deniable.core.parallel import count_cores, parallel_map
+from deniable.core.progress import hide_progress
 from deniable.models.text.documents import Documents, IndexedTexts, RowIndices
 from deniable.models.text.substitutions import Substitutions
 
@@ -117,5 +118,5 @@ def process_in_slices(process_slice: Callable[[slice], None], texts: IndexedText
         process_slice(slice(0, len(texts)))
         return
     bounds = np.linspace(0, len(texts), 8 * count_cores() + 1).astype(np.int64).tolist()
-    with report_progress_to(lambda done, total: None):  # noqa: ARG005 - the caller reports progress
+    with hide_progress():  # the caller reports its own
         parallel_map(process_slice, map(slice, bounds[:-1], bounds[1:]))
