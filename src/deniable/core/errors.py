@@ -24,10 +24,13 @@ def make_parameter_error(owner: str, name: str, expected: str, value: object) ->
 
     Example: ``The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1.``
     """
+    return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {abbreviate_value(value)}.")
+
+
+def abbreviate_value(value: object) -> str:
+    """Return a value as a message shows it: on one line, and cut off where it is long."""
     shown = " ".join(repr(value).split())
-    if len(shown) > _MAX_SHOWN:
-        shown = f"{shown[:_MAX_SHOWN]}..."
-    return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got {shown}.")
+    return f"{shown[:_MAX_SHOWN]}..." if len(shown) > _MAX_SHOWN else shown
 
 
 def check_positive(owner: str, name: str, value: object, upper: float = math.inf) -> float:
