@@ -1,6 +1,6 @@
 """Texts in, private texts out: a `Release` as a scikit-learn transformer."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Any, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
@@ -171,7 +171,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: TableT, record_ids: Sequence[str] | None = None) -> TableT: ...
     @overload
     def transform(
-        self, X: Sequence[TextT] | Iterator[TextT], record_ids: Sequence[str] | None = None
+        self, X: Sequence[TextT] | Generator[TextT], record_ids: Sequence[str] | None = None
     ) -> list[TextT]: ...
     def transform(self, X: Any, record_ids: Sequence[str] | None = None) -> Any:
         """Return the texts privatized, in a container like the one that they came in.
@@ -202,7 +202,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit_transform(self, X: TableT, y: Any = None, record_ids: Sequence[str] | None = None) -> TableT: ...
     @overload
     def fit_transform(
-        self, X: Sequence[TextT] | Iterator[TextT], y: Any = None, record_ids: Sequence[str] | None = None
+        self, X: Sequence[TextT] | Generator[TextT], y: Any = None, record_ids: Sequence[str] | None = None
     ) -> list[TextT]: ...
     def fit_transform(self, X: Any, y: Any = None, record_ids: Sequence[str] | None = None) -> Any:
         """Return what `fit` and then `transform` give.
