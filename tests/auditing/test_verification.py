@@ -902,8 +902,8 @@ def test_what_cannot_be_verified_is_told_what_is_wanted(small_space, wrong):
         with pytest.raises(dn.InputError) as caught:
             dn.verify(wrong, **options)
         assert str(caught.value).startswith(
-            "The 'subject' parameter of verify must be a mechanism, such as TEM(space, epsilon=3.0), or a matrix (n, n) "
-            "of probabilities. Got "
+            "The 'subject' parameter of verify must be a mechanism, such as TEM(space, epsilon=3.0), or a matrix "
+            "(n, n) of probabilities. Got "
         )
         assert "\n" not in str(caught.value)
     with pytest.raises(dn.InputError, match=r"'subject' parameter of verify .* Got Space"):

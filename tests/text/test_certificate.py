@@ -126,6 +126,17 @@ def test_layout(mechanism):
     assert read["private"] is True
 
 
+def test_copied_columns_may_be_named_alone():
+    """The names of copied columns serve in place of a description of a file; one text is refused."""
+    names = certificate(copied=["stars", "team"])
+    assert names == certificate(copied=CopiedContent(columns=("stars", "team")))
+    assert names.not_protected[-1] == "the columns copied unchanged: 'stars', 'team'"
+    with pytest.raises(
+        InputError, match=r"'copied' parameter of Certificate must be a list of column names. Got 'stars'"
+    ):
+        certificate(copied="stars")
+
+
 def test_a_certificate_prints_as_its_summary():
     """print and f-strings show the summary, and a notebook the same facts; neither shows the fields."""
     one = certificate()
