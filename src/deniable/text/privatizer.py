@@ -225,5 +225,6 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             InputError: not a text, or no record id where one is needed.
         """
         if not isinstance(text, str):
-            raise InputError(f"privatize takes one str. Got {type(text).__name__}: use transform for a column of texts.")
+            kind = type(text).__name__
+            raise InputError(f"privatize takes one str. Got {kind}: use transform for a column of texts.")
         return cast("str", self.release.batch([text], None if record_id is None else [record_id]).texts[0])
