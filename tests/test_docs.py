@@ -17,6 +17,7 @@ from tests.messages import select_messages
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+DATA_FRAMES = (ROOT / "docs" / "howto" / "data_frames.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 MEASURE = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
 REWRITE = (ROOT / "docs" / "rewrite.md").read_text(encoding="utf-8")
@@ -116,6 +117,42 @@ def test_python_examples_run(code):
     """The Python blocks of README, tutorial and the pages on auditing and measuring run as printed."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def read_program(page):
+    """Return the Python blocks of a page, what is printed below each, and whether words in it are drawn."""
+    pattern = r"^```python\n(.*?)^```$(?:\n\n```text( title=[^\n]*)?\n(.*?)^```$)?"
+    blocks_found = re.findall(pattern, page, flags=re.MULTILINE | re.DOTALL)
+    return [(code, printed, bool(title)) for code, title, printed in blocks_found]
+
+
+def outline(text):
+    """Return for each line its first word and the number of its words: what does not depend on the words drawn."""
+    return [(line.split()[:1], len(line.split())) for line in text.splitlines()]
+
+
+def test_the_page_on_data_frames_prints_what_it_says(tmp_path):
+    """The blocks of the page run as one program, and print what stands below each; of drawn words, as many."""
+    for library in ("pandas", "polars", "sklearn"):
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    steps = read_program(DATA_FRAMES)
+    assert len(steps) >= 10
+    end = "= end of block ="
+    program = "".join(f"{code}\nprint({end!r})\n" for code, _, _ in steps)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    for (_, wanted, has_drawn_words), printed in zip(steps, done.stdout.split(f"{end}\n")[:-1], strict=True):
+        if has_drawn_words:
+            assert outline(printed) == outline(wanted)
+        else:
+            assert printed == wanted
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "release.key",
+        "tickets.private.csv",
+        "tickets.private.csv.certificate.json",
+    }
 
 
 def test_rewriting_from_one_page(tmp_path):

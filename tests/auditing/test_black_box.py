@@ -592,3 +592,10 @@ def test_out_of_time_before_the_first_guess():
     verdict = dn.audit(_slow, 0, 1, claim=1.0, seconds=0.05, method="anytime")
     assert verdict.status == "not refuted"
     assert "budget of time spent" in verdict.method
+
+
+def test_a_call_without_a_claim_says_how_to_write_it():
+    """The claim is needed, and a call without it is told so in one line."""
+    for arguments in (["x"], [abs, 1, 2]):
+        with pytest.raises(dn.InputError, match=r"^audit needs claim: write audit\(sampler, claim=...\)\.$"):
+            dn.audit(*arguments)

@@ -894,3 +894,18 @@ def test_a_guarantee_of_another_kind_is_not_compared(small_space, claim):
     subject = type("Other", (dn.TEM,), {"guarantee": claim})(small_space, epsilon=1.0)
     with pytest.raises(dn.InputError, match="must be a MetricDP about the metric of its space"):
         dn.verify(subject)
+
+
+@pytest.mark.parametrize("wrong", ["x", b"x", None, 3, {"a": 1}, dn.TEM])
+def test_what_cannot_be_verified_is_told_what_is_wanted(small_space, wrong):
+    """What is neither a mechanism nor a matrix is refused in one line that names both, with a space or without."""
+    for options in ({}, {"space": small_space, "epsilon": 1.0}):
+        with pytest.raises(dn.InputError) as caught:
+            dn.verify(wrong, **options)
+        assert str(caught.value).startswith(
+            "The 'subject' parameter of verify must be a mechanism, such as TEM(space, epsilon=3.0), or a matrix "
+            "(n, n) of probabilities. Got "
+        )
+        assert "\n" not in str(caught.value)
+    with pytest.raises(dn.InputError, match=r"'subject' parameter of verify .* Got Space"):
+        dn.verify(small_space)

@@ -42,6 +42,16 @@ def test_version(call):
     assert (result.code, result.text) == (0, f"deniable {__version__}\n")
 
 
+def test_the_package_runs_as_a_module(place):
+    """``python -m deniable`` is the command: it prints, and ends with the same exit codes and one line on errors."""
+    command = [sys.executable, "-m", "deniable"]
+    done = subprocess.run([*command, "--version"], cwd=place, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"deniable {__version__}\n", "")
+    done = subprocess.run([*command, "privatise"], cwd=place, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("deniable: No such command 'privatise'")
+
+
 def start(place, *options, **streams):
     """Start a run that reads standard input, and wait until it does."""
     command = [PROGRAM, "privatize", "-", "--format", "csv", "--space", "space.npz", "--epsilon", "2", *options]
@@ -167,7 +177,7 @@ def test_what_was_written_before_a_failure(call, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deniable.cli.privatize._format_owner_figures", interrupt)
+    monkeypatch.setattr("deniable.text.batches.Tally.summary", interrupt)
     result = call("privatize", "in.csv", "--space", "space.npz", "--epsilon", "2", "-o", "out.csv")
     assert result.code == 2
     assert result.err.splitlines()[-1] == (

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from deniable import Space, TextPrivatizer, TightExponential
+from deniable import Certificate, Release, Space, TextPrivatizer, TightExponential
 from deniable.registry.words import WORD_MECHANISMS
 from tests.cli.conftest import TABLE
 from tests.text.helpers import WORDS
@@ -56,6 +56,20 @@ def test_private_figures_are_marked(privatize, place):
     certificate = (place / "out.csv.certificate.json").read_text("utf-8")
     assert "changed (" not in certificate
     assert "not in the vocabulary" not in certificate
+
+
+def test_python_says_what_the_terminal_says(privatize, place):
+    """The certificate and the tally of a release in Python read as the lines of the terminal, word for word."""
+    texts = ["the food in london", "zork and the dog"]
+    (place / "in.csv").write_text("text\n" + "\n".join(texts) + "\n")
+    result = privatize("--mechanism", "tight", "--test-seed", "1")
+    assert result.code == 0
+    release = Release(TightExponential(Space.load("space.npz"), epsilon=2.0), key="seed:1")
+    released = release.batch(texts)
+    certificate = Certificate.of(release, released.tally)
+    lines = f"{certificate}\n{released.tally.summary()}\nwrote out.csv and out.csv.certificate.json\n"
+    assert lines == result.err
+    assert certificate.to_json() == (place / "out.csv.certificate.json").read_text("utf-8")
 
 
 def test_certificates_of_one_shape_are_equal(privatize, place):

@@ -1,5 +1,6 @@
 """What every word mechanism must hold: a test class that each mechanism's own test file inherits."""
 
+import inspect
 import pickle
 from typing import Any, ClassVar
 
@@ -362,6 +363,52 @@ class WordMechanismContract:
         sent = pickle.loads(pickle.dumps(subject))
         assert sent.fingerprint == subject.fingerprint
         np.testing.assert_array_equal(self.keyed(sent, draws=500), self.keyed(subject, draws=500))
+
+    # How it is called, and its parameters.
+
+    def test_epsilon_is_given_by_name(self, small_space):
+        """Epsilon without its name is refused in one line, which shows the call that was meant."""
+        name = self.mechanism.__name__
+        with pytest.raises(dn.InputError) as caught:
+            self.mechanism(small_space, self.epsilon)
+        fixed_call = f"{name}(space, epsilon={self.epsilon!r})"
+        assert str(caught.value) == f"{name} takes epsilon by name: write {fixed_call}."
+        with pytest.raises(dn.InputError, match=rf"^{name} needs epsilon: write {name}\(space, epsilon=...\)\.$"):
+            self.mechanism(small_space)
+        with pytest.raises(dn.InputError, match=rf"^{name} has no parameter 'eps'. Its parameters: space, epsilon"):
+            self.mechanism(small_space, eps=self.epsilon)
+
+    def test_parameters_are_the_constructors_arguments(self, subject, small_space):
+        """get_params gives every argument of the constructor, and the constructor makes an equal mechanism of them."""
+        parameters = subject.get_params()
+        assert list(parameters) == list(inspect.signature(self.mechanism).parameters)
+        assert parameters["space"] is small_space
+        assert parameters["epsilon"] == self.epsilon
+        again = self.mechanism(**parameters)
+        assert (again.fingerprint, again.parameters) == (subject.fingerprint, subject.parameters)
+        assert pickle.loads(pickle.dumps(subject)).get_params().keys() == parameters.keys()
+        parameters.clear()
+        assert subject.get_params()
+
+    def test_replaced_parameters_make_another_mechanism(self, subject, small_space):
+        """A mechanism with another epsilon is the one that the constructor makes, and the first stays as it was."""
+        before, epsilon = subject.fingerprint, 1.5 * self.epsilon
+        assert subject.replace(epsilon=epsilon).fingerprint == self.mechanism(small_space, epsilon=epsilon).fingerprint
+        assert subject.fingerprint == before
+        with pytest.raises(dn.InputError, match=f"{self.mechanism.__name__} has no parameter 'eps'"):
+            subject.replace(eps=epsilon)
+        with pytest.raises(dn.InputError, match="'epsilon' parameter"):
+            subject.replace(epsilon=-1)
+
+    def test_scikit_learn_reaches_the_parameters(self, subject):
+        """A clone is the mechanism itself, which never changes; set_params of a transformer puts in another."""
+        base = pytest.importorskip("sklearn.base", reason="scikit-learn is not installed")
+        assert base.clone(subject) is subject
+        privatizer = dn.TextPrivatizer(subject)
+        assert privatizer.get_params()["mechanism__epsilon"] == self.epsilon
+        changed = base.clone(privatizer).set_params(mechanism__epsilon=2 * self.epsilon)
+        assert changed.mechanism.fingerprint == subject.replace(epsilon=2 * self.epsilon).fingerprint
+        assert privatizer.mechanism is subject
 
     def test_expected_kept_is_what_the_sampler_keeps(self, subject):
         """The stated share of words released unchanged is that of a sample from the same prior."""

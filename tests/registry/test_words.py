@@ -76,6 +76,30 @@ def test_auto_builds_what_is_chosen(small_space):
     assert repr(subject) == repr(choose_word_mechanism(small_space, 3.0))
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda space: dn.mechanism(space, epsilon=3.0),
+            "mechanism needs space: write mechanism(name, space, epsilon=...)",
+        ),
+        (lambda space: dn.mechanism("tem", space, 3.0), "write mechanism(name, space, epsilon=3.0)."),
+        (
+            lambda space: dn.mechanism(space, space, epsilon=3.0),
+            "parameter of mechanism must be one of auto, calibrated,",
+        ),
+        (lambda _: dn.mechanism("auto", "glove", epsilon=3.0), "must be a Space, such as Space.glove(). Got 'glove'."),
+        (lambda _: dn.mechanism("tem", "glove", epsilon=3.0), "must be a Space, such as Space.glove(). Got 'glove'."),
+    ],
+)
+def test_wrong_arguments_are_told_what_is_wanted(small_space, call, message):
+    """A name that is none, a space that is none, and an epsilon without its name are refused in one line."""
+    with pytest.raises(dn.InputError) as caught:
+        call(small_space)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_an_unknown_name_is_refused(small_space):
     """A name that is none is refused in one line, with those that are known."""
     with pytest.raises(dn.InputError, match=r"^Unknown mechanism 'temm'\. Known: auto, calibrated, [^\n]*\.$"):

@@ -31,6 +31,37 @@ def test_tallies_add_up():
     assert sum([first, second], Tally()) == second + first
 
 
+def test_missing_texts_are_counted():
+    """Nulls of every kind pass as None, are counted, and stand in the owner's line, if there are any."""
+    space = dn.Space(["the", "food"], np.eye(2))
+    release = dn.Release(dn.TEM(space, epsilon=1.0))
+    released = release.batch(["the zork", None, float("nan"), ""])
+    assert released.texts[1:] == [None, None, ""]
+    assert (released.tally.records, released.tally.missing) == (4, 2)
+    assert (released.tally + released.tally).missing == 4
+    line = released.tally.summary()
+    assert line.startswith("for you only   2 without a text, ")
+    assert line.endswith("1 not in the vocabulary; these figures depend on the private text: do not publish them")
+    assert (
+        Tally(1, 4, Counter([4]), changed=1).summary().startswith("for you only   1 words changed (25.0 %), 0 not in")
+    )
+    assert Tally().summary().startswith("for you only   0 words changed (0.0 %)")
+
+
+def test_a_batch_may_be_a_column_of_a_data_frame():
+    """A series and a data frame of one column are read cell by cell; several columns are refused."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    texts = ["the food", None, "food"]
+    frame = pandas.DataFrame({"note": texts, "stars": [1, 2, 3]})
+    release = dn.Release(dn.TEM(dn.Space(["the", "food"], np.eye(2)), epsilon=1.0), key="seed:1")
+    for column in (frame["note"], frame[["note"]], frame[["note"]].to_numpy()):
+        assert release.batch(column) == release.batch(texts)
+    with pytest.raises(dn.InputError, match=r"A batch takes one column of texts. Got 2 \('note', 'stars'\)"):
+        release.batch(frame)
+    with pytest.raises(dn.InputError, match="Got int in row 0: make it a text, or None"):
+        release.batch(frame["stars"])
+
+
 def test_a_batch_counts_its_words():
     """Kept words belong to the length of a text; an unknown word has changed even where its public word came out."""
     batch = PrivatizedBatch(

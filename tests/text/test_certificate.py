@@ -126,6 +126,27 @@ def test_layout(mechanism):
     assert read["private"] is True
 
 
+def test_copied_columns_may_be_named_alone():
+    """The names of copied columns serve in place of a description of a file; one text is refused."""
+    names = certificate(copied=["stars", "team"])
+    assert names == certificate(copied=CopiedContent(columns=("stars", "team")))
+    assert names.not_protected[-1] == "the columns copied unchanged: 'stars', 'team'"
+    with pytest.raises(
+        InputError, match=r"'copied' parameter of Certificate must be a list of column names. Got 'stars'"
+    ):
+        certificate(copied="stars")
+
+
+def test_a_certificate_prints_as_its_summary():
+    """print and f-strings show the summary, and a notebook the same facts; neither shows the fields."""
+    one = certificate()
+    assert str(one) == f"{one}" == one.summary()
+    page = one._repr_html_()
+    assert page.startswith("<h3>2 records, 7 words, by tem</h3>")
+    assert all(f"<dt>{label}</dt>" in page for label in ("guarantee", "verification", "attacker", "not protected"))
+    assert not any(tag in page for tag in ("<html", "<body", "<style"))
+
+
 def test_arithmetic_tells_how_draws_were_made():
     """Only draws from integer tables are called so."""
     assert "integer tables" in certificate().arithmetic

@@ -5,10 +5,14 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from deniable import TEM, CalibratedExponential, Certificate, InputError, Tally, TextPrivatizer
+from deniable.text.columns import is_null
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 
 KEY = bytes(range(32))
@@ -18,7 +22,7 @@ LONG = " ".join(WORDS * 8)
 def test_parameters():
     """get_params gives what was set, set_params changes it, and both check nothing."""
     privatizer = TextPrivatizer(MECHANISM, unknown="mask", keep=["the"])
-    assert privatizer.get_params() == {
+    assert privatizer.get_params(deep=False) == {
         "mechanism": MECHANISM,
         "unknown": "mask",
         "case": "lower",
@@ -26,6 +30,8 @@ def test_parameters():
         "key": None,
         "seed": None,
     }
+    reached = {name for name in privatizer.get_params() if "__" in name}
+    assert reached == {f"mechanism__{name}" for name in ("space", "epsilon", "beta", "gamma")}
     assert privatizer.set_params(unknown="nothing", seed=1).unknown == "nothing"
     with pytest.raises(InputError):
         privatizer.fit()
@@ -108,6 +114,43 @@ def test_series():
     assert isinstance(out, Series)
     assert (out.index, out.name, out[1]) == ([5, 9], "review", None)
     assert list(out) == privatizer.transform(["the", None])
+
+
+def test_mechanism_parameters_are_reached():
+    """set_params puts a mechanism with other parameters in its place, which is the one that the constructor makes."""
+    privatizer = TextPrivatizer(MECHANISM, seed=1)
+    privatizer.set_params(mechanism__epsilon=4.0, mechanism__beta=0.01, case="copy")
+    wanted = TEM(SPACE, epsilon=4.0, beta=0.01)
+    assert privatizer.mechanism.fingerprint == wanted.fingerprint != MECHANISM.fingerprint
+    assert privatizer.transform([LONG]) == TextPrivatizer(wanted, seed=1, case="copy").transform([LONG])
+    assert MECHANISM.epsilon == 1.0
+    replaced = privatizer.set_params(mechanism__epsilon=2.0, mechanism=CalibratedExponential(SPACE, epsilon=1.0))
+    assert replaced.mechanism.fingerprint == CalibratedExponential(SPACE, epsilon=2.0).fingerprint
+    with pytest.raises(InputError, match=r"TEM has no parameter 'gama'. Its parameters: space, epsilon, beta, gamma"):
+        TextPrivatizer(MECHANISM).set_params(mechanism__gama=1)
+    with pytest.raises(InputError, match="'mechanism' parameter of TextPrivatizer must be a word mechanism"):
+        TextPrivatizer("tem").set_params(mechanism__epsilon=1)
+    with pytest.raises(ValueError, match="Invalid parameter 'mecanism'"):
+        TextPrivatizer(MECHANISM).set_params(mecanism__epsilon=1)
+
+
+def test_grid_search_reaches_epsilon():
+    """A grid search over epsilon fits each candidate with its own mechanism, and leaves the pipeline as it was."""
+    pipeline = Pipeline(
+        [
+            ("priv", TextPrivatizer(MECHANISM)),
+            ("counts", CountVectorizer(token_pattern=r"\S+")),
+            ("model", LogisticRegression()),
+        ]
+    )
+    texts, labels = ["good food", "bad dog", "great london", "bad cat"] * 6, [1, 0, 1, 0] * 6
+    search = GridSearchCV(pipeline, {"priv__mechanism__epsilon": [0.01, 40.0]}, cv=2, error_score="raise")
+    search.fit(texts, labels)
+    assert search.best_params_ == {"priv__mechanism__epsilon": 40.0}
+    assert search.best_estimator_["priv"].mechanism.epsilon == 40.0
+    assert pipeline["priv"].mechanism is MECHANISM
+    low, high = search.cv_results_["mean_test_score"]
+    assert low < high == 1.0
 
 
 def test_noise_is_fresh():
@@ -207,8 +250,12 @@ def test_a_wrong_parameter_stays_wrong():
         ("the food", "takes a list of texts. Got one str"),
         (["the", 5], "must be str or None. Got int in row 1"),
         ([b"the"], "Got bytes in row 0"),
-        ([float("nan")], "Got float in row 0"),
-        (np.array([["the", "food"]]), "Got ndarray in row 0"),
+        (["the", None, 3.5], "Got float in row 2: make it a text, or None"),
+        (np.array([["the", "food"]]), r"takes one column of texts. Got 2 \(0, 1\): choose one"),
+        (np.array([[["the"]]]), r"array \(n,\) or \(n, 1\) of texts. Got the shape \(1, 1, 1\)"),
+        ({"text": ["the"]}, "takes a list, an array, a series or a data frame of texts. Got one dict"),
+        ({"the"}, "Got one set"),
+        (None, "Got one NoneType"),
     ],
 )
 def test_wrong_texts(texts, message):
@@ -283,6 +330,65 @@ def test_data_frames_come_out_where_they_are_asked_for():
         assert list(frame.columns) == ["text"]
         assert list(frame["text"]) == TextPrivatizer(MECHANISM, seed=1).transform(list(texts))
     assert list(privatizer.transform(texts).index) == [7, 3]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize("column", ["note", ["note"]])
+def test_column_transformer(library, output, column):
+    """Both ways to name a column privatize it beside others, from and to data frames of both libraries."""
+    frames = pytest.importorskip(library, reason=f"{library} is not installed")
+    pytest.importorskip(output, reason=f"{output} is not installed")
+    texts = [LONG, None, "the food"]
+    frame = frames.DataFrame({"note": texts, "stars": [1, 2, 3]})
+    steps = ColumnTransformer([("private", TextPrivatizer(MECHANISM, seed=1), column)], remainder="passthrough")
+    out = steps.set_output(transform=output).fit_transform(frame)
+    assert list(out.columns) == list(steps.get_feature_names_out()) == ["private__note", "remainder__stars"]
+    assert [None if is_null(cell) else cell for cell in out["private__note"]] == TextPrivatizer(
+        MECHANISM, seed=1
+    ).transform(texts)
+    assert list(out["remainder__stars"]) == [1, 2, 3]
+
+
+def test_column_transformer_without_data_frames():
+    """A column named in a list comes out as a column of an array; one named alone goes on to a vectorizer."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"note": ["the food", "london", ""], "stars": [1, 2, 3]})
+    privatizer = TextPrivatizer(MECHANISM, seed=1)
+    out = ColumnTransformer([("private", privatizer, ["note"])]).fit_transform(frame)
+    assert (out.shape, out[:, 0].tolist()) == ((3, 1), privatizer.transform(list(frame["note"])))
+    counting = make_pipeline(privatizer, CountVectorizer(token_pattern=r"\S+"))
+    steps = ColumnTransformer([("words", counting, "note")], sparse_threshold=0).fit(frame)
+    assert steps.transform(frame).sum(axis=1).tolist() == [2, 1, 0]
+    assert all(name.removeprefix("words__") in WORDS for name in steps.get_feature_names_out())
+
+
+def test_names_of_features():
+    """The one column that comes out has the name of the one fitted on, or that which is asked for, or "text"."""
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    privatizer = TextPrivatizer(MECHANISM, seed=1)
+    assert privatizer.get_feature_names_out().tolist() == ["text"]
+    assert privatizer.fit(pandas.Series(["the"], name="note")).get_feature_names_out().tolist() == ["note"]
+    assert privatizer.fit(pandas.DataFrame({"memo": ["the"]})).get_feature_names_out().tolist() == ["memo"]
+    assert privatizer.get_feature_names_out(["other"]).tolist() == ["other"]
+    assert privatizer.fit(pandas.DataFrame({5: ["the"]})).get_feature_names_out().tolist() == ["text"]
+    assert privatizer.fit(["the"]).get_feature_names_out().tolist() == ["text"]
+    assert clone(privatizer.fit(pandas.Series(["the"], name="note"))).get_feature_names_out().tolist() == ["text"]
+    for wrong in ("note", ["a", "b"], []):
+        with pytest.raises(InputError, match=r"'input_features' parameter .* must be a list of one name"):
+            privatizer.get_feature_names_out(wrong)
+
+
+def test_polars_comes_out_of_lists_and_series():
+    """set_output gives a polars frame of one column, whatever came in; nulls stay."""
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    privatizer = TextPrivatizer(MECHANISM, seed=1).set_output(transform="polars")
+    texts = [LONG, None, "the food"]
+    for given in (texts, np.array(texts, dtype=object), polars.Series("note", texts)):
+        frame = privatizer.transform(given)
+        assert isinstance(frame, polars.DataFrame)
+        assert frame.columns == ["text"]
+        assert frame["text"].to_list() == TextPrivatizer(MECHANISM, seed=1).transform(texts)
 
 
 def test_many_threads_share_one_privatizer():

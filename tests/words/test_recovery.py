@@ -109,3 +109,12 @@ def test_slow_law_is_refused():
         match=r"The law of this mechanism takes too long to compute for 3,001 words. Take at most 3,000",
     ):
         dn.recovery(dn.TruncatedGumbel(space, epsilon=50.0))
+
+
+@pytest.mark.parametrize("wrong", ["x", None, np.eye(3), dn.TEM])
+def test_what_is_no_mechanism_is_refused(wrong):
+    """Anything but a word mechanism is refused in one line that says what is wanted."""
+    with pytest.raises(dn.InputError, match=r"must be a word mechanism, such as TEM\(space, epsilon=3.0\). Got .*$"):
+        dn.recovery(wrong)
+    with pytest.raises(dn.InputError, match=r"recovery needs mechanism: write recovery\(mechanism\)"):
+        dn.recovery()

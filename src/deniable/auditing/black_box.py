@@ -17,6 +17,7 @@ from deniable.auditing.float_precision import choose_grid_exponent, round_to_gri
 from deniable.auditing.games import AuditClaim, AuditMethod, Game, Score, build_claim, build_game, check_method
 from deniable.auditing.outputs import Outputs, abbreviate
 from deniable.auditing.samplers import OutOfTimeError, Sampler, SamplerRunner
+from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.arrays import IntArray
 from deniable.core.errors import check_count, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
@@ -35,6 +36,7 @@ _PRECISION_EVENT = " by the last bits of its floats and not by their values (the
 _COIN_SPAWN_KEY = tuple(b"coins of an audit")
 
 
+@refuse_wrong_calls
 def audit(
     sampler: Sampler,
     x: Any = None,  # noqa: ANN401 - whatever the sampler takes

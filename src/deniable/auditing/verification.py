@@ -4,12 +4,13 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Sized
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.auditing.vector_verification import verify_vector_mechanism
+from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.cache import bypass_cache
 from deniable.core.errors import InputError, NotTractable, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
@@ -27,6 +28,7 @@ _ROW_SUM_TOLERANCE = 1e-9
 _COMPARISONS_PER_SECOND = 2e9
 
 
+@refuse_wrong_calls
 def verify(
     subject: "WordMechanism | VectorMechanism | npt.ArrayLike",
     *,
@@ -71,6 +73,9 @@ def verify(
     if isinstance(subject, WordMechanism):
         with contextlib.nullcontext() if cache else bypass_cache():
             return _verify_mechanism(subject, workers)
+    if isinstance(subject, (str, bytes, type, Mapping, Space)) or not isinstance(subject, Sized):
+        expected = "a mechanism, such as TEM(space, epsilon=3.0), or a matrix (n, n) of probabilities"
+        raise make_parameter_error("verify", "subject", expected, subject)
     if not isinstance(space, Space):
         raise make_parameter_error("verify", "space", "the Space of the matrix", space)
     return _verify_matrix(subject, space, check_positive("verify", "epsilon", epsilon), workers)

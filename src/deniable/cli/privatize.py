@@ -49,7 +49,6 @@ from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
     from deniable.core.evidence import Verdict
-    from deniable.text.batches import Tally
     from deniable.text.table_release import ReleaseFiles
     from deniable.words import WordMechanism
 
@@ -173,7 +172,7 @@ def run_privatize(
         )
     note_written(output, files.certificate)
     typer.echo(release_certificate.summary(), err=True)
-    typer.echo(_format_owner_figures(tally), err=True)
+    typer.echo(tally.summary(), err=True)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 
@@ -258,12 +257,3 @@ def _read_key(key_file: Path | None, test_seed: int | None, record_id: str | Non
             "numbers change when rows do."
         )
     return read_key_file(key_file)  # read once: a pipe gives it once
-
-
-def _format_owner_figures(tally: "Tally") -> str:
-    """Return how many words changed, which is for the owner only."""
-    word_count = max(tally.words, 1)
-    return (
-        f"for you only   {tally.changed:,} words changed ({100 * tally.changed / word_count:.1f} %), "
-        f"{tally.unknown:,} not in the vocabulary; these figures depend on the private text: do not publish them"
-    )

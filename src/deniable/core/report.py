@@ -110,8 +110,14 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one page that loads nothing else."""
-        body = "\n".join(_render_section(section) for section in self.sections if section.facts)
-        return _PAGE.format(title=html.escape(self.title), body=body)
+        return _PAGE.format(title=html.escape(self.title), body=self._render_sections())
+
+    def _repr_html_(self) -> str:
+        """Return the report for a notebook: without a page around it, and in the notebook's own style."""
+        return f"<h3>{html.escape(self.title)}</h3>\n{self._render_sections()}"
+
+    def _render_sections(self) -> str:
+        return "\n".join(_render_section(section) for section in self.sections if section.facts)
 
 
 def make_facts(values: dict[str, Any]) -> tuple[Fact, ...]:

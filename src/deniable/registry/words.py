@@ -1,6 +1,7 @@
 """Every word mechanism by its name, also the published ones whose claims are not proved."""
 
-from deniable.core.errors import InputError
+from deniable.core.arguments import refuse_wrong_calls
+from deniable.core.errors import InputError, make_parameter_error
 from deniable.registry import word_mechanisms
 from deniable.space import Space
 from deniable.words import WordMechanism
@@ -12,6 +13,7 @@ WORD_MECHANISMS: dict[str, type[WordMechanism]] = {
 """Word mechanisms by name; a new one is one more line in `deniable.registry.word_mechanisms`."""
 
 
+@refuse_wrong_calls
 def mechanism(name: str, space: Space, *, epsilon: float) -> WordMechanism:
     """Return the word mechanism of a name.
 
@@ -23,6 +25,10 @@ def mechanism(name: str, space: Space, *, epsilon: float) -> WordMechanism:
     Raises:
         InputError: an unknown name, or an epsilon or a space that does not suit the mechanism.
     """
+    if not isinstance(name, str):
+        raise make_parameter_error("mechanism", "name", f"one of {', '.join([AUTO, *WORD_MECHANISMS])}", name)
+    if not isinstance(space, Space):
+        raise make_parameter_error("mechanism", "space", "a Space, such as Space.glove()", space)
     if name == AUTO:
         return choose_word_mechanism(space, epsilon)
     if name not in WORD_MECHANISMS:

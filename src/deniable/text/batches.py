@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import InputError
+from deniable.text.columns import is_null, read_text_column
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Tally:
         lengths: how many records have so many of these words.
         changed: words that differ from the private ones.
         unknown: words that the vocabulary lacks.
+        missing: texts of batches that were null, and stay so.
     """
 
     records: int = 0
@@ -102,16 +104,19 @@ class Tally:
     lengths: Counter[int] = dataclasses.field(default_factory=Counter)
     changed: int = 0
     unknown: int = 0
+    missing: int = 0
 
     @classmethod
-    def count(cls, lengths: Sequence[int], batch: PrivatizedBatch) -> "Tally":
+    def count(cls, lengths: Sequence[int], batch: PrivatizedBatch, *, missing: int = 0) -> "Tally":
         """Return the counts of a batch.
 
         Args:
             lengths: words of each record, which may have several texts or none.
             batch: what became of the texts.
+            missing: number of nulls beside them.
         """
-        return cls(len(lengths), sum(lengths), Counter(lengths), int(batch.changed_mask.sum()), batch.unknown_count)
+        changed = int(batch.changed_mask.sum())
+        return cls(len(lengths), sum(lengths), Counter(lengths), changed, batch.unknown_count, missing)
 
     def __add__(self, other: "Tally") -> "Tally":
         """Return the counts of both."""
@@ -121,6 +126,16 @@ class Tally:
             self.lengths + other.lengths,
             self.changed + other.changed,
             self.unknown + other.unknown,
+            self.missing + other.missing,
+        )
+
+    def summary(self) -> str:
+        """Return one line about the private texts, which is for their owner only; it goes below the certificate's."""
+        share = 100 * self.changed / max(self.words, 1)
+        missing = f"{self.missing:,} without a text, " if self.missing else ""
+        return (
+            f"for you only   {missing}{self.changed:,} words changed ({share:.1f} %), {self.unknown:,} not in the "
+            "vocabulary; these figures depend on the private text: do not publish them"
         )
 
     def median_length(self) -> int:
@@ -146,15 +161,24 @@ class Released:
     tally: Tally
 
 
-def check_batch_texts(texts: Sequence[str | None]) -> None:
-    """Raise `InputError` unless texts are a sequence of str and None; the row that is not is named."""
+def read_batch_texts(texts: Sequence[str | None]) -> list[str | None]:
+    """Return the texts of a batch, None for each null of whatever kind.
+
+    Raises:
+        InputError: they are no sequence of str and nulls; the row that is neither is named.
+    """
     if isinstance(texts, str):
         raise InputError("A batch is a list of texts. Got one str: pass [text].")
     if not _is_ordered_collection(texts):
         raise InputError(f"A batch is a list of texts. Got one {type(texts).__name__}: pass a list.")
-    for row, text in enumerate(texts):
-        if text is not None and not isinstance(text, str):
-            raise InputError(f"Texts must be str or None. Got {type(text).__name__} in row {row}.")
+    cells = read_text_column("A batch", texts).cells
+    return [None if is_null(cell) else _check_text(cell, row) for row, cell in enumerate(cells)]
+
+
+def _check_text(cell: object, row: int) -> str:
+    if not isinstance(cell, str):
+        raise InputError(f"Texts must be str or None. Got {type(cell).__name__} in row {row}: make it a text, or None.")
+    return cell
 
 
 def check_record_ids(ids: Sequence[str], count: int) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable import __version__
 from deniable.auditing import verify
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
 from deniable.core.keys import NoiseSource
@@ -74,7 +74,7 @@ class Certificate(ReleaseCertificate):
         *,
         chosen_from_data: bool = False,
         prior: Prior | None = None,
-        copied: CopiedContent = NOTHING_COPIED,
+        copied: CopiedContent | Sequence[str] = NOTHING_COPIED,
     ) -> "Certificate":
         """Return the certificate of what a release gave.
 
@@ -86,7 +86,10 @@ class Certificate(ReleaseCertificate):
             chosen_from_data: whether epsilon was chosen by looking at the private texts.
             prior: public word frequencies under which the attacker's success is told; None for Zipf's law by the
                 space's ranks.
-            copied: what went with the texts unchanged.
+            copied: what went with the texts unchanged: names of columns, or also what a file says about itself.
+
+        Raises:
+            InputError: a prior that was made from private texts, or ``copied`` is a single text.
         """
         mechanism = release.mechanism
         space = mechanism.space
@@ -124,7 +127,10 @@ class Certificate(ReleaseCertificate):
             records=tally.records,
             words=tally.words,
             expected_kept=describe_expected_kept(mechanism, prior),
-            not_protected=[*([_CHOICE_DISCLOSURE] if chosen_from_data else []), *_list_unprotected(release, copied)],
+            not_protected=[
+                *([_CHOICE_DISCLOSURE] if chosen_from_data else []),
+                *_list_unprotected(release, _read_copied(copied)),
+            ],
         )
 
     def describe_amount(self) -> str:
@@ -269,6 +275,15 @@ def _describe_meaning(mechanism: WordMechanism, status: Status) -> list[str]:
         )
     lines.append("over a text these add up: L words, L times the exponent at worst")
     return lines
+
+
+def _read_copied(copied: CopiedContent | Sequence[str]) -> CopiedContent:
+    """Return what was copied, of which the names of columns alone may be given."""
+    if isinstance(copied, CopiedContent):
+        return copied
+    if isinstance(copied, str):
+        raise make_parameter_error("Certificate", "copied", "a list of column names", copied)
+    return CopiedContent(tuple(copied))
 
 
 def _list_unprotected(release: Release, copied: CopiedContent) -> list[str]:

@@ -1,7 +1,7 @@
 """Texts in, private texts out: a `Release` as a scikit-learn transformer."""
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Self, cast
+from collections.abc import Collection, Generator, Sequence
+from typing import Any, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -9,23 +9,46 @@ import numpy.typing as npt
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import Key, SecretKey, parse_key
 from deniable.core.randomness import derive_key_from_seed
+from deniable.text.columns import read_text_column
 from deniable.text.release import DEFAULT_COLUMN, Release
 from deniable.text.tokens import CasePolicy, UnknownPolicy
 from deniable.words import WordMechanism
 
 try:
+    from sklearn import get_config
     from sklearn.base import BaseEstimator, TransformerMixin
 except ImportError:
     raise InputError("TextPrivatizer needs scikit-learn, which is missing: install deniable[measure].") from None
+
+_MECHANISM_PREFIX = "mechanism__"
+
+
+class HasShape(Protocol):
+    """A series or a data frame, of pandas or polars, neither of which is needed for it."""
+
+    @property
+    def shape(self) -> Any:
+        """Numbers of rows and columns."""
+
+
+TextT = TypeVar("TextT", bound=str | None)
+TableT = TypeVar("TableT", bound=HasShape)
 
 
 class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Privatizes texts word by word, under the mechanism's guarantee: `Release` as a transformer.
 
-    It keeps no counts: `Certificate.of` takes a `Release` and what its batches counted.
+    Texts come out in the container that they came in: a list, an array, a series or a data frame of one column, of
+    pandas or polars. Index, names and nulls stay; a category becomes plain text, since its list of categories would
+    show the private texts.
+
+    In a pipeline it privatizes whatever passes through, also at ``predict``, and each fit of a grid search draws again:
+    every draw for a private text spends epsilon. It keeps no counts: `Certificate.of` takes a `Release` and what its
+    batches counted.
 
     Args:
-        mechanism: a word mechanism, such as ``TEM(space, epsilon=3.0)``.
+        mechanism: a word mechanism, such as ``TEM(space, epsilon=3.0)``. ``set_params`` reaches its parameters
+            (``mechanism__epsilon``), and puts another mechanism in its place.
         unknown: see `Release`.
         case: see `Release`.
         keep: see `Release`.
@@ -60,6 +83,26 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             value = parsed if isinstance(parsed, SecretKey) else value
         super().__setattr__(name, value)
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of the mechanism: ``mechanism__epsilon`` puts one with another epsilon in its place.
+
+        Raises:
+            InputError: the mechanism has no such parameter, or refuses its value.
+            ValueError: there is no such parameter.
+        """
+        changes = {
+            name.removeprefix(_MECHANISM_PREFIX): params.pop(name)
+            for name in list(params)
+            if name.startswith(_MECHANISM_PREFIX)
+        }
+        super().set_params(**params)
+        if changes:
+            if not isinstance(self.mechanism, WordMechanism):
+                expected = "a word mechanism, such as TEM(space, epsilon=3.0)"
+                raise make_parameter_error("TextPrivatizer", "mechanism", expected, self.mechanism)
+            self.mechanism = self.mechanism.replace(**changes)
+        return self
+
     @property
     def release(self) -> Release:
         """The release that the parameters describe now.
@@ -82,10 +125,18 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cached = self._release = (parameters, release)
         return cached[1]
 
-    def fit(self, X: Any = None, y: Any = None) -> Self:  # noqa: ANN401, ARG002, N803 - scikit-learn's contract
-        """Check the parameters; there is nothing to learn from the texts."""
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Check the parameters, and note the name of the column; nothing is learned from the texts."""
         self.release.read_key()
+        name = read_text_column("TextPrivatizer", X).name if hasattr(X, "shape") else None
+        self.feature_names_in_ = np.array([name or DEFAULT_COLUMN], dtype=object)
         return self
+
+    @property
+    def _gives_polars(self) -> bool:
+        """Whether `set_output` asks for polars, of which scikit-learn makes a frame of rows, and none of a list."""
+        config: dict[str, str] = vars(self).get("_sklearn_output_config", {})
+        return bool(config.get("transform", get_config()["transform_output"]) == "polars")
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return True: the transformer has no fitted state."""
@@ -96,30 +147,72 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_release"}
 
-    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:  # noqa: ARG002
-        """Return the name of the one column that comes out, for ``set_output``."""
-        return np.array([DEFAULT_COLUMN], dtype=object)
-
-    def transform(self, X: Iterable[str | None], record_ids: Sequence[str] | None = None) -> Any:  # noqa: ANN401, N803
-        """Return the texts privatized, as a list, or as an array or series if X was one.
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> npt.NDArray[np.object_]:
+        """Return the name of the one column that comes out: that of the column fitted on, else ``text``.
 
         Args:
-            X: texts; None stays None.
+            input_features: name of the one column that goes in.
+
+        Raises:
+            InputError: several names.
+        """
+        names = vars(self).get("feature_names_in_", [DEFAULT_COLUMN]) if input_features is None else input_features
+        if isinstance(names, str) or len(names) != 1:
+            raise make_parameter_error("get_feature_names_out", "input_features", "a list of one name", input_features)
+        return np.array(names, dtype=object)
+
+    @overload  # type: ignore[override, unused-ignore]
+    def transform(
+        self,
+        X: npt.NDArray[Any],
+        record_ids: Sequence[str] | None = None,
+    ) -> npt.NDArray[np.object_]: ...
+    @overload
+    def transform(self, X: TableT, record_ids: Sequence[str] | None = None) -> TableT: ...
+    @overload
+    def transform(
+        self, X: Sequence[TextT] | Generator[TextT], record_ids: Sequence[str] | None = None
+    ) -> list[TextT]: ...
+    def transform(self, X: Any, record_ids: Sequence[str] | None = None) -> Any:
+        """Return the texts privatized, in a container like the one that they came in.
+
+        Args:
+            X: n texts, in a list or another iterable, an array (n,) or (n, 1), a series, or a data frame of one
+                column. None, NaN and pandas' NA stay as they are.
             record_ids: one public id per text, unique; needed with ``key``. By default the row
                 numbers 0, 1, ...
 
         Raises:
-            InputError: an entry is no text, or ids are missing, repeated or of another number.
+            InputError: an entry is no text; there are several columns; ids are missing, repeated or of another number.
         """
         if isinstance(X, str):
             raise InputError("transform takes a list of texts. Got one str: use privatize.")
-        private_texts = self.release.batch(list(X), None if record_ids is None else list(record_ids)).texts
-        if isinstance(X, np.ndarray):
-            return np.array(private_texts, dtype=object)
-        if hasattr(X, "iloc"):  # a pandas series, without depending on pandas
-            series: Any = X
-            return type(series)(private_texts, index=series.index, name=series.name)
-        return private_texts
+        column = read_text_column("TextPrivatizer", X)
+        private_texts = self.release.batch(column.cells, None if record_ids is None else list(record_ids)).texts
+        if self._gives_polars:
+            return [[text] for text in private_texts]
+        cells = [cell if text is None else text for cell, text in zip(column.cells, private_texts, strict=True)]
+        return column.rebuild(cells)
+
+    @overload
+    def fit_transform(
+        self, X: npt.NDArray[Any], y: Any = None, record_ids: Sequence[str] | None = None
+    ) -> npt.NDArray[np.object_]: ...
+    @overload
+    def fit_transform(self, X: TableT, y: Any = None, record_ids: Sequence[str] | None = None) -> TableT: ...
+    @overload
+    def fit_transform(
+        self, X: Sequence[TextT] | Generator[TextT], y: Any = None, record_ids: Sequence[str] | None = None
+    ) -> list[TextT]: ...
+    def fit_transform(self, X: Any, y: Any = None, record_ids: Sequence[str] | None = None) -> Any:
+        """Return what `fit` and then `transform` give.
+
+        Args:
+            X: see `transform`.
+            y: ignored.
+            record_ids: see `transform`.
+        """
+        return self.fit(X, y).transform(X, record_ids)
 
     def privatize(self, text: str, record_id: str | None = None) -> str:
         """Return one text privatized.
@@ -132,5 +225,6 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             InputError: not a text, or no record id where one is needed.
         """
         if not isinstance(text, str):
-            raise InputError(f"privatize takes one str. Got {type(text).__name__}.")
+            kind = type(text).__name__
+            raise InputError(f"privatize takes one str. Got {kind}: use transform for a column of texts.")
         return cast("str", self.release.batch([text], None if record_id is None else [record_id]).texts[0])

@@ -19,7 +19,7 @@ from deniable.core.classes import get_picklable_state
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
 from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
-from deniable.text.batches import PrivatizedBatch, Released, Tally, TextCell, check_batch_texts, check_record_ids
+from deniable.text.batches import PrivatizedBatch, Released, Tally, TextCell, check_record_ids, read_batch_texts
 from deniable.text.tokens import CasePolicy, Lexer, UnknownPolicy, check_kept_words
 from deniable.words import WordMechanism
 
@@ -67,7 +67,8 @@ class Release:
         # The key is wrapped first, so that no error about another parameter can show it.
         object.__setattr__(self, "key", parse_key("Release", self.key))
         if not isinstance(self.mechanism, WordMechanism):
-            raise make_parameter_error("Release", "mechanism", "a word mechanism", self.mechanism)
+            expected = "a word mechanism, such as TEM(space, epsilon=3.0)"
+            raise make_parameter_error("Release", "mechanism", expected, self.mechanism)
         if self.unknown not in ("draw", "mask", "drop"):
             raise make_parameter_error("Release", "unknown", "'draw', 'mask' or 'drop'", self.unknown)
         if self.case not in ("lower", "copy"):
@@ -101,20 +102,26 @@ class Release:
         """Return texts privatized, and their counts.
 
         Args:
-            texts: any texts; None stays None.
+            texts: any texts, in a list, an array, a series or a data frame of one column; None stays None, and other
+                nulls (NaN, pandas' NA) become None.
             ids: one public id for each text, unique; needed with a key. By default the row numbers 0, 1, ...
             workers: threads; the result does not depend on them.
 
         Raises:
             InputError: an entry is no text; ids are missing, repeated or of another number; or the key cannot be read.
         """
-        check_batch_texts(texts)
-        record_ids = self._check_ids(texts, ids)
-        cells = [TextCell(name, DEFAULT_COLUMN, 0, text) for name, text in zip(record_ids, texts, strict=True) if text]
+        private_texts = read_batch_texts(texts)
+        record_ids = self._check_ids(private_texts, ids)
+        cells = [
+            TextCell(name, DEFAULT_COLUMN, 0, text)
+            for name, text in zip(record_ids, private_texts, strict=True)
+            if text
+        ]
         privatized = self.privatize_cells(cells, workers=workers)
         new_texts, word_counts = iter(privatized.texts), iter(privatized.lengths)
-        lengths = [next(word_counts) if text else 0 for text in texts]
-        return Released([next(new_texts) if text else text for text in texts], Tally.count(lengths, privatized))
+        lengths = [next(word_counts) if text else 0 for text in private_texts]
+        tally = Tally.count(lengths, privatized, missing=private_texts.count(None))
+        return Released([next(new_texts) if text else text for text in private_texts], tally)
 
     def read_key(self) -> bytes:
         """Return the key that noise is drawn with, a fresh one where there is none.

@@ -88,6 +88,14 @@ class ReleaseCertificate(abc.ABC):
         """Return the certificate as a few lines for a person."""
         return self.make_report().to_text().rstrip("\n")
 
+    def __str__(self) -> str:
+        """Return the summary."""
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        """Return the summary for a notebook."""
+        return self.make_report()._repr_html_()
+
 
 def _format_bounds(verification: dict[str, Any]) -> str:
     """Return what a verdict says of the true epsilon, in a few words."""

@@ -4,12 +4,14 @@ import abc
 import dataclasses
 import functools
 import hashlib
+import inspect
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arguments import bind_arguments
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce, find_home, find_shadowing_attribute, is_builtin_class
@@ -87,12 +89,20 @@ class WordMechanism(WriteOnce, abc.ABC):
         epsilon: privacy parameter per unit of distance, > 0.
 
     Raises:
-        InputError: epsilon is not a positive finite number, or the space does not suit.
+        InputError: epsilon is not a positive finite number or was given without its name, or the space does not suit.
         TypeError: a subclass has no name, or replaces a method that draws.
     """
 
     name: ClassVar[str]
     """Name on the command line and in certificates."""
+    _arguments: dict[str, Any]
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:  # noqa: ANN401 - those of the subclass
+        """Note the constructor's arguments by name; a call that does not fit it is told in one line how to write it."""
+        instance = super().__new__(cls)
+        if arguments or options:  # a pickle brings its own
+            instance._arguments = bind_arguments(cls.__name__, _get_signature(cls), arguments, options)
+        return instance
 
     def __init__(self, space: Space, *, epsilon: float) -> None:
         if not isinstance(space, Space):
@@ -137,6 +147,28 @@ class WordMechanism(WriteOnce, abc.ABC):
     def parameters(self) -> dict[str, float]:
         """The numbers that define the mechanism, beside the space. Noise is keyed by them."""
         return {"epsilon": self.epsilon}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002, ARG002 - scikit-learn's contract
+        """Return the constructor's arguments by name, as they were given; with `replace`, what scikit-learn reads."""
+        return dict(self._arguments)
+
+    def replace(self, **changes: Any) -> Self:  # noqa: ANN401 - arguments of the subclass
+        """Return a mechanism of the same class with other arguments; this one does not change.
+
+        What the constructor derives from others is derived anew: ``TEM(space, epsilon=3.0).replace(epsilon=6.0)`` has
+        the truncation threshold of epsilon 6.
+
+        Args:
+            changes: arguments of the constructor, by name.
+
+        Raises:
+            InputError: the constructor has no such argument, or refuses its value.
+        """
+        return type(self)(**{**self._arguments, **changes})
+
+    def __sklearn_clone__(self) -> Self:
+        """Return the mechanism itself, which never changes: clones share the law that was found."""
+        return self
 
     @property
     def derived_parameters(self) -> dict[str, float | str]:
@@ -294,6 +326,12 @@ class WordMechanism(WriteOnce, abc.ABC):
         """Return name, parameters and space."""
         numbers = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({self.space!r}, {numbers})"
+
+
+def _get_signature(cls: type[WordMechanism]) -> inspect.Signature:
+    """Return the signature of a mechanism's constructor, without ``self``."""
+    signature = inspect.signature(cls.__init__)
+    return signature.replace(parameters=[*signature.parameters.values()][1:])
 
 
 def _refuse_replaced_methods(cls: type) -> None:

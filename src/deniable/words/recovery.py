@@ -1,9 +1,12 @@
 """What an attacker recovers who knows the mechanism and how frequent words are in public text."""
 
+from deniable.core.arguments import refuse_wrong_calls
+from deniable.core.errors import make_parameter_error
 from deniable.words.mechanism import WordMechanism
 from deniable.words.prior import PriorLike
 
 
+@refuse_wrong_calls
 def recovery(mechanism: WordMechanism, prior: PriorLike = None, workers: int | None = None) -> float:
     """Return the Bayes success of an attacker: the share of words that the best guess names.
 
@@ -18,7 +21,10 @@ def recovery(mechanism: WordMechanism, prior: PriorLike = None, workers: int | N
         workers: threads.
 
     Raises:
-        InputError: counts that are negative, not finite, all zero, or not one for each word.
+        InputError: no word mechanism, or counts that are negative, not finite, all zero, or not one for each word.
         NotTractable: no law is known, or computing it for every word would take hours.
     """
+    if not isinstance(mechanism, WordMechanism):
+        expected = "a word mechanism, such as TEM(space, epsilon=3.0)"
+        raise make_parameter_error("recovery", "mechanism", expected, mechanism)
     return mechanism.outcomes(prior, workers)[1]
