@@ -20,9 +20,11 @@ from deniable.cli.options import (
     PriorOption,
     SpaceOption,
     TextColumnOption,
+    UnescapeOption,
     list_choices,
     make_option,
 )
+from deniable.cli.owner_remarks import decode_texts, warn_of_texts
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows
@@ -160,6 +162,7 @@ def run_tune(
     mechanism: TunedMechanismOption = TunedMechanismName.AUTO,
     column: TextColumnOption = "text",
     label: GoalLabelOption = None,
+    unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
     prior: PriorOption = None,
@@ -179,16 +182,19 @@ def run_tune(
     if (goal.option == "--min-accuracy") != (label is not None):
         raise InputError("--min-accuracy and --label belong together: give both, or neither.")
     table = _read_table(source, column, label, TableFormat(format_, delimiter, encoding))
+    table = dataclasses.replace(table, texts=decode_texts(table.texts, unescape))
     word_space = build_space(space, metric)
     public_prior = load_word_prior(prior, word_space)
     with show_passes("tuning"):
         choice = _choose(goal, mechanism, word_space, table, public_prior, prior_from_input=prior_from_input)
     for remark in table.remarks:
         typer.echo(remark, err=True)
+    warn_of_texts(table.texts, word_space)
     for line in _format_choice(choice, goal):
         typer.echo(line)
     given_options = {
         "--column": None if column == "text" else column,
+        "--unescape": unescape,
         "--mechanism": choice.result.mechanism.name,
         "--epsilon": f"{choice.result.mechanism.epsilon:g}",
         "--space": None if space == "glove" else space,

@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import InputError
+from deniable.text.escapes import NO_MARKUP, MarkupCounts
+from deniable.text.remarks import describe_markup, describe_unknown_words
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class PrivatizedBatch:
         unknown_mask: (N,) True where the public word stands for an unknown one.
         unknown_count: words that the vocabulary lacks, those masked or dropped among them.
         kept_counts: (R,) words of each text that passed through as public ones.
+        markup: how many texts hold HTML; none are counted where the batch is a part of another.
     """
 
     texts: list[str]
@@ -50,6 +53,7 @@ class PrivatizedBatch:
     unknown_mask: BoolArray
     unknown_count: int
     kept_counts: IntArray
+    markup: MarkupCounts = NO_MARKUP
 
     def select(self, rows: IntArray) -> "PrivatizedBatch":
         """Return some of the texts as a batch, in the order given.
@@ -76,6 +80,12 @@ class PrivatizedBatch:
         return lengths
 
     @property
+    def read_words(self) -> int:
+        """Number of words of the private texts, those that were kept, masked or dropped among them."""
+        left_out = self.unknown_count - int(self.unknown_mask.sum())
+        return len(self.words) + int(self.kept_counts.sum()) + left_out
+
+    @property
     def changed_mask(self) -> BoolArray:
         """(N,) True where another word came out; an unknown word always counts as changed."""
         is_changed: BoolArray = (self.outputs != self.words) | self.unknown_mask
@@ -86,8 +96,8 @@ class PrivatizedBatch:
 class Tally:
     """Counts over what was released. Tallies add up: ``sum(tallies, Tally())`` counts several batches.
 
-    `records`, `words` and `lengths` show in the released text itself; `changed` and `unknown` are
-    statistics of the private text, for its owner only.
+    `records`, `words` and `lengths` show in the released text itself; the others are statistics of the
+    private text, for its owner only.
 
     Attributes:
         records: number of records.
@@ -95,6 +105,8 @@ class Tally:
         lengths: how many records have so many of these words.
         changed: words that differ from the private ones.
         unknown: words that the vocabulary lacks.
+        read_words: words of the private texts, which those of `unknown` are a part of.
+        markup: how many texts hold HTML.
     """
 
     records: int = 0
@@ -102,6 +114,8 @@ class Tally:
     lengths: Counter[int] = dataclasses.field(default_factory=Counter)
     changed: int = 0
     unknown: int = 0
+    read_words: int = 0
+    markup: MarkupCounts = NO_MARKUP
 
     @classmethod
     def count(cls, lengths: Sequence[int], batch: PrivatizedBatch) -> "Tally":
@@ -111,7 +125,15 @@ class Tally:
             lengths: words of each record, which may have several texts or none.
             batch: what became of the texts.
         """
-        return cls(len(lengths), sum(lengths), Counter(lengths), int(batch.changed_mask.sum()), batch.unknown_count)
+        return cls(
+            len(lengths),
+            sum(lengths),
+            Counter(lengths),
+            int(batch.changed_mask.sum()),
+            batch.unknown_count,
+            batch.read_words,
+            batch.markup,
+        )
 
     def __add__(self, other: "Tally") -> "Tally":
         """Return the counts of both."""
@@ -121,7 +143,14 @@ class Tally:
             self.lengths + other.lengths,
             self.changed + other.changed,
             self.unknown + other.unknown,
+            self.read_words + other.read_words,
+            self.markup + other.markup,
         )
+
+    @property
+    def remarks(self) -> list[str]:
+        """Whether the texts fit the space and are free of HTML, for their owner only: no line where they are."""
+        return describe_unknown_words(self.unknown, self.read_words) + describe_markup(self.markup)
 
     def median_length(self) -> int:
         """Return the median number of words of a record (the lower one of two)."""
