@@ -24,8 +24,8 @@ def describe_unknown_words(unknown: int, words: int) -> list[str]:
     return [
         (
             f"{share} of the words are not in the vocabulary, and nothing tells one of them from another. Are the "
-            "texts in another language than the vectors (glove knows English, not German, Chinese or Arabic), or full of "
-            "emoji or codes? Name vectors of their language with --space FILE (Space.load in Python)"
+            "texts in another language than the vectors (glove knows English, not German, Chinese or Arabic), or "
+            "full of emoji or codes? Name vectors of their language with --space FILE (Space.load in Python)"
         )
     ]
 

@@ -109,11 +109,11 @@ def _clean_pandas(description: dict[str, Any], layout: TableLayout) -> dict[str,
     ]
     if not layout.is_selection:
         return {**description, "columns": columns}
-    # An index is named by its column, or described as a range.
+    # An index is named by its column; one that is a range stands in the description itself, with its values.
     index_columns = [
         entry
         for entry in description.get("index_columns", [])
-        if not isinstance(entry, str) or not layout.is_dropped(entry)
+        if isinstance(entry, str) and not layout.is_dropped(entry)
     ]
     known_parts: dict[str, Any] = {
         name: description[name] for name in ("column_indexes", "pandas_version", "creator") if name in description
