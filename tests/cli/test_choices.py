@@ -16,6 +16,7 @@ from deniable.registry.vectors import VECTOR_MECHANISMS
 from deniable.registry.words import WORD_MECHANISMS
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.space.metrics import METRICS
+from deniable.text.escapes import Escapes
 from deniable.text.tables import TABLE_FORMATS
 from tests.rewriting.untrained import untrained
 
@@ -35,6 +36,7 @@ from tests.rewriting.untrained import untrained
         (choices.TextKind, TEXT_NETWORKS),
         (choices.TextTraining, TEXT_TRAINING_METHODS),
         (choices.SearchName, TEXT_ATTACKS),
+        (choices.EscapesName, get_args(Escapes)),
     ],
 )
 def test_choices_are_the_names_of_a_registry(choice, names):

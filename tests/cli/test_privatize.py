@@ -379,3 +379,84 @@ def test_blank_lines_of_one_column_are_records(privatize, place, source):
         0,
         0,
     ]
+
+
+@pytest.mark.parametrize("options", [("--drop", "note"), ("--columns", "id"), ("--columns", '"id"')])
+def test_columns_left_out(privatize, place, options):
+    """A dropped column is absent from the table, and the certificate says what left in clear, and that no more did."""
+    result = privatize(*options)
+    assert result.code == 0
+    after = rows((place / "out.csv").read_bytes())
+    assert after[0] == ["id", "text"]
+    assert [len(row) for row in after] == [2, 2, 2]
+    text = (place / "out.csv.certificate.json").read_text("utf-8")
+    certificate = json.loads(text)
+    assert certificate["not_protected"][-1] == "the columns copied unchanged: 'id'"
+    assert certificate["steps"] == [
+        "columns were left out: every column of the private table that is not in the released one is wholly absent"
+    ]
+    assert "note" not in text
+    assert "declared steps" in result.err
+
+
+def test_texts_alone(privatize, place):
+    """An empty list of columns leaves the texts alone, and an id that is named as such stays."""
+    assert privatize("--columns", "").code == 0
+    assert rows((place / "out.csv").read_bytes())[0] == ["text"]
+    assert privatize("--columns", "", "--id", "id", output="ids.csv").code == 0
+    assert rows((place / "ids.csv").read_bytes())[0] == ["id", "text"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--drop", "text"), "The text column 'text' of in.csv cannot be dropped"),
+        (("--drop", "id", "--id", "id"), "The id column 'id' of in.csv cannot be dropped"),
+        (("--drop", "nmae"), "in.csv has no column 'nmae' to drop. Its columns: 'id', 'text', 'note'."),
+        (("--columns", "text,note"), "The text column 'text' of in.csv is never copied as it is"),
+        (("--columns", "nmae"), "in.csv has no column 'nmae' to copy"),
+        (("--columns", "id", "--drop", "note"), "Name the columns to drop, or those to copy, not both"),
+        (("--format", "txt", "--drop", "note"), "A txt file has no columns"),
+    ],
+)
+def test_columns_that_cannot_be_left_out(privatize, place, options, message):
+    """A choice of columns that cannot be is refused in one line, and nothing is written."""
+    result = privatize(*options)
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
+    assert not (place / "out.csv").exists()
+
+
+def test_html_is_noticed_and_decoded(privatize, place):
+    """The owner hears of entities and how to decode them; decoded, they are gone, and the certificate says so alone."""
+    (place / "in.csv").write_text('text\n"the dog&#039;s food &amp; cat<br />"\nthe food\n')
+    result = privatize()
+    assert "warning (for you only): 50.0 % of the texts (1 of 2) hold HTML entities" in result.err
+    assert "50.0 % of the texts (1 of 2) hold HTML tags such as <br />" in result.err
+    assert "50.0 %" not in (place / "out.csv.certificate.json").read_text("utf-8")
+    result = privatize("--unescape", "html", output="decoded.csv")
+    assert "HTML entities such as" not in result.err
+    assert "&" in (place / "decoded.csv").read_text()
+    assert ";" not in (place / "decoded.csv").read_text()
+    certificate = json.loads((place / "decoded.csv.certificate.json").read_text("utf-8"))
+    assert certificate["release"]["unescape"] == "html"
+    assert certificate["steps"] == [
+        "HTML entities of the texts were decoded before anything else: the new texts are plain text, not HTML"
+    ]
+
+
+def test_decoded_line_breaks_end_no_record(privatize, place):
+    """An entity of a line break in plain text is a space: as many records come out as went in."""
+    (place / "in.txt").write_text("the&#10;dog&NewLine;food\nthe cat\n")
+    assert privatize("--unescape", "html", source="in.txt", output="out.txt").code == 0
+    assert [len(line.split(" ")) for line in (place / "out.txt").read_text().split("\n")] == [3, 2, 1]
+
+
+def test_texts_in_another_language_are_noticed(privatize, place):
+    """The owner hears of many unknown words, with the share; the certificate says nothing of it."""
+    (place / "in.csv").write_text("text\nder Hund bellt the\n", "utf-8")
+    result = privatize()
+    assert "warning (for you only): 75.0 % of the words are not in the vocabulary" in result.err
+    assert "--space FILE" in result.err
+    assert "75.0 %" not in (place / "out.csv.certificate.json").read_text("utf-8")

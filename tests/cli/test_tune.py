@@ -340,3 +340,15 @@ def test_help(call):
         "--mechanism",
     )
     assert [option for option in options if option not in text] == []
+
+
+def test_the_owner_hears_of_html_and_unknown_words(call, place):
+    """Entities and words of another language are told; decoded texts hold none, and the printed command decodes too."""
+    (place / "in.csv").write_text('text\n"the dog&#039;s food"\nder Hund\n', "utf-8")
+    basic = ("tune", "in.csv", "--space", "space.npz", "--min-kept", "0.5", "--mechanism", "tem")
+    result = call(*basic)
+    assert "warning (for you only): 50.0 % of the texts (1 of 2) hold HTML entities" in result.err
+    assert "of the words are not in the vocabulary" in result.err
+    result = call(*basic, "--unescape", "html")
+    assert "HTML entities" not in result.err
+    assert "--unescape html" in result.text

@@ -29,6 +29,7 @@ FIELDS = {
     "verification": dict,
     "noise": str,
     "arithmetic": str,
+    "steps": list,
     "meaning": list,
     "records": int,
     "not_protected": list,

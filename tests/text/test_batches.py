@@ -75,7 +75,7 @@ def test_a_batch_counts_its_words():
     )
     assert batch.lengths == [3, 0]
     assert batch.changed_mask.tolist() == [True, True]
-    assert Tally.count(batch.lengths, batch) == Tally(2, 3, Counter([3, 0]), changed=2, unknown=1)
+    assert Tally.count(batch.lengths, batch) == Tally(2, 3, Counter([3, 0]), changed=2, unknown=1, read_words=3)
 
 
 def test_record_ids_are_texts():

@@ -42,6 +42,7 @@ FIELDS = {
     "verification": dict,
     "noise": str,
     "arithmetic": str,
+    "steps": list,
     "meaning": list,
     "records": int,
     "not_protected": list,
@@ -101,7 +102,7 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert read["schema"] == "deniable-certificate/5"
+    assert read["schema"] == "deniable-certificate/6"
     assert read["deniable"] == __version__
     assert read["mechanism"]["name"] == mechanism.name
     assert read["mechanism"]["epsilon"] == mechanism.epsilon
@@ -120,6 +121,7 @@ def test_layout(mechanism):
         "unknown": "draw",
         "case": "lower",
         "kept_words": 0,
+        "unescape": None,
         "fingerprint": Release(mechanism).fingerprint,
     }
     assert (read["records"], read["words"]) == (2, 7)

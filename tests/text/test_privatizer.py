@@ -27,6 +27,7 @@ def test_parameters():
         "unknown": "mask",
         "case": "lower",
         "keep": ["the"],
+        "unescape": None,
         "key": None,
         "seed": None,
     }

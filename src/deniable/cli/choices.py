@@ -78,6 +78,12 @@ class CaseHandling(enum.StrEnum):
     COPY = "copy"
 
 
+class EscapesName(enum.StrEnum):
+    """How texts are escaped: those of `deniable.text.escapes.Escapes`."""
+
+    HTML = "html"
+
+
 class RewritingMethodName(enum.StrEnum):
     """Rewriting methods: those of `deniable.registry.methods.REWRITING_METHODS`."""
 

@@ -1,5 +1,6 @@
 """``deniable measure``: what each epsilon protects and what it costs on a table, as one page."""
 
+import dataclasses
 import json
 import math
 import shlex
@@ -31,9 +32,11 @@ from deniable.cli.options import (
     SpaceOption,
     TableArgument,
     TextColumnOption,
+    UnescapeOption,
     make_option,
 )
 from deniable.cli.outcome import note_written
+from deniable.cli.owner_remarks import decode_texts, warn_of_texts
 from deniable.cli.progress import show_passes
 from deniable.cli.survey_tables import format_advice, format_survey, read_survey_table
 from deniable.cli.tables import TableFormat, read_public_texts
@@ -142,6 +145,7 @@ def run_measure(
     label: OptionalLabelOption = None,
     author: AuthorOption = None,
     limit: SampleLimitOption = 5_000,
+    unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
     prior: PriorOption = None,
@@ -172,10 +176,13 @@ def run_measure(
     figures_path = _resolve_figures_path(output, figures)
     check_outputs([output, figures_path], [source, public_texts, prior, find_vector_files(space)], force=force)
     table = read_survey_table(source, (column, label, author), TableFormat(format_, delimiter, encoding))
-    build_survey_inputs(table.texts, table.labels, table.authors, plan)  # refuses what cannot be measured, early
+    table = dataclasses.replace(table, texts=decode_texts(table.texts, unescape))
+    # Refuses what cannot be measured, early.
+    measured_texts = build_survey_inputs(table.texts, table.labels, table.authors, plan).texts
     known_texts = None
     if public_texts is not None:
         known_texts = read_public_texts(public_texts, column, TableFormat(None, delimiter, encoding))
+        known_texts = decode_texts(known_texts, unescape)
     check_mechanism_epsilon(mechanism, epsilon_values[0])
     word_space = build_space(space, metric)
     word_prior = load_word_prior(prior, word_space)
@@ -194,6 +201,7 @@ def run_measure(
     _write_report(survey_result, _format_command_line(context), output, figures_path, force=force)
     for remark in table.remarks:
         typer.echo(remark, err=True)
+    warn_of_texts(measured_texts, word_space)
     for line in (*format_advice(survey_result.advice), *format_survey(survey_result)):
         typer.echo(line)
     typer.echo(f"report: {output} (holds original private text: for you only); figures: {figures_path}")

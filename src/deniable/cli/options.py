@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli.choices import MechanismName, MetricName, TableFormatName
+from deniable.cli.choices import EscapesName, MechanismName, MetricName, TableFormatName
 
 EXIT_REFUTED = 1
 """A claim is refuted."""
@@ -143,6 +143,34 @@ TextColumnsOption = Annotated[
 ]
 TextColumnOption = Annotated[
     str, make_option(DATA_PANEL, "--column", "-c", "Name of the column with text.", metavar="COLUMN")
+]
+UnescapeOption = Annotated[
+    EscapesName | None,
+    make_option(
+        DATA_PANEL,
+        "--unescape",
+        "Decode the HTML entities of the texts (&#039;), once, before words are read; tags stay.",
+        default_text="read texts as they are",
+    ),
+]
+DropOption = Annotated[
+    list[str] | None,
+    make_option(
+        DATA_PANEL,
+        "--drop",
+        "Name of a column to leave out of the output; may be given more than once.",
+        metavar="COLUMN",
+    ),
+]
+CopiedColumnsOption = Annotated[
+    str | None,
+    make_option(
+        DATA_PANEL,
+        "--columns",
+        'Names of the only columns to copy beside texts and ids, separated by commas; "" for none.',
+        metavar="COLUMN,...",
+        default_text="all but the dropped ones",
+    ),
 ]
 LabelOption = Annotated[
     str, make_option(DATA_PANEL, "--label", "Name of the column with the class of each text.", metavar="COLUMN")

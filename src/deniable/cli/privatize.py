@@ -19,7 +19,9 @@ from deniable.cli.options import (
     OUTPUT_PANEL,
     PRIVACY_PANEL,
     CertificateOption,
+    CopiedColumnsOption,
     DelimiterOption,
+    DropOption,
     EncodingOption,
     EpsilonOption,
     ForceOption,
@@ -31,17 +33,19 @@ from deniable.cli.options import (
     TableArgument,
     TestSeedOption,
     TextColumnsOption,
+    UnescapeOption,
     make_option,
 )
 from deniable.cli.outcome import note_stdout, note_written
+from deniable.cli.owner_remarks import get_escapes, warn_owner
 from deniable.cli.progress import show_bytes_read, show_passes
 from deniable.cli.tables import (
+    ColumnChoice,
     TableFormat,
+    build_release_layout,
     check_input_file,
-    parse_delimiter,
     resolve_certificate_path,
     resolve_format,
-    resolve_text_columns,
 )
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
@@ -124,6 +128,9 @@ def run_privatize(
     test_seed: TestSeedOption = None,
     column: TextColumnsOption = None,
     record_id: RecordIdOption = None,
+    drop: DropOption = None,
+    columns: CopiedColumnsOption = None,
+    unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
     prior: PriorOption = None,
@@ -138,7 +145,7 @@ def run_privatize(
     """Privatize the text columns of a table, word by word.
 
     Writes the same table with private text, and a certificate that states what is guaranteed and what is not. All other
-    columns are copied unchanged.
+    columns are copied unchanged, but for those left out by --drop or --columns.
     """
     from deniable.auditing import verify
     from deniable.text.release import Release
@@ -148,8 +155,7 @@ def run_privatize(
     files = _build_files(
         (source, output, certificate),
         TableFormat(format_, delimiter, encoding),
-        column,
-        record_id,
+        ColumnChoice(column, record_id, drop, columns),
         other_inputs,
         force=force,
     )
@@ -161,7 +167,14 @@ def run_privatize(
     with show_passes("calibrating and verifying"), expect_passes(0):
         with expect_passes(1):
             word_mechanism = build_word_mechanism(word_space, mechanism, epsilon)
-            release = Release(word_mechanism, unknown=unknown.value, case=case.value, keep=public_words, key=key)
+            release = Release(
+                word_mechanism,
+                unknown=unknown.value,
+                case=case.value,
+                keep=public_words,
+                unescape=get_escapes(unescape),
+                key=key,
+            )
             verdict = verify(word_mechanism)
         # What the certificate will say; found before any text is read, and kept in the cache.
         word_mechanism.expected_kept_share(word_prior)
@@ -173,14 +186,14 @@ def run_privatize(
     note_written(output, files.certificate)
     typer.echo(release_certificate.summary(), err=True)
     typer.echo(tally.summary(), err=True)
+    warn_owner(tally.remarks)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 
 def _build_files(
     paths: tuple[str, str, str | None],
     table_format: TableFormat,
-    columns: list[str] | None,
-    record_id: str | None,
+    columns: ColumnChoice,
     other_inputs: list[Path | None],
     *,
     force: bool,
@@ -190,23 +203,15 @@ def _build_files(
     Args:
         paths: of the input, the output and the certificate; None for a certificate beside the output.
         table_format: how the table is written, as the options say.
-        columns: of text; None for the default.
-        record_id: column of the record ids.
+        columns: which hold texts and ids, and which are left out.
         other_inputs: paths that the run reads besides.
         force: overwrite what exists.
     """
     from deniable.text.table_release import ReleaseFiles, check_release_paths
-    from deniable.text.tables.layout import TableLayout
 
     source, output, certificate = paths
     format_name = resolve_format(source, output, table_format.name)
-    layout = TableLayout(
-        name="the input" if source == PIPE else source,
-        columns=resolve_text_columns(format_name, columns, record_id),
-        id_column=record_id,
-        delimiter=parse_delimiter(format_name, table_format.delimiter),
-        encoding=table_format.encoding,
-    )
+    layout = build_release_layout(source, format_name, columns, table_format)
     files = ReleaseFiles(
         source=source,
         target=output,

@@ -11,25 +11,29 @@ from deniable.cli.options import (
     OUTPUT_PANEL,
     PRIVACY_PANEL,
     CertificateOption,
+    CopiedColumnsOption,
     DelimiterOption,
+    DropOption,
     EncodingOption,
     ForceOption,
     FormatOption,
     TableArgument,
     TestSeedOption,
     TextColumnsOption,
+    UnescapeOption,
     list_choices,
     make_option,
 )
 from deniable.cli.outcome import note_stdout, note_written
+from deniable.cli.owner_remarks import get_escapes, warn_owner
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import (
+    ColumnChoice,
     TableFormat,
+    build_release_layout,
     check_input_file,
-    parse_delimiter,
     resolve_certificate_path,
     resolve_format,
-    resolve_text_columns,
 )
 from deniable.cli.usable_rows import format_row_count, format_row_numbers
 from deniable.core.errors import InputError, check_positive
@@ -94,6 +98,9 @@ def run_rewrite(
     maximum_tokens: MaximumTokensOption = None,
     test_seed: TestSeedOption = None,
     column: TextColumnsOption = None,
+    drop: DropOption = None,
+    columns: CopiedColumnsOption = None,
+    unescape: UnescapeOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = "utf-8",
@@ -105,29 +112,32 @@ def run_rewrite(
 
     Writes the same table with new texts, and a certificate that states what is guaranteed and what is not. Each text,
     an empty one included, is hidden as a whole under local differential privacy; null stays null, and of a text longer
-    than the model takes only the beginning is used. All other columns are copied unchanged. Requires the train extra of
-    deniable.
+    than the model takes only the beginning is used. All other columns are copied unchanged, but for those left out by
+    --drop or --columns. Requires the train extra of deniable.
     """
     check_torch()
     from deniable.registry.methods import REWRITING_METHODS, check_method_options
     from deniable.rewriting.model import load_rewriter
     from deniable.rewriting.table import rewrite_table
+    from deniable.text.remarks import describe_markup
 
     method_options = check_method_options(method.value, delta=delta, max_draws=maximum_tokens)
     check_positive(method.value, "epsilon", epsilon)
     table_format = TableFormat(format_, delimiter, encoding)
-    files = _build_table_files(source, output, column, certificate, table_format, model, force=force)
+    column_choice = ColumnChoice(column, None, drop, columns)
+    files = _build_table_files(source, output, column_choice, certificate, table_format, model, force=force)
     rewriter = load_rewriter(model)
     if maximum_tokens is not None and not 1 <= maximum_tokens <= rewriter.limit:
         raise InputError(f"--max-tokens must be from 1 to {rewriter.limit}, the model's limit. Got {maximum_tokens}.")
     rewriting_method = REWRITING_METHODS[method](rewriter, epsilon=epsilon, seed=test_seed, **method_options)
     with show_passes("rewriting"), translate_memory_errors():
-        release_certificate, truncated_rows = rewrite_table(files, rewriting_method)
+        release_certificate, findings = rewrite_table(files, rewriting_method, unescape=get_escapes(unescape))
     note_written(output, files.certificate)
     if not release_certificate.private:
         typer.echo(f"warning: the guarantee of {method} is refuted: {rewriting_method.guarantee.source}", err=True)
     typer.echo(release_certificate.summary(), err=True)
-    _report_truncated_rows(truncated_rows, rewriting_method)
+    _report_truncated_rows(findings.truncated_rows, rewriting_method)
+    warn_owner(describe_markup(findings.markup))
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 
@@ -144,7 +154,7 @@ def _report_truncated_rows(rows: list[int], method: "RewritingMethod") -> None:
 def _build_table_files(
     source: str,
     output: str,
-    column: list[str] | None,
+    columns: ColumnChoice,
     certificate: str | None,
     table_format: TableFormat,
     model_path: Path,
@@ -153,7 +163,6 @@ def _build_table_files(
 ) -> "ReleaseFiles":
     """Return what is read and written, checked before the model is read."""
     from deniable.text.table_release import ReleaseFiles, check_release_paths
-    from deniable.text.tables.layout import TableLayout
 
     format_name = resolve_format(source, output, table_format.name)
     files = ReleaseFiles(
@@ -161,13 +170,7 @@ def _build_table_files(
         target=output,
         certificate=resolve_certificate_path(output, certificate),
         table_format=format_name,
-        layout=TableLayout(
-            name="the input" if source == PIPE else source,
-            columns=resolve_text_columns(format_name, column),
-            delimiter=parse_delimiter(format_name, table_format.delimiter),
-            encoding=table_format.encoding,
-            replace_empty=True,
-        ),
+        layout=build_release_layout(source, format_name, columns, table_format, replace_empty=True),
         force=force,
         input_paths=[str(model_path)],
     )

@@ -13,6 +13,7 @@ from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
     from deniable.text.tables.columns import TextColumns
+    from deniable.text.tables.layout import TableLayout
 
 OutputColumns = Mapping[str, Sequence[object]]
 OUTPUT_FORMATS = ("csv", "tsv", "jsonl", "parquet")
@@ -32,6 +33,54 @@ class TableFormat:
     name: str | None
     delimiter: str | None
     encoding: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnChoice:
+    """The columns of a released table, as the options say.
+
+    Attributes:
+        texts: names of the text columns; None for "text".
+        record_id: name of the column of ids, or None.
+        dropped: names of the columns to leave out; None for none.
+        copied: list of the only columns to copy, separated by commas; None for all others.
+    """
+
+    texts: list[str] | None
+    record_id: str | None
+    dropped: list[str] | None
+    copied: str | None
+
+
+def build_release_layout(
+    source: str, format_name: str, columns: ColumnChoice, table_format: TableFormat, *, replace_empty: bool = False
+) -> "TableLayout":
+    """Return where the texts of a table stand, and which columns are released.
+
+    Raises:
+        InputError: columns at odds with each other, or with the format.
+    """
+    from deniable.text.tables.layout import TableLayout
+
+    if format_name == "txt" and (columns.dropped or columns.copied is not None):
+        raise InputError("A txt file has no columns, each line is a record: leave out --drop and --columns.")
+    layout = TableLayout(
+        name="the input" if source == PIPE else source,
+        columns=resolve_text_columns(format_name, columns.texts, columns.record_id),
+        id_column=columns.record_id,
+        delimiter=parse_delimiter(format_name, table_format.delimiter),
+        encoding=table_format.encoding,
+        replace_empty=replace_empty,
+        dropped=list(dict.fromkeys(columns.dropped or ())),
+        copied=None if columns.copied is None else _parse_column_list(columns.copied),
+    )
+    layout.check_copied_columns()
+    return layout
+
+
+def _parse_column_list(text: str) -> list[str]:
+    """Return the names of a list such as ``a,b``; a name with a comma stands in quotes, as in a csv."""
+    return list(dict.fromkeys(name for row in csv.reader([text]) for name in row))
 
 
 def read_table_columns(source: str, columns: Sequence[str | None], table_format: TableFormat) -> "TextColumns":

@@ -22,9 +22,11 @@ from deniable.cli.options import (
     PriorOption,
     SpaceOption,
     TextColumnOption,
+    UnescapeOption,
     list_choices,
     make_option,
 )
+from deniable.cli.owner_remarks import decode_texts, warn_of_texts
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows
@@ -169,6 +171,7 @@ def run_tune(
     mechanism: TunedMechanismOption = TunedMechanismName.AUTO,
     column: TextColumnOption = "text",
     label: GoalLabelOption = None,
+    unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
     prior: PriorOption = None,
@@ -188,16 +191,19 @@ def run_tune(
     if (goal.option == "--min-accuracy") != (label is not None):
         raise InputError("--min-accuracy and --label belong together: give both, or neither.")
     table = _read_table(source, column, label, TableFormat(format_, delimiter, encoding))
+    table = dataclasses.replace(table, texts=decode_texts(table.texts, unescape))
     word_space = build_space(space, metric)
     public_prior = load_word_prior(prior, word_space)
     with show_passes("tuning"), expect_passes(0):
         choice = _choose(goal, mechanism, word_space, table, public_prior, prior_from_input=prior_from_input)
     for remark in table.remarks:
         typer.echo(remark, err=True)
+    warn_of_texts(table.texts, word_space)
     for line in _format_choice(choice):
         typer.echo(line)
     mechanism_options = {
         "--column": None if column == "text" else column,
+        "--unescape": unescape,
         "--mechanism": choice.result.mechanism.name,
     }
     table_options = {
@@ -209,7 +215,14 @@ def run_tune(
         "--encoding": None if encoding == "utf-8" else encoding,
     }
     epsilons = ",".join(map(format_exact, _list_epsilons_around(choice.result.mechanism)))
-    measure_options = {"--label": label, **mechanism_options, "--epsilons": epsilons, **table_options}
+    recovery_limit = {"--max-recovery": f"{goal.target:g}"} if goal.option == "--max-recovery" else {}
+    measure_options = {
+        "--label": label,
+        **mechanism_options,
+        "--epsilons": epsilons,
+        **recovery_limit,
+        **table_options,
+    }
     typer.echo(f"measure        {_format_command('measure', source, measure_options, 'measure.html')}")
     epsilon_option = {"--epsilon": format_exact(choice.result.mechanism.epsilon)}
     flags = ["--chosen-from-data"] if choice.is_from_data else []

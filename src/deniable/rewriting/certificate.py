@@ -15,10 +15,11 @@ from deniable.core.guarantees import ApproxDP, PureDP, encode_guarantee, is_prov
 from deniable.core.report import Fact
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.model import Rewriter
-from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied
+from deniable.text.escapes import Escapes
+from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied, list_steps
 from deniable.text.tables.layout import CopiedContent
 
-REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/2"
+REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/3"
 _FRESH_NOISE = "fresh noise from the operating system; not repeatable"
 _PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
 _MAX_STAGES = 20
@@ -68,6 +69,7 @@ def certify_rewriting(
     columns: Sequence[str] = ("text",),
     copied: CopiedContent = NOTHING_COPIED,
     nulls: bool = False,
+    unescape: Escapes | None = None,
 ) -> RewriteCertificate:
     """Return the certificate of a release.
 
@@ -78,6 +80,7 @@ def certify_rewriting(
         columns: names of the columns of texts.
         copied: what went with the texts unchanged.
         nulls: whether the table can hold nulls, which stay.
+        unescape: how texts were decoded before they were rewritten.
     """
     verdict = method.verify()
     guarantee = limit_status(method.guarantee, verdict)
@@ -97,6 +100,7 @@ def certify_rewriting(
         model=_describe_rewriter(method.model),
         noise=_PUBLIC_SEED_NOISE if seeded else _FRESH_NOISE,
         arithmetic=method.arithmetic,
+        steps=list_steps(unescape, copied),
         meaning=_describe_meaning(guarantee, verdict, seeded=seeded),
         records=records,
         texts=texts,

@@ -1,5 +1,6 @@
 """One table in, one table with rewritten texts and its certificate out."""
 
+import dataclasses
 from collections.abc import Callable
 
 from deniable.core.errors import InputError
@@ -8,6 +9,7 @@ from deniable.rewriting.certificate import RewriteCertificate, certify_rewriting
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.tokens import truncate_text
 from deniable.text.batches import TextCell
+from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
 from deniable.text.table_release import ReleaseFiles, TableReleaser, write_released_table
 
 FORMATS_WITH_NULLS = frozenset({"jsonl", "parquet"})
@@ -16,9 +18,26 @@ _TEXTS_PER_REPORT = 1024
 """Texts between two reports of progress."""
 
 
+@dataclasses.dataclass(frozen=True)
+class OwnerFindings:
+    """What a run tells of the private texts, for their owner only.
+
+    Attributes:
+        truncated_rows: rows (from 0 on) with a text of which only the first tokens entered.
+        markup: how many texts hold HTML.
+    """
+
+    truncated_rows: list[int]
+    markup: MarkupCounts
+
+
 def rewrite_table(
-    files: ReleaseFiles, method: RewritingMethod, report: Callable[[int], None] = lambda _: None
-) -> tuple[RewriteCertificate, list[int]]:
+    files: ReleaseFiles,
+    method: RewritingMethod,
+    report: Callable[[int], None] = lambda _: None,
+    *,
+    unescape: Escapes | None = None,
+) -> tuple[RewriteCertificate, OwnerFindings]:
     """Write the table with every text rewritten, and its certificate; both appear whole or not at all.
 
     An empty text is a text like any other, and gets a new one: were it left empty, a new text would show that the
@@ -32,9 +51,10 @@ def rewrite_table(
         files: from where to where; its layout must have ``replace_empty`` set, so that an empty cell is written anew.
         method: rewrites the texts.
         report: called with the number of input bytes of every read.
+        unescape: ``html`` decodes the HTML entities of the texts first.
 
     Returns:
-        The certificate; and for the owner only the rows (from 0 on) with a text of which only the first tokens entered.
+        The certificate, and what is for the owner only.
 
     Raises:
         InputError: the input or an output cannot be used; nothing is written then.
@@ -43,7 +63,8 @@ def rewrite_table(
         raise InputError(
             "A table to rewrite needs a layout with replace_empty=True: an empty cell that stayed would show."
         )
-    counter = _CountingRewriter(method)
+    check_escapes("rewrite_table", unescape)
+    counter = _CountingRewriter(method, unescape)
     releaser = TableReleaser(files.layout, counter.rewrite_cells)
     certificate = write_released_table(
         files,
@@ -55,26 +76,30 @@ def rewrite_table(
             columns=files.layout.columns,
             copied=copied,
             nulls=files.table_format in FORMATS_WITH_NULLS,
+            unescape=unescape,
         ),
         report,
     )
-    return certificate, counter.truncated
+    return certificate, OwnerFindings(counter.truncated, counter.markup)
 
 
 class _CountingRewriter:
     """Rewrites the texts of rows, and counts them."""
 
-    def __init__(self, method: RewritingMethod) -> None:
+    def __init__(self, method: RewritingMethod, escapes: Escapes | None) -> None:
         self.rows = self.texts = 0
         self.truncated: list[int] = []
-        self._method = method
+        self.markup = MarkupCounts()
+        self._method, self._escapes = method, escapes
 
     def rewrite_cells(self, rows: list[list[TextCell]]) -> list[str]:
         """Return the new texts of the cells of rows, one after the other."""
         texts: list[str] = []
         for cells in rows:
-            entering_texts = [truncate_text(cell.text, self._method.model.limit) for cell in cells]
-            if entering_texts != [cell.text for cell in cells]:
+            cell_texts = [decode_escapes(cell.text, self._escapes) for cell in cells]
+            self.markup += MarkupCounts.count(cell_texts)
+            entering_texts = [truncate_text(text, self._method.model.limit) for text in cell_texts]
+            if entering_texts != cell_texts:
                 self.truncated.append(self.rows)
             self.rows += 1
             texts.extend(entering_texts)

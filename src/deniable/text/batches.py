@@ -11,6 +11,8 @@ import numpy.typing as npt
 from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import InputError
 from deniable.text.columns import is_null, read_text_column
+from deniable.text.escapes import NO_MARKUP, MarkupCounts
+from deniable.text.remarks import describe_markup, describe_unknown_words
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class PrivatizedBatch:
         unknown_mask: (N,) True where the public word stands for an unknown one.
         unknown_count: words that the vocabulary lacks, those masked or dropped among them.
         kept_counts: (R,) words of each text that passed through as public ones.
+        markup: how many texts hold HTML; none are counted where the batch is a part of another.
     """
 
     texts: list[str]
@@ -51,6 +54,7 @@ class PrivatizedBatch:
     unknown_mask: BoolArray
     unknown_count: int
     kept_counts: IntArray
+    markup: MarkupCounts = NO_MARKUP
 
     def select(self, rows: IntArray) -> "PrivatizedBatch":
         """Return some of the texts as a batch, in the order given.
@@ -77,6 +81,12 @@ class PrivatizedBatch:
         return lengths
 
     @property
+    def read_words(self) -> int:
+        """Number of words of the private texts, those that were kept, masked or dropped among them."""
+        left_out = self.unknown_count - int(self.unknown_mask.sum())
+        return len(self.words) + int(self.kept_counts.sum()) + left_out
+
+    @property
     def changed_mask(self) -> BoolArray:
         """(N,) True where another word came out; an unknown word always counts as changed."""
         is_changed: BoolArray = (self.outputs != self.words) | self.unknown_mask
@@ -87,8 +97,8 @@ class PrivatizedBatch:
 class Tally:
     """Counts over what was released. Tallies add up: ``sum(tallies, Tally())`` counts several batches.
 
-    `records`, `words` and `lengths` show in the released text itself; `changed` and `unknown` are
-    statistics of the private text, for its owner only.
+    `records`, `words` and `lengths` show in the released text itself; the others are statistics of the
+    private text, for its owner only.
 
     Attributes:
         records: number of records.
@@ -97,6 +107,8 @@ class Tally:
         changed: words that differ from the private ones.
         unknown: words that the vocabulary lacks.
         missing: texts of batches that were null, and stay so.
+        read_words: words of the private texts, which those of `unknown` are a part of.
+        markup: how many texts hold HTML.
     """
 
     records: int = 0
@@ -105,6 +117,8 @@ class Tally:
     changed: int = 0
     unknown: int = 0
     missing: int = 0
+    read_words: int = 0
+    markup: MarkupCounts = NO_MARKUP
 
     @classmethod
     def count(cls, lengths: Sequence[int], batch: PrivatizedBatch, *, missing: int = 0) -> "Tally":
@@ -115,8 +129,16 @@ class Tally:
             batch: what became of the texts.
             missing: number of nulls beside them.
         """
-        changed = int(batch.changed_mask.sum())
-        return cls(len(lengths), sum(lengths), Counter(lengths), changed, batch.unknown_count, missing)
+        return cls(
+            len(lengths),
+            sum(lengths),
+            Counter(lengths),
+            int(batch.changed_mask.sum()),
+            batch.unknown_count,
+            missing,
+            batch.read_words,
+            batch.markup,
+        )
 
     def __add__(self, other: "Tally") -> "Tally":
         """Return the counts of both."""
@@ -127,6 +149,8 @@ class Tally:
             self.changed + other.changed,
             self.unknown + other.unknown,
             self.missing + other.missing,
+            self.read_words + other.read_words,
+            self.markup + other.markup,
         )
 
     def summary(self) -> str:
@@ -137,6 +161,11 @@ class Tally:
             f"for you only   {missing}{self.changed:,} words changed ({share:.1f} %), {self.unknown:,} not in the "
             "vocabulary; these figures depend on the private text: do not publish them"
         )
+
+    @property
+    def remarks(self) -> list[str]:
+        """Whether the texts fit the space and are free of HTML, for their owner only: no line where they are."""
+        return describe_unknown_words(self.unknown, self.read_words) + describe_markup(self.markup)
 
     def median_length(self) -> int:
         """Return the median number of words of a record (the lower one of two)."""

@@ -21,12 +21,12 @@ from deniable.core.report import Fact
 from deniable.space import Space
 from deniable.text.batches import Tally
 from deniable.text.release import Release
-from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied
+from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied, list_steps
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior
 
-CERTIFICATE_SCHEMA = "deniable-certificate/5"
+CERTIFICATE_SCHEMA = "deniable-certificate/6"
 RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
@@ -95,6 +95,7 @@ class Certificate(ReleaseCertificate):
         space = mechanism.space
         verdict = verify(mechanism)
         guarantee = limit_status(verdict.guarantee, verdict)
+        copied_content = _read_copied(copied)
         parameters = {**mechanism.parameters, **mechanism.derived_parameters}
         return cls(
             schema=CERTIFICATE_SCHEMA,
@@ -119,17 +120,19 @@ class Certificate(ReleaseCertificate):
                 "unknown": release.unknown,
                 "case": release.case,
                 "kept_words": len(release.keep),
+                "unescape": release.unescape,
                 "fingerprint": release.fingerprint,
             },
             noise=_NOISE_DESCRIPTIONS[release.noise],
             arithmetic=_describe_arithmetic(mechanism),
+            steps=list_steps(release.unescape, copied_content),
             meaning=_describe_meaning(mechanism, guarantee.status),
             records=tally.records,
             words=tally.words,
             expected_kept=describe_expected_kept(mechanism, prior),
             not_protected=[
                 *([_CHOICE_DISCLOSURE] if chosen_from_data else []),
-                *_list_unprotected(release, _read_copied(copied)),
+                *_list_unprotected(release, copied_content),
             ],
         )
 

@@ -10,6 +10,7 @@ from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import Key, SecretKey, parse_key
 from deniable.core.randomness import derive_key_from_seed
 from deniable.text.columns import read_text_column
+from deniable.text.escapes import Escapes
 from deniable.text.release import DEFAULT_COLUMN, Release
 from deniable.text.tokens import CasePolicy, UnknownPolicy
 from deniable.words import WordMechanism
@@ -52,6 +53,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unknown: see `Release`.
         case: see `Release`.
         keep: see `Release`.
+        unescape: see `Release`.
         key: see `Release`. By default each call draws fresh noise.
         seed: a public seed in place of a key, for tests: the output is then **not private**.
 
@@ -66,6 +68,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         unknown: UnknownPolicy = "draw",
         case: CasePolicy = "lower",
         keep: Collection[str] = (),
+        unescape: Escapes | None = None,
         key: Key | str | bytes | None = None,
         seed: int | None = None,
     ) -> None:
@@ -73,6 +76,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.unknown = unknown
         self.case = case
         self.keep = keep
+        self.unescape = unescape
         self.key = key
         self.seed = seed
 
@@ -118,10 +122,17 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             key = f"seed:{self.seed}"
         if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
             raise make_parameter_error("TextPrivatizer", "keep", "a collection of words", self.keep)
-        parameters = (self.mechanism, self.unknown, self.case, tuple(self.keep), key)
+        parameters = (self.mechanism, self.unknown, self.case, tuple(self.keep), self.unescape, key)
         cached: tuple[object, Release] | None = vars(self).get("_release")
         if cached is None or cached[0] != parameters:
-            release = Release(self.mechanism, unknown=self.unknown, case=self.case, keep=self.keep, key=key)
+            release = Release(
+                self.mechanism,
+                unknown=self.unknown,
+                case=self.case,
+                keep=self.keep,
+                unescape=self.unescape,
+                key=key,
+            )
             cached = self._release = (parameters, release)
         return cached[1]
 

@@ -20,6 +20,7 @@ from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
 from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
 from deniable.text.batches import PrivatizedBatch, Released, Tally, TextCell, check_record_ids, read_batch_texts
+from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
 from deniable.text.tokens import CasePolicy, Lexer, UnknownPolicy, check_kept_words
 from deniable.words import WordMechanism
 
@@ -47,6 +48,8 @@ class Release:
             ("[unknown]" in its place) or ``drop``; the last two show which words were unknown.
         case: ``lower``, or ``copy`` the capitals of the original, which then are not protected.
         keep: public words that pass through unchanged.
+        unescape: ``html`` decodes the HTML entities of a text (``&#039;``), once, before its words are read; tags stay.
+            What is released is then plain text: to show it on a page, escape it again.
         key: where the secret key is kept, ``"env:NAME"`` or ``"file:PATH"``; or 32 bytes, which no pickle takes.
             The same key, record id and text then give the same output, so every text needs a record id of its own.
             None draws fresh noise for each batch. ``"seed:N"`` is public, for tests: the output is **not private**.
@@ -60,6 +63,7 @@ class Release:
     unknown: UnknownPolicy = "draw"
     case: CasePolicy = "lower"
     keep: Collection[str] = ()
+    unescape: Escapes | None = None
     key: Key | str | bytes | None = None
 
     def __post_init__(self) -> None:
@@ -76,6 +80,7 @@ class Release:
         if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
             raise make_parameter_error("Release", "keep", "a collection of words", self.keep)
         object.__setattr__(self, "keep", check_kept_words(self.keep))
+        check_escapes("Release", self.unescape)
         if self.noise == "keyed" and not self.mechanism.has_fingerprint:
             raise InputError(
                 f"A key needs a mechanism whose law can be named, so that no other shares its noise. "
@@ -147,7 +152,8 @@ class Release:
         self._check_law()
         key = self.read_key() if key is None else key
         lexer = self.lexer
-        lexed_texts = [lexer.lex(cell.text) for cell in cells]
+        texts = [decode_escapes(cell.text, self.unescape) for cell in cells]
+        lexed_texts = [lexer.lex(text) for text in texts]
         lengths = [len(lexed_text.words) for lexed_text in lexed_texts]
         offsets = np.cumsum([0, *lengths])
         words = (
@@ -173,6 +179,7 @@ class Release:
             unknown_mask,
             sum(lexed_text.unknown_count for lexed_text in lexed_texts),
             kept_counts,
+            MarkupCounts.count(texts),
         )
 
     @property
@@ -220,7 +227,9 @@ class Release:
 
     @property
     def _options(self) -> tuple[str, ...]:
-        return (self.unknown, self.case, *self.keep)
+        # No kept word has a sign of equality in it, so that no two releases have one name.
+        steps = () if self.unescape is None else (f"unescape={self.unescape}",)
+        return (self.unknown, self.case, *steps, *self.keep)
 
     @property
     def _identity(self) -> tuple[Any, ...]:

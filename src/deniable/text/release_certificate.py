@@ -9,6 +9,7 @@ from typing import Any
 
 from deniable.core.evidence import encode_nonfinite_numbers
 from deniable.core.report import Fact, Report, Section
+from deniable.text.escapes import Escapes
 from deniable.text.tables.layout import CopiedContent
 
 _MAX_LISTED_COLUMNS = 20
@@ -32,6 +33,7 @@ class ReleaseCertificate(abc.ABC):
         verification: the verdict on this very mechanism; infinite numbers are texts.
         noise: where it came from.
         arithmetic: how draws were made.
+        steps: what was declared to be done to the table beside the drawing of new texts; none by default.
         meaning: what an output can tell, in plain words.
         records: number of records released.
         not_protected: what the released table shows of the private one, and what the guarantee does not cover.
@@ -45,6 +47,7 @@ class ReleaseCertificate(abc.ABC):
     verification: dict[str, Any]
     noise: str
     arithmetic: str
+    steps: list[str]
     meaning: list[str]
     records: int
     not_protected: list[str]
@@ -68,6 +71,7 @@ class ReleaseCertificate(abc.ABC):
             Fact("guarantee", self.describe_guarantee(), f"{guarantee['status']}: {guarantee['source']}"),
             Fact("verification", f"{verification['status']}: {_format_bounds(verification)}", verification["method"]),
             Fact("noise", self.noise),
+            *([Fact("declared steps", self.steps)] if self.steps else []),
             *self.list_own_facts(),
             Fact("meaning", self.meaning),
             Fact("not protected", self.not_protected),
@@ -117,6 +121,23 @@ def format_odds(loss: float) -> str:
         return f"{math.exp(loss):.3g}"
     exponent = loss / math.log(10)
     return f"10^{exponent:.1f}"
+
+
+def list_steps(escapes: Escapes | None, copied: CopiedContent) -> list[str]:
+    """Return what was declared to be done to a table, in plain words.
+
+    Columns that were left out are not named: their names may be private, and the released table does not show them.
+    """
+    steps = []
+    if escapes is not None:
+        steps.append(
+            "HTML entities of the texts were decoded before anything else: the new texts are plain text, not HTML"
+        )
+    if copied.is_selection:
+        steps.append(
+            "columns were left out: every column of the private table that is not in the released one is wholly absent"
+        )
+    return steps
 
 
 def list_copied(copied: CopiedContent) -> list[str]:

@@ -300,3 +300,34 @@ def test_a_thousand_columns():
     out, copied = rewritten("csv", f"{names}\n{row}\n".encode(), constant("y"))
     assert out == f"{names}\ny{row[1:]}\n".encode()
     assert len(copied) == 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "header", "row"),
+    [
+        ({"dropped": ["b"]}, 'a,text,"c,d",e', '"x,1","the ""food""",,"last"'),
+        ({"dropped": ["a", "e"]}, 'text,b,"c,d"', '"the ""food""", 2 ,'),
+        ({"copied": []}, "text", '"the ""food"""'),
+        ({"copied": ["e", "a"]}, "a,text,e", '"x,1","the ""food""","last"'),
+        ({"copied": [], "id_column": "b"}, "text,b", '"the ""food""", 2 '),
+        ({"copied": ["c,d"]}, 'text,"c,d"', '"the ""food""",'),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_dropped_columns_go_and_every_other_byte_stays(options, header, row, end):
+    """A dropped cell goes with one delimiter; quotes, blanks, line ends and the mark of byte order stay."""
+    data = f'\ufeff{end}a,text,b,"c,d",e{end}"x,1","the ""food""", 2 ,,"last"{end}'
+    out, copied = rewritten("csv", data.encode(), **options)
+    assert out.decode() == f"\ufeff{end}{header}{end}{row}{end}"
+    assert copied == [name for name in next(csv.reader([header])) if name != "text"]
+
+
+def test_a_single_column_that_is_left_has_as_many_records():
+    """Where the texts alone are left, an empty one is quoted, and blank lines, which were no records, go."""
+    data = b"a,text\n1,the\n\n2,\n3,food"
+    assert rewritten("csv", data, dropped=["a"]) == (b'text\nthe\n""\nfood', [])
+
+
+def test_columns_of_one_name_are_dropped_together():
+    """No column of a dropped name is left."""
+    assert rewritten("csv", b"a,text,a,b\n1,the,2,3\n", dropped=["a"]) == (b"text,b\nthe,3\n", ["b"])

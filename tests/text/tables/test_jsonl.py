@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import InputError
+from deniable.text.tables import jsonl
 from tests.text.helpers import constant, recording, rewritten
 
 VERBATIM = ["1", "-0", "1.0e5", "0.10", "1E400", "12345678901234567890", "NaN", "true", "null", "{ }", "[1 , 2]"]
@@ -248,3 +249,34 @@ def test_names_of_copied_columns_are_bounded(monkeypatch):
     monkeypatch.setattr("deniable.text.tables.jsonl._MAX_REMEMBERED_KEYS", 5)
     lines = "".join(f'{{"text":"a","k{i}":1}}\n' for i in range(50))
     assert len(rewritten("jsonl", lines.encode())[1]) <= 6
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"dropped": ["a"]}, '{ "text":"the" ,"b" :{"a":[1]}}\n{"text":null}\n\n'),
+        ({"dropped": ["b"]}, '{ "a" : 1, "text":"the"}\n{"text":null, "a":"x"}\n\n'),
+        ({"copied": []}, '{ "text":"the"}\n{"text":null}\n\n'),
+        ({"copied": ["b"]}, '{ "text":"the" ,"b" :{"a":[1]}}\n{"text":null}\n\n'),
+    ],
+)
+def test_dropped_keys_go_and_every_other_byte_stays(options, line):
+    """A member goes with one comma, however its key is escaped, where a line has it; keys of nested objects stay."""
+    data = b'{ "a" : 1, "text":"the" ,"b" :{"a":[1]}}\n{"text":null, "\\u0061":"x"}\n\n'
+    expected = line if options != {"dropped": ["b"]} else line.replace('"a":"x"', '"\\u0061":"x"')
+    assert rewritten("jsonl", data, **options)[0].decode() == expected
+
+
+def test_repeated_keys_are_dropped_together():
+    """No member of a dropped name is left."""
+    data = b'{"a":1,"text":"the","a":2,"b":3}\n'
+    assert rewritten("jsonl", data, dropped=["a"]) == (b'{"text":"the","b":3}\n', ["b"])
+
+
+def test_a_key_to_drop_that_no_line_has(monkeypatch):
+    """A misspelled key is told once all lines are read, however many keys there are."""
+    data = b'{"text":"the","k1":1,"k2":2}\n{"text":"the","late":1}\n'
+    monkeypatch.setattr(jsonl, "_MAX_REMEMBERED_KEYS", 1)
+    assert rewritten("jsonl", data, dropped=["late"])[0].endswith(b'{"text":"the"}\n')
+    with pytest.raises(InputError, match="has no column 'nmae' to drop"):
+        rewritten("jsonl", data, dropped=["nmae"])

@@ -1,10 +1,14 @@
 """What table formats share: batches, and which columns a table must have."""
 
+import itertools
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deniable.core.errors import InputError
 from deniable.text.tables import layout
-from deniable.text.tables.layout import RECORD_OVERHEAD, TableLayout, batch_records
+from deniable.text.tables.layout import RECORD_OVERHEAD, TableLayout, apply_edits, batch_records, find_cuts
 
 
 def test_batches_keep_every_record_in_order(monkeypatch):
@@ -59,3 +63,36 @@ def test_other_columns_are_what_is_left():
     """The id column is copied too, and in the order of the table."""
     table = TableLayout("t.csv", columns=["b"], id_column="c")
     assert table.list_other_columns(["c", "b", "a"]) == ("c", "a")
+
+
+@given(st.lists(st.text("ab", max_size=3), min_size=1, max_size=6), st.data())
+def test_cut_parts_go_each_with_one_delimiter(parts, data):
+    """A line without some of its parts is the other parts, joined as before."""
+    flags = st.lists(st.booleans(), min_size=len(parts), max_size=len(parts))
+    is_dropped = data.draw(flags.filter(lambda drop: not all(drop)))
+    ends = list(itertools.accumulate(len(part) + 1 for part in parts))
+    spans = [(end - 1 - len(part), end - 1) for part, end in zip(parts, ends, strict=True)]
+    kept = [part for part, drop in zip(parts, is_dropped, strict=True) if not drop]
+    assert apply_edits(",".join(parts) + "\n", find_cuts(spans, is_dropped)) == ",".join(kept) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dropped": ["text"]}, "The text column 'text' of t cannot be dropped"),
+        ({"dropped": ["id"], "id_column": "id"}, "The id column 'id' of t cannot be dropped"),
+        ({"copied": ["text"]}, "The text column 'text' of t is never copied as it is"),
+        ({"dropped": ["a"], "copied": []}, "Name the columns to drop, or those to copy, not both"),
+    ],
+)
+def test_columns_to_drop_are_at_odds_with_none(options, message):
+    """Texts and ids cannot be dropped, texts cannot be copied, and one way to choose columns is enough."""
+    with pytest.raises(InputError, match=message):
+        TableLayout("t", **options).check_copied_columns()
+
+
+@pytest.mark.parametrize(("option", "verb"), [("dropped", "drop"), ("copied", "copy")])
+def test_a_column_to_drop_or_copy_must_be_there(option, verb):
+    """A misspelled name is told, so that no column leaves by mistake."""
+    with pytest.raises(InputError, match=f"t has no column 'nmae' to {verb}. Its columns: 'text', 'name'"):
+        TableLayout("t", **{option: ["nmae"]}).check_columns(["text", "name"])

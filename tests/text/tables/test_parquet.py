@@ -300,3 +300,30 @@ def test_texts_that_are_not_utf8():
     column = pa.StringArray.from_buffers(2, pa.array([0, 1, 2], pa.int32()).buffers()[1], pa.py_buffer(b"\xff\xfe"))
     with pytest.raises(InputError, match="cannot be read as parquet"):
         rewritten("parquet", parquet(pa.table({"text": column})))
+
+
+@pytest.mark.parametrize("options", [{"dropped": ["nested", "id"]}, {"copied": ["when", "category", "blob"]}])
+def test_dropped_columns_leave_no_trace(options):
+    """A dropped column is in neither data, schema nor metadata; the others stay, with what the file says of them."""
+    table = rich_table()
+    spark = {"type": "struct", "fields": [{"name": name, "metadata": {}} for name in table.schema.names]}
+    pandas = {
+        "index_columns": ["id"],
+        "columns": [{"name": name, "field_name": name, "metadata": None} for name in table.schema.names],
+        "attributes": {"of": "nested"},
+    }
+    metadata = {
+        b"pandas": json.dumps(pandas).encode(),
+        b"org.apache.spark.sql.parquet.row.metadata": json.dumps(spark).encode(),
+        b"parquet.avro.schema": b'{"fields": ["nested"]}',
+    }
+    out, copied = rewritten("parquet", parquet(table.replace_schema_metadata(metadata)), constant("new"), **options)
+    after = read(out)
+    assert copied == ["when", "category", "blob"]
+    assert after.schema_arrow.names == ["text", "when", "category", "blob"]
+    assert after.read().drop_columns(["text"]).equals(table.select(copied))
+    assert b"nested" not in out
+    described = json.loads(after.schema_arrow.metadata[b"pandas"])
+    assert [column["name"] for column in described["columns"]] == after.schema_arrow.names
+    assert described["index_columns"] == []
+    assert list(after.schema_arrow.metadata) == [b"pandas", b"org.apache.spark.sql.parquet.row.metadata"]

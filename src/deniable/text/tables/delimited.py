@@ -12,7 +12,15 @@ from typing import BinaryIO
 
 from deniable.core.errors import InputError
 from deniable.text.tables.decoding import DecodedSource
-from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
+from deniable.text.tables.layout import (
+    CopiedContent,
+    RowReleaser,
+    TableLayout,
+    TextRow,
+    apply_edits,
+    batch_records,
+    find_cuts,
+)
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _QUOTED_CELL = re.compile(_QUOTED)
@@ -40,12 +48,18 @@ class _DelimitedLine:
 
 @dataclasses.dataclass(frozen=True)
 class _Header:
-    """What stands before the rows: the header and blank lines, its names, and where texts and ids stand."""
+    """What stands before the rows, as it is released; the names of all columns, and which are texts, ids or dropped."""
 
     raw: str
     names: list[str]
     text_indices: list[int]
     id_index: int | None
+    is_dropped: list[bool]
+
+    @property
+    def released_columns(self) -> int:
+        """Number of columns of the released table."""
+        return self.is_dropped.count(False)
 
 
 def release_delimited_table(
@@ -65,7 +79,7 @@ def release_delimited_table(
         _release_batch(batch, header, source, layout, release_rows)
         for batch in batch_records(checked_lines, lambda line: len(line.raw))
     )
-    return CopiedContent(layout.list_other_columns(header.names))
+    return CopiedContent(layout.list_other_columns(header.names), is_selection=layout.is_selection)
 
 
 def read_delimited_rows(stream: BinaryIO, layout: TableLayout) -> Iterator[TextRow | InputError]:
@@ -97,7 +111,11 @@ def _read_header(lines: "Iterator[_DelimitedLine]", source: DecodedSource, layou
     layout.check_columns(names)
     text_indices = [index for index, name in enumerate(names) if name in layout.columns]
     id_index = names.index(layout.id_column) if layout.id_column is not None else None
-    return _Header(leading_text + header_line.raw, names, text_indices, id_index)
+    is_dropped = list(map(layout.is_dropped, names))
+    released_line = header_line.raw
+    if any(is_dropped):
+        released_line = apply_edits(released_line, find_cuts(header_line.spans, is_dropped))
+    return _Header(leading_text + released_line, names, text_indices, id_index, is_dropped)
 
 
 def _extract_row(line: _DelimitedLine, header: _Header) -> TextRow:
@@ -122,24 +140,27 @@ def _release_batch(
     rows = [_extract_row(line, header) for line in batch if not (has_several_columns and line.is_blank)]
     new_texts = iter(release_rows(rows))
     special = re.compile(rf'["\r\n{re.escape(layout.delimiter)}]')
+    has_dropped, is_alone = any(header.is_dropped), header.released_columns == 1
     parts: list[str] = []
     for line in batch:
         if has_several_columns and line.is_blank:
-            parts.append(line.raw)
+            if not is_alone:  # where one column is left, a blank line would be read as a record
+                parts.append(line.raw)
             continue
-        position = 0
+        edits = find_cuts(line.spans, header.is_dropped) if has_dropped else []
+        stays_blank = line.is_blank and not layout.replace_empty
         for column, text in zip(header.text_indices, next(new_texts), strict=True):
             start, end = line.spans[column]
             new_cell = line.raw[start:end]
             if layout.replace_empty or line.cell(column):
                 new_cell = source.replace_unencodable(text or "")
                 # Quoted by what is released alone: the quotes of "1,000" would show what stood there.
-                # An empty cell that is alone in its row would make the row a blank line.
-                if special.search(new_cell) or (not new_cell and len(line.spans) == 1):
+                if special.search(new_cell):
                     new_cell = '"' + new_cell.replace('"', '""') + '"'
-            parts += (line.raw[position:start], new_cell)
-            position = end
-        parts.append(line.raw[position:])
+            if not new_cell and is_alone and not stays_blank:  # it would make the row a blank line
+                new_cell = '""'
+            edits.append((start, end, new_cell))
+        parts.append(apply_edits(line.raw, edits))
     return source.encode("".join(parts))
 
 

@@ -8,10 +8,19 @@ from typing import Any, BinaryIO
 
 from deniable.core.errors import InputError
 from deniable.text.tables.decoding import DecodedSource
-from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
+from deniable.text.tables.layout import (
+    CopiedContent,
+    Edit,
+    RowReleaser,
+    TableLayout,
+    TextRow,
+    apply_edits,
+    batch_records,
+    find_cuts,
+)
 
-JsonMember = tuple[str, Any, int, int]
-"""Key, value, and where in the line the value begins and ends."""
+JsonMember = tuple[str, Any, int, int, int]
+"""Key, value, and where in the line the value begins and ends, and the key begins."""
 
 _WHITESPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -27,6 +36,7 @@ class _JsonLine:
     raw: str
     row: TextRow | None
     spans: list[tuple[int, int]]
+    cuts: list[Edit]
 
 
 def release_jsonl_table(
@@ -45,7 +55,8 @@ def release_jsonl_table(
         _release_batch(batch, source, layout, release_rows)
         for batch in batch_records(parsed_lines, lambda line: len(line.raw))
     )
-    return CopiedContent(layout.list_other_columns(key_names))
+    layout.check_selection(key_names)
+    return CopiedContent(layout.list_other_columns(key_names), is_selection=layout.is_selection)
 
 
 def read_lines(source: DecodedSource) -> Iterator[str]:
@@ -62,18 +73,24 @@ def read_lines(source: DecodedSource) -> Iterator[str]:
 
 def _parse_line(raw: str, number: int, layout: TableLayout, key_names: dict[str, None]) -> _JsonLine:
     if not raw.strip(" \t\r\n"):
-        return _JsonLine(raw, None, [])
+        return _JsonLine(raw, None, [], [])
     location = f"{layout.name} line {number}"
     members = parse_members(raw, layout, location)
     if len(key_names) < _MAX_REMEMBERED_KEYS:
         key_names.update(dict.fromkeys(key for key, *_ in members))
-    texts = [(key, value, (start, end)) for key, value, start, end in members if key in layout.columns]
+    elif layout.is_selection:  # whether what is to be dropped or copied is there is known to the last line
+        key_names.update(dict.fromkeys(key for key, *_ in members if layout.is_selected(key)))
+    texts = [(key, value, (start, end)) for key, value, start, end, _ in members if key in layout.columns]
     for key, value, _ in texts:
         if value is not None and not isinstance(value, str):
             shown = json.dumps(value)[:40]
             raise InputError(f"{location} has no text in {key!r} but {shown}: it must be a string or null.")
     row = TextRow(_get_record_id(members, layout, location), [(key, value) for key, value, _ in texts])
-    return _JsonLine(raw, row, [span for *_, span in texts])
+    cuts = []
+    if layout.is_selection:
+        spans = [(key_start, end) for *_, end, key_start in members]
+        cuts = find_cuts(spans, [layout.is_dropped(key) for key, *_ in members])
+    return _JsonLine(raw, row, [span for *_, span in texts], cuts)
 
 
 def parse_members(raw: str, layout: TableLayout, location: str) -> list[JsonMember]:
@@ -126,13 +143,14 @@ def _scan_members(raw: str) -> Iterator[JsonMember]:
         while True:
             if raw[position : position + 1] != '"':
                 raise ValueError(f"a key is expected at character {position + 1}")
+            key_start = position
             key, position = _scan_string(raw, position + 1, True)  # noqa: FBT003 - positional in the C version
             position = _skip_whitespace(raw, position)
             if raw[position : position + 1] != ":":
                 raise ValueError(f"a colon is expected at character {position + 1}")
             start = _skip_whitespace(raw, position + 1)
             value, end = _DECODER.raw_decode(raw, start)
-            yield key, value, start, end
+            yield key, value, start, end, key_start
             position = _skip_whitespace(raw, end)
             if raw[position : position + 1] == "}":
                 break
@@ -154,14 +172,11 @@ def _release_batch(
     new_texts = iter(release_rows([line.row for line in batch if line.row is not None]))
     parts: list[str] = []
     for line in batch:
-        position = 0
+        edits = line.cuts
         if line.row is not None:
             for (_, value), (start, end), text in zip(line.row.cells, line.spans, next(new_texts), strict=True):
-                literal = line.raw[start:end]
                 if value or (layout.replace_empty and value is not None):
                     # Escaped by the encoding alone: the escapes of the original would show what stood there.
-                    literal = json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))
-                parts += (line.raw[position:start], literal)
-                position = end
-        parts.append(line.raw[position:])
+                    edits.append((start, end, json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))))
+        parts.append(apply_edits(line.raw, edits))
     return source.encode("".join(parts))

@@ -10,7 +10,8 @@ MAX_BATCH_CHARACTERS = 50_000_000
 """Characters released together: about 8 million words of prose, so that rows are shared widely."""
 RECORD_OVERHEAD = 256
 """What a record counts beside its characters, so that many short ones do not fill the memory."""
-
+_MAX_SHOWN_COLUMNS = 30
+"""Names of columns that a message lists."""
 
 RecordT = TypeVar("RecordT")
 
@@ -41,6 +42,8 @@ class TableLayout:
         encoding: of everything but parquet.
         replace_empty: whether an empty cell is written anew like any other, so that it does not show; else it stays
             byte for byte.
+        dropped: names of columns that the released table lacks.
+        copied: names of the columns that it has beside texts and ids; None for all but the dropped ones.
     """
 
     name: str
@@ -49,15 +52,42 @@ class TableLayout:
     delimiter: str = ","
     encoding: str = "utf-8"
     replace_empty: bool = False
+    dropped: Sequence[str] = ()
+    copied: Sequence[str] | None = None
+
+    @property
+    def is_selection(self) -> bool:
+        """Whether columns of the private table are left out."""
+        return bool(self.dropped) or self.copied is not None
+
+    def is_selected(self, column: str) -> bool:
+        """Return whether a column is named as one to leave out, or to copy."""
+        return column in self.dropped or column in (self.copied or ())
+
+    def is_dropped(self, column: str) -> bool:
+        """Return whether a column is left out."""
+        if column in self.columns or column == self.id_column:
+            return False
+        return column in self.dropped or (self.copied is not None and column not in self.copied)
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless ``names`` has every column that is asked for, once."""
         for column in [*self.columns, *([self.id_column] if self.id_column is not None else [])]:
             if column not in names:
-                listed_columns = ", ".join(repr(name) for name in names[:30]) + (", ..." if len(names) > 30 else "")  # noqa: PLR2004
-                raise InputError(f"{self.name} has no column {column!r}. Its columns: {listed_columns}.")
+                raise InputError(f"{self.name} has no column {column!r}. Its columns: {format_column_names(names)}.")
             if list(names).count(column) > 1:
                 raise InputError(f"{self.name} has several columns called {column!r}: rename them.")
+        self.check_selection(names)
+
+    def check_selection(self, names: Iterable[str]) -> None:
+        """Raise `InputError` where a column that is to be left out, or copied, is not there."""
+        known_names = list(dict.fromkeys(names))
+        for column in (*self.dropped, *(self.copied or ())):
+            if column not in known_names:
+                raise InputError(
+                    f"{self.name} has no column {column!r} to {'drop' if column in self.dropped else 'copy'}. Its "
+                    f"columns: {format_column_names(known_names)}."
+                )
 
     def check_text_columns(self) -> None:
         """Raise `InputError` where a column would be released twice, or its texts pass for public ids."""
@@ -69,10 +99,31 @@ class TableLayout:
                     f"The column {column!r} of {self.name} cannot hold both texts and record ids: ids are public, and "
                     "pass unchanged."
                 )
+        self.check_copied_columns()
+
+    def check_copied_columns(self) -> None:
+        """Raise `InputError` where the columns to leave out, or to copy, are at odds with texts and ids."""
+        if self.dropped and self.copied is not None:
+            raise InputError("Name the columns to drop, or those to copy, not both: --drop or --columns.")
+        for column in self.dropped:
+            if column in self.columns:
+                raise InputError(
+                    f"The text column {column!r} of {self.name} cannot be dropped: it is what is released."
+                )
+            if column == self.id_column:
+                raise InputError(
+                    f"The id column {column!r} of {self.name} cannot be dropped: the release names its records by it."
+                )
+        for column in self.copied or ():
+            if column in self.columns:
+                raise InputError(
+                    f"The text column {column!r} of {self.name} is never copied as it is: --columns names other "
+                    "columns, --column those with text."
+                )
 
     def list_other_columns(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns that hold no text to release."""
-        return tuple(name for name in names if name not in self.columns)
+        """Return the columns that are copied unchanged."""
+        return tuple(name for name in names if name not in self.columns and not self.is_dropped(name))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,6 +133,9 @@ class TextRow:
     record_id: str | None
     cells: list[tuple[str, str | None]]
 
+
+Edit = tuple[int, int, str]
+"""Where a span of a line begins and ends, and what stands in its place."""
 
 RowReleaser = Callable[[list[TextRow]], list[list[str | None]]]
 """Maps rows to their new texts, cell for cell; None stays None."""
@@ -94,7 +148,38 @@ class CopiedContent:
     Attributes:
         columns: names of the other columns.
         metadata: names of what the file says about itself beside its columns.
+        is_selection: whether columns of the private table were left out.
     """
 
     columns: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+    is_selection: bool = False
+
+
+def format_column_names(names: Sequence[str]) -> str:
+    """Return the first of some names of columns, for messages."""
+    return ", ".join(map(repr, names[:_MAX_SHOWN_COLUMNS])) + (", ..." if len(names) > _MAX_SHOWN_COLUMNS else "")
+
+
+def find_cuts(parts: Sequence[tuple[int, int]], is_dropped: Sequence[bool]) -> list[Edit]:
+    """Return the edits of a line by which some of its parts go, each with one delimiter.
+
+    Args:
+        parts: (k,) where each part begins and ends, in their order; between two stands a delimiter.
+        is_dropped: (k,) which go; at least one stays.
+    """
+    first = list(is_dropped).index(False)
+    cuts = [(parts[0][0], parts[first][0], "")] if first else []
+    return cuts + [
+        (parts[part - 1][1], parts[part][1], "") for part in range(first + 1, len(parts)) if is_dropped[part]
+    ]
+
+
+def apply_edits(line: str, edits: Iterable[Edit]) -> str:
+    """Return a line with spans replaced that do not overlap; every other character is kept."""
+    pieces: list[str] = []
+    position = 0
+    for start, end, replacement in sorted(edits):
+        pieces += (line[position:start], replacement)
+        position = end
+    return "".join((*pieces, line[position:]))

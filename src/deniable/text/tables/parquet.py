@@ -1,7 +1,8 @@
 """Parquet, row group by row group; schema, row groups and compression are kept.
 
 What a file says about a released column beside its type is dropped, also where pandas and Spark say it: pandas, for
-one, notes how many distinct texts a category had. What it says of the rest is kept, and named.
+one, notes how many distinct texts a category had. What it says of the rest is kept, and named. Where columns are left
+out, what the file says of itself goes too, but for what pandas and Spark say of the other columns.
 """
 
 import contextlib
@@ -40,13 +41,14 @@ def release_parquet_table(
                     "not text: convert it to strings."
                 )
             schema = _widen_dictionary_indices(schema, column)
-        schema = _drop_text_metadata(schema, layout)
+        kept_indices = [place for place, name in enumerate(schema.names) if not layout.is_dropped(name)]
+        schema = _drop_text_metadata(_select_fields(schema, kept_indices), layout)
         groups = iter(range(file.num_row_groups))
         # The first group is read before its metadata: those of a damaged file can crash the reader.
         first_group = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
         with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=_get_compression(file)) as writer:
             for table in itertools.chain(first_group, map(file.read_row_group, groups)):
-                released_table = _release_group(table, schema, layout, release_rows)
+                released_table = _release_group(table.select(kept_indices), schema, layout, release_rows)
                 writer.write_table(released_table, row_group_size=max(1, len(released_table)))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # of a disk; those of damaged files have no number
@@ -55,7 +57,14 @@ def release_parquet_table(
         raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
     # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
     group_sizes = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
-    return CopiedContent(layout.list_other_columns(schema.names), (*_list_metadata_names(schema), *group_sizes))
+    return CopiedContent(
+        layout.list_other_columns(schema.names), (*_list_metadata_names(schema), *group_sizes), layout.is_selection
+    )
+
+
+def _select_fields(schema: pa.Schema, indices: list[int]) -> pa.Schema:
+    """Return the schema with some of its columns."""
+    return pa.schema([schema.field(index) for index in indices], schema.metadata)
 
 
 def _widen_dictionary_indices(schema: pa.Schema, column: str) -> pa.Schema:
@@ -77,6 +86,9 @@ def _drop_text_metadata(schema: pa.Schema, layout: TableLayout) -> pa.Schema:
         field_id = {key: value for key, value in (field.metadata or {}).items() if key == _FIELD_ID}
         schema = schema.set(field_index, field.with_metadata(field_id or None))
     metadata = dict(schema.metadata or {})
+    if layout.is_selection:
+        # Others may describe columns that are left out (a schema of Avro, features of a data set), in unknown forms.
+        metadata = {key: value for key, value in metadata.items() if key in (_PANDAS, _SPARK)}
     for key, clean_description in ((_PANDAS, _clean_pandas), (_SPARK, _clean_spark)):
         description = metadata.pop(key, None)
         if description is not None:
@@ -87,20 +99,34 @@ def _drop_text_metadata(schema: pa.Schema, layout: TableLayout) -> pa.Schema:
 
 
 def _clean_pandas(description: dict[str, Any], layout: TableLayout) -> dict[str, Any]:
-    """Return pandas' description of a table that says of the released columns only that they are texts."""
+    """Return pandas' description of a table: of released columns only that they are texts, of dropped ones nothing."""
     columns = [
         {"name": name, "field_name": name, "pandas_type": "unicode", "numpy_type": "object", "metadata": None}
         if (name := column.get("field_name") or column["name"]) in layout.columns
         else column
         for column in description["columns"]
+        if not layout.is_dropped(column.get("field_name") or column["name"])
     ]
-    return {**description, "columns": columns}
+    if not layout.is_selection:
+        return {**description, "columns": columns}
+    # An index is named by its column; one that is a range stands in the description itself, with its values.
+    index_columns = [
+        entry
+        for entry in description.get("index_columns", [])
+        if isinstance(entry, str) and not layout.is_dropped(entry)
+    ]
+    known_parts: dict[str, Any] = {
+        name: description[name] for name in ("column_indexes", "pandas_version", "creator") if name in description
+    }
+    return {"index_columns": index_columns, **known_parts, "columns": columns}
 
 
 def _clean_spark(description: dict[str, Any], layout: TableLayout) -> dict[str, Any]:
-    """Return Spark's description of a table without what it says of the released columns beside their types."""
+    """Return Spark's description of a table: of released columns only their types, of dropped ones nothing."""
     fields = [
-        {**field, "metadata": {}} if field["name"] in layout.columns else field for field in description["fields"]
+        {**field, "metadata": {}} if field["name"] in layout.columns else field
+        for field in description["fields"]
+        if not layout.is_dropped(field["name"])
     ]
     return {**description, "fields": fields}
 

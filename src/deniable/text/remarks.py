@@ -1,0 +1,50 @@
+"""What texts look like to a mechanism that was not made for them: remarks for the owner of the texts alone.
+
+They tell of the private texts, and so stand in no certificate, and are no Python warnings, which end in logs.
+"""
+
+from deniable.text.escapes import MarkupCounts
+
+UNKNOWN_SHARE_LIMIT = 0.2
+"""Share of words outside the vocabulary above which the space does not fit the texts."""
+MARKUP_SHARE_LIMIT = 0.01
+"""Share of texts with HTML from which on it is worth a remark."""
+
+
+def describe_unknown_words(unknown: int, words: int) -> list[str]:
+    """Return a remark where many words are outside the vocabulary.
+
+    Args:
+        unknown: words that the vocabulary lacks.
+        words: all words that were read.
+    """
+    if unknown <= UNKNOWN_SHARE_LIMIT * words:
+        return []
+    share = f"{100 * unknown / words:.1f} %"
+    return [
+        (
+            f"{share} of the words are not in the vocabulary, and nothing tells one of them from another. Are the "
+            "texts in another language than the vectors (glove knows English, not German, Chinese or Arabic), or "
+            "full of emoji or codes? Name vectors of their language with --space FILE (Space.load in Python)"
+        )
+    ]
+
+
+def describe_markup(counts: MarkupCounts) -> list[str]:
+    """Return remarks on HTML entities and tags that were cut into words."""
+    remarks = []
+    if counts.with_entities and counts.with_entities >= MARKUP_SHARE_LIMIT * counts.texts:
+        remarks.append(
+            f"{_format_share(counts.with_entities, counts.texts)} hold HTML entities such as &#039; or &amp;, which "
+            'are cut into words: --unescape html (unescape="html" in Python) decodes them once, before words are read'
+        )
+    if counts.with_tags and counts.with_tags >= MARKUP_SHARE_LIMIT * counts.texts:
+        remarks.append(
+            f"{_format_share(counts.with_tags, counts.texts)} hold HTML tags such as <br />, whose names and "
+            "attributes are read as words while the brackets stay: replace tags by spaces before you release the texts"
+        )
+    return remarks
+
+
+def _format_share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} % of the texts ({part:,} of {whole:,})"
