@@ -17,7 +17,6 @@ from tests.messages import select_messages
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DATA_FRAMES = (ROOT / "docs" / "howto" / "data_frames.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 MEASURE = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
 REWRITE = (ROOT / "docs" / "rewrite.md").read_text(encoding="utf-8")
@@ -119,42 +118,6 @@ def test_python_examples_run(code):
     assert done.returncode == 0, done.stderr
 
 
-def read_program(page):
-    """Return the Python blocks of a page, what is printed below each, and whether words in it are drawn."""
-    pattern = r"^```python\n(.*?)^```$(?:\n\n```text( title=[^\n]*)?\n(.*?)^```$)?"
-    blocks_found = re.findall(pattern, page, flags=re.MULTILINE | re.DOTALL)
-    return [(code, printed, bool(title)) for code, title, printed in blocks_found]
-
-
-def outline(text):
-    """Return for each line its first word and the number of its words: what does not depend on the words drawn."""
-    return [(line.split()[:1], len(line.split())) for line in text.splitlines()]
-
-
-def test_the_page_on_data_frames_prints_what_it_says(tmp_path):
-    """The blocks of the page run as one program, and print what stands below each; of drawn words, as many."""
-    for library in ("pandas", "polars", "sklearn"):
-        pytest.importorskip(library, reason=f"{library} is not installed")
-    steps = read_program(DATA_FRAMES)
-    assert len(steps) >= 10
-    end = "= end of block ="
-    program = "".join(f"{code}\nprint({end!r})\n" for code, _, _ in steps)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    for (_, wanted, has_drawn_words), printed in zip(steps, done.stdout.split(f"{end}\n")[:-1], strict=True):
-        if has_drawn_words:
-            assert outline(printed) == outline(wanted)
-        else:
-            assert printed == wanted
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "release.key",
-        "tickets.private.csv",
-        "tickets.private.csv.certificate.json",
-    }
-
-
 def test_rewriting_from_one_page(tmp_path):
     """Who has only the page on rewriting trains, rewrites, audits and trains on with noise, here on a small corpus."""
     cities = ("boston", "denver", "dallas", "oakland", "tampa")
@@ -175,30 +138,3 @@ def test_rewriting_from_one_page(tmp_path):
     assert len(ast.literal_eval(rewritten)) == 3
     assert 0 <= float(uncovered) <= 1
     assert "claimed epsilon 1, true epsilon >=" in verdict[0]
-
-
-OWN_MECHANISM = (ROOT / "docs" / "howto" / "own_mechanism.md").read_text(encoding="utf-8")
-
-
-def hide_seconds(text):
-    """Return a text without durations, which differ from run to run."""
-    return re.sub(r"\d[\d,.]* s$", "some s", text, flags=re.MULTILINE)
-
-
-def test_own_mechanism_prints_what_the_page_prints(tmp_path):
-    """The page on a mechanism of one's own, run from top to bottom, prints the outputs that stand under its blocks."""
-    *steps, _ = blocks(OWN_MECHANISM, "python")
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(steps)], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert hide_seconds(done.stdout) == hide_seconds("".join(blocks(OWN_MECHANISM, "text")))
-
-
-def test_own_mechanism_is_audited_as_a_callable_and_as_a_program(tmp_path):
-    """The page's last file is refuted by both of its commands."""
-    (tmp_path / "coin.py").write_text(blocks(OWN_MECHANISM, "python")[-1], encoding="utf-8")
-    for arguments in commands(OWN_MECHANISM):
-        done = run([part.replace("python ", f"{sys.executable} ") for part in arguments], tmp_path)
-        assert (done.returncode, done.stderr) == (1, "")
-        assert done.stdout.splitlines()[1].startswith("refuted: claimed epsilon 0.5, true epsilon >= ")

@@ -32,6 +32,7 @@ from .vectors.domains import L2Ball as L2Ball
 from .vectors.gaussian import Gaussian as Gaussian
 from .vectors.laplace import Laplace as Laplace
 from .vectors.mechanism import VectorMechanism as VectorMechanism
+from .words import laws as laws
 from .words.mechanism import WordMechanism as WordMechanism
 from .words.prior import Prior as Prior
 from .words.prior import read_prior as read_prior
