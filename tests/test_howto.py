@@ -45,8 +45,8 @@ def hide_seconds(line):
 def test_a_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
     """Titled blocks are files; commands and code run in order; a text block's lines are in the output above it.
 
-    Of blocks titled "one run", which differ from run to run, only the number of lines is compared. A command whose printed output says
-    "refuted" exits with 1, every other with 0.
+    Of blocks titled "one run", which differ from run to run, only the number of lines is compared. A command whose
+    printed output says "refuted" exits with 1, every other with 0.
     """
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

@@ -71,7 +71,7 @@ class ReleaseCertificate(abc.ABC):
             Fact("guarantee", self.describe_guarantee(), f"{guarantee['status']}: {guarantee['source']}"),
             Fact("verification", f"{verification['status']}: {_format_bounds(verification)}", verification["method"]),
             Fact("noise", self.noise),
-            *([Fact("declared steps", self.steps)] if self.steps else []),
+            *([Fact("declared", self.steps)] if self.steps else []),
             *self.list_own_facts(),
             Fact("meaning", self.meaning),
             Fact("not protected", self.not_protected),
