@@ -316,6 +316,7 @@ STUDY = Study(
             "Truncated Gumbel keeps a word with probability at least 36.7 %, however close the next one (Appendix C).",
             at(select(GUMBEL), metric="least share kept", label="truncated Gumbel, where the law is computed"),
             above(0.367),
+            is_universal=True,
         ),
         Statement(
             "The mechanism is defined for epsilon above 2 (1 + ln n) / Delta0 (Appendix A), and so at the first "
@@ -327,6 +328,7 @@ STUDY = Study(
             "Truncated Gumbel is epsilon-metric-DP for every epsilon that it is defined for (Theorem 1).",
             at(select(GUMBEL), metric="refuted", label="truncated Gumbel"),
             near(0),
+            is_universal=True,
         ),
     ),
     panels=tuple(panel for row in zip(*map(draw_vocabulary, TABLES), strict=True) for panel in row),

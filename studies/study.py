@@ -158,12 +158,14 @@ class Statement:
         selection: rows that it speaks of.
         expectation: what they must be like.
         also: further rows and expectations; the statement agrees where all of them do.
+        is_universal: whether it claims something of every case, so that one row against it is enough.
     """
 
     text: str
     selection: Selection
     expectation: Expectation
     also: tuple[tuple[Selection, Expectation], ...] = ()
+    is_universal: bool = False
 
     @property
     def checks(self) -> tuple[tuple[Selection, Expectation], ...]:
@@ -175,6 +177,8 @@ class Statement:
         outcomes = [
             expectation.judge(row, rows) for selection, expectation in self.checks for row in selection.select(rows)
         ]
+        if self.is_universal and "does not agree" in outcomes:
+            return "does not agree"
         return combine_outcomes(outcomes)
 
 

@@ -57,6 +57,13 @@ def test_comparisons_are_made_place_by_place():
     assert judge(at("whole"), above(at("nobody"))) == "not measured"
 
 
+def test_a_universal_statement_falls_with_one_row():
+    """A statement about every case agrees where all rows do, and does not agree where one row is against it."""
+    assert Statement("", at("a", metric="m"), above(at("b")), is_universal=True).judge(ROWS) == "does not agree"
+    assert Statement("", at("a", metric="m"), above(0.3), is_universal=True).judge(ROWS) == "agrees"
+    assert Statement("", at("a", 1, "m"), above(0.45), is_universal=True).judge(ROWS) == "agrees in part"
+
+
 def test_infinite_numbers():
     """Infinite numbers equal themselves alone."""
     assert judge(at("a", 1, "other"), infinite()) == "agrees"
