@@ -39,7 +39,8 @@ def test_missing_texts_are_counted():
     assert released.texts[1:] == [None, None, ""]
     assert (released.tally.records, released.tally.missing) == (4, 2)
     assert (released.tally + released.tally).missing == 4
-    line = released.tally.summary()
+    line, warning = released.tally.summary().splitlines()
+    assert warning.startswith("warning (for you only): 50.0 % of the words are not in the vocabulary")
     assert line.startswith("for you only   2 without a text, ")
     assert line.endswith("1 not in the vocabulary; these figures depend on the private text: do not publish them")
     assert (

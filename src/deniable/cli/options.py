@@ -149,8 +149,7 @@ UnescapeOption = Annotated[
     make_option(
         DATA_PANEL,
         "--unescape",
-        "Decode the HTML entities of the texts (&#039;), once, before words are read; tags stay.",
-        default_text="read texts as they are",
+        "Decode HTML entities such as &#039; before words are read.",
     ),
 ]
 DropOption = Annotated[
@@ -158,7 +157,7 @@ DropOption = Annotated[
     make_option(
         DATA_PANEL,
         "--drop",
-        "Name of a column to leave out of the output; may be given more than once.",
+        "Column to leave out; may be given more than once.",
         metavar="COLUMN",
     ),
 ]

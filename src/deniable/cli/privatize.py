@@ -37,7 +37,7 @@ from deniable.cli.options import (
     make_option,
 )
 from deniable.cli.outcome import note_stdout, note_written
-from deniable.cli.owner_remarks import get_escapes, warn_owner
+from deniable.cli.owner_remarks import get_escapes
 from deniable.cli.progress import show_bytes_read, show_passes
 from deniable.cli.tables import (
     ColumnChoice,
@@ -186,7 +186,6 @@ def run_privatize(
     note_written(output, files.certificate)
     typer.echo(release_certificate.summary(), err=True)
     typer.echo(tally.summary(), err=True)
-    warn_owner(tally.remarks)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 

@@ -172,8 +172,8 @@ def read_key_file(path: Path) -> bytes:
 
 
 def _format_key_command(path: Path) -> str:
-    """Return the command that writes a key there, or beside what is there."""
-    return shlex.join(["deniable", "key", find_free_path(str(path))])
+    """Return the command that writes a key there, or beside what is there, or in a folder."""
+    return shlex.join(["deniable", "key", find_free_path(str(path / "release.key" if path.is_dir() else path))])
 
 
 def _read_key_variable(name: str) -> bytes:

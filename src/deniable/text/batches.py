@@ -154,13 +154,14 @@ class Tally:
         )
 
     def summary(self) -> str:
-        """Return one line about the private texts, which is for their owner only; it goes below the certificate's."""
+        """Return lines about the private texts, for their owner only: the counts, and each remark as a warning."""
         share = 100 * self.changed / max(self.words, 1)
         missing = f"{self.missing:,} without a text, " if self.missing else ""
-        return (
+        counts = (
             f"for you only   {missing}{self.changed:,} words changed ({share:.1f} %), {self.unknown:,} not in the "
             "vocabulary; these figures depend on the private text: do not publish them"
         )
+        return "\n".join([counts, *(f"warning (for you only): {remark}" for remark in self.remarks)])
 
     @property
     def remarks(self) -> list[str]:

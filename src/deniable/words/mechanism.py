@@ -95,6 +95,7 @@ class WordMechanism(WriteOnce, abc.ABC):
 
     name: ClassVar[str]
     """Name on the command line and in certificates."""
+    __signature__: ClassVar[inspect.Signature]
     _arguments: dict[str, Any]
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:  # noqa: ANN401 - those of the subclass
@@ -113,8 +114,9 @@ class WordMechanism(WriteOnce, abc.ABC):
         self.epsilon = check_positive(type(self).__name__, "epsilon", epsilon)
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - those of object
-        """Refuse a subclass that draws otherwise than from its law."""
+        """Refuse a subclass that draws otherwise than from its law, and let `inspect` see its constructor's arguments."""
         super().__init_subclass__(**options)
+        cls.__signature__ = _get_signature(cls)
         _refuse_replaced_methods(cls)
 
     @property

@@ -150,7 +150,7 @@ class TestDamaged:
             ("options/invalid", ["redraw"], "unhashable"),
             ("options/epsilon", 0.2, "epsilon 0.1, and 0.2 in its options"),
             ("options/epsilon", 0.0, "'epsilon' parameter"),
-            ("options/adversary", "much", "not supported"),
+            ("options/adversary", "much", "must be a float"),
             ("options/dimensions", 7, "size mismatch"),
             ("options/dimensions", 6.0, "'dimensions' parameter"),
             ("options/embedded", 100_000, "size mismatch"),
