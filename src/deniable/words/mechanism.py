@@ -114,7 +114,7 @@ class WordMechanism(WriteOnce, abc.ABC):
         self.epsilon = check_positive(type(self).__name__, "epsilon", epsilon)
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 - those of object
-        """Refuse a subclass that draws otherwise than from its law, and let `inspect` see its constructor's arguments."""
+        """Refuse a subclass that draws otherwise than from its law; `inspect` sees its constructor's arguments."""
         super().__init_subclass__(**options)
         cls.__signature__ = _get_signature(cls)
         _refuse_replaced_methods(cls)
