@@ -54,6 +54,23 @@ def test_commands_of_tune(call, place, goal):
         assert (place / command[-1]).is_file()
 
 
+def test_commands_of_tune_on_a_pipe(call, place):
+    """The commands for a table from a pipe read a pipe again, and name what they write after its format."""
+    table = reviews().encode()
+    goal = ("--max-recovery", "0.60000001")
+    result = call("tune", "-", "--format", "csv", "--space", "space.npz", *goal, stdin=table)
+    commands = find_commands(result.text)
+    assert [(command[0], command[1], command[-1]) for command in commands] == [
+        ("measure", "-", "input.measure.html"),
+        ("privatize", "-", "input.private.csv"),
+    ]
+    assert commands[0][commands[0].index("--max-recovery") :][:2] == list(goal)
+    for command in commands:
+        done = call(*command, stdin=table)
+        assert done.code == 0, done.err
+        assert (place / command[-1]).is_file()
+
+
 def test_the_command_line_of_a_report(call, place):
     """The command in a report of measure, run again, makes the same figures."""
     options = [

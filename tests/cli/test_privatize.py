@@ -67,7 +67,8 @@ def test_python_says_what_the_terminal_says(privatize, place):
     release = Release(TightExponential(Space.load("space.npz"), epsilon=2.0), key="seed:1")
     released = release.batch(texts)
     certificate = Certificate.of(release, released.tally)
-    lines = f"{certificate}\n{released.tally.summary()}\nwrote out.csv and out.csv.certificate.json\n"
+    remarks = "".join(f"warning (for you only): {remark}\n" for remark in released.tally.remarks)
+    lines = f"{certificate}\n{released.tally.summary()}\n{remarks}wrote out.csv and out.csv.certificate.json\n"
     assert lines == result.err
     assert certificate.to_json() == (place / "out.csv.certificate.json").read_text("utf-8")
 
@@ -416,6 +417,8 @@ def test_texts_alone(privatize, place):
         (("--columns", "text,note"), "The text column 'text' of in.csv is never copied as it is"),
         (("--columns", "nmae"), "in.csv has no column 'nmae' to copy"),
         (("--columns", "id", "--drop", "note"), "Name the columns to drop, or those to copy, not both"),
+        (("--columns", "id\nnote"), "--columns 'id\\nnote' has a line break outside quotes"),
+        (("--columns", '"id'), "--columns '\"id' is no list such as a,b: "),
         (("--format", "txt", "--drop", "note"), "A txt file has no columns"),
     ],
 )

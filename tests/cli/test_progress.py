@@ -40,6 +40,7 @@ def terminal(monkeypatch):
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)
         monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.001)
         return stream
 
@@ -85,6 +86,16 @@ def test_planned_passes(clock):
         assert passes.describe() == "tuning: pass 2 of 2, 50 % of it, about 10 s left"
         passes.report(10, 10)
         assert passes.describe() == "tuning: pass 2 of 2, 100 % of it"
+
+
+def test_a_dumb_terminal_gets_plain_lines(clock, terminal, monkeypatch):
+    """A terminal that knows no control sequences, as an editor's, is sent none."""
+    stream = terminal()
+    monkeypatch.setenv("TERM", "dumb")
+    with progress.show_passes("tuning"):
+        clock(11.0)
+        wait_until(stream.getvalue)
+    assert stream.getvalue() == "tuning: 11 s so far\n"
 
 
 def test_work_that_stalls(clock):

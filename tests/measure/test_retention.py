@@ -68,6 +68,19 @@ def test_a_blind_guess_is_rarely_called_better():
     assert sum(better) <= 20
 
 
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_a_lucky_guess_in_a_small_class_is_no_gain(count):
+    """With a class of a few rows beside a large one, a classifier that guesses is rarely called better than itself."""
+    rng = np.random.default_rng(count)
+    codes = np.repeat([0, 1], [count, 300])
+    for share in (0.3, 0.5, 0.7):
+        better = [
+            compare_with_blind_guess(hits, hits, codes, [0.5, 0.5]).is_better_than_blind
+            for hits in (draw_hits(rng, codes, [share, 1 - share]) for _ in range(400))
+        ]
+        assert sum(better) <= (48 if count == 2 else 24)  # 2 of 2 at once, by chance: no interval can tell
+
+
 def test_always_right_keeps_an_interval():
     """A class that is always predicted rightly is not known to be so for ever."""
     codes = np.arange(40) % 2

@@ -98,3 +98,11 @@ def test_wrong_record_ids(ids, message):
     """Too few ids, a set, equal ones, and those that may be written in several ways are refused in one line."""
     with pytest.raises(dn.InputError, match=message):
         check_record_ids(ids, 2)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_data_frame_of_ids_is_refused(library):
+    """The names of a frame's columns never pass for the ids of its rows, which would then share their noise."""
+    frame = pytest.importorskip(library, reason=f"{library} is not installed").DataFrame({"id": ["r7"]})
+    with pytest.raises(dn.InputError, match=r"^Record ids must be one column\. Got one DataFrame: "):
+        check_record_ids(frame, 1)

@@ -401,3 +401,10 @@ def test_many_threads_share_one_privatizer():
     wanted = [TextPrivatizer(MECHANISM, key=KEY).privatize(text, "a") for text in texts]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda text: privatizer.privatize(text, "a"), texts)) == wanted
+
+
+def test_a_data_frame_of_ids():
+    """A frame of ids is refused under a key: every record would have the name of a column for its id."""
+    frame = pytest.importorskip("pandas", reason="pandas is not installed").DataFrame({"id": ["r7"]})
+    with pytest.raises(InputError, match="Record ids must be one column"):
+        TextPrivatizer(MECHANISM, key=KEY).transform(["the"], record_ids=frame)

@@ -1,6 +1,7 @@
 """Progress on standard error: one line rewritten in place on a terminal, else a line every ten seconds at most."""
 
 import contextlib
+import os
 import shutil
 import sys
 import threading
@@ -274,7 +275,8 @@ def _show(work: _WorkType, *, in_place: bool = True) -> Iterator[_WorkType]:
         in_place: rewrite the line on a terminal, where nothing else is printed meanwhile.
     """
     is_done = threading.Event()
-    writer = _TerminalLine(work) if in_place and sys.stderr.isatty() else _PlainLines(work)
+    can_rewrite = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"  # which shows control sequences as text
+    writer = _TerminalLine(work) if in_place and can_rewrite else _PlainLines(work)
 
     def keep_showing() -> None:
         with contextlib.suppress(OSError, ValueError):  # nobody reads standard error any more

@@ -79,8 +79,18 @@ def build_release_layout(
 
 
 def _parse_column_list(text: str) -> list[str]:
-    """Return the names of a list such as ``a,b``; a name with a comma stands in quotes, as in a csv."""
-    return list(dict.fromkeys(name for row in csv.reader([text]) for name in row))
+    """Return the names of a list such as ``a,b``; a name with a comma stands in quotes, as in a csv.
+
+    Raises:
+        InputError: a quote that is not closed, or a line break outside quotes.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise InputError(f"--columns {text!r} is no list such as a,b: {error}. Quote a name as in a csv.") from None
+    if len(rows) > 1:
+        raise InputError(f"--columns {text!r} has a line break outside quotes: quote the name that holds it.")
+    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def read_table_columns(source: str, columns: Sequence[str | None], table_format: TableFormat) -> "TextColumns":

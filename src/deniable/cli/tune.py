@@ -31,7 +31,7 @@ from deniable.cli.progress import show_passes
 from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows
 from deniable.core.errors import InputError
-from deniable.core.files import find_free_path
+from deniable.core.files import PIPE, find_free_path
 from deniable.core.numbers import format_exact, format_number
 from deniable.core.progress import expect_passes
 
@@ -215,7 +215,7 @@ def run_tune(
         "--encoding": None if encoding == "utf-8" else encoding,
     }
     epsilons = ",".join(map(format_exact, _list_epsilons_around(choice.result.mechanism)))
-    recovery_limit = {"--max-recovery": f"{goal.target:g}"} if goal.option == "--max-recovery" else {}
+    recovery_limit = {"--max-recovery": str(goal.target)} if goal.option == "--max-recovery" else {}
     measure_options = {
         "--label": label,
         **mechanism_options,
@@ -356,12 +356,12 @@ def _format_command(
 
     Args:
         name: of the command.
-        source: the input.
+        source: the input; a pipe is to be given again, and what comes out of it is named after its format.
         options: their values; None where they are not given.
         output_ending: of the name of what is written beside the input; one without a dot goes before the input's own.
         flags: options without a value.
     """
-    path = PurePath(source)
+    path = PurePath(f"input.{options['--format']}" if source == PIPE else source)
     endings = "".join(path.suffixes[-2 if path.suffix.lower() in COMPRESSED_ENDINGS else -1 :])
     own_endings = "" if "." in output_ending else endings
     output = path.with_name(f"{path.name.removesuffix(endings)}.{output_ending}{own_endings}")
@@ -372,4 +372,4 @@ def _format_command(
 
 def _mark_as_path(path: str) -> str:
     """Return a path that no command takes for an option."""
-    return f"./{path}" if path.startswith("-") else path
+    return f"./{path}" if path.startswith("-") and path != PIPE else path

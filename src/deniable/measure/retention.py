@@ -10,6 +10,7 @@ from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate
 from deniable.measure.labels import BooleanMask, ClassCodes
 
 _BY_CLASS = "normal, by class, half a row added to each outcome"
+_WIDER = "normal or of Wilson's distances, the wider, by class, half a row added to each outcome"
 _FIELLER = "Fieller, by class, half a row added to each outcome"
 _ADDED_ROWS = 0.5
 """Rows added to each of the four outcomes of a class where variances are estimated (Agresti and Min 2005, Statistics in
@@ -76,6 +77,7 @@ def compare_with_blind_guess(
     weights = np.asarray(class_weights, dtype=np.float64)
     critical_value = float(stats.norm.ppf((1 + confidence) / 2))
     scores, covariance = _estimate_scores(original_hits, private_hits, codes, weights)
+    distances_below = _estimate_distances_below(original_hits, private_hits, codes, weights, critical_value)
     blind = float(weights.max())
     gains = scores - blind
 
@@ -88,7 +90,12 @@ def compare_with_blind_guess(
         build_estimate(float(scores[place]), covariance[place, place], 0.0, 1.0) for place in (0, 1)
     )
     original_gain, private_gain = (
-        build_estimate(float(gains[place]), covariance[place, place], -blind, 1 - blind) for place in (0, 1)
+        dataclasses.replace(
+            build_estimate(float(gains[place]), covariance[place, place], -blind, 1 - blind),
+            low=max(float(gains[place] - distances_below[place]), -blind),
+            method=_WIDER,
+        )
+        for place in (0, 1)
     )
     lost_variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     return ScoreComparison(
@@ -118,6 +125,32 @@ def _estimate_scores(
     cross = float((scales * (both_shares - shares[0] * shares[1])).sum())
     scores: FloatArray = (hit_counts / counts) @ weights
     return scores, np.array([[variances[0], cross], [cross, variances[1]]])
+
+
+def _estimate_distances_below(
+    original_hits: BooleanMask,
+    private_hits: BooleanMask,
+    codes: ClassCodes,
+    weights: FloatArray,
+    critical_value: float,
+) -> FloatArray:
+    """Return how far the lower ends of the two scores are below them (2,).
+
+    In a class of few rows a lucky guess has too small a variance, and a blind guess would be called better than itself
+    in up to a quarter of the tables with a class of two. The distance of each class is therefore that to Wilson's lower
+    end where this is farther, and distances add as the roots of variances do (Zou and Donner 2008, Statistics in
+    Medicine 27, 1693-1702).
+    """
+    counts = np.bincount(codes, minlength=len(weights)).astype(np.float64)
+    hit_counts = np.stack([np.bincount(codes[hits], minlength=len(weights)) for hits in (original_hits, private_hits)])
+    recalls, padded_shares = hit_counts / counts, (hit_counts + 2 * _ADDED_ROWS) / (counts + 4 * _ADDED_ROWS)
+    normal_squares = critical_value**2 * padded_shares * (1 - padded_shares) / (counts + 4 * _ADDED_ROWS)
+    doubt = critical_value**2 / counts
+    roots = np.sqrt(doubt * recalls * (1 - recalls) + doubt**2 / 4)
+    wilson_distances = recalls - (recalls + doubt / 2 - roots) / (1 + doubt)
+    squares = weights**2 * np.maximum(normal_squares, wilson_distances**2)
+    distances: FloatArray = np.sqrt(squares.sum(axis=1))
+    return distances
 
 
 def _estimate_ratio(

@@ -3,13 +3,15 @@
 from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.registry import word_mechanisms
+from deniable.registry.names import check_mechanism_names
 from deniable.space import Space
 from deniable.words import WordMechanism
 from deniable.words.choice import AUTO, choose_word_mechanism
 
-WORD_MECHANISMS: dict[str, type[WordMechanism]] = {
-    cls.name: cls for cls in vars(word_mechanisms).values() if isinstance(cls, type) and issubclass(cls, WordMechanism)
-}
+_CLASSES = [cls for cls in vars(word_mechanisms).values() if isinstance(cls, type) and issubclass(cls, WordMechanism)]
+WORD_MECHANISMS: dict[str, type[WordMechanism]] = dict(
+    zip(check_mechanism_names(cls.name for cls in _CLASSES), _CLASSES, strict=True)
+)
 """Word mechanisms by name; a new one is one more line in `deniable.registry.word_mechanisms`."""
 
 

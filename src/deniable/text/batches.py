@@ -221,6 +221,8 @@ def check_record_ids(ids: Sequence[str], count: int) -> list[str]:
     Raises:
         InputError: ids are missing, repeated or of another number.
     """
+    if hasattr(ids, "columns"):  # its items are the names of its columns, the same for all records
+        raise InputError(f"Record ids must be one column. Got one {type(ids).__name__}: pass the column, df['id'].")
     if not _is_ordered_collection(ids) or len(ids) != count:
         got = f"{len(ids)}" if _is_ordered_collection(ids) else f"one {type(ids).__name__}"
         raise InputError(f"There must be one record id per text. Got {got} for {count}.")

@@ -199,7 +199,9 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, str):
             raise InputError("transform takes a list of texts. Got one str: use privatize.")
         column = read_text_column("TextPrivatizer", X)
-        private_texts = self.release.batch(column.cells, None if record_ids is None else list(record_ids)).texts
+        if record_ids is not None and not hasattr(record_ids, "columns"):
+            record_ids = list(record_ids)
+        private_texts = self.release.batch(column.cells, record_ids).texts
         if self._gives_polars:
             return [[text] for text in private_texts]
         cells = [cell if text is None else text for cell, text in zip(column.cells, private_texts, strict=True)]

@@ -99,6 +99,8 @@ def mechanisms(place):
     (place / "swap.py").write_text(SWAP)
     (place / "one.txt").write_text("I love rome\nmy rome\n")
     (place / "other.txt").write_text("I love paris\nmy paris\n")
+    for input_name, value in (("rome", "rome"), ("one", 1), ("one_too", 1.0), ("list", [1.0, 2.0])):
+        (place / f"{input_name}.json").write_text(json.dumps(value))
     random = np.random.default_rng(0)
     np.save(place / "a.npy", np.round(random.normal(size=(600, 2)), 2))
     np.save(place / "b.npy", np.round(random.normal(2, size=(600, 2)), 2))

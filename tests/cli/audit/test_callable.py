@@ -133,6 +133,13 @@ def test_a_long_input_keeps_its_quotes_and_the_reason(call, refused, mechanisms)
         ("lost", ["--game", "best"], "'best' is not one of auto, coin, pooled, precision, anytime."),
         ("lost", ["--game", "pooled"], "The method 'pooled' does not fit the inputs given"),
         ("texts", ["--inputs", "rome", "rome"], "--inputs takes two different inputs, which an audit tells apart. Got"),
+        (
+            "texts",
+            ["--inputs", "@rome.json", "rome"],
+            "--inputs takes two different inputs, which an audit tells apart.",
+        ),
+        ("lost", ["--inputs", "@one.json", "@one_too.json"], "--inputs takes two different inputs"),
+        ("lost", ["--inputs", "@list.json", "@./list.json"], "--inputs takes two different inputs"),
         ("lost", ["--inputs", "@none.json", "@none.json"], "The file 'none.json' cannot be read"),
         ("lost", ["--inputs", "@one.txt", "@other.txt"], "The input 'one.txt' is not JSON"),
         (

@@ -1,5 +1,7 @@
 """Advice: which measured epsilons give both protection and use, and what is said where none does."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,17 @@ def test_an_epsilon_that_gives_both():
     assert advice.alternatives == advice.unmeasured == ()
     assert [one.is_useful for one in advice.judgements] == [False, True, True]
     assert [one.is_protected for one in advice.judgements] == [True, True, False]
+
+
+def test_sharing_comes_with_the_whole_record():
+    """The answer to share says what the guarantee is worth for all words of a record together."""
+    figures = dataclasses.replace(make_figures(2, 0.1, 0.8), whole_record=(19, 545.2))
+    assert (
+        advise([figures])
+        .reasons[-1]
+        .startswith("For the whole of a median record, 19 words, epsilon 2 makes epsilon 545: ")
+    )
+    assert advise([make_figures(2, 0.1, 0.8)]).reasons[-1].startswith("The guarantee bounds nothing for a record")
 
 
 def test_a_small_loss_in_points_is_no_use():

@@ -93,10 +93,19 @@ def _parse_inputs(arguments: tuple[str, str] | None, dimension: int) -> tuple[An
     if arguments is None:
         return np.zeros(dimension), np.ones(dimension)
     x, x_prime = map(_parse_input, arguments)
-    if arguments[0] == arguments[1]:
+    if _are_equal(x, x_prime):
         shown = shorten_text(repr(arguments[0]))
         raise InputError(f"--inputs takes two different inputs, which an audit tells apart. Got {shown} twice.")
     return x, x_prime
+
+
+def _are_equal(x: Any, x_prime: Any) -> bool:  # noqa: ANN401 - whatever the files hold
+    """Return whether two inputs are one value, however they were given."""
+    import numpy as np
+
+    if isinstance(x, np.ndarray) or isinstance(x_prime, np.ndarray):
+        return type(x) is type(x_prime) and np.array_equal(x, x_prime)
+    return bool(x == x_prime)
 
 
 def _parse_input(argument: str) -> Any:  # noqa: ANN401 - whatever the file holds

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate
+from deniable.core.numbers import format_number
 from deniable.measure.utility import UtilityResult
 
 _MAX_UNEXPLORED_RATIO = 1.25
@@ -61,12 +62,14 @@ class EpsilonFigures:
         recovery: share of this table's words that the better attacker names.
         is_refuted: whether the guarantee is refuted.
         utility: scores of classifiers; None without labels.
+        whole_record: words of the record of median length, and epsilon of all of them together; None without a bound.
     """
 
     epsilon: float
     recovery: Estimate
     is_refuted: bool
     utility: UtilityResult | None
+    whole_record: tuple[int, float] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,7 +245,19 @@ def _explain_sharing(
         f"At epsilon {both[0].epsilon:g} attackers name {both[0].recovery.format_percent()} of the words, and "
         f"{_describe_retained(both[0])} of the gain is retained."
     )
-    return [headline, figures_text, *_describe_uncertainty(both[:1], limits)]
+    return [headline, figures_text, *_describe_uncertainty(both[:1], limits), _describe_whole_record(both[0])]
+
+
+def _describe_whole_record(figures: EpsilonFigures) -> str:
+    """Return what the guarantee says of all words of a record together, which is far less than of one word."""
+    bound = "The guarantee bounds nothing for a record as a whole"
+    if figures.whole_record is not None:
+        words, epsilon = figures.whole_record
+        bound = (
+            f"For the whole of a median record, {words:,} words, epsilon {figures.epsilon:g} makes epsilon "
+            f"{format_number(epsilon)}"
+        )
+    return f"{bound}: whoever knows a text, or how its author writes, may still recognize it in the private one."
 
 
 def _explain_refusal(

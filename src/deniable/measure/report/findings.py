@@ -96,15 +96,20 @@ class EpsilonResult:
 
     @property
     def strongest_recovery(self) -> Estimate:
-        """Share of this table's words that the better of its two attackers names."""
+        """Share of this table's words that the better of its two attackers names, as far as is certain.
+
+        The attackers may have tried different numbers of words: the share that counts is the one that may be highest.
+        """
         shares = [attack.share for attack in (self.alone, self.context) if attack is not None]
-        return max(shares, key=lambda share: share.value)
+        return max(shares, key=lambda share: share.high)
 
     @property
     def deciding_figures(self) -> EpsilonFigures:
         """What the advice is made from."""
         is_refuted = self.promise.status == "refuted"
-        return EpsilonFigures(self.epsilon, self.strongest_recovery, is_refuted, self.utility)
+        record = self.promise.record
+        whole_record = None if record is None else (record["words"], record["pure"]["epsilon"])
+        return EpsilonFigures(self.epsilon, self.strongest_recovery, is_refuted, self.utility, whole_record)
 
 
 @dataclasses.dataclass(frozen=True)
