@@ -36,7 +36,8 @@ def describe_markup(counts: MarkupCounts) -> list[str]:
     if counts.with_entities and counts.with_entities >= MARKUP_SHARE_LIMIT * counts.texts:
         remarks.append(
             f"{_format_share(counts.with_entities, counts.texts)} hold HTML entities such as &#039; or &amp;, which "
-            'are cut into words: --unescape html (unescape="html" in Python) decodes them once, before words are read'
+            'are cut into words: --unescape html (unescape="html" in Python) decodes one level of them before words '
+            "are read"
         )
     if counts.with_tags and counts.with_tags >= MARKUP_SHARE_LIMIT * counts.texts:
         remarks.append(
