@@ -201,7 +201,7 @@ def draw_vocabulary(vocabulary: str) -> tuple[Panel, ...]:
         Panel(
             "Words that stay, at the epsilon spent",
             (
-                *(draw(name, "kept", "-", "epsilon spent") for name in TITLES),
+                *(draw(name, "kept", "-", "epsilon spent") for name in family),
                 Line(curves[LAPLACE], "kept", "-o", 0, "", x="epsilon by theorem", is_hollow=True),
                 *(
                     Line(curves[GUMBEL], "kept", ">", 1, "", x="epsilon at least", only=("refuted", is_refuted),

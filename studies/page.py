@@ -123,12 +123,13 @@ def _compare_rows(
     """Yield what was measured, what was expected, the number and its interval; a count for many rows."""
     chosen = selection.select(rows)
     if len(chosen) > _MANY:
-        agreeing = sum(expectation.judge(row, rows) == "agrees" for row in chosen)
+        outcomes = [expectation.judge(row, rows) for row in chosen]
+        measured_count = len(outcomes) - outcomes.count("not measured")
         curves = list(dict.fromkeys(study.curves.get(row.curve, row.curve) for row in chosen))
         where = selection.label or (curves[0] if len(curves) == 1 else f"{len(curves)} curves")
         title = study.metrics[chosen[0].metric].title
         expected = expectation.describe_all(study.metrics, study.curves, chosen[0])
-        yield f"{title}: {where}", expected, f"{agreeing} of {len(chosen)}", "", ""
+        yield f"{title}: {where}", expected, f"{outcomes.count('agrees')} of {measured_count}", "", ""
         return
     for row in chosen:
         metric, place = study.metrics[row.metric], "" if row.x is None else f" at {row.x:g}"

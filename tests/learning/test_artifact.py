@@ -32,7 +32,7 @@ def test_one_line(error):
     assert str(told.value).startswith("'m.pt' is a damaged model (")
     assert str(told.value).endswith("): train it again.")
     assert len(str(told.value).splitlines()) == 1
-    assert len(str(told.value)) < 160
+    assert len(str(told.value)) < 260
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])

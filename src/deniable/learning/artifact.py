@@ -22,7 +22,7 @@ from deniable.core.files import open_outputs
 
 ARTIFACT_FORMAT = "deniable-artifact/1"
 _FORMAT_PREFIX = "deniable-"
-_MAX_SHOWN = 300
+_MAX_SHOWN = 200
 """Characters of a reason, a kind or a format that a message shows."""
 
 
