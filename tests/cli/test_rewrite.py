@@ -72,6 +72,41 @@ def test_noise_is_fresh_without_a_seed(rewrite, place):
     assert outputs[2] == outputs[3]
 
 
+@pytest.mark.parametrize(
+    ("options", "columns"),
+    [(("--drop", "note"), ["id", "text"]), (("--columns", "note"), ["text", "note"]), (("--columns", ""), ["text"])],
+)
+def test_columns_are_left_out(rewrite, place, options, columns):
+    """Only the columns that are to be copied leave beside the texts, and the certificate says so."""
+    assert rewrite(*options).code == 0
+    before, after = rows(TABLE.encode()), rows((place / "out.csv").read_bytes())
+    assert after[0] == columns
+    for name in set(columns) - {"text"}:
+        place_before, place_after = before[0].index(name), columns.index(name)
+        assert [row[place_after] for row in after] == [row[place_before] for row in before]
+    certificate = written(place)
+    assert len(after) == len(before)
+    assert certificate["steps"][0].startswith("columns were left out")
+    assert ("note" in str(certificate["not_protected"])) == ("note" in columns)
+
+
+def test_entities_are_decoded_where_that_is_declared(rewrite, place):
+    """The owner is warned of entities; decoded they are the text that stands without them, under one public seed."""
+    texts = {"plain": "show me all", "escaped": "sh&#111;w me all"}
+    outputs = {}
+    for name, text in texts.items():
+        (place / f"{name}.csv").write_text(f"text\n{text}\n")
+        result = rewrite("--unescape", "html", "--test-seed", "1", source=f"{name}.csv", output=f"{name}.out.csv")
+        assert result.code == 0
+        assert "HTML entities such as" not in result.err
+        outputs[name] = (place / f"{name}.out.csv").read_bytes()
+    assert outputs["plain"] == outputs["escaped"]
+    assert written(place, "escaped.out.csv")["steps"][0].startswith("HTML entities of the texts were decoded")
+    result = rewrite(source="escaped.csv")
+    assert result.code == 0
+    assert "warning (for you only): 100.0 % of the texts (1 of 1) hold HTML entities" in result.err
+
+
 def test_max_tokens(rewrite, place):
     """The bound on the tokens of a new text reaches method and output."""
     assert rewrite("--max-tokens", "2", method="tokens-mixed").code == 0
