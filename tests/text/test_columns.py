@@ -123,3 +123,9 @@ def test_what_is_no_column_is_refused(polars):
     for wrong in ({"text": ["the"]}, {"the"}, "the", b"the", 5, None, polars.LazyFrame({"text": ["the"]})):
         with pytest.raises(InputError, match=f"of texts. Got one {type(wrong).__name__}\\.$"):
             read_text_column("Owner", wrong)
+
+
+def test_a_class_with_the_name_of_a_null_is_none():
+    """A null passes as it is, so what only bears the name of pandas' null must not."""
+    kind = type("NAType", (), {})
+    assert not is_null(kind())

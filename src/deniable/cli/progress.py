@@ -1,5 +1,6 @@
 """Progress on standard error: one line rewritten in place on a terminal, else a line every ten seconds at most."""
 
+import abc
 import contextlib
 import os
 import shutil
@@ -108,7 +109,7 @@ class _Speed:
         return items * seconds / (done - first_done)
 
 
-class _Work:
+class _Work(abc.ABC):
     """Work that is shown; a subclass says how far it is."""
 
     def __init__(self, label: str) -> None:
@@ -124,8 +125,9 @@ class _Work:
         """Return a line to be printed once, or nothing."""
         return ""
 
+    @abc.abstractmethod
     def _list_facts(self) -> list[str]:
-        raise NotImplementedError
+        """Return what is known of it, in the order of the line."""
 
 
 _SHOWN_WORK: list[_Work] = []

@@ -37,7 +37,9 @@ class TextColumn:
 
 def is_null(cell: object) -> bool:
     """Return whether a cell is None, NaN, or another null of a data frame."""
-    return cell is None or (isinstance(cell, float) and math.isnan(cell)) or type(cell).__name__ in _NULL_KINDS
+    kind = type(cell)
+    is_pandas_null = kind.__name__ in _NULL_KINDS and kind.__module__.startswith("pandas.")
+    return cell is None or (isinstance(cell, float) and math.isnan(cell)) or is_pandas_null
 
 
 def read_text_column(owner: str, container: Any) -> TextColumn:  # noqa: ANN401 - any container
