@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 import deniable as dn
 from deniable.core.parallel import count_cores, parallel_map
-from deniable.space.metrics import BLOCK_ROWS
+from deniable.space.blocks import BLOCK_ROWS
 from deniable.text.tables.layout import MAX_BATCH_CHARACTERS, RECORD_OVERHEAD
 from deniable.text.tokens import Lexer
 from deniable.words.multivariate_laplace import BLOCK_COLUMNS, BLOCK_TOKENS

@@ -31,7 +31,7 @@ import numpy as np
 
 import deniable as dn
 from deniable.core.parallel import parallel_map
-from deniable.space.metrics import BLOCK_ROWS
+from deniable.space.blocks import BLOCK_ROWS
 from deniable.words.calibrated_exponential import calibrate_scale
 
 ROOT = Path(__file__).resolve().parents[1]

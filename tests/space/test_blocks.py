@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.space.metrics import TILE_SIZE
+from deniable.space.blocks import TILE_SIZE
 from tests.contracts import reference
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")

@@ -17,9 +17,9 @@ def space_with(choice, vectors=((0.0, 1.0), (2.0, 0.5), (-1.0, 1.0))):
     return dn.Space([f"w{number}" for number in range(len(vectors))], np.array(vectors), metric=choice)
 
 
-def test_four_metrics_are_known_by_name():
+def test_five_metrics_are_known_by_name():
     """A name gives its metric, a metric itself, and each prints as its name."""
-    assert set(METRICS) == {"euclidean", "manhattan", "chebyshev", "angular"}
+    assert set(METRICS) == {"euclidean", "manhattan", "chebyshev", "angular", "geodesic"}
     for name, known in METRICS.items():
         assert resolve_metric(name) is known
         assert resolve_metric(known) is known
@@ -39,7 +39,9 @@ def test_cosine_is_refused_with_the_reason():
 @pytest.mark.parametrize("choice", ["l2", "", "Euclidean", None, 2, ["euclidean"]])
 def test_unknown_metric_is_refused(choice):
     """What is neither a known name nor a function is refused with the list of names."""
-    with pytest.raises(dn.InputError, match=r"must be one of euclidean, manhattan, chebyshev, angular, or a function"):
+    with pytest.raises(
+        dn.InputError, match=r"must be one of euclidean, manhattan, chebyshev, angular, geodesic, or a function"
+    ):
         space_with(choice)
 
 

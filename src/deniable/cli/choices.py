@@ -51,6 +51,7 @@ class MetricName(enum.StrEnum):
     MANHATTAN = "manhattan"
     CHEBYSHEV = "chebyshev"
     ANGULAR = "angular"
+    GEODESIC = "geodesic"
 
 
 class TableFormatName(enum.StrEnum):

@@ -106,10 +106,14 @@ def load_or_compute_array(
     compute: Callable[[], FloatArray],
     is_usable: Callable[[FloatArray], bool] = lambda stored: bool(np.isfinite(stored).all()),
 ) -> FloatArray:
-    """Return the cached float64 array called ``name``, or compute and keep it; see `load_or_compute_facts`."""
+    """Return the cached float64 array called ``name``, or compute and keep it; see `load_or_compute_facts`.
+
+    A shape may begin with -1: any number of rows.
+    """
     file = f"{name}.v{CACHE_FORMAT}.f64"
     data = _read_content(file)
-    if data is not None and len(data) == 8 * math.prod(shape):
+    row_count = len(data or b"") // (8 * math.prod(shape[1:])) if shape[0] == -1 else shape[0]
+    if data is not None and len(data) == 8 * row_count * math.prod(shape[1:]):
         stored = np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
         if is_usable(stored):
             return stored

@@ -187,13 +187,14 @@ def _compute_pair_distances(space: Space, words: npt.NDArray[np.int32], outputs:
     """Return the distances (N,) between N pairs of words, each pair of points computed once."""
     point_pairs = np.stack([space.point_by_word[words], space.point_by_word[outputs]])
     pairs, pair_of_word = np.unique(point_pairs, axis=1, return_inverse=True)
-    distances = np.zeros(pairs.shape[1])
     start_points, run_starts = np.unique(pairs[0], return_index=True)
-    for point, run_start, end in zip(start_points, run_starts, [*run_starts[1:], pairs.shape[1]], strict=True):
-        row = np.empty((1, end - run_start))
-        space.metric.make_filler(space.points[pairs[1, run_start:end]])(space.points[point : point + 1], row)
-        distances[run_start:end] = row[0]
-    distances[pairs[0] == pairs[1]] = 0.0
+    ends = np.split(pairs[1], run_starts[1:])
+
+    def read_block(first: int, distances: FloatArray) -> list[FloatArray]:
+        return [row[points] for row, points in zip(distances, ends[first:], strict=False)]
+
+    blocks = space.map_row_blocks(read_block, start_points)
+    distances = np.concatenate([np.empty(0), *itertools.chain.from_iterable(blocks)])
     distances_of_words: FloatArray = distances[pair_of_word.ravel()]
     return distances_of_words
 

@@ -3,20 +3,101 @@
 A row of distances is the same to the last bit whatever the blocks and the number of workers are.
 """
 
+import functools
 import threading
 from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.arrays import FloatArray
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.parallel import Result, parallel_map
-from deniable.space.metrics import BLOCK_ROWS, TILE_SIZE, DistanceFiller, Metric
+from deniable.space.vector_distances import VectorDistanceFiller
+
+BLOCK_ROWS = 64
+"""Rows that are computed together. One fixed number, the last block padded: BLAS kernels depend on it."""
+
+TILE_SIZE = 512
+"""Rows and columns of a tile of distances between points, where rows need not be whole."""
+
+TileFiller = Callable[[slice, FloatArray], None]
+"""Writes the distances of a strip of points to those of a slice of columns into an array (rows, columns)."""
+
+
+class Edges(NamedTuple):
+    """The edges of a graph, the lengths of whose shortest paths are the distances.
+
+    Attributes:
+        ends: (m, 2) numbers of the points that each edge joins.
+        lengths: (m,) float64.
+    """
+
+    ends: IntArray
+    lengths: FloatArray
+
+
+class Distances(Protocol):
+    """The distances between n points under a metric."""
+
+    @property
+    def edges(self) -> Edges | None:
+        """The graph whose shortest paths the distances are; None where they are of another kind."""
+
+    @property
+    def identity(self) -> bytes:
+        """What they are a function of, beside the points and the name of the metric."""
+
+    def fill_rows(self, points: IntArray, out: FloatArray) -> None:
+        """Write the distances of `BLOCK_ROWS` points to all points into ``out`` (BLOCK_ROWS, n)."""
+
+    def prepare_strip(self, rows: slice) -> TileFiller:
+        """Return a function that writes the tiles of a strip of at most `TILE_SIZE` points."""
+
+
+class VectorDistances:
+    """Distances that are a function of two vectors.
+
+    Args:
+        prepare: from the vectors Y (n, d) of points a function that writes the distances of a block X (k, d) to them.
+        points: (n, d) all points.
+    """
+
+    edges = None
+    identity = b""
+
+    def __init__(self, prepare: Callable[[FloatArray], VectorDistanceFiller], points: FloatArray) -> None:
+        self._prepare, self._points = prepare, points
+
+    @functools.cached_property
+    def _fill_all(self) -> VectorDistanceFiller:
+        return self._prepare(self._points)
+
+    @functools.cached_property
+    def _tile_fillers(self) -> list[VectorDistanceFiller]:
+        return [self._prepare(self._points[span]) for span in list_spans(len(self._points))]
+
+    def fill_rows(self, points: IntArray, out: FloatArray) -> None:
+        """Write the distances of `BLOCK_ROWS` points to all points into ``out`` (BLOCK_ROWS, n)."""
+        self._fill_all(self._points[points], out)
+
+    def prepare_strip(self, rows: slice) -> TileFiller:
+        """Return a function that writes the tiles of a strip of points."""
+
+        def fill_tile(columns: slice, out: FloatArray) -> None:
+            self._tile_fillers[columns.start // TILE_SIZE](self._points[rows], out)
+
+        return fill_tile
+
+
+def list_spans(count: int) -> list[slice]:
+    """Return the runs of `TILE_SIZE` points, the last one shorter."""
+    return [slice(start, min(start + TILE_SIZE, count)) for start in range(0, count, TILE_SIZE)]
 
 
 def map_row_blocks(
-    points: FloatArray,
-    fill_distances: DistanceFiller,
+    distances: Distances,
+    count: int,
     visit: Callable[[int, FloatArray], Result],
     rows: npt.ArrayLike,
     workers: int | None = None,
@@ -24,8 +105,8 @@ def map_row_blocks(
     """Call ``visit(start, distances)`` for blocks of rows; see `Space.map_row_blocks`.
 
     Args:
-        points: (n, d) all points.
-        fill_distances: of the metric, prepared for all points.
+        distances: between the points.
+        count: n, number of points.
         visit: called with the place of a block among the rows, and its distances (k, n).
         rows: numbers of the points whose distances to all points are wanted.
         workers: threads.
@@ -35,37 +116,41 @@ def map_row_blocks(
 
     def visit_block(start: int) -> Result:
         if not hasattr(local, "buffer"):
-            local.buffer = np.empty((BLOCK_ROWS, len(points)))
+            local.buffer = np.empty((BLOCK_ROWS, count))
         block_points = point_numbers[start : start + BLOCK_ROWS]
         # A BLAS picks its kernels by shape: every product has the same, the last one padded.
-        fill_distances(points[np.resize(block_points, BLOCK_ROWS)], local.buffer)
-        distances = local.buffer[: len(block_points)]
-        distances[np.arange(len(block_points)), block_points] = 0.0
-        return visit(start, distances)
+        distances.fill_rows(np.resize(block_points, BLOCK_ROWS), local.buffer)
+        block = local.buffer[: len(block_points)]
+        block[np.arange(len(block_points)), block_points] = 0.0
+        return visit(start, block)
 
     return parallel_map(visit_block, range(0, len(point_numbers), BLOCK_ROWS), workers)
 
 
 def map_tiles(
-    points: FloatArray,
-    metric: Metric,
+    distances: Distances,
+    count: int,
     visit: Callable[[slice, slice, FloatArray], Result],
     workers: int | None = None,
 ) -> list[Result]:
-    """Call ``visit(rows, columns, distances)`` for tiles of points (n, d); see `Space.map_tiles`."""
-    spans = [slice(at, min(at + TILE_SIZE, len(points))) for at in range(0, len(points), TILE_SIZE)]
-    fillers = [metric.make_filler(points[span]) for span in spans]
+    """Call ``visit(rows, columns, distances)`` for tiles of n = ``count`` points; see `Space.map_tiles`."""
+    spans = list_spans(count)
     local = threading.local()
 
-    def visit_tile(tile_index: tuple[int, int]) -> Result:
+    def visit_strip(index: int) -> list[Result]:
         if not hasattr(local, "buffer"):
             local.buffer = np.empty(TILE_SIZE * TILE_SIZE)
-        rows, columns = spans[tile_index[0]], spans[tile_index[1]]
-        shape = rows.stop - rows.start, columns.stop - columns.start
-        distances = local.buffer[: shape[0] * shape[1]].reshape(shape)
-        fillers[tile_index[1]](points[rows], distances)
-        if rows == columns:
-            np.fill_diagonal(distances, 0.0)
-        return visit(rows, columns, distances)
+        rows = spans[index]
+        fill_tile = distances.prepare_strip(rows)
+        results = []
+        for columns in spans[index:]:
+            shape = rows.stop - rows.start, columns.stop - columns.start
+            tile = local.buffer[: shape[0] * shape[1]].reshape(shape)
+            fill_tile(columns, tile)
+            if rows == columns:
+                np.fill_diagonal(tile, 0.0)
+            results.append(visit(rows, columns, tile))
+        return results
 
-    return parallel_map(visit_tile, [(i, j) for i in range(len(spans)) for j in range(i, len(spans))], workers)
+    strips = parallel_map(visit_strip, range(len(spans)), workers)
+    return [result for strip in strips for result in strip]

@@ -1,4 +1,4 @@
-"""Metrics on word vectors, as blocked float64 computations whose results do not depend on batching.
+"""Metrics on the points of a space, by name or of the user's own.
 
 A guarantee is only as good as its metric: d must be symmetric, zero only between equal vectors, and
 obey the triangle inequality. Cosine "distance" breaks the last and is refused; its angle is fine.
@@ -6,29 +6,25 @@ obey the triangle inequality. Cosine "distance" breaks the last and is refused; 
 
 import dataclasses
 import functools
-import math
+import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError
-from deniable.core.parallel import compile_loop
-
-DistanceFiller = Callable[[FloatArray, FloatArray], None]
-BLOCK_ROWS = 64
-"""Rows in every product. One fixed shape, the last block padded: BLAS kernels depend on it."""
-
-TILE_SIZE = 512
-"""Rows and columns of a tile of distances between points, where rows need not be whole."""
-
-_CHUNK_SIZE = 256
-"""Distances finished together before the close ones among them are looked for."""
-
-CANCELLATION_SHARE = 1e-6
-"""Where |x - y|^2 is below this share of |x|^2 + |y|^2 it is computed from the differences."""
+from deniable.core.errors import InputError, check_count
+from deniable.space.blocks import Distances, VectorDistances
+from deniable.space.geodesic import DEFAULT_NEIGHBOURS, MAX_NEIGHBOURS, GeodesicDistances
+from deniable.space.vector_distances import (
+    bound_angular_error,
+    bound_euclidean_error,
+    bound_sum_error,
+    normalize_directions,
+    prepare_angular,
+    prepare_euclidean,
+    prepare_scipy,
+    prepare_user_function,
+)
 
 
 def _return_unchanged(vectors: FloatArray) -> FloatArray:
@@ -41,28 +37,42 @@ class Metric:
 
     Attributes:
         name: what guarantees and certificates call it.
-        make_filler: called once with all points Y (n, d); returns a function that writes the distances
-            of a block X (BLOCK, d) of rows of Y into an array (BLOCK, n).
+        measure: called once with all points (n, d); returns their `deniable.space.blocks.Distances`.
         canonicalize: maps vectors (n, d) to points (n, d), equal where the distance is zero.
         bound_rounding_error: from the points (n, d) and a function that returns the diameter, a bound on what
             rounding can change in a distance; None for a function that the user vouches for.
+        min_points: least number of points that a space under it may have.
     """
 
     name: str
-    make_filler: Callable[[FloatArray], DistanceFiller]
+    measure: Callable[[FloatArray], Distances]
     canonicalize: Callable[[FloatArray], FloatArray] = _return_unchanged
     bound_rounding_error: Callable[[FloatArray, Callable[[], float]], float] | None = None
+    min_points: int = 2
+
+    @classmethod
+    def geodesic(cls, neighbours: int = DEFAULT_NEIGHBOURS) -> "Metric":
+        """Return the lengths of shortest paths in the graph of nearest neighbours; see `GeodesicDistances`.
+
+        Args:
+            neighbours: how many nearest points each point is joined to. With the default it is the metric that
+                ``metric="geodesic"`` names.
+
+        Raises:
+            InputError: no integer from 1 to 1,000.
+        """
+        return _find_geodesic(check_count("Metric.geodesic", "neighbours", neighbours, maximum=MAX_NEIGHBOURS))
 
     @property
     def is_builtin(self) -> bool:
-        """Whether it is one of `METRICS`: any other is known to its user alone, and its name names nothing."""
-        return METRICS.get(self.name) is self
+        """Whether its name names it alone: that of any other metric is known to its user, and names nothing."""
+        return _find_by_name(self.name) is self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle a metric of `METRICS` as its name, any other with its functions."""
+        """Pickle a metric that its name names as the name, any other with its functions."""
         if self.is_builtin:
             return resolve_metric, (self.name,)
-        return Metric, (self.name, self.make_filler, self.canonicalize, self.bound_rounding_error)
+        return Metric, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
     def __str__(self) -> str:
         """Return the name."""
@@ -81,144 +91,77 @@ def resolve_metric(choice: "str | Metric | Callable[[FloatArray, FloatArray], Fl
         return choice
     if callable(choice):
         name = "user function " + getattr(choice, "__name__", type(choice).__name__)
-        return Metric(name, functools.partial(_prepare_user_function, choice, name))
+        return Metric(name, functools.partial(VectorDistances, functools.partial(prepare_user_function, choice, name)))
     if choice == "cosine":
         raise InputError(
             "Cosine distance is no metric: it breaks the triangle inequality, so no guarantee "
             "holds under it. Use metric='angular' (the angle itself)."
         )
-    if not isinstance(choice, str) or choice not in METRICS:
+    metric = _find_by_name(choice) if isinstance(choice, str) else None
+    if metric is None:
         names = ", ".join(METRICS)
         raise InputError(f"The 'metric' parameter must be one of {names}, or a function. Got {choice!r}.")
-    return METRICS[choice]
+    return metric
 
 
-@compile_loop
-def _finish_euclidean(  # pragma: no cover - compiled
-    products: FloatArray, rows: FloatArray, vectors: FloatArray, row_squares: FloatArray, squares: FloatArray
-) -> None:
-    """Turn x.y into |x - y| in place: sqrt(|x|^2 + |y|^2 - 2 x.y), close pairs from differences."""
-    count = products.shape[1]
-    for i in range(products.shape[0]):
-        for start in range(0, count, _CHUNK_SIZE):
-            end = min(start + _CHUNK_SIZE, count)
-            close = 0
-            for j in range(start, end):
-                scale = row_squares[i] + squares[j]
-                square = scale - 2.0 * products[i, j]
-                products[i, j] = np.sqrt(max(square, 0.0))
-                close += square < CANCELLATION_SHARE * scale
-            # Where two points are as close as that, the subtraction has left little but rounding.
-            # (A separate loop, so that the one above is vectorized.)
-            if close > 0:
-                for j in range(start, end):
-                    if products[i, j] ** 2 <= 2.0 * CANCELLATION_SHARE * (row_squares[i] + squares[j]):
-                        total = 0.0
-                        for k in range(rows.shape[1]):
-                            total += (rows[i, k] - vectors[j, k]) ** 2
-                        products[i, j] = np.sqrt(total)
+def _find_by_name(name: str) -> Metric | None:
+    """Return the metric that a name names; None where it names none."""
+    match = re.fullmatch(r"geodesic, ([1-9][0-9]{0,3}) neighbours", name, re.ASCII)
+    if match and int(match[1]) <= MAX_NEIGHBOURS:
+        metric = _find_geodesic(int(match[1]))
+        return metric if metric.name == name else None
+    return METRICS.get(name)
 
 
-def _prepare_euclidean(vectors: FloatArray) -> DistanceFiller:
-    """d(x, y) = |x - y|_2 by one matrix product a block."""
-    transposed = np.ascontiguousarray(vectors.T)
-    squares = np.einsum("nd,nd->n", vectors, vectors)
-
-    def fill(rows: FloatArray, out: FloatArray) -> None:
-        np.matmul(rows, transposed, out=out)
-        _finish_euclidean(out, rows, vectors, np.einsum("kd,kd->k", rows, rows), squares)
-
-    return fill
+def _find_geodesic(neighbours: int) -> Metric:
+    """Return the one geodesic metric of that many neighbours."""
+    # Of two threads both get what the first has put there.
+    return _GEODESIC_METRICS.setdefault(neighbours, _make_geodesic(neighbours))
 
 
-def _normalize_directions(vectors: FloatArray) -> FloatArray:
-    """Return unit vectors; rounding to 12 decimals makes parallel vectors equal."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not norms.all():
-        raise InputError(
-            "The angular metric needs vectors with a direction. "
-            f"Vector number {int(np.argmin(norms))} is zero: leave that word out."
-        )
-    directions: FloatArray = np.round(vectors / norms, 12)
-    return directions
+def _make_geodesic(neighbours: int) -> Metric:
+    name = "geodesic" if neighbours == DEFAULT_NEIGHBOURS else f"geodesic, {neighbours} neighbours"
+    return Metric(
+        name,
+        functools.partial(GeodesicDistances, neighbours),
+        bound_rounding_error=_bound_no_error,
+        min_points=neighbours + 1,
+    )
 
 
-def _prepare_angular(directions: FloatArray) -> DistanceFiller:
-    """d(x, y) = arccos(x.y / |x||y|) in radians, from the chord so that small angles are exact."""
-    fill_chords = _prepare_euclidean(directions)
-
-    def fill(rows: FloatArray, out: FloatArray) -> None:
-        fill_chords(rows, out)
-        out *= 0.5
-        np.minimum(out, 1.0, out=out)
-        np.arcsin(out, out=out)
-        out *= 2.0
-
-    return fill
+def _bound_no_error(points: FloatArray, diameter: Callable[[], float]) -> float:
+    """Return 0: the distances are exact."""
+    del points, diameter
+    return 0.0
 
 
-def _prepare_scipy(name: str, vectors: FloatArray) -> DistanceFiller:
-    from scipy.spatial.distance import cdist  # noqa: PLC0415 - 0.2 s that few metrics need
-
-    def fill(rows: FloatArray, out: FloatArray) -> None:
-        cdist(rows, vectors, name, out=out)
-
-    return fill
-
-
-def _prepare_user_function(
-    function: Callable[[FloatArray, FloatArray], FloatArray], name: str, vectors: FloatArray
-) -> DistanceFiller:
-    def fill(rows: FloatArray, out: FloatArray) -> None:
-        values = np.asarray(function(rows, vectors), dtype=np.float64)
-        if values.shape != out.shape:
-            raise InputError(f"The metric {name} must return shape {out.shape}. Got {values.shape}.")
-        if not np.isfinite(values).all() or (values < 0).any():
-            raise InputError(f"The metric {name} returned a distance that is negative or not finite.")
-        out[:] = values
-
-    return fill
-
-
-def _bound_euclidean_error(points: FloatArray, diameter: Callable[[], float]) -> float:
-    """Bound on the error of a distance, for vectors of length R in m dimensions, u = 2^-53.
-
-    The square errs by (2 m + 4) u (|x|^2 + |y|^2) at most, and where the product form is used it
-    is at least CANCELLED (|x|^2 + |y|^2): the root errs by half the quotient of the two. (Closer
-    pairs come from differences, with a relative error of (m + 4) u.)
-    """
-    del diameter
-    max_length = math.sqrt(2.0 * float(np.einsum("nd,nd->n", points, points).max()))
-    return float((2 * points.shape[1] + 8) * 2.0**-53 * max_length / math.sqrt(CANCELLATION_SHARE))
-
-
-def _bound_angular_error(points: FloatArray, diameter: Callable[[], float]) -> float:
-    """Bound on the error of an angle 2 arcsin(c / 2), from that of the chord c.
-
-    Its derivative in c is 1 / cos(angle / 2), taken a little beyond the largest angle; near
-    opposite directions the error is at most that of the square root, 2 sqrt(chord's). The unit
-    vectors are rounded to 12 decimals.
-    """
-    chord = _bound_euclidean_error(points, diameter) + 1e-12 * math.sqrt(points.shape[1])
-    steepness = math.cos(min(diameter() / 2 + 1e-3, math.pi / 2))
-    return min(chord / steepness if steepness > 0 else math.inf, 2.01 * math.sqrt(chord)) + 2.0**-50
-
-
-def _bound_sum_error(points: FloatArray, diameter: Callable[[], float]) -> float:
-    """Bound on the error of a sum, or a maximum, of m absolute differences."""
-    return float((points.shape[1] + 2) * 2.0**-53 * diameter())
-
+_GEODESIC_METRICS: dict[int, Metric] = {}
 
 # It takes no entries: what is not listed here has no fingerprint, and shares neither noise nor cached facts.
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
-        "euclidean": Metric("euclidean", _prepare_euclidean, bound_rounding_error=_bound_euclidean_error),
+        "euclidean": Metric(
+            "euclidean",
+            functools.partial(VectorDistances, prepare_euclidean),
+            bound_rounding_error=bound_euclidean_error,
+        ),
         "manhattan": Metric(
-            "manhattan", functools.partial(_prepare_scipy, "cityblock"), bound_rounding_error=_bound_sum_error
+            "manhattan",
+            functools.partial(VectorDistances, functools.partial(prepare_scipy, "cityblock")),
+            bound_rounding_error=bound_sum_error,
         ),
         "chebyshev": Metric(
-            "chebyshev", functools.partial(_prepare_scipy, "chebyshev"), bound_rounding_error=_bound_sum_error
+            "chebyshev",
+            functools.partial(VectorDistances, functools.partial(prepare_scipy, "chebyshev")),
+            bound_rounding_error=bound_sum_error,
         ),
-        "angular": Metric("angular", _prepare_angular, _normalize_directions, _bound_angular_error),
+        "angular": Metric(
+            "angular",
+            functools.partial(VectorDistances, prepare_angular),
+            normalize_directions,
+            bound_angular_error,
+        ),
+        "geodesic": _find_geodesic(DEFAULT_NEIGHBOURS),
     }
 )
+"""The metrics by name; ``geodesic, 20 neighbours`` names one too, as does any other number."""

@@ -15,9 +15,9 @@ from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce
 from deniable.core.errors import InputError, NotTractable, shorten_text
 from deniable.core.parallel import Result
-from deniable.space.blocks import map_row_blocks, map_tiles
+from deniable.space.blocks import Distances, Edges, map_row_blocks, map_tiles
 from deniable.space.grammar import Grammar, fold_word, split_words
-from deniable.space.metrics import DistanceFiller, Metric, resolve_metric
+from deniable.space.metrics import Metric, resolve_metric
 from deniable.space.vocabulary import fold_words, merge_equal_vectors, parse_vectors
 from deniable.space.word_classes import (
     BUILTIN_CLASSES,
@@ -55,7 +55,7 @@ class Space(WriteOnce):
     Args:
         words: n words, most frequent first.
         vectors: array-like (n, d) of finite numbers.
-        metric: ``euclidean``, ``manhattan``, ``chebyshev``, ``angular``, or a function
+        metric: ``euclidean``, ``manhattan``, ``chebyshev``, ``angular``, ``geodesic``, a `Metric`, or a function
             f(X (k, d), Y (n, d)) -> (k, n) that you vouch for as a metric.
         hide: public classes of words: ``names``, ``places``, ``numbers``, files that list a class of their own, or
             `deniable.space.word_classes.WordClass`.
@@ -96,6 +96,11 @@ class Space(WriteOnce):
             array.setflags(write=False)
         if len(self.points) < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
             raise InputError("A space needs at least two words with different vectors.")
+        if len(self.points) < self.metric.min_points:
+            raise InputError(
+                f"The {self.metric} metric needs at least {self.metric.min_points} words with different vectors. Got "
+                f"{len(self.points)}: add words, or join each to fewer, as with Metric.geodesic(neighbours=1)."
+            )
 
     def __init_subclass__(cls) -> NoReturn:
         """Refuse subclasses: one with distances of its own would go by the name, and under the proof, of this one."""
@@ -233,7 +238,7 @@ class Space(WriteOnce):
         Returns:
             What the visits return, in order.
         """
-        return map_row_blocks(self.points, self._fill_distances, visit, points, workers)
+        return map_row_blocks(self._distances, len(self.points), visit, points, workers)
 
     def map_tiles(
         self, visit: Callable[[slice, slice, FloatArray], Result], workers: int | None = None
@@ -248,7 +253,12 @@ class Space(WriteOnce):
         Returns:
             What the visits return, row by row of tiles.
         """
-        return map_tiles(self.points, self.metric, visit, workers)
+        return map_tiles(self._distances, len(self.points), visit, workers)
+
+    @property
+    def edges(self) -> Edges | None:
+        """The edges of the graph whose shortest paths the distances are; None where they are of another kind."""
+        return self._distances.edges
 
     def distances(self, points: npt.ArrayLike) -> FloatArray:
         """Return float64 distances (k, number of points) from the given points to all points."""
@@ -313,6 +323,7 @@ class Space(WriteOnce):
         for hidden_class in self.hidden_classes:
             state.update(repr((hidden_class.name, hidden_class.members.tolist())).encode())
             state.update("\n".join(sorted(hidden_class.extra_words)).encode("utf-8", "surrogatepass"))
+        state.update(self._distances.identity)
         return state.hexdigest()
 
     @functools.cached_property
@@ -350,8 +361,8 @@ class Space(WriteOnce):
         return out
 
     @functools.cached_property
-    def _fill_distances(self) -> DistanceFiller:
-        return self.metric.make_filler(self.points)
+    def _distances(self) -> Distances:
+        return self.metric.measure(self.points)
 
     @functools.cached_property
     def _extremal_distances(self) -> dict[str, float]:

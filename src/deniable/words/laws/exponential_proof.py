@@ -10,6 +10,18 @@ and the law is epsilon-metric-DP for exactly the epsilons from this one on::
     max over w, w' of  [s min(d(w, w'), gamma) + ln Z(w') - ln Z(w)] / d(w, w')
 
 Two passes over the n^2 distances: one for Z, one for the maximum. Nothing is sampled.
+
+Where d is the length of shortest paths in a graph, the maximum over all pairs is that over its edges (i, j), of length
+l, and the second pass is one look at each of them::
+
+    max over edges of  [s min(l, gamma) + |ln Z(j) - ln Z(i)|] / l
+
+- *No pair has more.* Let w = v_0, v_1, ..., v_m = w' be a shortest path, whose lengths l_1 + ... + l_m are d(w, w').
+  Then min(d, gamma) <= sum of min(l_k, gamma), and ln Z(w') - ln Z(w) is the sum of the ln Z(v_k) - ln Z(v_{k-1}): the
+  loss of the pair is at most the sum of what the edges have, and so at most the maximum times their length. What is
+  added to a loss for rounding is added at every edge, m >= 1 times on a path, and so bounds that of the pair.
+- *A pair has as much.* The ends of an edge are a pair, of distance d <= l, and neither min(x, gamma) / x nor 1 / x
+  increases with x.
 """
 
 import dataclasses
@@ -23,6 +35,7 @@ import numpy as np
 from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
 from deniable.core.progress import expect_passes
+from deniable.space.blocks import Edges
 from deniable.space.space import Space
 from deniable.words.laws.kernel import ExponentialKernel, compute_log_normalisers
 from deniable.words.laws.law import Finding
@@ -53,7 +66,7 @@ class WorstPair:
 
 
 def find_worst_pairs(space: Space, kernel: ExponentialKernel, workers: int | None = None) -> list[WorstPair]:
-    """Return the worst pair of every tile of pairs, the worst of all first.
+    """Return the worst pair of every tile of pairs, or the worst edges of a graph, the worst of all first.
 
     The first one's epsilon is the exact epsilon of the kernel's law, as an upper bound.
 
@@ -65,6 +78,9 @@ def find_worst_pairs(space: Space, kernel: ExponentialKernel, workers: int | Non
     with expect_passes(1):
         logs = compute_log_normalisers(space, kernel, workers, recompute=True)
 
+    if space.edges is not None:
+        return _find_worst_edges(space, space.edges, kernel, logs)
+
     def visit(rows: slice, columns: slice, distances: FloatArray) -> WorstPair:
         tile_start = (rows.start, columns.start)
         bound, i, j = _find_worst_pair(
@@ -75,6 +91,28 @@ def find_worst_pairs(space: Space, kernel: ExponentialKernel, workers: int | Non
         return WorstPair(bound, w, other, float(distances[i, j]))
 
     return sorted(space.map_tiles(visit, workers), key=lambda pair: -pair.epsilon)
+
+
+def _find_worst_edges(space: Space, edges: Edges, kernel: ExponentialKernel, logs: FloatArray) -> list[WorstPair]:
+    """Return the worst edge of each of the points that have the worst, the worst of all first.
+
+    Args:
+        space: whose distances are the lengths of shortest paths.
+        edges: of its graph.
+        kernel: of the law.
+        logs: ln Z (number of points,).
+    """
+    bounds = bound_pair_epsilons(space, kernel, edges.lengths, np.abs(logs[edges.ends[:, 0]] - logs[edges.ends[:, 1]]))
+    order = np.argsort(-bounds, kind="stable")
+    _, firsts = np.unique(edges.ends[order, 0], return_index=True)
+    worst = order[np.sort(firsts)[:_MAX_WORST_EDGES]]
+    # ln Z(w') - ln Z(w) is positive one way round.
+    pairs = [sorted(ends, key=lambda point: logs[point]) for ends in edges.ends[worst].tolist()]
+    rows = space.distances([w for w, _ in pairs])
+    return [
+        WorstPair(float(bound), w, other, float(row[other]))
+        for bound, (w, other), row in zip(bounds[worst], pairs, rows, strict=True)
+    ]
 
 
 def prove_exact_epsilon(space: Space, kernel: ExponentialKernel, workers: int | None = None) -> Finding:
@@ -143,6 +181,8 @@ def bound_pair_epsilons(
     return bounds
 
 
+_MAX_WORST_EDGES = 64
+"""Worst edges of a graph that are returned."""
 _MAX_WITNESSES = 8
 """Worst pairs whose tables are compared at all outputs, for a lower bound."""
 _MIN_DISTANCE = 1e-300

@@ -12,7 +12,7 @@ from deniable.core.errors import InputError, NotTractable
 from deniable.core.guarantees import MetricDP
 from deniable.models.text.documents import IndexedTexts, WordIds
 from deniable.models.text.substitutions import Substitutions
-from deniable.space.metrics import BLOCK_ROWS
+from deniable.space.blocks import BLOCK_ROWS
 from deniable.words import WordMechanism
 from deniable.words.composition import RENYI_ORDERS
 from deniable.words.laws import tables
