@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import deniable.space.grammar as grammar_module
 from deniable.space.grammar import fold_word, is_clitic, is_one_word, split_words
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
@@ -267,3 +268,10 @@ def test_long_runs_take_linear_time():
         started = time.perf_counter()
         assert "".join(split_words(text)) == text
         assert time.perf_counter() - started < 5
+
+
+@given(st.lists(_ADDRESS_PIECES, max_size=20).map("".join))
+def test_texts_without_a_sign_of_an_address_have_none(text):
+    """The fast way gives what looking for an address at each word gives."""
+    stand_in = text.translate(grammar_module._ASCII_CLASSES)
+    assert list(map(len, split_words(text, "whole"))) == list(map(len, grammar_module._WHOLE_WORD.split(stand_in)))
