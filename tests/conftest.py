@@ -72,8 +72,8 @@ def twin_space():
 
 @pytest.fixture(scope="session")
 def glove():
-    """Return the default space: 50,000 words."""
-    return dn.Space.glove()
+    """Return the 50,000 words of the default space, none of them hidden."""
+    return dn.Space.glove(hide=())
 
 
 @pytest.fixture(scope="session")

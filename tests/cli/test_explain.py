@@ -20,9 +20,10 @@ def explained(text):
 @pytest.mark.parametrize(("name", "make", "epsilon"), [("tem", TEM, 2.0), ("truncated-gumbel", TruncatedGumbel, 60.0)])
 def test_explain_an_exact_law(call, name, make, epsilon):
     """The likeliest outputs are shown in order, with the law's probabilities and the distances."""
-    result = call("explain", "London", "--space", "space.npz", "--epsilon", epsilon, "--mechanism", name)
+    options = ["--space", "space.npz", "--hide", "none", "--epsilon", epsilon, "--mechanism", name]
+    result = call("explain", "London", *options)
     assert result.code == 0
-    space = Space.load("space.npz")
+    space = Space.load("space.npz", hide=())
     law = dict(zip(space.words, make(space, epsilon=epsilon).probabilities("london"), strict=True))
     shown = explained(result.text)
     assert len(shown) == 10
@@ -39,6 +40,20 @@ def test_explain_an_exact_law(call, name, make, epsilon):
     kept = sorted(law.values(), reverse=True)
     reach = next(count for count in range(1, 15) if sum(kept[:count]) >= 0.9)
     assert f"{reach} words make up 90 % of the outputs" in result.text
+
+
+def test_explain_a_word_of_a_hidden_class(call, place):
+    """The class is named, stands in the table as one output, and any word of it has the same law."""
+    (place / "pets.txt").write_text("dog\nunicorn\n")
+    options = ["--space", "space.npz", "--hide", "pets.txt,numbers", "--epsilon", "2", "--mechanism", "tem"]
+    known, other = (call("explain", word, *options) for word in ("Dog", "UNICORN"))
+    assert (known.code, other.code) == (0, 0)
+    assert known.text.startswith("'Dog' is hidden as one of pets, of which 1 may come out: epsilon 0 between any two\n")
+    assert explained(known.text) == explained(other.text)
+    assert "tem, 2-metric-DP (euclidean, with numbers, pets hidden): proved by" in known.text
+    space = Space.load("space.npz", hide=["numbers", "pets.txt"])
+    law = dict(zip(space.words, TEM(space, epsilon=2.0).probabilities("dog"), strict=True))
+    assert explained(known.text)["dog"][0] == pytest.approx(law["dog"], abs=1e-6)
 
 
 def test_explain_under_public_counts(call, place):

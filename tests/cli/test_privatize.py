@@ -26,7 +26,7 @@ def rows(data):
 
 def test_a_table(privatize, place):
     """The private table, its certificate and nothing else appear; the terminal shows the summary."""
-    result = privatize()
+    result = privatize("--hide", "none")
     assert result.code == 0
     assert result.out == b""
     assert {path.name for path in place.iterdir()} == {"in.csv", "space.npz", "out.csv", "out.csv.certificate.json"}
@@ -128,7 +128,7 @@ def test_unknown_case_and_keep(privatize, place):
     """The options for unknown words, capitals and kept words reach the output and the certificate."""
     (place / "in.csv").write_text("text\nZork THE London\n")
     (place / "keep.txt").write_bytes("\ufefflondon\r\n\r\n  paris \n".encode())
-    result = privatize("--unknown", "mask", "--case", "copy", "--keep", "keep.txt")
+    result = privatize("--unknown", "mask", "--case", "copy", "--keep", "keep.txt", "--hide", "none")
     assert result.code == 0
     mask, drawn, kept = (place / "out.csv").read_text().splitlines()[1].split()
     assert (mask, kept) == ("[unknown]", "London")
@@ -136,6 +136,53 @@ def test_unknown_case_and_keep(privatize, place):
     notes = json.loads((place / "out.csv.certificate.json").read_text("utf-8"))["not_protected"]
     assert [any(part in note for note in notes) for part in ("[unknown]", "capital", "2 public words")] == [True] * 3
     assert all(note in result.err for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("hide", "fault"),
+    [
+        (
+            "cities",
+            "'cities' is neither a class of words (names, places, numbers) nor a file of words: correct the name.",
+        ),
+        ("names,names", "The class of words 'names' is given twice: give it once, or rename the file."),
+        ("", "'' is neither a class of words (names, places, numbers) nor a file of words: correct the name."),
+        ("none,names", "'none' is neither a class of words"),
+        ("empty.txt", "The class of words 'empty' is empty: list at least one word."),
+        ("two.txt", "The class of words 'two' must hold single words. Got 'new york': give each word by itself."),
+        ("latin.txt", "The list 'latin.txt' is not UTF-8: convert it."),
+        (
+            "pets.txt,more.txt",
+            "Words are in two classes, 'pets' and 'more': 'dog'. Take them out of one list, or hide one",
+        ),
+        ("numbers,years.txt", "Words are in two classes, 'years' and 'numbers': '1990'. Take them out of one list"),
+    ],
+)
+def test_classes_that_cannot_be_hidden(privatize, refused, hide, fault):
+    """Unknown classes, and empty or contradictory lists, are refused in one line, and nothing is written."""
+    refused.given(
+        empty__txt="\n  \n",
+        two__txt="new york\n",
+        latin__txt="caf\xe9".encode("latin-1"),
+        pets__txt="dog\n",
+        more__txt="Dog\ncat\n",
+        years__txt="1990\n",
+    )
+    assert fault in refused(privatize("--hide", hide))
+
+
+def test_hidden_words_come_out_alike(privatize, place):
+    """Names, numbers of any shape and addresses give outputs that depend on their class alone, listed or not."""
+    (place / "pets.txt").write_text("dog\nunicorn\n")
+    outputs = []
+    for words in ("dog was 7 jo@x.com", "Unicorn was 555-0123 https://a.b/c?d"):
+        (place / "in.csv").write_text(f"id,text\n1,the {words} good\n")
+        assert privatize("--hide", "pets.txt,numbers", "--id", "id", "--test-seed", "3", "--force").code == 0
+        outputs.append((place / "out.csv").read_text())
+    assert outputs[0] == outputs[1]
+    certificate = json.loads((place / "out.csv.certificate.json").read_text("utf-8"))
+    assert certificate["space"]["hidden"] == {"pets": 1, "addresses": 1}
+    assert certificate["guarantee"]["metric"] == "euclidean, with numbers, pets hidden"
 
 
 def test_dropping_never_publishes(privatize, place):
@@ -246,7 +293,9 @@ def test_force(privatize, place):
 def test_metrics(privatize, place, metric):
     """Every metric is there by name."""
     assert privatize("--metric", metric).code == 0
-    assert json.loads((place / "out.csv.certificate.json").read_text("utf-8"))["guarantee"]["metric"] == metric
+    assert json.loads((place / "out.csv.certificate.json").read_text("utf-8"))["guarantee"]["metric"] == (
+        f"{metric}, with names, places, numbers hidden"
+    )
 
 
 @pytest.mark.parametrize(("name", "made"), [("auto", "tight"), *((name, name) for name in WORD_MECHANISMS)])

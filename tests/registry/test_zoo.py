@@ -106,7 +106,7 @@ def test_directions_from_the_ball(apart, ratio):
 
 def test_the_wrong_bottom_of_tem():
     """The law of the published package, written anew from its formula, loses the same: about twice the claim."""
-    space, epsilon, beta = dn.Space.glove(1_000), 4.0, 0.001
+    space, epsilon, beta = dn.Space.glove(1_000, hide=()), 4.0, 0.001
     apart = spatial.distance.cdist(space.vectors, space.vectors)
     gamma = 2 / epsilon * math.log((1 - beta) * 999 / beta)
     logs = np.empty((1000, 1000))
@@ -140,7 +140,7 @@ def test_the_published_law_is_a_law():
 
 def test_closest_pairs_are_closest():
     """The pairs of `find_nearest_pairs` are the nearest of all, nearest first, with their distances."""
-    space = dn.Space.glove(60)
+    space = dn.Space.glove(60, hide=())
     pairs, distances = find_nearest_pairs(space, 5)
     every = sorted(spatial.distance.pdist(space.vectors))
     assert distances == pytest.approx(every[:5], rel=1e-6)

@@ -457,7 +457,7 @@ class TestGlove:
 
     def test_smaller_space_is_the_beginning_of_the_larger(self, glove):
         """A smaller size takes the most frequent words of the same list."""
-        space = dn.Space.glove(1000, metric="angular")
+        space = dn.Space.glove(1000, metric="angular", hide=())
         assert space.words == glove.words[:1000]
         np.testing.assert_array_equal(space.vectors, glove.vectors[:1000])
         assert space.metric.name == "angular"
@@ -493,7 +493,7 @@ def test_no_array_of_a_space_can_be_written(small_vectors):
 def test_threads_that_look_into_an_unread_space_find_everything(tmp_path, monkeypatch):
     """While one thread reads a space, another that found an attribute missing gets it."""
     np.savez(tmp_path / "space.npz", words=np.array(["red", "blue"]), vectors=np.eye(2))
-    data = pickle.dumps(dn.Space.load(tmp_path / "space.npz"))
+    data = pickle.dumps(dn.Space.load(tmp_path / "space.npz", hide=()))
     monkeypatch.setattr(module, "_OPEN_SPACES", {})
     space = pickle.loads(data)
     assert "words" not in vars(space)

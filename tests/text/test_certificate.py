@@ -102,7 +102,7 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert read["schema"] == "deniable-certificate/6"
+    assert read["schema"] == "deniable-certificate/7"
     assert read["deniable"] == __version__
     assert read["mechanism"]["name"] == mechanism.name
     assert read["mechanism"]["epsilon"] == mechanism.epsilon
@@ -115,6 +115,7 @@ def test_layout(mechanism):
         "words": len(WORDS),
         "dimensions": 3,
         "metric": "euclidean",
+        "hidden": {},
         "fingerprint": SPACE.fingerprint,
     }
     assert read["release"] == {

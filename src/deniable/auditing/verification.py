@@ -85,10 +85,10 @@ def _verify_mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
     check_draws(mechanism)
     space = mechanism.space
     guarantee = mechanism.guarantee
-    if not isinstance(guarantee, MetricDP) or guarantee.metric != space.metric.name:
+    if not isinstance(guarantee, MetricDP) or guarantee.metric != space.metric_name:
         raise InputError(
             f"The guarantee of {type(mechanism).__name__} must be a MetricDP about the metric of its space, "
-            f"{space.metric}, so that it can be verified. Got {guarantee}."
+            f"{space.metric_name}, so that it can be verified. Got {guarantee}."
         )
     try:
         spent = mechanism.law.exact_epsilon(workers)
@@ -168,7 +168,7 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
         workers=workers,
     )
     method = f"exact over all {count * (count - 1):,} pairs and all outputs of the matrix"
-    guarantee = MetricDP(claim, space.metric.name, "claimed of the matrix", "claimed")
+    guarantee = MetricDP(claim, space.metric_name, "claimed of the matrix", "claimed")
     return _make_verdict(guarantee, ExactEpsilon(finding, method), space, words=space.words)
 
 

@@ -21,11 +21,16 @@ def find_vector_files(source: str) -> Path:
     return find_glove_folder() if source == "glove" else Path(source)
 
 
-def build_space(source: str, metric: str) -> "Space":
+def build_space(source: str, metric: str, hide: str) -> "Space":
     """Return the space that the options describe.
 
+    Args:
+        source: ``glove``, or a file of words with vectors.
+        metric: its name.
+        hide: classes of words, or files that list one, separated by commas; ``none`` for nothing.
+
     Raises:
-        InputError: a file that cannot be read.
+        InputError: a file that cannot be read, or an unknown class.
     """
     from deniable.core.cache import find_cache_fault
     from deniable.space import Space
@@ -33,7 +38,10 @@ def build_space(source: str, metric: str) -> "Space":
     fault = find_cache_fault()
     if fault:
         typer.echo(f"note: {fault}", err=True)
-    return Space.glove(metric=metric) if source == "glove" else Space.load(source, metric=metric)
+    hidden = [] if hide.strip() == "none" else [entry.strip() for entry in hide.split(",")]
+    if source == "glove":
+        return Space.glove(metric=metric, hide=hidden)
+    return Space.load(source, metric=metric, hide=hidden)
 
 
 def build_word_mechanism(space: "Space", name: str, epsilon: float) -> "WordMechanism":

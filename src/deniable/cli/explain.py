@@ -8,7 +8,15 @@ import typer
 
 from deniable.cli.building import build_space, build_word_mechanism, check_mechanism_epsilon, load_word_prior
 from deniable.cli.choices import MechanismName, MetricName
-from deniable.cli.options import EpsilonOption, MechanismOption, MetricOption, PriorOption, SpaceOption
+from deniable.cli.options import (
+    HIDE_DEFAULT,
+    EpsilonOption,
+    HideOption,
+    MechanismOption,
+    MetricOption,
+    PriorOption,
+    SpaceOption,
+)
 from deniable.cli.progress import show_passes
 from deniable.core.progress import expect_passes
 
@@ -35,6 +43,7 @@ def run_explain(
     mechanism: MechanismOption = MechanismName.AUTO,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
     prior: PriorOption = None,
 ) -> None:
     """Show what happens to one word: its most likely outputs, and how many words share the rest."""
@@ -42,11 +51,11 @@ def run_explain(
     from deniable.text.certificate import describe_attacker
 
     check_mechanism_epsilon(mechanism, epsilon)
-    word_space = build_space(space, metric)
+    word_space = build_space(space, metric, hide)
     word_prior = load_word_prior(prior, word_space)
     effective_word = word if word in word_space else word_space.unknown_word
-    if word not in word_space:
-        typer.echo(_describe_unknown_word(word, word_space))
+    for line in _describe_reading(word, word_space):
+        typer.echo(line)
     with show_passes("calibrating and verifying"), expect_passes(0):
         with expect_passes(1):
             word_mechanism = build_word_mechanism(word_space, mechanism, epsilon)
@@ -61,6 +70,18 @@ def run_explain(
         *_format_outputs(word_space, effective_word, probabilities),
     ]:
         typer.echo(line)
+
+
+def _describe_reading(word: str, space: "Space") -> list[str]:
+    """Return how a word is read that is unknown or hidden, in one line; none for any other."""
+    number = space.find_number(word)
+    if number is None:
+        return [_describe_unknown_word(word, space)]
+    hidden = space.find_class(number)
+    if hidden is None:
+        return []
+    count = len(hidden.members)
+    return [f"{word!r} is hidden as one of {hidden.name}, of which {count:,} may come out: epsilon 0 between any two"]
 
 
 def _describe_unknown_word(word: str, space: "Space") -> str:
@@ -83,22 +104,30 @@ def _describe_guarantee(mechanism: "WordMechanism", verdict: "Verdict") -> list[
 
 
 def _format_outputs(space: "Space", word: str, probabilities: "Probabilities") -> list[str]:
-    """Return the table of the most likely outputs, and how the other words share the rest.
+    """Return the table of the most likely outputs, a hidden class as one, and how the other words share the rest.
 
     Args:
         space: of n words.
         word: a word of it.
         probabilities: (n,) law of the output.
     """
+    import numpy as np
+
     word_number = space.index_of(word)
-    order = (-probabilities).argsort(kind="stable")
     distances = space.distances([space.point_by_word[word_number]])[0][space.point_by_word]
+    names, shares = list(space.words), probabilities.copy()
+    for hidden in space.hidden_classes:
+        first = hidden.members[0]
+        shares[hidden.members] = 0.0
+        shares[first] = probabilities[hidden.members].sum()
+        names[first] = f"any of {len(hidden.members):,} {hidden.name}" if len(hidden.members) > 1 else names[first]
+    order = np.argsort(-shares, kind="stable")
     rows = [
-        f"{space.words[index]:<24}{probabilities[index]:>12.6f}{distances[index]:>10.3f}"
+        f"{names[index]:<24}{shares[index]:>12.6f}{distances[index]:>10.3f}"
         for index in order[:_SHOWN_OUTPUTS]
-        if probabilities[index] > 0
+        if shares[index] > 0
     ]
-    covering_count = int((probabilities[order].cumsum() < _COVERED_SHARE).sum()) + 1
+    covering_count = int((np.sort(probabilities)[::-1].cumsum() < _COVERED_SHARE).sum()) + 1
     covering_text = "1 word makes" if covering_count == 1 else f"{covering_count:,} words make"
     kept_share, percent = probabilities[word_number], round(100 * _COVERED_SHARE)
     return [

@@ -20,12 +20,14 @@ from deniable.cli.building import (
 from deniable.cli.choices import ClassifierName, MechanismName, MetricName
 from deniable.cli.options import (
     DATA_PANEL,
+    HIDE_DEFAULT,
     OUTPUT_PANEL,
     PRIVACY_PANEL,
     DelimiterOption,
     EncodingOption,
     ForceOption,
     FormatOption,
+    HideOption,
     MechanismOption,
     MetricOption,
     PriorOption,
@@ -148,6 +150,7 @@ def run_measure(
     unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
     prior: PriorOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
@@ -184,7 +187,7 @@ def run_measure(
         known_texts = read_public_texts(public_texts, column, TableFormat(None, delimiter, encoding))
         known_texts = decode_texts(known_texts, unescape)
     check_mechanism_epsilon(mechanism, epsilon_values[0])
-    word_space = build_space(space, metric)
+    word_space = build_space(space, metric, hide)
     word_prior = load_word_prior(prior, word_space)
     survey_result = survey_table(
         table.texts,

@@ -229,6 +229,17 @@ MetricOption = Annotated[
         WORDS_PANEL, "--metric", f"Distance between word vectors: {list_choices(MetricName)}.", metavar="METRIC"
     ),
 ]
+HideOption = Annotated[
+    str,
+    make_option(
+        WORDS_PANEL,
+        "--hide",
+        "Classes of words within which epsilon is 0, separated by commas: names, places, numbers, or files with a word "
+        "on each line; none hides nothing.",
+        metavar="CLASS,...",
+    ),
+]
+HIDE_DEFAULT = "names,places,numbers"
 PriorOption = Annotated[
     Path | None,
     make_option(

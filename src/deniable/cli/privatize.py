@@ -16,6 +16,7 @@ from deniable.cli.building import (
 from deniable.cli.choices import CaseHandling, MechanismName, MetricName, UnknownWordHandling
 from deniable.cli.options import (
     DATA_PANEL,
+    HIDE_DEFAULT,
     OUTPUT_PANEL,
     PRIVACY_PANEL,
     CertificateOption,
@@ -26,6 +27,7 @@ from deniable.cli.options import (
     EpsilonOption,
     ForceOption,
     FormatOption,
+    HideOption,
     MechanismOption,
     MetricOption,
     PriorOption,
@@ -133,6 +135,7 @@ def run_privatize(
     unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
     prior: PriorOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
@@ -162,7 +165,7 @@ def run_privatize(
     key = _read_key(key_file, test_seed, record_id)
     public_words = read_word_list(keep)
     check_mechanism_epsilon(mechanism, epsilon)
-    word_space = build_space(space, metric)
+    word_space = build_space(space, metric, hide)
     word_prior = load_word_prior(prior, word_space)
     with show_passes("calibrating and verifying"), expect_passes(0):
         with expect_passes(1):

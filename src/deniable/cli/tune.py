@@ -13,11 +13,13 @@ from deniable.cli.building import build_space, load_word_prior
 from deniable.cli.choices import MetricName, TunedMechanismName
 from deniable.cli.options import (
     DATA_PANEL,
+    HIDE_DEFAULT,
     PRIVACY_PANEL,
     WORDS_PANEL,
     DelimiterOption,
     EncodingOption,
     FormatOption,
+    HideOption,
     MetricOption,
     PriorOption,
     SpaceOption,
@@ -174,6 +176,7 @@ def run_tune(
     unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
     prior: PriorOption = None,
     prior_from_input: InputPriorOption = False,
     format_: FormatOption = None,
@@ -192,7 +195,7 @@ def run_tune(
         raise InputError("--min-accuracy and --label belong together: give both, or neither.")
     table = _read_table(source, column, label, TableFormat(format_, delimiter, encoding))
     table = dataclasses.replace(table, texts=decode_texts(table.texts, unescape))
-    word_space = build_space(space, metric)
+    word_space = build_space(space, metric, hide)
     public_prior = load_word_prior(prior, word_space)
     with show_passes("tuning"), expect_passes(0):
         choice = _choose(goal, mechanism, word_space, table, public_prior, prior_from_input=prior_from_input)
@@ -209,6 +212,7 @@ def run_tune(
     table_options = {
         "--space": None if space == "glove" else space,
         "--metric": None if metric is MetricName.EUCLIDEAN else metric,
+        "--hide": None if hide == HIDE_DEFAULT else hide,
         "--prior": prior,
         "--format": format_,
         "--delimiter": delimiter,

@@ -12,7 +12,7 @@ from deniable.core.parallel import parallel_map
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure.attackers.decoding import decode_words
 from deniable.measure.attackers.guesses import RankedGuesses, build_likelihood, rank_guesses
-from deniable.measure.attackers.language_model import LanguageModel, WordNumbers
+from deniable.measure.attackers.language_model import LanguageModel, WordNumbers, number_words
 from deniable.measure.attackers.ngram_lookup import TemperedTables, temper_tables
 from deniable.measure.recovery import RecoveryResult, check_attackable, count_recovered_words
 from deniable.text.batches import PrivatizedBatch
@@ -145,7 +145,7 @@ def measure_crossfitted_recovery(
             its domain.
     """
     check_attackable(mechanism, batch)
-    symbols = np.where(batch.unknown_mask, len(mechanism.space), batch.words)
+    symbols = number_words(mechanism.space, batch.words, batch.unknown_mask)
     texts = np.split(symbols, batch.offsets[1:-1])
     group_numbers: dict[bytes, int] = {}
     group_of_text = np.array([group_numbers.setdefault(text.tobytes(), len(group_numbers)) for text in texts])

@@ -333,7 +333,12 @@ def _find_start(space: Space, choice: MechanismChoice, search: KernelSearch, goa
     if len(space.points) <= _SUBSPACE_WORDS or goal.max_ratio > _COARSE_RATIO:
         return _compute_typical_scale(space)
     subspace_words = np.unique(np.linspace(0, len(space) - 1, _SUBSPACE_WORDS).astype(int))
-    subspace = Space([space.words[word] for word in subspace_words], space.vectors[subspace_words], metric=space.metric)
+    subspace = Space(
+        [space.words[word] for word in subspace_words],
+        space.vectors[subspace_words],
+        metric=space.metric,
+        hide=space.hide,
+    )
     subspace_search = (None if isinstance(choice, str) else choice.kernel_search(subspace)) or search
     try:
         low, _ = find_crossing(

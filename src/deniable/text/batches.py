@@ -41,7 +41,8 @@ class PrivatizedBatch:
         offsets: (R + 1,) where the words of each text begin among the N words of all.
         words: (N,) numbers of the words that were read, the public word in place of unknown ones.
         outputs: (N,) numbers of the words that were drawn for them.
-        unknown_mask: (N,) True where the public word stands for an unknown one.
+        unknown_mask: (N,) True where a word stands for one that the space lacks: the public word for an unknown one,
+            the first word of a hidden class for another of the class.
         unknown_count: words that the vocabulary lacks, those masked or dropped among them.
         kept_counts: (R,) words of each text that passed through as public ones.
         markup: how many texts hold HTML; none are counted where the batch is a part of another.

@@ -26,7 +26,7 @@ from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior
 
-CERTIFICATE_SCHEMA = "deniable-certificate/6"
+CERTIFICATE_SCHEMA = "deniable-certificate/7"
 RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
@@ -51,7 +51,8 @@ class Certificate(ReleaseCertificate):
         documents: for the median and the longest record the guarantees of the whole record, ``pure`` and
             ``approximate``; none where the mechanism is refuted.
         attacker: what the best guess from one output word recovers, and the public prior under which it does.
-        space: source, words, dimensions, metric and fingerprint of the vocabulary.
+        space: source, words, dimensions, metric, hidden classes (number of words of each) and fingerprint of the
+            vocabulary.
         release: the options, and the fingerprint of everything that an output is a function of beside text, id
             and key.
         words: number of words of the released texts.
@@ -113,7 +114,8 @@ class Certificate(ReleaseCertificate):
                 "source": space.source,
                 "words": len(space),
                 "dimensions": space.vectors.shape[1],
-                "metric": space.metric.name,
+                "metric": space.metric_name,
+                "hidden": {hidden.name: len(hidden.members) for hidden in space.hidden_classes},
                 "fingerprint": space.fingerprint,
             },
             release={
@@ -142,17 +144,31 @@ class Certificate(ReleaseCertificate):
 
     def describe_guarantee(self) -> str:
         """Return epsilon per word, the metric, and how epsilon was chosen where that matters."""
-        line = f"{self.guarantee['epsilon']:g}-metric-DP per word, {self.guarantee['metric']} distance"
+        line = f"{self.guarantee['epsilon']:g}-metric-DP per word, distance {self.guarantee['metric']}"
         return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == _CHOSEN_FROM_DATA else line
 
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what is kept, what an attacker recovers, and the guarantees of whole records."""
         record_lines = [_format_record_guarantee(entry) for entry in self.documents]
+        hidden = describe_hidden_classes(self.space["hidden"])
         return (
+            *([Fact("hidden", hidden)] if hidden else []),
             Fact("expected kept", self.expected_kept),
             Fact("attacker", self.attacker),
             *([Fact("whole records", record_lines)] if record_lines else []),
         )
+
+
+def describe_hidden_classes(sizes: dict[str, int]) -> str:
+    """Return what hidden classes give, in plain words; nothing where there are none.
+
+    Args:
+        sizes: the number of words of each class that may come out.
+    """
+    if not sizes:
+        return ""
+    classes = ", ".join(f"{name} ({size:,} word{'s' * (size != 1)})" for name, size in sizes.items())
+    return f"{classes}; any two words of a class: epsilon 0, their capitals aside"
 
 
 def _format_record_guarantee(entry: dict[str, Any]) -> str:
@@ -254,8 +270,10 @@ def _describe_arithmetic(mechanism: WordMechanism) -> str:
 
 
 def choose_example_words(space: Space) -> tuple[str, str, str]:
-    """Return a word of the space, its nearest neighbour, and one at a median distance from it."""
-    word = "london" if "london" in space else space.words[len(space) // 10]
+    """Return a word of the space that is not hidden, its nearest neighbour, and one at a median distance from it."""
+    candidates: list[str] = [word for word in ("london", "doctor") if word in space.index_by_word]
+    candidates += [space.words[number] for number in range(len(space) // 10, len(space))]
+    word = next((word for word in candidates if space.find_class(space.index_of(word)) is None), candidates[0])
     distances = space.distances([space.point_by_word[space.index_of(word)]])[0][space.point_by_word]
     order = np.argsort(distances, kind="stable")
     nearest = order[distances[order] > 0][0]

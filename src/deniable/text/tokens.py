@@ -15,7 +15,8 @@ UnknownPolicy = Literal["draw", "mask", "drop"]
 CasePolicy = Literal["lower", "copy"]
 MASK_TOKEN = "[unknown]"  # noqa: S105 - no password
 
-_UNKNOWN, _KEEP = -1, -2
+_UNKNOWN, _KEEP, _UNLISTED = -1, -2, -3
+"""What spellings have in place of the number of a word; `_UNLISTED` - n for one that is read as the word n."""
 _MAX_CACHED_SPELLINGS = 1_000_000
 """Spellings in the cache at a time."""
 
@@ -28,9 +29,10 @@ class LexedText:
         gaps: L + 1 strings around the L words, which pass through, kept words included.
         words: (L,) word numbers, unknown words already read as the public one.
         case_patterns: L capital patterns, or None where they are not copied.
-        unknown_count: how many words of the text are not in the space.
+        unknown_count: how many words of the text are not in the space, those of hidden classes among them.
         kept_count: how many words of the text pass through as public ones.
-        unknown_positions: places in `words` where the public word stands for an unknown one.
+        unknown_positions: places in `words` where a word stands for one that the space does not have: the public word
+            for an unknown one, the first of a hidden class for another of its words.
     """
 
     gaps: list[str]
@@ -47,7 +49,8 @@ class Lexer:
     Args:
         space: where words are looked up, folded.
         unknown: ``draw`` reads an unknown word as ``space.unknown``; ``mask`` writes "[unknown]"
-            in its place; ``drop`` leaves it out with the white space before it.
+            in its place; ``drop`` leaves it out with the white space before it. No word of a hidden class is
+            unknown.
         case: ``lower`` writes words as the space has them, ``copy`` with the capitals of the
             original.
         keep: public words that pass through as they are, see `check_kept_words`.
@@ -62,10 +65,22 @@ class Lexer:
             self.keep.setdefault(word.lower(), []).append(word)
         self._unknown_number = space.index_of(space.unknown_word)
         self._number_of_spelling: dict[str, int] = {}
+        self._refuse_hidden_words()
+
+    def _refuse_hidden_words(self) -> None:
+        """Raise `InputError` for a kept word of a hidden class: it would tell itself from the others of the class."""
+        for words in self.keep.values():
+            number = self.space.find_number(words[0])
+            hidden_class = None if number is None else self.space.find_class(number)
+            if hidden_class is not None:
+                raise InputError(
+                    f"The word {words[0]!r} cannot be kept: it is one of the hidden class of {hidden_class.name}. Take "
+                    "it out of the list, or do not hide the class."
+                )
 
     def lex(self, text: str) -> LexedText:
         """Return one text, split."""
-        parts = split_words(text)
+        parts = self.space.split_words(text)
         gaps, spellings = parts[0::2], parts[1::2]
         known_numbers = list(map(self._number_of_spelling.get, spellings))
         if None in known_numbers:
@@ -74,27 +89,37 @@ class Lexer:
                 for word, number in zip(spellings, known_numbers, strict=True)
             ]
         numbers = np.array(known_numbers, dtype=np.int32)
-        missing_positions = np.flatnonzero(numbers == _UNKNOWN)
+        # Words of a hidden class that the space lacks have the number of another of its words, below all else.
+        is_unlisted = numbers <= _UNLISTED
+        numbers[is_unlisted] = _UNLISTED - numbers[is_unlisted]
+        is_unknown = numbers == _UNKNOWN
         kept_count = int(np.count_nonzero(numbers == _KEEP))
-        unknown_positions = missing_positions[:0]
         if self.unknown == "draw":
-            numbers[missing_positions] = self._unknown_number
-            unknown_positions = missing_positions
+            numbers[is_unknown] = self._unknown_number
+            stand_in_positions = np.flatnonzero(is_unknown | is_unlisted)
+        else:
+            stand_in_positions = np.flatnonzero(is_unlisted)
         if (numbers < 0).any():
-            unknown_positions = unknown_positions - np.cumsum(numbers < 0)[unknown_positions]
+            stand_in_positions = stand_in_positions - np.cumsum(numbers < 0)[stand_in_positions]
             gaps, spellings, numbers = self._merge_into_gaps(gaps, spellings, numbers)
         case_patterns = [_get_case_pattern(word) for word in spellings] if self.case == "copy" else None
-        return LexedText(gaps, numbers, case_patterns, len(missing_positions), kept_count, unknown_positions)
+        unknown_count = int(np.count_nonzero(is_unknown | is_unlisted))
+        return LexedText(gaps, numbers, case_patterns, unknown_count, kept_count, stand_in_positions)
 
     def _look_up(self, spelling: str) -> int:
-        """Find and remember the number of a spelling, `_UNKNOWN` or `_KEEP` where it has none."""
+        """Find and remember the number of a spelling, or what stands in its place."""
         if len(self._number_of_spelling) >= _MAX_CACHED_SPELLINGS:
             self._number_of_spelling.clear()
-        folded = fold_word(spelling)
-        is_kept = any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ()))
-        number = _KEEP if is_kept else self.space.index_by_word.get(folded, _UNKNOWN)
-        self._number_of_spelling[spelling] = number
+        self._number_of_spelling[spelling] = number = self._number_spelling(spelling)
         return number
+
+    def _number_spelling(self, spelling: str) -> int:
+        if any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ())):
+            return _KEEP
+        number = self.space.find_number(spelling)
+        if number is None:
+            return _UNKNOWN
+        return number if fold_word(spelling) in self.space.index_by_word else _UNLISTED - number
 
     def _merge_into_gaps(
         self, gaps: list[str], spellings: list[str], numbers: npt.NDArray[np.int32]

@@ -169,7 +169,9 @@ class CalibratedExponential(WordMechanism):
 
     For the input word w::
 
-        P(y|w)  is proportional to  exp(-s d(w, y))
+        P(y|w)  is proportional to  c(y) exp(-s d(w, y))
+
+    with c the space's `point_weights`, 1 but for hidden classes.
 
     The general proof (McSherry and Talwar 2007; Carvalho et al. 2021, Theorem 2) takes s = epsilon / 2, half of
     it for the normaliser, which varies with w. How much it varies can be computed: s is the largest
@@ -190,7 +192,7 @@ class CalibratedExponential(WordMechanism):
     @property
     def guarantee(self) -> MetricDP:
         """The exact epsilon over all pairs of words."""
-        return MetricDP(self.epsilon, self.space.metric.name, CALIBRATION_SOURCE)
+        return MetricDP(self.epsilon, self.space.metric_name, CALIBRATION_SOURCE)
 
     def build_law(self) -> ExponentialLaw:
         """Return the calibrated law.
@@ -203,23 +205,24 @@ class CalibratedExponential(WordMechanism):
     @functools.cached_property
     def kernel(self) -> ExponentialKernel:
         """The calibrated kernel, see `build_law`."""
-        return load_or_calibrate(self.space, self.epsilon)
+        return ExponentialKernel(self.scale, weights=self.space.point_weights)
 
     @classmethod
     def kernel_search(cls, space: Space) -> KernelSearch:
         """Return the kernels by scale: calibration waits until one is chosen, and begins there."""
 
+        def make_kernel(scale: float) -> ExponentialKernel:
+            return ExponentialKernel(scale, weights=space.point_weights)
+
         def prepare(scale: float, epsilon: float) -> None:
-            load_or_calibrate(space, epsilon, guess=scale)
+            load_or_calibrate(space, epsilon, space.point_weights, guess=scale)
 
-        return KernelSearch(
-            ExponentialKernel, lambda scale: prove_exact_epsilon(space, ExponentialKernel(scale)).epsilon, prepare
-        )
+        return KernelSearch(make_kernel, lambda scale: prove_exact_epsilon(space, make_kernel(scale)).epsilon, prepare)
 
-    @property
+    @functools.cached_property
     def scale(self) -> float:
         """s, per unit of distance."""
-        return self.kernel.scale
+        return load_or_calibrate(self.space, self.epsilon, self.space.point_weights).scale
 
     @property
     def derived_parameters(self) -> dict[str, float | str]:
@@ -227,5 +230,5 @@ class CalibratedExponential(WordMechanism):
         return {"scale": self.scale}
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what pickles: the calibrated kernel too, so that no other processor calibrates another one."""
-        return {**super().__getstate__(), "kernel": self.kernel}
+        """Return what pickles: the calibrated scale too, so that no other processor calibrates another one."""
+        return {**super().__getstate__(), "scale": self.scale}

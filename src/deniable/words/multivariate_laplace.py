@@ -53,7 +53,7 @@ class MultivariateLaplace(WordMechanism):
         numpy's gamma draws never exceed 44.4, so that words farther apart than 44.4 / epsilon lose without bound.
         """
         source = "Carvalho et al. 2021, Theorem 1; the noise is drawn in floating point"
-        return MetricDP(self.epsilon, "euclidean", source, status="proved for ideal arithmetic")
+        return MetricDP(self.epsilon, self.space.metric_name, source, status="proved for ideal arithmetic")
 
     def build_law(self) -> SimulatedLaw:
         """Return the law of the algorithm above, of which no probabilities are known."""

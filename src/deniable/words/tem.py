@@ -28,6 +28,9 @@ class TEM(WordMechanism):
 
         P(y|w)  is proportional to  exp(-(epsilon / 2) * min(d(w, y), gamma))
 
+    In a space that hides classes of words the point of a class counts as several words (`Space.point_weights`): a base
+    measure, under which the proof of Theorem 2 is the same.
+
     Draws come from integer tables of that law; see `deniable.words.laws.tables`.
 
     Args:
@@ -43,7 +46,9 @@ class TEM(WordMechanism):
         super().__init__(space, epsilon=epsilon)
         self.beta = check_positive("TEM", "beta", beta, upper=1.0)
         if gamma is None:
-            self.gamma = compute_truncation_threshold(self.epsilon, self.beta, len(space.points))
+            weights = space.point_weights
+            size = len(space.points) if weights is None else float(weights.sum())
+            self.gamma = compute_truncation_threshold(self.epsilon, self.beta, size)
         elif gamma == math.inf:
             self.gamma = math.inf  # whatever type of number it came as: noise is named by it
         else:
@@ -57,7 +62,7 @@ class TEM(WordMechanism):
     @property
     def guarantee(self) -> MetricDP:
         """Theorem 2: epsilon-metric-DP for any metric."""
-        return MetricDP(self.epsilon, self.space.metric.name, "Carvalho et al. 2021, Theorem 2")
+        return MetricDP(self.epsilon, self.space.metric_name, "Carvalho et al. 2021, Theorem 2")
 
     def build_law(self) -> ExponentialLaw:
         """Return the closed form above."""
@@ -66,7 +71,7 @@ class TEM(WordMechanism):
     @property
     def kernel(self) -> ExponentialKernel:
         """Scale and cutoff of the closed form."""
-        return ExponentialKernel(self.epsilon / 2, self.gamma)
+        return ExponentialKernel(self.epsilon / 2, self.gamma, self.space.point_weights)
 
     @classmethod
     def kernel_search(cls, space: Space) -> KernelSearch:
@@ -74,7 +79,7 @@ class TEM(WordMechanism):
         return KernelSearch(lambda epsilon: cls(space, epsilon=epsilon).kernel)
 
 
-def compute_truncation_threshold(epsilon: float, beta: float, size: int) -> float:
+def compute_truncation_threshold(epsilon: float, beta: float, size: float) -> float:
     """Return the least gamma beyond which an output falls with probability at most beta.
 
     (2 / epsilon) ln((1 - beta)(size - 1) / beta), for ``size`` words; it looks at no data.

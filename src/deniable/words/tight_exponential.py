@@ -129,7 +129,7 @@ class TightExponential(WordMechanism):
     @property
     def guarantee(self) -> MetricDP:
         """The exact epsilon over all pairs of words."""
-        return MetricDP(self.epsilon, self.space.metric.name, CALIBRATION_SOURCE)
+        return MetricDP(self.epsilon, self.space.metric_name, CALIBRATION_SOURCE)
 
     def build_law(self) -> ExponentialLaw:
         """Return the law that was found.

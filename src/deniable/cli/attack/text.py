@@ -11,11 +11,13 @@ from deniable.cli.labelled_tables import LabelledColumns, build_documents, print
 from deniable.cli.model_runs import check_torch, translate_memory_errors
 from deniable.cli.options import (
     ATTACK_WORDS_PANEL,
+    HIDE_DEFAULT,
     OUTPUT_PANEL,
     DelimiterOption,
     EncodingOption,
     ForceOption,
     FormatOption,
+    HideOption,
     LabelledTableArgument,
     LabelOption,
     MechanismEpsilonOption,
@@ -84,6 +86,7 @@ def run_attack_text(
     limit: RowLimitOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = "utf-8",
@@ -106,7 +109,7 @@ def run_attack_text(
     output_format = parse_output_format(output)
     columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
     check_outputs([output], [model, source, substitutions, find_vector_files(space)], force=force)
-    word_space = build_space(space, metric)
+    word_space = build_space(space, metric, hide)
     text_model = load_text_model(model, word_space)
     word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
     if word_source is None:

@@ -9,8 +9,10 @@ from deniable.cli.audit.black_box import report_verdict
 from deniable.cli.building import build_space, build_word_mechanism, check_mechanism_epsilon
 from deniable.cli.choices import MechanismName, MetricName, VerifiedMechanismName
 from deniable.cli.options import (
+    HIDE_DEFAULT,
     OUTPUT_PANEL,
     PRIVACY_PANEL,
+    HideOption,
     JsonOption,
     MetricOption,
     SpaceOption,
@@ -23,6 +25,7 @@ from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
     from deniable.core.evidence import Verdict
+    from deniable.space import Space
 
 _MECHANISMS_WITH_DELTA = frozenset({VerifiedMechanismName.GAUSSIAN, VerifiedMechanismName.ADEPT_GAUSSIAN})
 
@@ -51,6 +54,7 @@ def run_audit_mechanism(
     dimension: DimensionOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
     no_cache: NoCacheOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -65,13 +69,15 @@ def run_audit_mechanism(
         raise InputError(f"The mechanism {name} has no delta: leave out --delta.")
     if dimension is not None and is_word_mechanism:
         raise InputError(f"--dimension is for vector mechanisms. Got {name}, a word mechanism: leave it out.")
-    if not is_word_mechanism and (space != "glove" or metric is not MetricName.EUCLIDEAN):
-        raise InputError(f"--space and --metric are for word mechanisms. Got {name}: leave them out.")
+    if not is_word_mechanism and (space != "glove" or metric is not MetricName.EUCLIDEAN or hide != HIDE_DEFAULT):
+        raise InputError(f"--space, --metric and --hide are for word mechanisms. Got {name}: leave them out.")
     from deniable.core.cache import bypass_cache
 
     with bypass_cache() if no_cache else nullcontext():
         if is_word_mechanism:
-            mechanism_name, heading, verdict = _verify_word_mechanism(name.value, epsilon or 0.0, space, metric)
+            check_mechanism_epsilon(name.value, epsilon or 0.0)
+            word_space = build_space(space, metric, hide)
+            mechanism_name, heading, verdict = _verify_word_mechanism(name.value, epsilon or 0.0, word_space)
         else:
             mechanism_name, heading, verdict = _verify_vector_mechanism(
                 name, epsilon, delta, 1 if dimension is None else dimension
@@ -79,21 +85,19 @@ def run_audit_mechanism(
     report_verdict(mechanism_name, heading, verdict, as_json=as_json)
 
 
-def _verify_word_mechanism(name: str, epsilon: float, space: str, metric: str) -> "tuple[str, list[str], Verdict]":
+def _verify_word_mechanism(name: str, epsilon: float, space: "Space") -> "tuple[str, list[str], Verdict]":
     """Return name, heading and verdict of a word mechanism."""
     from deniable.auditing import verify
 
-    check_mechanism_epsilon(name, epsilon)
-    word_space = build_space(space, metric)
     with show_passes("verifying"), expect_passes(0):
-        mechanism = build_word_mechanism(word_space, name, epsilon)
+        mechanism = build_word_mechanism(space, name, epsilon)
         verdict = verify(mechanism)
-    words = f"{len(mechanism.space):,} words of {mechanism.space.source}"
+    words = f"{len(space):,} words of {space.source}"
     parameters = [
         f"{parameter} {value if isinstance(value, str) else format(value, '.6g')}"
         for parameter, value in mechanism.derived_parameters.items()
     ]
-    return mechanism.name, [f"{mechanism.name} over {words}, {metric} distance", *parameters], verdict
+    return mechanism.name, [f"{mechanism.name} over {words}, {space.metric_name}", *parameters], verdict
 
 
 def _verify_vector_mechanism(

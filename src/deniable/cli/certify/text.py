@@ -37,10 +37,12 @@ from deniable.cli.model_runs import check_torch, translate_memory_errors
 from deniable.cli.options import (
     ATTACK_WORDS_PANEL,
     EXIT_REFUTED,
+    HIDE_DEFAULT,
     DelimiterOption,
     EncodingOption,
     ForceOption,
     FormatOption,
+    HideOption,
     LabelledTableArgument,
     LabelOption,
     MechanismEpsilonOption,
@@ -108,6 +110,7 @@ def run_certify_text(
     limit: RowLimitOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = "utf-8",
@@ -131,7 +134,7 @@ def run_certify_text(
     if output is not None:
         check_outputs([output], [model, source, substitutions, find_vector_files(space)], force=force)
     check_task(model, "text")
-    word_space = build_space(space, metric)
+    word_space = build_space(space, metric, hide)
     text_model = load_text_model(model, word_space)
     attack_words = _build_attack_words(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
     table = read_labelled_table(source, columns, limit)

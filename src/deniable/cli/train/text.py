@@ -20,10 +20,12 @@ from deniable.cli.model_runs import (
     train_and_write,
 )
 from deniable.cli.options import (
+    HIDE_DEFAULT,
     MODEL_PANEL,
     DelimiterOption,
     EncodingOption,
     FormatOption,
+    HideOption,
     LabelOption,
     MetricOption,
     PremiseOption,
@@ -163,6 +165,7 @@ def run_train_text(
     mechanism_epsilon: MechanismEpsilonOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
     encoding: EncodingOption = "utf-8",
@@ -196,7 +199,7 @@ def run_train_text(
     if PIPE in map(str, tables):
         raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
     model_output.check(*tables, substitutions, find_vector_files(space))
-    word_space = build_space(space, metric)
+    word_space = build_space(space, metric, hide)
     word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
     check_substitute_source(options, word_source)
     table = read_labelled_table(str(source), columns)

@@ -17,7 +17,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from deniable.core.arrays import FloatArray
+from deniable.core.arrays import BoolArray, FloatArray
 from deniable.core.errors import InputError
 from deniable.space import Space
 from deniable.text.tokens import Lexer
@@ -146,13 +146,23 @@ class LanguageModel:
 def number_texts(space: Space, texts: Sequence[str]) -> list[WordNumbers]:
     """Return texts as word numbers, tokenized as for the mechanisms; ``len(space)`` stands for unknown words."""
     lexer = Lexer(space, "draw", "lower", ())
-    numbered_texts = []
-    for text in texts:
-        lexed = lexer.lex(text)
-        words = lexed.words.copy()
-        words[lexed.unknown_positions] = len(space)
-        numbered_texts.append(words)
-    return numbered_texts
+    return [number_words(space, lexed.words, lexed.unknown_positions) for lexed in map(lexer.lex, texts)]
+
+
+def number_words(space: Space, words: WordNumbers, stand_ins: npt.NDArray[np.intp] | BoolArray) -> WordNumbers:
+    """Return word numbers (N,) with ``len(space)`` where the public word stands for an unknown one.
+
+    A word of a hidden class that stands for another of the class remains: the two are drawn alike.
+
+    Args:
+        space: of the words.
+        words: (N,) as they were read.
+        stand_ins: places, or a mask, of the words that stand for others.
+    """
+    numbers = words.copy()
+    unknown_number = space.index_of(space.unknown_word)
+    numbers[stand_ins] = np.where(words[stand_ins] == unknown_number, len(space), words[stand_ins])
+    return numbers
 
 
 def _join_texts(sequences: Sequence[npt.ArrayLike], size: int) -> SymbolNumbers:

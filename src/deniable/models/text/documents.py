@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.space import Space
-from deniable.space.grammar import fold_word, split_words
 
 WordIds = npt.NDArray[np.int32]
 TextOffsets = npt.NDArray[np.int64]
@@ -98,7 +97,7 @@ class TokenizedTexts:
 
     Attributes:
         texts: the known words; none of a text that has none.
-        pieces: [gap, word, gap, ..., gap] of each text, as `deniable.space.grammar.split_words` gives it.
+        pieces: [gap, word, gap, ..., gap] of each text, as `deniable.space.Space.split_words` gives it.
         word_positions: positions of the known words in ``pieces``, for each text.
     """
 
@@ -138,8 +137,8 @@ def tokenize_texts(space: Space, column: Sequence[str | None]) -> TokenizedTexts
     """
     known_ids, pieces, word_positions = [], [], []
     for text in column:
-        text_pieces = split_words(text or "")
-        word_ids = [space.index_by_word.get(fold_word(word)) for word in text_pieces[1::2]]
+        text_pieces = space.split_words(text or "")
+        word_ids = [space.find_number(word) for word in text_pieces[1::2]]
         known_ids.append([word_id for word_id in word_ids if word_id is not None])
         pieces.append(text_pieces)
         word_positions.append([2 * index + 1 for index, word_id in enumerate(word_ids) if word_id is not None])

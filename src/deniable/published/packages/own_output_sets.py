@@ -17,7 +17,7 @@ _NEIGHBOUR_COUNT = 20
 
 @functools.cache
 def _load_space() -> Space:
-    return Space.glove(1_000)
+    return Space.glove(1_000, hide=())
 
 
 @functools.cache

@@ -66,7 +66,7 @@ class TruncatedGumbel(WordMechanism):
         """Theorem 1 of the paper, whose published proof is incomplete."""
         return MetricDP(
             self.epsilon,
-            "euclidean",
+            self.space.metric_name,
             "Xu et al. 2021, Theorem 1; its published proof has gaps",
             status="claimed",
         )

@@ -131,9 +131,9 @@ def certify_texts(
         InputError: alpha or draws outside their domains, a guarantee about another metric, or as `count_votes`.
     """
     claim = limit_status(mechanism.guarantee, verify(mechanism, workers=workers)) if guarantee is None else guarantee
-    if claim.metric != mechanism.space.metric.name:
+    if claim.metric != mechanism.space.metric_name:
         raise InputError(
-            f"The guarantee is about the {claim.metric} metric and the space has the {mechanism.space.metric} metric: "
+            f"The guarantee is about the metric {claim.metric}, that of the space is {mechanism.space.metric_name}: "
             "verify it over this space."
         )
     tallies = count_votes(

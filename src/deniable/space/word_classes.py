@@ -1,0 +1,209 @@
+"""Public classes of words that a space hides: all words of a class are one point, and so epsilon 0 from each other.
+
+A class is a public set of words: whether a word belongs to it follows from the word alone, never from its context or
+from a detector. The map c from words to points that merges each class is then a fixed function of the single word,
+applied before the mechanism: a mechanism that is epsilon-metric-DP for d is so for the pseudometric d(c(w), c(w')),
+which is 0 inside a class. An output at the point of a class is drawn uniformly from its words: post-processing. Between
+a class and another word the distance is that to the class's vector, the mean of those of its words.
+"""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.core.arrays import FloatArray
+from deniable.core.errors import InputError, make_parameter_error, shorten_text
+from deniable.space.grammar import fold_word, is_address, is_number, split_words
+
+LISTED_CLASSES = ("names", "places")
+"""Classes whose words are listed in a file beside this one."""
+BUILTIN_CLASSES = (*LISTED_CLASSES, "numbers")
+"""Names of persons, given and family; names of places; words that begin with a digit."""
+ADDRESSES = "addresses"
+"""Class of e-mail addresses, URLs, domain names and @handles: a part of every space that hides anything."""
+ADDRESS_PLACEHOLDER = "example.org"
+"""What an address comes out as: a domain name that belongs to nobody (RFC 2606)."""
+_ADDRESS_RELATIVES = ("www", "http", "com", "website", "email", "e-mail")
+"""Words whose mean vector is that of the placeholder."""
+_SHOWN_WORDS = 5
+"""Words that a message names."""
+
+
+@dataclasses.dataclass(frozen=True)
+class WordClass:
+    """A public class of words.
+
+    Attributes:
+        name: what guarantees and certificates call it.
+        words: the listed words, folded; empty for a class that is told by the shape of a word.
+        has_shape: whether a word belongs to the class by its shape; None for a class that is listed.
+
+    Raises:
+        InputError: a word that is no single word.
+    """
+
+    name: str
+    words: frozenset[str] = frozenset()
+    has_shape: Callable[[str], bool] | None = None
+
+    def __post_init__(self) -> None:
+        """Fold the words, and refuse what no word of a text can be equal to."""
+        if self.has_shape is not None:
+            return
+        if isinstance(self.words, str) or not all(isinstance(word, str) for word in self.words):
+            raise make_parameter_error("WordClass", "words", "a collection of words", self.words)
+        words = frozenset(fold_word(word.strip()) for word in self.words) - {""}
+        if not words:
+            raise InputError(f"The class of words {self.name!r} is empty: list at least one word.")
+        for word in sorted(words):
+            if split_words(word, "whole") != ["", word, ""]:
+                raise InputError(
+                    f"The class of words {self.name!r} must hold single words. Got {shorten_text(repr(word))}: give "
+                    "each word by itself."
+                )
+        object.__setattr__(self, "words", words)
+
+    def __contains__(self, word: str) -> bool:
+        """Return whether a folded word belongs to the class."""
+        return word in self.words if self.has_shape is None else self.has_shape(word)
+
+    def __reduce__(self) -> "tuple[type[WordClass], tuple[str, frozenset[str], Callable[[str], bool] | None]]":
+        """Pickle what the class is made of."""
+        return WordClass, (self.name, self.words, self.has_shape)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class HiddenClass:
+    """A class of words as a space hides it.
+
+    Attributes:
+        name: that of the class.
+        members: (m,) numbers of its words in the space, one of which comes out; m >= 1.
+        extra_words: listed words that the space does not have: they are read as words of the class, and never come out.
+    """
+
+    name: str
+    members: npt.NDArray[np.int32]
+    extra_words: frozenset[str]
+
+
+def resolve_classes(hide: "Sequence[str | Path | WordClass]") -> tuple[WordClass, ...]:
+    """Return the classes of words to hide, those of this package first, and that of addresses last.
+
+    Args:
+        hide: names of `BUILTIN_CLASSES`, paths of files that list a class (its name is the file's), or classes.
+
+    Raises:
+        InputError: an unknown class, a file that cannot be read, a class given twice, or a word in two classes.
+    """
+    if isinstance(hide, str | Path | WordClass) or not isinstance(hide, Sequence):
+        expected = f"a list of classes ({', '.join(BUILTIN_CLASSES)}) or of files of words"
+        raise make_parameter_error("Space", "hide", expected, hide)
+    classes = [_resolve_class(entry) for entry in hide]
+    names = [word_class.name for word_class in classes]
+    for name in {*names}:
+        if names.count(name) > 1 or name == ADDRESSES:
+            raise InputError(f"The class of words {name!r} is given twice: give it once, or rename the file.")
+    order = {name: rank for rank, name in enumerate(BUILTIN_CLASSES)}
+    classes.sort(key=lambda word_class: order.get(word_class.name, len(order)))
+    if classes:
+        classes.append(WordClass(ADDRESSES, has_shape=is_address))
+    _refuse_shared_words(classes)
+    return tuple(classes)
+
+
+def _resolve_class(entry: "str | Path | WordClass") -> WordClass:
+    if isinstance(entry, WordClass):
+        return entry
+    if entry in BUILTIN_CLASSES:
+        return _load_builtin_class(str(entry))
+    path = Path(entry)
+    if isinstance(entry, str) and not path.is_file():
+        raise InputError(
+            f"{entry!r} is neither a class of words ({', '.join(BUILTIN_CLASSES)}) nor a file of words: correct the "
+            "name."
+        )
+    return WordClass(path.stem, read_class_words(path))
+
+
+def read_class_words(path: Path) -> frozenset[str]:
+    """Return the words of a file, one a line; blank lines and those that begin with "# " are left out.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(f"The list {str(path)!r} is not UTF-8: convert it.") from None
+    except OSError as error:
+        raise InputError(f"The list {str(path)!r} cannot be read: {error.strerror}.") from None
+    return frozenset(line.strip() for line in lines if line.strip() and not line.startswith("# "))
+
+
+@functools.cache
+def _load_builtin_class(name: str) -> WordClass:
+    if name not in LISTED_CLASSES:
+        return WordClass(name, has_shape=is_number)
+    return WordClass(name, read_class_words(Path(__file__).parent / "classes" / f"{name}.txt"))
+
+
+def _refuse_shared_words(classes: Sequence[WordClass]) -> None:
+    """Raise `InputError` where a word is in two classes: it has one point alone."""
+    for position, word_class in enumerate(classes):
+        for other in (*classes[:position], *classes[position + 1 :]):
+            shared = sorted(word for word in word_class.words if word in other)
+            if shared:
+                more = f" and {len(shared) - _SHOWN_WORDS:,} more" if len(shared) > _SHOWN_WORDS else ""
+                shown = ", ".join(shorten_text(repr(word)) for word in shared[:_SHOWN_WORDS])
+                raise InputError(
+                    f"Words are in two classes, {word_class.name!r} and {other.name!r}: {shown}{more}. Take them out "
+                    "of one list, or hide one class alone."
+                )
+
+
+def add_address_placeholder(words: list[str], vectors: FloatArray) -> tuple[list[str], FloatArray]:
+    """Return words (n,) and vectors (n, d) with those of the placeholder for addresses at the end, if it is missing."""
+    if ADDRESS_PLACEHOLDER in words:
+        return words, vectors
+    number_by_word = {word: number for number, word in enumerate(words)}
+    relatives = [number_by_word[word] for word in _ADDRESS_RELATIVES if word in number_by_word]
+    vector = (vectors[relatives] if relatives else vectors).mean(axis=0)
+    return [*words, ADDRESS_PLACEHOLDER], np.vstack([vectors, vector])
+
+
+def find_members(classes: Sequence[WordClass], words: Sequence[str]) -> list[HiddenClass]:
+    """Return the classes of which a space of these folded words has any."""
+    hidden_classes = []
+    for word_class in classes:
+        members = np.array([number for number, word in enumerate(words) if word in word_class], dtype=np.int32)
+        if len(members):
+            extra_words = word_class.words.difference(words[number] for number in members)
+            members.setflags(write=False)
+            hidden_classes.append(HiddenClass(word_class.name, members, extra_words))
+    return hidden_classes
+
+
+def weigh_class(point_count: int) -> float:
+    """Return how many points' worth of probability a class gets in mechanisms that can weigh points: sqrt(n) / 3.
+
+    With 1, as any other point, a name comes out as one of all other words far more often than as a name. With the
+    number of its words, ten thousand names at one point draw in most other words. Between the two lies a wide plain.
+
+    Args:
+        point_count: n, the points of the space; below 9 the weight is 1.
+    """
+    return max(1.0, math.sqrt(point_count) / 3)
+
+
+def merge_classes(vectors: FloatArray, hidden_classes: Sequence[HiddenClass]) -> FloatArray:
+    """Return the vectors (n, d) with the mean of each class in place of those of its words."""
+    merged = vectors.copy()
+    for hidden_class in hidden_classes:
+        merged[hidden_class.members] = vectors[hidden_class.members].mean(axis=0)
+    return merged
