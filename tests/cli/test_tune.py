@@ -74,7 +74,7 @@ def test_recovery(tune, run, mechanism):
         assert 0.4 < found <= 0.5
         for line in (lines["attacker"], certificate["attacker"]):
             assert f"names {100 * found:.1f} % of words, if words follow Zipf's law by the space's ranks (" in line
-    assert "without the output: 30.8 %" in lines["attacker"]
+    assert "without the output: 30.1 %" in lines["attacker"]
     assert lines["verification"].startswith("proved")
     assert "chosen" not in lines
     assert "by the owner" in certificate["chosen"]

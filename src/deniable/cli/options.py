@@ -234,8 +234,7 @@ HideOption = Annotated[
     make_option(
         WORDS_PANEL,
         "--hide",
-        "Classes of words within which epsilon is 0, separated by commas: names, places, numbers, or files with a word "
-        "on each line; none hides nothing.",
+        "Words that nothing tells from others of their class: names, places, numbers, files of words; or none.",
         metavar="CLASS,...",
     ),
 ]
