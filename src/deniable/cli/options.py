@@ -144,6 +144,12 @@ TextColumnsOption = Annotated[
 TextColumnOption = Annotated[
     str, make_option(DATA_PANEL, "--column", "-c", "Name of the column with text.", metavar="COLUMN")
 ]
+RecordIdOption = Annotated[
+    str | None,
+    make_option(
+        DATA_PANEL, "--id", "Name of the column with unique record ids.", metavar="COLUMN", default_text="row number"
+    ),
+]
 UnescapeOption = Annotated[
     EscapesName | None,
     make_option(
