@@ -282,7 +282,7 @@ def test_texts_that_are_missing(tune, run, place):
             ["--min-kept", "0.5", "--prior", "in.csv", "--prior-from-input"],
             "--prior and --prior-from-input exclude each other",
         ),
-        (["--min-accuracy", "0.5", "--label", "text"], "cannot be texts and labels or authors at once"),
+        (["--min-accuracy", "0.5", "--label", "text"], "cannot be texts and labels or authors or ids at once"),
         (["--min-accuracy", "0.5", "--label", "none"], "none"),
         (["--min-kept", "0.5", "--metric", "manhattan", "--mechanism", "multivariate-laplace"], "Euclidean metric"),
     ],

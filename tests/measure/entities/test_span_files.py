@@ -94,7 +94,11 @@ def test_files_of_both_kinds(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("s.csv", b"", "must be a .jsonl file of spans, a .txt file of words, or a detector as package.module:callable"),
+        (
+            "s.csv",
+            b"",
+            "must be a .jsonl file of spans, a .txt file of words, or a detector as package.module:callable",
+        ),
         ("names", b"", "must be a .jsonl file of spans"),
         ("s.jsonl", b"", "s.jsonl labels nothing"),
         ("n.txt", b"\n \n", "n.txt is empty"),
