@@ -61,7 +61,7 @@ GOOD = {"id": "0", "start": 12, "end": 18, "kind": "CITY"}
 
 
 def test_what_it_names(place, detectors):
-    """The ending of a file tells what it holds, also behind a drive letter; anything else with a colon is a detector."""
+    """The ending of a file tells what it holds, also behind a drive letter; any other with a colon is a detector."""
     assert find_entity_file(None) is find_entity_file("pkg.mod:find") is None
     assert find_entity_file("C:\\labels\\s.jsonl") == "C:\\labels\\s.jsonl"
     assert find_entity_file("names") == "names"
@@ -80,7 +80,7 @@ def test_measured_texts_are_labelled(place):
     assert label_measured_texts(None, texts, None, "text", escapes=None, rows=rows) is None
     found = label_measured_texts("n.txt", texts, None, "text", escapes=None, rows=np.array([0]))
     assert [len(spans) for spans in found] == [1, 0, 0]
-    with pytest.raises(InputError, match="--entities 'n.txt' names nothing in the 2 rows that are measured"):
+    with pytest.raises(InputError, match=r"--entities 'n\.txt' names nothing in the 2 rows that are measured"):
         label_measured_texts("n.txt", texts, None, "text", escapes=None, rows=rows)
 
 
@@ -154,11 +154,10 @@ def test_positions_are_those_of_the_cell(call, place):
         ([GOOD, {**GOOD, "start": 20, "end": 20}], "s.jsonl line 2: a span from 20 to 20 holds no character"),
         ([GOOD, {**GOOD, "start": "1"}], "s.jsonl line 2: the start of a span must be an integer"),
         ([GOOD, GOOD], "two spans of the kind 'CITY' that overlap, 12 to 18 (line 1) and 12 to 18 (line 2)"),
-        ([GOOD, {**GOOD, "id": "nobody"}], "s.jsonl line 2 labels the record 'nobody', of which the table has no text"),
+        ([GOOD, {**GOOD, "id": "nobody"}], "line 2 labels the record 'nobody', of which the table has no text"),
         ([{**GOOD, "column": "nothing"}], "names the column 'nothing', which is no text column of this run"),
         ([{**GOOD, "kind": None}], "the kind of a span must be a text. Got NoneType"),
-        ([{"row": 4, "start": 0, "end": 3, "kind": "P"}], "labels the row 4, of which the table has no text: rows count "
-         "from 0"),
+        ([{"row": 4, "start": 0, "end": 3, "kind": "P"}], "labels the row 4, of which the table has no text: rows"),
     ],
 )  # fmt: skip
 def test_labels_that_are_refused(run, place, refused, command, objects, message):

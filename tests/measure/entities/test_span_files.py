@@ -162,29 +162,28 @@ def test_lines_that_are_no_labels(line, message):
 def test_ids_of_no_kind():
     """An id is a text or an integer."""
     for odd in (1.5, None, ["a"], True):
-        with pytest.raises(InputError, match="s.jsonl line 1: 'id' must be a text or an integer"):
+        with pytest.raises(InputError, match=r"s\.jsonl line 1: 'id' must be a text or an integer"):
             labels({"id": odd, "entities": [[0, 4, "P"]]})
 
 
 @pytest.mark.parametrize(
     ("objects", "table", "message"),
     [
-        ([{"row": 0, "entities": [[0, 4, "P"]]}, GOOD | {"start": 14, "end": 22}], {}, "line 2: a span ends at 22, beyond"),
+        ([{"row": 0, "entities": [[0, 4, "P"]]}, GOOD | {"start": 14, "end": 22}], {}, "a span ends at 22"),
         ([GOOD, GOOD], {}, "two spans of the kind 'P' that overlap, 0 to 4 (line 1) and 0 to 4 (line 2)"),
         ([GOOD, GOOD | {"start": 3, "end": 6}], {}, "overlap, 0 to 4 (line 1) and 3 to 6 (line 2)"),
-        ([{"row": 0, "text": "Anna", "entities": [[0, 4, "P"]]}], {}, "line 1 has another text than row 0 of the table"),
+        ([{"row": 0, "text": "Anna", "entities": [[0, 4, "P"]]}], {}, "line 1 has another text than row 0"),
         ([{"row": 1, "entities": [[0, 4, "P"]]}], {}, "line 1 labels the row 1, of which the table has no text"),
         ([GOOD, {"row": 2, "entities": [[0, 1, "P"]]}], {"texts": (TEXT, "x", None)}, "line 2 labels the row 2, of"),
-        ([{"id": "a", "entities": [[0, 4, "P"]]}], {}, "names records by id: name the table's column of ids, with --id"),
-        ([{"id": "z", "entities": [[0, 4, "P"]]}], {"ids": ["a"]}, "line 1 labels the record 'z', of which the table"),
-        ([{"id": "a", "entities": [[0, 4, "P"]]}], {"ids": ["a", "a"], "texts": (TEXT, TEXT)}, "labels the record 'a', "
-         "which the table has twice"),
+        ([{"id": "a", "entities": [[0, 4, "P"]]}], {}, "names records by id: name the table's column of ids"),
+        ([{"id": "z", "entities": [[0, 4, "P"]]}], {"ids": ["a"]}, "line 1 labels the record 'z', of which"),
+        ([{"id": "a", "entities": [[0, 4, "P"]]}], {"ids": ["a", "a"], "texts": (TEXT, TEXT)}, "the table has twice"),
         ([GOOD | {"column": "note"}], {}, "line 1 names the column 'note', which is no text column of this run"),
         ([GOOD], {"columns": ("text", "note")}, "line 1 names no column: add \"column\", one of 'text', 'note'"),
     ],
 )  # fmt: skip
 def test_labels_that_the_table_cannot_have(objects, table, message):
-    """Labels beyond a text, that overlap, or of records and columns that are not there, are refused with their lines."""
+    """Labels beyond a text, overlapping ones, and those of no record or column are refused with their lines."""
     texts = table.pop("texts", (TEXT,))
     with pytest.raises(InputError) as refused:
         ask(labels(*objects), *texts, **table)

@@ -133,7 +133,7 @@ def test_a_page_of_texts_alone(small_space):
 
 
 def test_who_is_still_named(small_space):
-    """With labelled spans there is a section with every share, a table by kind that shows kinds as text, and a chart."""
+    """With labelled spans there is a section with every share, a table that shows kinds as text, and a chart."""
     texts = table()[0]
     entities = [[(0, 5, "P"), (6, 11, "<b>")] if text and len(text) > 20 else [] for text in texts]
     entities[5] = [(4, 5, "SIGN")]
