@@ -20,8 +20,8 @@ EntitiesOption = Annotated[
     make_option(
         DATA_PANEL,
         "--entities",
-        "Names in the texts, to count how many come out: spans (.jsonl), a list of words (.txt), or a detector.",
-        metavar="FILE|PKG.MOD:F",
+        "Names to count in the output: .jsonl, .txt or PKG.MOD:DETECTOR.",
+        metavar="SOURCE",
     ),
 ]
 

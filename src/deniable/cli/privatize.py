@@ -105,6 +105,7 @@ WorkersOption = Annotated[
         "--workers",
         "Number of threads; the output does not depend on it.",
         min=1,
+        metavar="COUNT",
         default_text="all cores",
     ),
 ]
