@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deniable.space.grammar import fold_word, is_clitic, is_one_word, split_words
+import deniable.space.grammar as grammar_module
+from deniable.space.grammar import fold_word, is_address, is_clitic, is_number, is_one_word, split_words
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
 _ENGLISH = ["don't", "n't", "'s", "'", "o'clock", "N'T", "'LL", "a"]
@@ -267,3 +268,90 @@ def test_long_runs_take_linear_time():
         started = time.perf_counter()
         assert "".join(split_words(text)) == text
         assert time.perf_counter() - started < 5
+
+
+_ADDRESS_PIECES = st.sampled_from(
+    [*"a1.@/:_-'\"!? é", "www.", "://", "http", ".com", ".it", ".Is", "n't", "'s", "\u0660", "\x02"]
+)
+ANY_ADDRESS = st.lists(_ADDRESS_PIECES, max_size=20).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Mail jo.smith+x@gmail.com, please!", ["Mail", "jo.smith+x@gmail.com", "please"]),
+        ("o'brien@mail.x.co.uk's", ["o'brien@mail.x.co.uk", "'s"]),
+        ("see https://a.b/c?d=e#f). Next", ["see", "https://a.b/c?d=e#f", "Next"]),
+        ("(www.foo.com/bar)", ["www.foo.com/bar"]),
+        ("bbc.co.uk is on.", ["bbc.co.uk", "is", "on"]),
+        ("münchen.de jü@ö.de", ["münchen.de", "jü@ö.de"]),
+        ("I am @jo_s, e.g. in the U.S. now", ["I", "am", "@jo_s", "e", "g", "in", "the", "U", "S", "now"]),
+        ("the end.Next day...and or/and", ["the", "end", "Next", "day", "and", "or", "and"]),
+        ("(555) 123-4567 or +49-30-12.34", ["555", "123-4567", "or", "49-30-12.34"]),
+        ("2024-05-06T12:30:00Z, 10.0.0.1:80, 12/05/80", ["2024-05-06T12:30:00Z", "10.0.0.1:80", "12/05/80"]),
+        ("a 4-year-old's 1990s", ["a", "4", "year", "old", "'s", "1990s"]),
+        ("4111-1111-1111-1111 4111 1111", ["4111-1111-1111-1111", "4111", "1111"]),
+    ],
+)
+def test_numbers_and_addresses_are_whole(text, expected):
+    """By the whole grammar addresses and groups of digits are one word each; punctuation behind them is not theirs."""
+    assert split_words(text, "whole")[1::2] == expected
+
+
+@given(ANY_ADDRESS)
+@example("a@b.c/d e")
+def test_whole_words_lose_nothing_and_hold_no_space(text):
+    """Joined, the parts are the text; no word holds white space; no more passes than by the plain grammar."""
+    parts = split_words(text, "whole")
+    assert "".join(parts) == text
+    assert all(word and not any(letter.isspace() for letter in word) for word in parts[1::2])
+    assert all(passes(letter) for gap in parts[::2] for letter in gap)
+    plain_gaps, whole_gaps = (sum(map(len, split_words(text, grammar)[::2])) for grammar in ("plain", "whole"))
+    assert whole_gaps <= plain_gaps
+
+
+@given(ANY_TEXT | ANY_PIECES)
+def test_text_without_digits_and_addresses_is_cut_alike(text):
+    """Where there is no digit, no at sign, slash or full stop, the two grammars agree."""
+    cleaned = "".join(letter for letter in text if letter not in "@./" and not letter.isdigit())
+    assert split_words(cleaned, "whole") == split_words(cleaned)
+
+
+@given(ANY_ADDRESS)
+def test_texts_without_a_sign_of_an_address_have_none(text):
+    """The fast way gives what looking for an address at each word gives."""
+    stand_in = text.translate(grammar_module._ASCII_CLASSES)
+    assert list(map(len, split_words(text, "whole"))) == list(map(len, grammar_module._WHOLE_WORD.split(stand_in)))
+
+
+@given(ANY_ADDRESS)
+def test_whole_words_are_of_one_kind(text):
+    """No word is both a number and an address, and one with a sign of punctuation inside is one of them."""
+    for word in split_words(text, "whole")[1::2]:
+        assert not (is_number(word) and is_address(word))
+        if any(sign in word for sign in "@./:"):
+            assert is_number(word) or is_address(word)
+
+
+@pytest.mark.parametrize("word", ["7", "1990s", "3rd", "3.14", "555-0123", "١٢", "½", "１２", "10.0.0.1"])
+def test_numbers_begin_with_a_digit(word):
+    """A word of any script that begins with a digit is a number."""
+    assert is_number(word)
+    assert not is_address(word)
+
+
+@pytest.mark.parametrize("word", ["mp3", "seven", "covid", "", "一", "3com.com", "1@x.com", "'s"])
+def test_other_words_are_no_numbers(word):
+    """Words that begin otherwise are none, nor are addresses that begin with a digit."""
+    assert not is_number(word)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a.", "a@", "http://", "www.", "1-", "a.com/!", "@", "com.", "a" * 63 + ".", "a'", "ab://", "_a.", "http://!!! "],
+)
+def test_hostile_addresses_take_linear_time(piece):
+    """Long runs of what addresses are made of cost no more than a text of their length."""
+    start = time.process_time()
+    split_words(piece * (200_000 // len(piece)) + "x", "whole")
+    assert time.process_time() - start < 2

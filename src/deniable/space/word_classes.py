@@ -101,7 +101,8 @@ def resolve_classes(hide: "Sequence[str | Path | WordClass]") -> tuple[WordClass
     Raises:
         InputError: an unknown class, a file that cannot be read, a class given twice, or a word in two classes.
     """
-    if isinstance(hide, str | Path | WordClass) or not isinstance(hide, Sequence):
+    is_list = isinstance(hide, Sequence) and not isinstance(hide, str)
+    if not is_list or not all(isinstance(entry, str | Path | WordClass) for entry in hide):
         expected = f"a list of classes ({', '.join(BUILTIN_CLASSES)}) or of files of words"
         raise make_parameter_error("Space", "hide", expected, hide)
     classes = [_resolve_class(entry) for entry in hide]

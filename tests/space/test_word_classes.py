@@ -1,0 +1,180 @@
+"""Hidden classes: one point each, whatever their words; lists are checked, and nothing else of a space changes."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.space.word_classes import BUILTIN_CLASSES, WordClass, resolve_classes, weigh_class
+
+WORDS = ("the", "john", "mary", "7", "1990", "dog", "cat", "blue", "red")
+VECTORS = np.random.default_rng(7).normal(size=(len(WORDS), 3))
+PETS = WordClass("pets", frozenset({"dog", "Cat", "unicorn"}))
+NAMES = WordClass("people", frozenset({"john", "mary", "zoltan"}))
+
+
+@pytest.fixture
+def space():
+    """Return nine words, four of them in two listed classes, two of them numbers."""
+    return dn.Space(WORDS, VECTORS, hide=[PETS, NAMES, "numbers"])
+
+
+class TestMerging:
+    """Words of a class share a point at their mean; all others keep theirs."""
+
+    def test_points(self, space):
+        """A class lies at the mean of its words' vectors, which the space still has."""
+        for members in (("dog", "cat"), ("john", "mary"), ("7", "1990")):
+            first, second = (space.index_of(word) for word in members)
+            assert space.point_by_word[first] == space.point_by_word[second]
+            mean = VECTORS[[WORDS.index(word) for word in members]].mean(axis=0)
+            np.testing.assert_allclose(space.points[space.point_by_word[first]], mean)
+        assert len(space.points) == 7
+        np.testing.assert_array_equal(space.vectors[: len(WORDS)], VECTORS)
+        np.testing.assert_array_equal(space.points[space.point_by_word[0]], VECTORS[0])
+
+    def test_distances(self, space):
+        """Inside a class they are 0; to other words they are those of the class's point."""
+        assert space.distance("dog", "cat") == 0
+        mean = VECTORS[[5, 6]].mean(axis=0)
+        assert space.distance("cat", "red") == pytest.approx(np.linalg.norm(mean - VECTORS[8]))
+
+    @pytest.mark.parametrize("kind", [dn.TEM, dn.CalibratedExponential, dn.TightExponential])
+    @pytest.mark.parametrize(
+        ("first", "others"),
+        [("dog", ["cat", "UNICORN"]), ("7", ["1990", "555-0123", "3rd"]), ("a@b.c", ["x.com", "www.x.org/y"])],
+    )
+    def test_every_word_of_a_class_has_the_same_law(self, space, kind, first, others):
+        """Listed words, those that the space lacks, numbers of any shape: the law depends on the class alone."""
+        mechanism = kind(space, epsilon=2.0)
+        law = mechanism.probabilities(first)
+        for other in others:
+            np.testing.assert_array_equal(mechanism.probabilities(other), law)
+        assert law[space.index_of("dog")] == law[space.index_of("cat")]
+
+    def test_the_claim_is_proved_for_the_merged_metric(self, space):
+        """The exact epsilon over the points is the claim's, and the claim names the merged metric."""
+        verdict = dn.verify(dn.CalibratedExponential(space, epsilon=2.0))
+        assert verdict.status == "proved"
+        assert verdict.guarantee.metric == "euclidean, with numbers, pets, people hidden"
+
+    def test_a_law_that_tells_words_of_a_class_apart_is_refuted(self, space):
+        """At a distance of 0 no loss is allowed."""
+        rows = np.full((len(space), len(space)), 1.0)
+        rows[space.index_of("dog"), space.index_of("dog")] = 1.3
+        assert dn.verify(rows / rows.sum(axis=1, keepdims=True), space=space, epsilon=2.0).status == "refuted"
+
+    def test_weights(self):
+        """The points of classes weigh more than 1 in larger spaces, all others 1; where nothing is hidden, none do."""
+        assert dn.Space(WORDS, VECTORS).point_weights is None
+        words = [f"w{number}" for number in range(400)]
+        large = dn.Space([*words, "7", "8"], np.random.default_rng(1).normal(size=(402, 5)), hide=["numbers"])
+        weights = large.point_weights
+        assert weights[large.point_by_word[large.index_of("7")]] == weigh_class(len(large.points)) > 6
+        assert sorted(set(weights.tolist())) == [1.0, weigh_class(len(large.points))]
+
+    def test_a_class_without_a_word_in_the_space(self):
+        """It hides nothing, and its words are unknown."""
+        space = dn.Space(["the", "dog"], np.eye(2), hide=[WordClass("trees", frozenset({"oak"})), "numbers"])
+        assert [hidden.name for hidden in space.hidden_classes] == ["addresses"]
+        assert "oak" not in space
+        assert "7" not in space
+
+
+class TestReading:
+    """Which word of the space a word is read as."""
+
+    def test_find_number(self, space):
+        """Own words are themselves; others of a class are its first word; addresses are the placeholder."""
+        assert space.find_number("Mary") == WORDS.index("mary")
+        assert space.find_number("zoltan") == WORDS.index("john")
+        assert space.find_number("12,000.50") == WORDS.index("7")
+        assert space.words[space.find_number("jo@x.com")] == "example.org"
+        assert space.find_number("zork") is None
+        assert "zoltan" in space
+        assert "zork" not in space
+
+    def test_find_class(self, space):
+        """The class of a hidden word, None for another."""
+        assert space.find_class(space.index_of("unicorn")).name == "pets"
+        assert space.find_class(space.index_of("red")) is None
+
+    def test_the_grammar(self, space):
+        """A space that hides classes cuts texts by the whole grammar, another by the plain one."""
+        assert space.split_words("call 555-0123")[1::2] == ["call", "555-0123"]
+        assert dn.Space(WORDS, VECTORS).split_words("call 555-0123")[1::2] == ["call", "555", "0123"]
+
+    def test_the_unknown_word_is_not_hidden(self):
+        """Unknown words are read as an ordinary word, also where a name lies nearer to the middle."""
+        vectors = np.array([[0.0, 0.1], [1.0, 1.0], [-1.0, -0.9]])
+        assert dn.Space(["john", "the", "red"], vectors).unknown_word == "john"
+        assert dn.Space(["john", "the", "red"], vectors, hide=[NAMES]).unknown_word in {"the", "red"}
+
+
+class TestIdentity:
+    """Fingerprints, pickles and names tell spaces with different classes apart."""
+
+    def test_fingerprints(self, space):
+        """A word more in a list, a class less, another name: another fingerprint; the order of classes is the same."""
+        more = WordClass("pets", frozenset({"dog", "cat", "unicorn", "emu"}))
+        lists = [(), [PETS, NAMES], [more, NAMES, "numbers"], [WordClass("beasts", PETS.words), NAMES, "numbers"]]
+        others = [dn.Space(WORDS, VECTORS, hide=hide) for hide in lists]
+        assert len({space.fingerprint, *(other.fingerprint for other in others)}) == 5
+        assert dn.Space(WORDS, VECTORS, hide=["numbers", PETS, NAMES]).fingerprint == space.fingerprint
+
+    def test_nothing_hidden(self):
+        """Without classes words, points and fingerprint are those of the words and vectors alone."""
+        assert dn.Space(WORDS, VECTORS, hide=()).fingerprint == dn.Space(WORDS, VECTORS).fingerprint
+        assert dn.Space(WORDS, VECTORS).words == WORDS
+
+    def test_pickles(self, space, tmp_path):
+        """A space with classes of one's own pickles whole, one from a file as a reference with what it hides."""
+        assert pickle.loads(pickle.dumps(space)).fingerprint == space.fingerprint
+        np.savez(tmp_path / "space.npz", words=np.array(WORDS), vectors=VECTORS)
+        (tmp_path / "pets.txt").write_text("# beasts of the house\ndog\ncat\n")
+        loaded = dn.Space.load(tmp_path / "space.npz", hide=["numbers", tmp_path / "pets.txt"])
+        data = pickle.dumps(loaded)
+        assert len(data) < 1000
+        assert pickle.loads(data).hidden_classes[1].name == "pets"
+        assert pickle.loads(data).fingerprint == loaded.fingerprint
+
+
+class TestLists:
+    """What may be hidden, and what is refused."""
+
+    @pytest.mark.parametrize(
+        ("hide", "fault"),
+        [
+            ("names", "The 'hide' parameter of Space must be a list of classes"),
+            ([7], "'hide' parameter of Space must"),
+            (["cities"], r"'cities' is neither a class of words \(names, places, numbers\) nor a file of words"),
+            ([Path("none.txt")], "The list 'none.txt' cannot be read: No such file"),
+            ([PETS, PETS], "The class of words 'pets' is given twice"),
+            ([PETS, WordClass("more", frozenset({"dog"}))], "Words are in two classes, 'pets' and 'more': 'dog'"),
+            (["numbers", WordClass("years", frozenset({"1990"}))], "Words are in two classes, 'years' and 'numbers'"),
+            ([WordClass("sites", frozenset({"x.com"}))], "Words are in two classes, 'sites' and 'addresses': 'x.com'"),
+            ([WordClass("addresses", frozenset({"x"}))], "The class of words 'addresses' is given twice"),
+        ],
+    )
+    def test_refused(self, hide, fault):
+        """One line says what is wrong with what is to be hidden."""
+        with pytest.raises(dn.InputError, match=fault):
+            dn.Space(WORDS, VECTORS, hide=hide)
+
+    @pytest.mark.parametrize(
+        ("words", "fault"),
+        [((), "is empty"), ((" ",), "is empty"), (("new york",), "single words"), ("dog", "must be")],
+    )
+    def test_classes_that_are_none(self, words, fault):
+        """A class needs words, each by itself."""
+        with pytest.raises(dn.InputError, match=fault):
+            WordClass("pets", words)
+
+    def test_the_default_space_hides(self):
+        """Names, places and numbers are hidden in the space that comes with the package."""
+        space = dn.Space.glove(3_000)
+        assert [hidden.name for hidden in space.hidden_classes] == [*BUILTIN_CLASSES, "addresses"]
+        assert space.distance("john", "mary") == space.distance("london", "paris") == space.distance("1990", "20") == 0
+        assert resolve_classes(BUILTIN_CLASSES)[-1].name == "addresses"
