@@ -12,6 +12,7 @@ from deniable.measure.entities.sources import DetectedEntities, SourceCell
 from deniable.measure.entities.spans import EntitySpan, LocatedWords
 from deniable.measure.entities.survival import measure_entities
 from deniable.measure.entities.tally import EntityTally, EntityWatcher
+from deniable.space.grammar import split_words
 from deniable.text.batches import TextCell
 from tests.text.helpers import SPACE, WORDS
 
@@ -39,10 +40,10 @@ def detect_all(text):
 def test_words_and_spans_by_hand():
     """Words count once, in all and in each of their kinds; a span is whole if all its words are."""
     tally = EntityTally()
-    located = LocatedWords.of("Anna Berg in York.")
+    located = LocatedWords.of(split_words("Anna Berg in York."))
     spans = [EntitySpan(0, 9, "P"), EntitySpan(0, 4, "Q"), EntitySpan(13, 17, "P"), EntitySpan(17, 18, "P")]
     tally.count(located, spans, np.array([True, False, True, True]))
-    tally.count(LocatedWords.of("x"), [], np.array([True]))
+    tally.count(LocatedWords.of(split_words("x")), [], np.array([True]))
     assert (tally.spans, tally.wordless, tally.whole, tally.words, tally.survivors) == (3, 1, 2, 3, 2)
     assert (tally.words_by_kind, tally.survivors_by_kind) == ({"P": 3, "Q": 1}, {"P": 2, "Q": 1})
     assert tally.summary() == (
@@ -57,7 +58,7 @@ def test_summaries_of_none_and_of_many_kinds():
     assert tally.summary() == "for you only   no labelled word in the texts"
     text = "a b c d e f g g"
     spans = [EntitySpan(place, place + 1, text[place].upper()) for place in range(0, len(text), 2)]
-    tally.count(LocatedWords.of(text), spans, np.zeros(8, dtype=np.bool_))
+    tally.count(LocatedWords.of(split_words(text)), spans, np.zeros(8, dtype=np.bool_))
     assert "(G 0.0 % of 2, A 0.0 % of 1, B 0.0 % of 1, C 0.0 % of 1, D 0.0 % of 1, 2 more kinds)" in tally.summary()
 
 
@@ -96,7 +97,7 @@ def test_places_are_found_in_any_text(texts, glue, unknown, keep):
     rows = [[glue.join(words)] for words in texts]
     tally = watch(release, DetectedEntities(detect_all, "d"), rows)
     batch = release.privatize_cells([TextCell(str(row), "text", 0, text) for row, [text] in enumerate(rows) if text])
-    assert tally.words == sum(len(LocatedWords.of(text).spellings) for [text] in rows)
+    assert tally.words == sum(len(LocatedWords.of(split_words(text)).spellings) for [text] in rows)
     assert tally.survivors == int((~batch.changed_mask).sum() + batch.kept_counts.sum())
 
 

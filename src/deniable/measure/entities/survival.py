@@ -16,6 +16,7 @@ from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share
 from deniable.measure.entities.spans import EntitySpan, LocatedWords, build_span, check_end
 from deniable.space import Space
+from deniable.space.grammar import split_words
 from deniable.text.batches import PrivatizedBatch
 
 ALL_KINDS = "all"
@@ -174,7 +175,7 @@ def _locate_spans(
         checked_spans = [_check_span(f"Row {row + 1:,}", span, len(text)) for span in row_spans]
         if not checked_spans:
             continue
-        located = LocatedWords.of(text)
+        located = LocatedWords.of(split_words(text))
         start, end = batch.offsets[row : row + 2].tolist()
         if len(located.spellings) != end - start:
             raise InputError(

@@ -9,7 +9,7 @@ import numpy as np
 from deniable.core.arrays import BoolArray
 from deniable.measure.entities.sources import EntitySource, SourceCell
 from deniable.measure.entities.spans import EntitySpan, LocatedWords
-from deniable.space.grammar import fold_word, is_clitic
+from deniable.space.grammar import fold_word, is_clitic, split_words
 from deniable.text.batches import PrivatizedBatch, TextCell
 from deniable.text.escapes import decode_escapes
 from deniable.text.release import Release
@@ -123,7 +123,7 @@ class EntityWatcher:
             source_cell = SourceCell(row, record_id, cell.column, cell.text)
             spans = self._source.find_spans(source_cell, self._release.unescape)
             if spans:
-                located = LocatedWords.of(decode_escapes(cell.text, self._release.unescape))
+                located = LocatedWords.of(split_words(decode_escapes(cell.text, self._release.unescape)))
                 start, end = batch.offsets[number : number + 2].tolist()
                 self.tally.count(located, spans, self._find_survivors(located.spellings, is_changed[start:end]))
         self._rows += len(rows)
