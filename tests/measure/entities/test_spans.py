@@ -12,6 +12,7 @@ from deniable.measure.entities.spans import (
     find_overlap,
     merge_overlaps,
 )
+from deniable.space.grammar import split_words
 
 
 def test_a_span_of_integers_of_any_kind():
@@ -88,7 +89,7 @@ TEXT = "Anna's friend, Ωmega O'Neil (b. 1,984)."
 )
 def test_a_span_covers_the_words_that_it_touches(part, covered):
     """A word belongs to a span if they share a character; punctuation is no word."""
-    located = LocatedWords.of(TEXT)
+    located = LocatedWords.of(split_words(TEXT))
     start = TEXT.index(part)
     first, behind = located.find_covered(EntitySpan(start, start + len(part), "A"))
     assert located.spellings[first:behind] == covered
@@ -96,10 +97,10 @@ def test_a_span_covers_the_words_that_it_touches(part, covered):
 
 def test_a_span_that_stands_for_nothing_covers_nothing():
     """Where an entity of HTML decodes to nothing, its span has no word, even within one."""
-    first, behind = LocatedWords.of("Anna").find_covered(EntitySpan(2, 2, "A"))
+    first, behind = LocatedWords.of(split_words("Anna")).find_covered(EntitySpan(2, 2, "A"))
     assert first == behind
 
 
 def test_an_empty_text_has_no_words():
     """A text without words has none to cover."""
-    assert LocatedWords.of("").find_covered(EntitySpan(0, 1, "A")) == (0, 0)
+    assert LocatedWords.of(split_words("")).find_covered(EntitySpan(0, 1, "A")) == (0, 0)

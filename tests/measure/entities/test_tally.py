@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable import TEM, Release
+from deniable import TEM, CalibratedExponential, Release
 from deniable.core.errors import InputError
 from deniable.measure.entities.labelling import build_entity_source
 from deniable.measure.entities.sources import DetectedEntities, SourceCell
 from deniable.measure.entities.spans import EntitySpan, LocatedWords
 from deniable.measure.entities.survival import measure_entities
 from deniable.measure.entities.tally import EntityTally, EntityWatcher
+from deniable.space.grammar import split_words
 from deniable.text.batches import TextCell
 from tests.text.helpers import SPACE, WORDS
 
@@ -39,10 +40,10 @@ def detect_all(text):
 def test_words_and_spans_by_hand():
     """Words count once, in all and in each of their kinds; a span is whole if all its words are."""
     tally = EntityTally()
-    located = LocatedWords.of("Anna Berg in York.")
+    located = LocatedWords.of(split_words("Anna Berg in York."))
     spans = [EntitySpan(0, 9, "P"), EntitySpan(0, 4, "Q"), EntitySpan(13, 17, "P"), EntitySpan(17, 18, "P")]
     tally.count(located, spans, np.array([True, False, True, True]))
-    tally.count(LocatedWords.of("x"), [], np.array([True]))
+    tally.count(LocatedWords.of(split_words("x")), [], np.array([True]))
     assert (tally.spans, tally.wordless, tally.whole, tally.words, tally.survivors) == (3, 1, 2, 3, 2)
     assert (tally.words_by_kind, tally.survivors_by_kind) == ({"P": 3, "Q": 1}, {"P": 2, "Q": 1})
     assert tally.summary() == (
@@ -57,7 +58,7 @@ def test_summaries_of_none_and_of_many_kinds():
     assert tally.summary() == "for you only   no labelled word in the texts"
     text = "a b c d e f g g"
     spans = [EntitySpan(place, place + 1, text[place].upper()) for place in range(0, len(text), 2)]
-    tally.count(LocatedWords.of(text), spans, np.zeros(8, dtype=np.bool_))
+    tally.count(LocatedWords.of(split_words(text)), spans, np.zeros(8, dtype=np.bool_))
     assert "(G 0.0 % of 2, A 0.0 % of 1, B 0.0 % of 1, C 0.0 % of 1, D 0.0 % of 1, 2 more kinds)" in tally.summary()
 
 
@@ -74,7 +75,7 @@ def test_summaries_of_none_and_of_many_kinds():
 )
 def test_what_comes_out_under_every_option(options, survivors):
     """Known words stay at a huge epsilon, kept ones always do, and masked, dropped or unknown ones never."""
-    release = Release(TEM(SPACE, epsilon=EPSILON), key="seed:1", **options)
+    release = Release(CalibratedExponential(SPACE, epsilon=EPSILON), key="seed:1", **options)
     tally = watch(release, DetectedEntities(detect_all, "d"), [["The Zork dog's, blarg London; the zork..."]])
     assert (tally.words, tally.survivors) == (8, survivors)
 
@@ -92,11 +93,11 @@ def test_what_comes_out_under_every_option(options, survivors):
 @settings(max_examples=60)
 def test_places_are_found_in_any_text(texts, glue, unknown, keep):
     """Whatever a text is made of, the fate of each word is that which the release gives it."""
-    release = Release(TEM(SPACE, epsilon=EPSILON), key="seed:1", unknown=unknown, keep=keep)
+    release = Release(CalibratedExponential(SPACE, epsilon=EPSILON), key="seed:1", unknown=unknown, keep=keep)
     rows = [[glue.join(words)] for words in texts]
     tally = watch(release, DetectedEntities(detect_all, "d"), rows)
-    batch = release.privatize_cells([TextCell(str(row), "text", 0, text) for row, [text] in enumerate(rows) if text])
-    assert tally.words == sum(len(LocatedWords.of(text).spellings) for [text] in rows)
+    batch = release.privatize_cells([TextCell(f"r{row}", "text", 0, text) for row, [text] in enumerate(rows) if text])
+    assert tally.words == sum(len(LocatedWords.of(split_words(text)).spellings) for [text] in rows)
     assert tally.survivors == int((~batch.changed_mask).sum() + batch.kept_counts.sum())
 
 
@@ -126,7 +127,7 @@ def test_rows_are_counted_through_nulls_and_batches(tmp_path):
         '{"row": 0, "column": "a", "start": 0, "end": 3, "kind": "DOG"}\n'
     )
     rows = [["dog", "cat"], [None, None], ["cat", None], [None, "London"]]
-    release = Release(TEM(SPACE, epsilon=EPSILON), key="seed:1")
+    release = Release(CalibratedExponential(SPACE, epsilon=EPSILON), key="seed:1")
     source = build_entity_source(tmp_path / "s.jsonl")
     watcher = EntityWatcher(source, release, ("a", "b"), has_ids=False)
     for start in (0, 2):
@@ -142,7 +143,7 @@ def test_rows_are_counted_through_nulls_and_batches(tmp_path):
 def test_decoded_texts(tmp_path):
     """Labels count the characters of the cell, and its words are those of the decoded text."""
     (tmp_path / "s.jsonl").write_text('{"row": 0, "start": 6, "end": 12, "kind": "CITY"}\n')
-    release = Release(TEM(SPACE, epsilon=EPSILON), key="seed:1", unescape="html")
+    release = Release(CalibratedExponential(SPACE, epsilon=EPSILON), key="seed:1", unescape="html")
     tally = watch(release, build_entity_source(tmp_path / "s.jsonl"), [["&amp; london dog"]])
     assert (tally.words, tally.survivors) == (1, 1)
 
@@ -150,7 +151,7 @@ def test_decoded_texts(tmp_path):
 def test_a_label_of_no_record(tmp_path):
     """Labels that no record asked for are refused at the end, those of another table at the beginning."""
     (tmp_path / "s.jsonl").write_text('{"id": "r9", "start": 0, "end": 3, "kind": "P"}\n')
-    release = Release(TEM(SPACE, epsilon=EPSILON), key="seed:1")
+    release = Release(CalibratedExponential(SPACE, epsilon=EPSILON), key="seed:1")
     with pytest.raises(InputError, match="labels the record 'r9', of which the table has no text"):
         watch(release, build_entity_source(tmp_path / "s.jsonl"), [["dog"]], has_ids=True)
     with pytest.raises(InputError, match="names records by id"):

@@ -90,7 +90,7 @@ class ListedWords(EntitySource):
 
     def find_spans(self, cell: SourceCell, escapes: Escapes | None = None) -> list[EntitySpan]:
         """Return where the listed words stand; no two spans share a word."""
-        located = LocatedWords.of(decode_escapes(cell.text, escapes))
+        located = LocatedWords.of(split_words(decode_escapes(cell.text, escapes)))
         words = [fold_word(spelling) for spelling in located.spellings]
         spans: list[EntitySpan] = []
         first = 0

@@ -9,7 +9,6 @@ import numpy as np
 
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError
-from deniable.space.grammar import split_words
 
 MAX_KIND_CHARACTERS = 40
 """Characters of the name of a kind: a longer one is rather the labelled text itself."""
@@ -107,14 +106,13 @@ class LocatedWords:
         ends: (W,) the character behind its last.
     """
 
-    spellings: list[str]
+    spellings: Sequence[str]
     starts: IntArray
     ends: IntArray
 
     @classmethod
-    def of(cls, text: str) -> "LocatedWords":
-        """Return the words of a text."""
-        parts = split_words(text)
+    def of(cls, parts: Sequence[str]) -> "LocatedWords":
+        """Return the words of a text in the pieces of `Space.split_words`: gap, word, gap, ..., gap."""
         bounds = np.cumsum([0, *map(len, parts)])
         return cls(parts[1::2], bounds[1:-1:2], bounds[2::2])
 

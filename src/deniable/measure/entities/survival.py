@@ -89,7 +89,7 @@ def measure_entities(
     Raises:
         InputError: the texts are not those of ``batch``, a span does not lie in its text, or no span holds a word.
     """
-    located_spans = _locate_spans(texts, batch, spans)
+    located_spans = _locate_spans(space, texts, batch, spans)
     outcomes = _find_outcomes(space, batch, located_spans.find_words(len(batch.words)))
     counts = {
         kind: int(located_spans.select(kind).find_words(len(batch.words)).sum()) for kind in set(located_spans.kinds)
@@ -160,6 +160,7 @@ class _Outcomes:
 
 
 def _locate_spans(
+    space: Space,
     texts: Sequence[str],
     batch: PrivatizedBatch,
     spans: Sequence[Iterable[EntitySpan | tuple[int, int, str]]],
@@ -174,7 +175,7 @@ def _locate_spans(
         checked_spans = [_check_span(f"Row {row + 1:,}", span, len(text)) for span in row_spans]
         if not checked_spans:
             continue
-        located = LocatedWords.of(text)
+        located = LocatedWords.of(space.split_words(text))
         start, end = batch.offsets[row : row + 2].tolist()
         if len(located.spellings) != end - start:
             raise InputError(

@@ -123,7 +123,8 @@ class EntityWatcher:
             source_cell = SourceCell(row, record_id, cell.column, cell.text)
             spans = self._source.find_spans(source_cell, self._release.unescape)
             if spans:
-                located = LocatedWords.of(decode_escapes(cell.text, self._release.unescape))
+                text = decode_escapes(cell.text, self._release.unescape)
+                located = LocatedWords.of(self._release.mechanism.space.split_words(text))
                 start, end = batch.offsets[number : number + 2].tolist()
                 self.tally.count(located, spans, self._find_survivors(located.spellings, is_changed[start:end]))
         self._rows += len(rows)
