@@ -142,13 +142,13 @@ def test_bad_number_of_neighbours_is_refused(neighbours):
 @pytest.mark.parametrize(
     "name",
     [
-        "geodesic, 0 neighbours",
-        "geodesic, 007 neighbours",
-        "geodesic, 1001 neighbours",
-        "geodesic, 5 neighbours ",
-        "geodesic,5 neighbours",
-        f"geodesic, {DEFAULT_NEIGHBOURS} neighbours",
-        "geodesic, \u0665 neighbours",
+        "0-neighbour geodesic",
+        "007-neighbour geodesic",
+        "1001-neighbour geodesic",
+        "5-neighbour geodesic ",
+        "5-neighbours geodesic",
+        f"{DEFAULT_NEIGHBOURS}-neighbour geodesic",
+        "\u0665-neighbour geodesic",
     ],
 )
 def test_other_spellings_name_nothing(name):
@@ -162,7 +162,7 @@ def test_small_space_is_refused():
     with pytest.raises(dn.InputError) as caught:
         make_space([[0.0], [1.0], [1.0], [2.0]], 3)
     assert str(caught.value) == (
-        "The geodesic, 3 neighbours metric needs at least 4 words with different vectors. Got 3: add words, or join "
+        "The 3-neighbour geodesic metric needs at least 4 words with different vectors. Got 3: add words, or join "
         "each to fewer, as with Metric.geodesic(neighbours=1)."
     )
     assert make_space([[0.0], [1.0], [1.0], [2.0]], 2).distance("w0", "w3") == 2 * CONVERSION
@@ -183,12 +183,12 @@ def test_metric_is_named():
         assert metric.is_builtin
         assert resolve_metric(str(metric)) is metric
         assert pickle.loads(pickle.dumps(metric)) is metric
-    assert dn.Metric.geodesic(7).name == "geodesic, 7 neighbours"
+    assert dn.Metric.geodesic(7).name == "7-neighbour geodesic"
 
 
 def test_one_of_its_name_is_not_it():
     """A metric of one's own under such a name is not taken for it."""
-    impostor = dn.Metric("geodesic, 7 neighbours", dn.Metric.geodesic(8).measure)
+    impostor = dn.Metric("7-neighbour geodesic", dn.Metric.geodesic(8).measure)
     assert not impostor.is_builtin
     vectors = np.random.default_rng(0).normal(size=(20, 2))
     assert dn.Space([f"w{number}" for number in range(20)], vectors, metric=impostor).fingerprint is None
