@@ -162,8 +162,8 @@ def test_small_space_is_refused():
     with pytest.raises(dn.InputError) as caught:
         make_space([[0.0], [1.0], [1.0], [2.0]], 3)
     assert str(caught.value) == (
-        "The 3-neighbour geodesic metric needs at least 4 words with different vectors. Got 3: add words, or join "
-        "each to fewer, as with Metric.geodesic(neighbours=1)."
+        "The 3-neighbour geodesic metric needs at least 4 words with different vectors. Got 3: add words, or use "
+        "Metric.geodesic(neighbours=2)."
     )
     assert make_space([[0.0], [1.0], [1.0], [2.0]], 2).distance("w0", "w3") == 2 * CONVERSION
 
