@@ -175,6 +175,19 @@ def test_unusable_array_is_computed_anew(cache, content):
         assert content_of(path) == compute.values.tobytes()
 
 
+@pytest.mark.usefixtures("cache")
+def test_array_may_have_any_number_of_rows():
+    """Where a shape begins with -1 whole rows are read, however many, and anything else is computed anew."""
+    compute = ComputeArray(range(6))
+    load_or_compute_array("rows", (-1, 3), lambda: compute().reshape(2, 3))
+    read = load_or_compute_array("rows", (-1, 3), ComputeArray)
+    np.testing.assert_array_equal(read, np.arange(6.0).reshape(2, 3))
+    load_or_compute_array("fact", (4,), ComputeArray((1.0, 2.0, 3.0, 4.0)))
+    fresh = ComputeArray((5.0, 6.0, 7.0))
+    assert load_or_compute_array("fact", (-1, 3), fresh).tolist() == [5.0, 6.0, 7.0]
+    assert (compute.calls, fresh.calls) == (1, 1)
+
+
 def test_array_that_the_caller_cannot_use_is_computed_anew(cache):
     """The caller may say what a cached array must be; facts likewise."""
     load_or_compute_array("fact", (1,), ComputeArray((9.0,)))

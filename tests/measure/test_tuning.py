@@ -168,7 +168,7 @@ def test_multivariate_laplace_by_simulation(small_space, tune, monkeypatch):
     assert measured.value == pytest.approx(0.4, abs=0.05)
 
 
-@pytest.mark.parametrize("metric", ["manhattan", "angular"])
+@pytest.mark.parametrize("metric", ["manhattan", "angular", "geodesic"])
 def test_metrics(small_vectors, small_space, metric):
     """Spaces under other metrics are tuned alike."""
     space = dn.Space(small_space.words, small_vectors, metric=metric)

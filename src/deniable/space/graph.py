@@ -91,7 +91,7 @@ def _relax_edges(  # pragma: no cover - compiled
 ) -> None:
     """Lower the lengths (n, k) until none can be lowered by an edge: then they are those of shortest paths.
 
-    All k sources take each step together, by vector instructions, which is some ten times as fast as one search after
+    All k sources take each step together, by vector instructions, which is many times as fast as one search after
     the other. A point is visited again after a neighbour has changed for any source, in sweeps over all points (Bellman
     1958).
     """

@@ -99,7 +99,7 @@ class Space(WriteOnce):
         if len(self.points) < self.metric.min_points:
             raise InputError(
                 f"The {self.metric} metric needs at least {self.metric.min_points} words with different vectors. Got "
-                f"{len(self.points)}: add words, or join each to fewer, as with Metric.geodesic(neighbours=1)."
+                f"{len(self.points)}: add words, or use Metric.geodesic(neighbours={len(self.points) - 1})."
             )
 
     def __init_subclass__(cls) -> NoReturn:

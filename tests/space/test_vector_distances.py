@@ -1,0 +1,105 @@
+"""The bound on what rounding can change in a distance of two vectors, against 50 digits."""
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+import deniable as dn
+
+METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
+
+
+def gather(space):
+    """Return the distances (n, n) that tiles hold, NaN where none was visited."""
+    distances = np.full((len(space.points), len(space.points)), np.nan)
+
+    def visit(rows, columns, tile):
+        distances[rows, columns] = tile
+
+    space.map_tiles(visit)
+    return distances
+
+
+def square_root_of_sum(x, y):
+    """Return |x - y| exactly, but for the 50th digit."""
+    return sum((a - b) ** 2 for a, b in zip(x, y, strict=True)).sqrt()
+
+
+def arctangent(value):
+    """Return arctan of a Decimal >= 0 to about 45 digits, by halving the angle 12 times and the series."""
+    for _ in range(12):
+        value /= 1 + (1 + value * value).sqrt()
+    total, power = Decimal(0), value
+    for order in range(1, 31, 2):
+        total += (power if order % 4 == 1 else -power) / order
+        power *= value * value
+    return total * 2**12
+
+
+def angle(x, y):
+    """Return the angle between two vectors, twice the arctangent of |u - v| / |u + v|."""
+    u, v = ([a / sum(b * b for b in side).sqrt() for a in side] for side in (x, y))
+    apart, along = square_root_of_sum(u, v), square_root_of_sum(u, [-a for a in v])
+    return (
+        2 * arctangent(apart / along) if along > apart else 4 * arctangent(Decimal(1)) - 2 * arctangent(along / apart)
+    )
+
+
+def exact_distance(metric, x, y):
+    """Return the distance of two vectors of Decimals."""
+    if metric == "euclidean":
+        return square_root_of_sum(x, y)
+    if metric == "angular":
+        return angle(x, y)
+    differences = [abs(a - b) for a, b in zip(x, y, strict=True)]
+    return sum(differences) if metric == "manhattan" else max(differences)
+
+
+def hard_vectors(offset, dimensions=5):
+    """Return vectors with many nearly equal, opposite or orthogonal to others, around an offset."""
+    generator = np.random.default_rng(17)
+    vectors = list(generator.normal(size=(10, dimensions)) + offset)
+    steps = [1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 0.9e-3, 1e-3, 1.1e-3, 1.42e-3, 2e-3, 1e-2]
+    for step in steps:
+        towards = generator.normal(size=dimensions)
+        start = vectors[int(generator.integers(10))]
+        vectors.append(start + step * np.linalg.norm(start) * towards / np.linalg.norm(towards))
+    vectors += [
+        -vectors[0],
+        -vectors[1] * (1 + 1e-7),
+        1e-3 * vectors[2],
+        np.eye(dimensions)[0],
+        3 * np.ones(dimensions),
+    ]
+    return np.array(vectors)
+
+
+def test_arctangent_of_the_oracle():
+    """The oracle's arctangent of 1 is pi / 4 to 40 digits."""
+    with localcontext(prec=50):
+        assert abs(
+            4 * arctangent(Decimal(1)) - Decimal("3.14159265358979323846264338327950288419716939937510")
+        ) < Decimal("1e-40")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("offset", [0.0, 30.0, 1e6])
+@pytest.mark.parametrize("size", [1e-90, 1.0, 1e60])
+def test_distance_error_bounds_the_rounding(metric, offset, size):
+    """No distance, by rows or by tiles, is farther from the exact one than the bound says."""
+    vectors = size * hard_vectors(offset)
+    space = dn.Space([f"w{number}" for number in range(len(vectors))], vectors, metric=metric)
+    by_rows = space.distances(range(len(space.points)))
+    by_tiles = gather(space)
+    with localcontext(prec=50):
+        exact = [[Decimal(float(number)) for number in vector] for vector in space.vectors]
+        bound = Decimal(space.distance_error)
+        worst = Decimal(0)
+        for i in range(len(exact)):
+            for j in range(i + 1, len(exact)):
+                truth = exact_distance(metric, exact[i], exact[j])
+                p, q = space.point_by_word[i], space.point_by_word[j]
+                for computed in (by_rows[p, q], by_rows[q, p], by_tiles[p, q], by_tiles[q, p]):
+                    worst = max(worst, abs(Decimal(float(computed)) - truth))
+    assert 0 < worst <= bound
