@@ -137,13 +137,16 @@ def make_texts(count: int, seed: int = 0) -> list[LabelledText]:
 def parse_conll(lines: Iterable[str], source: str) -> Iterator[LabelledText]:
     """Yield the sentences of a file of tokens and tags that have a person or a place."""
     for is_blank, sentence in itertools.groupby(lines, key=lambda line: not line.strip()):
-        text, spans = "", []
+        text = ""
+        spans: list[tuple[int, int, str]] = []
         for line in [] if is_blank else sentence:
             token, tag = line.split()[0], line.split()[-1].lower()
             text += " " if text else ""
             kind = CONLL_KINDS.get(tag[2:])
             if kind is not None:
-                spans.append((len(text), len(text) + len(token), kind))
+                is_next = tag[0] == "i" and spans and spans[-1][1:] == (len(text) - 1, kind)
+                start = spans.pop()[0] if is_next else len(text)
+                spans.append((start, len(text) + len(token), kind))
             text += token
         if spans:
             yield LabelledText(text, source, tuple(spans))

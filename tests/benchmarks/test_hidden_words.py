@@ -55,12 +55,14 @@ def test_spans_of_templates(benchmark):
 
 
 def test_spans_of_tagged_sentences(benchmark):
-    """Sentences with a person or place are read, with a span for each of their tokens."""
+    """Sentences with a person or place are read, the tokens of one thing as one span."""
     lines = ["Anna\tB-person", "Berg I-person", "left O", "", "Nothing O", "", "Oslo I-LOC"]
     first, second = benchmark.parse_conll(lines, "test")
     assert first.text == "Anna Berg left"
-    assert first.spans == ((0, 4, "name"), (5, 9, "name"))
+    assert first.spans == ((0, 9, "name"),)
     assert (second.text, second.spans) == ("Oslo", ((0, 4, "place"),))
+    (third,) = benchmark.parse_conll(["Anna B-per", "Otto B-per", "Oslo I-loc"], "test")
+    assert third.spans == ((0, 4, "name"), (5, 9, "name"), (10, 14, "place"))
 
 
 def test_find_span_words(benchmark, space):
