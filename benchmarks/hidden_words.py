@@ -14,6 +14,7 @@ All texts are privatized by the mechanism that ``auto`` chooses, with classes hi
 
 survival: the share of the words of labelled spans that stand anywhere in the private version of their own text, less
     the rate at which the same words stand in `OTHER_TEXTS` private versions of other texts, with intervals over texts;
+    the share of spans all of whose words stand there; and the words that do so most often (of "Los Angeles", "los");
 costs: the share of the words of film reviews in each class, its most frequent words, and how much of it is written in
     lower case, which names hardly ever are; the false alarms of ``tools/word_classes.tsv`` by frequency in reviews;
 accuracy: of a classifier that is trained on private reviews and tested on original ones, hidden against not.
@@ -63,6 +64,8 @@ GROUPS = {
 CONLL_KINDS = {"per": "name", "person": "name", "loc": "place", "location": "place", "geo-loc": "place"}
 OTHER_TEXTS = 20
 """Private versions of other texts, in which the chance level is counted."""
+HEADINGS = ("texts", "group", "words", "in their own text", "by chance", "beyond chance", "whole spans", "most often")
+SHOWN_SURVIVORS = 12
 REVIEWS = 4_000
 SHOWN_WORDS = 50
 JUDGED_WORDS = Path(__file__).parents[1] / "tools" / "word_classes.tsv"
@@ -134,13 +137,16 @@ def make_texts(count: int, seed: int = 0) -> list[LabelledText]:
 def parse_conll(lines: Iterable[str], source: str) -> Iterator[LabelledText]:
     """Yield the sentences of a file of tokens and tags that have a person or a place."""
     for is_blank, sentence in itertools.groupby(lines, key=lambda line: not line.strip()):
-        text, spans = "", []
+        text = ""
+        spans: list[tuple[int, int, str]] = []
         for line in [] if is_blank else sentence:
             token, tag = line.split()[0], line.split()[-1].lower()
             text += " " if text else ""
             kind = CONLL_KINDS.get(tag[2:])
             if kind is not None:
-                spans.append((len(text), len(text) + len(token), kind))
+                is_next = tag[0] == "i" and spans and spans[-1][1:] == (len(text) - 1, kind)
+                start = spans.pop()[0] if is_next else len(text)
+                spans.append((start, len(text) + len(token), kind))
             text += token
         if spans:
             yield LabelledText(text, source, tuple(spans))
@@ -152,6 +158,13 @@ def find_span_words(space: dn.Space, text: LabelledText) -> dict[str, list[str]]
     for start, end, kind in text.spans:
         words[GROUPS[kind]] += [fold_word(word) for word in space.split_words(text.text[start:end])[1::2]]
     return words
+
+
+def count_whole_spans(space: dn.Space, text: LabelledText, output: frozenset[str], group: str) -> tuple[int, int]:
+    """Return how many spans of a group a text has, and of how many all words stand in its private version."""
+    spans = [text.text[start:end] for start, end, kind in text.spans if GROUPS[kind] == group]
+    words = [[fold_word(word) for word in space.split_words(span)[1::2]] for span in spans]
+    return len(spans), sum(bool(row) and all(word in output for word in row) for row in words)
 
 
 def count_survivors(
@@ -186,7 +199,7 @@ def format_share(estimate: Estimate) -> str:
 
 
 def print_survival(title: str, release: dn.Release, texts: Sequence[LabelledText]) -> None:
-    """Print a line for each group: words, share in the own text, chance level, and the difference."""
+    """Print a line for each group, with the columns of `HEADINGS`."""
     space = release.mechanism.space
     private = release.batch([text.text for text in texts]).texts
     outputs = [frozenset(map(fold_word, space.split_words(text or "")[1::2])) for text in private]
@@ -197,7 +210,20 @@ def print_survival(title: str, release: dn.Release, texts: Sequence[LabelledText
             continue
         own, chance = estimate_clustered_share(survivors, words), by_chance.sum() / words.sum()
         beyond = estimate_clustered_mean(survivors - by_chance, words)
-        cells = (title, group, f"{words.sum():,}", format_share(own), f"{100 * chance:.1f} %", format_share(beyond))
+        spans, whole = np.array([count_whole_spans(space, *pair, group) for pair in zip(texts, outputs, strict=True)]).T
+        survived = Counter(
+            word for row, output in zip(found, outputs, strict=True) for word in row[group] if word in output
+        )
+        cells = (
+            title,
+            group,
+            f"{words.sum():,}",
+            format_share(own),
+            f"{100 * chance:.1f} %",
+            format_share(beyond),
+            format_share(estimate_clustered_share(whole, spans)),
+            ", ".join(word for word, _ in survived.most_common(SHOWN_SURVIVORS)),
+        )
         print(f"| {' | '.join(cells)} |", flush=True)
 
 
@@ -267,7 +293,7 @@ def main(arguments: list[str] | None = None) -> None:
         corpora[path.stem] = list(parse_conll(path.read_text(encoding="utf-8").splitlines(), path.stem))
     releases = {name: build_release(options.epsilon, is_hidden=name == "hidden") for name in ("hidden", "not hidden")}
     print(f"epsilon {options.epsilon:g}, {releases['hidden'].mechanism.name}\n")
-    print("| texts | group | words | in their own text | by chance | beyond chance |\n|---|---|---:|---:|---:|---:|")
+    print(f"| {' | '.join(HEADINGS)} |\n|---|---|---:|---:|---:|---:|---:|---|")
     for (corpus, rows), (name, release) in itertools.product(corpora.items(), releases.items()):
         print_survival(f"{corpus}, {name}", release, rows)
     if options.data is not None:
