@@ -32,8 +32,8 @@ def space(name: str, data: Path | None) -> dn.Space:
     if name == "300d":
         if data is None:
             raise SystemExit("--data DIR is needed for the space 300d.")
-        return dn.Space.load(data / "glove.840B.300d.33860.npz")
-    whole = dn.Space.glove()
+        return dn.Space.load(data / "glove.840B.300d.33860.npz", hide=())
+    whole = dn.Space.glove(hide=())
     if name == "glove":
         return whole
     numbers = [number for number, word in enumerate(whole.words) if word.isalpha()][: int(name.split("-")[1])]
@@ -81,7 +81,7 @@ def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
 def main() -> None:
     """Print one table a space."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, help="folder with glove.840B.300d.33860.npz")
+    parser.add_argument("--data", type=Path, help="folder with glove.840B.300d.33860.npz", hide=())
     parser.add_argument("--spaces", default="glove-2000,glove,300d")
     parser.add_argument("--epsilons", default="0.5,1,2,3,4,6,8")
     options = parser.parse_args()

@@ -209,7 +209,7 @@ def main() -> None:
         versions = f"Python {platform.python_version()}, deniable {dn.__version__}"
         print(f"{platform.machine()}, {count_cores()} cores, {versions}\n")
         print(f"README's first command, nothing cached: {cold:.1f} s\n", flush=True)
-        space = dn.Space.glove()
+        space = dn.Space.glove(hide=())
         for corpus in corpora(options.data, folder, space, options.limit):
             if options.corpus and corpus.path.stem not in options.corpus:
                 continue

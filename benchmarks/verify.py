@@ -100,9 +100,9 @@ def line(space: dn.Space, epsilon: float) -> tuple[str, ...]:
 def spaces(data: Path | None, *, whole: bool, metric: str) -> Iterator[dn.Space]:
     """Yield the spaces of the curve, or the two full ones."""
     for size in SIZES[-1:] if whole else SIZES:
-        yield dn.Space.glove(size, metric=metric)
+        yield dn.Space.glove(size, metric=metric, hide=())
     if data is not None:
-        yield dn.Space.load(data / "glove.840B.300d.33860.npz", metric=metric)
+        yield dn.Space.load(data / "glove.840B.300d.33860.npz", metric=metric, hide=())
 
 
 def table(rows: Iterator[tuple[str, ...]]) -> None:
@@ -133,7 +133,7 @@ def geodesic() -> None:
 
 def gumbel() -> None:
     """Print how long the exact epsilon of truncated Gumbel takes on 2,000 words."""
-    whole = dn.Space.glove()
+    whole = dn.Space.glove(hide=())
     numbers = [number for number, word in enumerate(whole.words) if word.isalpha()][:2000]
     space = dn.Space([whole.words[number] for number in numbers], whole.vectors[numbers])
     for epsilon in (80.0, 400.0, 1e4):
@@ -172,7 +172,7 @@ def main() -> None:
     options = parser.parse_args()
     parts = options.parts.split(",")
     # Compile first: the table is about arithmetic.
-    line(dn.Space.glove(1_000), EPSILON)
+    line(dn.Space.glove(1_000, hide=()), EPSILON)
     if "curve" in parts:
         table(line(space, EPSILON) for space in spaces(options.data, whole=False, metric="euclidean"))
     if "metrics" in parts:

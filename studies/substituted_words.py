@@ -89,7 +89,9 @@ def load_bench(context: Context, name: str, tables: TextTables, network: str) ->
 
 def _read_bench(context: Context, name: str, tables: TextTables, network: str) -> Bench:
     sizes = getattr(context.sizes, name)
-    space = context.share(f"space {sizes.words}", lambda: Space.load(context.find_file(VECTORS), limit=sizes.words))
+    space = context.share(
+        f"space {sizes.words}", lambda: Space.load(context.find_file(VECTORS), limit=sizes.words, hide=())
+    )
     lists, source = read_substitute_lists(context.find_file(SUBSTITUTIONS))
     listed = np.zeros(len(space), dtype=np.int64)
     for word, others in lists.items():
