@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.space.word_classes import BUILTIN_CLASSES, WordClass, resolve_classes, weigh_class
+from deniable.space.word_classes import BUILTIN_CLASSES, WordClass, resolve_classes
 
 WORDS = ("the", "john", "mary", "7", "1990", "dog", "cat", "blue", "red")
 VECTORS = np.random.default_rng(7).normal(size=(len(WORDS), 3))
@@ -22,24 +22,44 @@ def space():
 
 
 class TestMerging:
-    """Words of a class share a point at their mean; all others keep theirs."""
+    """Words of a class share a point; all others keep theirs."""
 
     def test_points(self, space):
-        """A class lies at the mean of its words' vectors, which the space still has."""
-        for members in (("dog", "cat"), ("john", "mary"), ("7", "1990")):
-            first, second = (space.index_of(word) for word in members)
-            assert space.point_by_word[first] == space.point_by_word[second]
-            mean = VECTORS[[WORDS.index(word) for word in members]].mean(axis=0)
-            np.testing.assert_allclose(space.points[space.point_by_word[first]], mean)
+        """The words of a class share a point; their own vectors, and the points of other words, stay."""
+        for first, second in (("dog", "cat"), ("john", "mary"), ("7", "1990")):
+            assert space.point_by_word[space.index_of(first)] == space.point_by_word[space.index_of(second)]
         assert len(space.points) == 7
         np.testing.assert_array_equal(space.vectors[: len(WORDS)], VECTORS)
         np.testing.assert_array_equal(space.points[space.point_by_word[0]], VECTORS[0])
 
-    def test_distances(self, space):
-        """Inside a class they are 0; to other words they are those of the class's point."""
-        assert space.distance("dog", "cat") == 0
-        mean = VECTORS[[5, 6]].mean(axis=0)
-        assert space.distance("cat", "red") == pytest.approx(np.linalg.norm(mean - VECTORS[8]))
+    @pytest.mark.parametrize("dimensions", [1, 2, 5])
+    def test_classes_lie_apart(self, dimensions):
+        """A class is in the direction of its words, no nearer to any other point than unrelated words, and no farther."""
+        words = [f"w{number}" for number in range(60)]
+        vectors = np.random.default_rng(dimensions).normal(size=(60, dimensions))
+        one, other = (WordClass(name, frozenset(words[i : i + 5])) for name, i in (("one", 3), ("other", 20)))
+        space = dn.Space(words, vectors, hide=[one, other])
+        offsets = space.vectors - space.vectors.mean(axis=0)
+        least = np.sqrt(2) * np.median(np.linalg.norm(offsets, axis=1))
+        for hidden in space.hidden_classes:
+            point = space.point_by_word[hidden.members[0]]
+            others = np.delete(space.distances([point])[0], point)
+            assert others.min() >= least * (1 - 1e-9)
+            if hidden.name == "addresses":  # the mean of all words, which has no direction
+                continue
+            place = space.points[point] - space.vectors.mean(axis=0)
+            direction = offsets[hidden.members].mean(axis=0)
+            np.testing.assert_allclose(place / np.linalg.norm(place), direction / np.linalg.norm(direction), atol=1e-9)
+        first = space.point_by_word[space.hidden_classes[0].members[0]]
+        free = [space.point_by_word[n] for n in range(60) if space.find_class(n) is None]
+        assert space.distances([first])[0][free].min() == pytest.approx(least)
+
+    def test_classes_in_the_middle(self):
+        """A class whose words are around the centre has a place too."""
+        vectors = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]])
+        space = dn.Space(["dog", "cat", "up", "down"], vectors, hide=[PETS])
+        assert np.isfinite(space.points).all()
+        assert space.distance("dog", "up") > 0 == space.distance("dog", "cat")
 
     @pytest.mark.parametrize("kind", [dn.TEM, dn.CalibratedExponential, dn.TightExponential])
     @pytest.mark.parametrize(
@@ -65,15 +85,6 @@ class TestMerging:
         rows = np.full((len(space), len(space)), 1.0)
         rows[space.index_of("dog"), space.index_of("dog")] = 1.3
         assert dn.verify(rows / rows.sum(axis=1, keepdims=True), space=space, epsilon=2.0).status == "refuted"
-
-    def test_weights(self):
-        """The points of classes weigh more than 1 in larger spaces, all others 1; where nothing is hidden, none do."""
-        assert dn.Space(WORDS, VECTORS).point_weights is None
-        words = [f"w{number}" for number in range(400)]
-        large = dn.Space([*words, "7", "8"], np.random.default_rng(1).normal(size=(402, 5)), hide=["numbers"])
-        weights = large.point_weights
-        assert weights[large.point_by_word[large.index_of("7")]] == weigh_class(len(large.points)) > 6
-        assert sorted(set(weights.tolist())) == [1.0, weigh_class(len(large.points))]
 
     def test_a_class_without_a_word_in_the_space(self):
         """It hides nothing, and its words are unknown."""
@@ -171,6 +182,10 @@ class TestLists:
         """A class needs words, each by itself."""
         with pytest.raises(dn.InputError, match=fault):
             WordClass("pets", words)
+
+    def test_the_classes_of_another_space(self, space):
+        """What one space hides another can hide, addresses among it."""
+        assert dn.Space(WORDS, VECTORS, hide=space.hide).fingerprint == space.fingerprint
 
     def test_the_default_space_hides(self):
         """Names, places and numbers are hidden in the space that comes with the package."""

@@ -25,9 +25,8 @@ from deniable.space.word_classes import (
     WordClass,
     add_address_placeholder,
     find_members,
-    merge_classes,
+    place_classes,
     resolve_classes,
-    weigh_class,
 )
 
 PointNumbers = npt.NDArray[np.int32]
@@ -43,8 +42,8 @@ class Space(WriteOnce):
     zero from each other (equal vectors; parallel ones under the angular metric) are one *point*:
     mechanisms choose among points, then uniformly among the words of the point chosen.
 
-    A space may **hide** public classes of words. All words of a class are then one point, at the mean of their vectors:
-    no output tells them apart. The metric of such a space is that of the merged points, and guarantees name it so
+    A space may **hide** public classes of words. All words of a class are then one point, apart from all others: no
+    output tells them apart. The metric of such a space is that of the merged points, and guarantees name it so
     (`metric_name`): between a class and another word the distance is that to the class's point. Numbers of any shape
     and listed words that the space does not have are read as words of their class; addresses are read as the public
     word ``example.org``.
@@ -90,7 +89,7 @@ class Space(WriteOnce):
         self.vectors = np.ascontiguousarray(matrix)
         self.index_by_word = {word: number for number, word in enumerate(self.words)}
         self.hidden_classes = tuple(find_members(self.hide, self.words))
-        merged_vectors = merge_classes(self.vectors, self.hidden_classes) if self.hidden_classes else self.vectors
+        merged_vectors = place_classes(self.vectors, self.hidden_classes) if self.hidden_classes else self.vectors
         self.points, self.point_by_word = merge_equal_vectors(self.metric.canonicalize(merged_vectors))
         for array in (self.vectors, self.points, self.point_by_word):
             array.setflags(write=False)
@@ -323,22 +322,9 @@ class Space(WriteOnce):
         for hidden_class in self.hidden_classes:
             state.update(repr((hidden_class.name, hidden_class.members.tolist())).encode())
             state.update("\n".join(sorted(hidden_class.extra_words)).encode("utf-8", "surrogatepass"))
+            state.update(self.points[self.point_by_word[hidden_class.members[0]]].tobytes())
         state.update(self._distances.identity)
         return state.hexdigest()
-
-    @functools.cached_property
-    def point_weights(self) -> FloatArray | None:
-        """Base measure (number of points,) of mechanisms that can weigh points; None where all weigh 1.
-
-        A hidden class weighs as `deniable.space.word_classes.weigh_class` says, any other point 1. The measure is
-        public and the same for all inputs, so that it changes what comes out and no guarantee.
-        """
-        if not self.hidden_classes:
-            return None
-        weights = np.ones(len(self.points))
-        weights[[self.point_by_word[hidden.members[0]] for hidden in self.hidden_classes]] = weigh_class(len(weights))
-        weights.setflags(write=False)
-        return weights
 
     @functools.cached_property
     def words_by_point(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -4,7 +4,7 @@ A class is a public set of words: whether a word belongs to it follows from the 
 from a detector. The map c from words to points that merges each class is then a fixed function of the single word,
 applied before the mechanism: a mechanism that is epsilon-metric-DP for d is so for the pseudometric d(c(w), c(w')),
 which is 0 inside a class. An output at the point of a class is drawn uniformly from its words: post-processing. Between
-a class and another word the distance is that to the class's vector, the mean of those of its words.
+a class and another word the distance is that to the class's point, which lies apart from all others: `place_classes`.
 """
 
 import dataclasses
@@ -12,6 +12,7 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,8 @@ ADDRESS_PLACEHOLDER = "example.org"
 """What an address comes out as: a domain name that belongs to nobody (RFC 2606)."""
 _ADDRESS_RELATIVES = ("www", "http", "com", "website", "email", "e-mail")
 """Words whose mean vector is that of the placeholder."""
+_MIN_LENGTH_SHARE = 1e-9
+"""Share of the distances between words below which an offset has no direction."""
 _SHOWN_WORDS = 5
 """Words that a message names."""
 
@@ -72,8 +75,10 @@ class WordClass:
         """Return whether a folded word belongs to the class."""
         return word in self.words if self.has_shape is None else self.has_shape(word)
 
-    def __reduce__(self) -> "tuple[type[WordClass], tuple[str, frozenset[str], Callable[[str], bool] | None]]":
-        """Pickle what the class is made of."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a class of this package as its name, any other as what it is made of."""
+        if _is_builtin(self):
+            return _load_builtin_class, (self.name,)
         return WordClass, (self.name, self.words, self.has_shape)
 
 
@@ -105,7 +110,8 @@ def resolve_classes(hide: "Sequence[str | Path | WordClass]") -> tuple[WordClass
     if not is_list or not all(isinstance(entry, str | Path | WordClass) for entry in hide):
         expected = f"a list of classes ({', '.join(BUILTIN_CLASSES)}) or of files of words"
         raise make_parameter_error("Space", "hide", expected, hide)
-    classes = [_resolve_class(entry) for entry in hide]
+    addresses = WordClass(ADDRESSES, has_shape=is_address)
+    classes = [_resolve_class(entry) for entry in hide if entry != addresses]  # which a space's own classes hold
     names = [word_class.name for word_class in classes]
     for name in {*names}:
         if names.count(name) > 1 or name == ADDRESSES:
@@ -113,7 +119,7 @@ def resolve_classes(hide: "Sequence[str | Path | WordClass]") -> tuple[WordClass
     order = {name: rank for rank, name in enumerate(BUILTIN_CLASSES)}
     classes.sort(key=lambda word_class: order.get(word_class.name, len(order)))
     if classes:
-        classes.append(WordClass(ADDRESSES, has_shape=is_address))
+        classes.append(addresses)
     _refuse_shared_words(classes)
     return tuple(classes)
 
@@ -151,13 +157,24 @@ def read_class_words(path: Path) -> frozenset[str]:
 def _load_builtin_class(name: str) -> WordClass:
     if name not in LISTED_CLASSES:
         return WordClass(name, has_shape=is_number)
-    return WordClass(name, read_class_words(Path(__file__).parent / "classes" / f"{name}.txt"))
+    # A test holds what the constructor would check of a hundred thousand words in a second.
+    word_class = object.__new__(WordClass)
+    object.__setattr__(word_class, "name", name)
+    object.__setattr__(word_class, "words", read_class_words(Path(__file__).parent / "classes" / f"{name}.txt"))
+    object.__setattr__(word_class, "has_shape", None)
+    return word_class
+
+
+def _is_builtin(word_class: WordClass) -> bool:
+    return word_class.name in BUILTIN_CLASSES and word_class is _load_builtin_class(word_class.name)
 
 
 def _refuse_shared_words(classes: Sequence[WordClass]) -> None:
     """Raise `InputError` where a word is in two classes: it has one point alone."""
     for position, word_class in enumerate(classes):
         for other in (*classes[:position], *classes[position + 1 :]):
+            if _is_builtin(word_class) and (_is_builtin(other) or other.name == ADDRESSES):
+                continue
             shared = sorted(word for word in word_class.words if word in other)
             if shared:
                 more = f" and {len(shared) - _SHOWN_WORDS:,} more" if len(shared) > _SHOWN_WORDS else ""
@@ -190,21 +207,53 @@ def find_members(classes: Sequence[WordClass], words: Sequence[str]) -> list[Hid
     return hidden_classes
 
 
-def weigh_class(point_count: int) -> float:
-    """Return how many points' worth of probability a class gets in mechanisms that can weigh points: sqrt(n) / 3.
+def place_classes(vectors: FloatArray, hidden_classes: Sequence[HiddenClass]) -> FloatArray:
+    """Return the vectors (n, d) with one vector for each class in place of those of its words.
 
-    With 1, as any other point, a name comes out as one of all other words far more often than as a name. With the
-    number of its words, ten thousand names at one point draw in most other words. Between the two lies a wide plain.
+    With m the mean of the vectors x of all words and u the direction from m to the mean of a class, the class lies at
+    m + t u for the least t >= 0 at which it is no nearer than D to any word of no class, and to the classes before it:
+
+        |m + t u - x| >= D = sqrt(2) median |x - m|
+
+    D is about the distance between two words that have nothing to do with each other. At its mean a class would lie in
+    the midst of other words: one point among thousands that its words would mostly be drawn as.
 
     Args:
-        point_count: n, the points of the space; below 9 the weight is 1.
+        vectors: (n, d) of the words.
+        hidden_classes: of these words, in the order in which they are placed.
     """
-    return max(1.0, math.sqrt(point_count) / 3)
+    centre = vectors.mean(axis=0)
+    offsets = vectors - centre
+    lengths = np.linalg.norm(offsets, axis=1)
+    min_distance = math.sqrt(2) * float(np.median(lengths))
+    is_free = np.ones(len(vectors), dtype=np.bool_)
+    for hidden in hidden_classes:
+        is_free[hidden.members] = False
+    obstacles = [offsets[is_free]]
+    placed = vectors.copy()
+    for hidden in hidden_classes:
+        direction = _normalize(offsets[hidden.members].mean(axis=0), min_distance)
+        place = _find_free_length(np.concatenate(obstacles), direction, min_distance) * direction
+        obstacles.append(place[None])
+        placed[hidden.members] = centre + place
+    return placed
 
 
-def merge_classes(vectors: FloatArray, hidden_classes: Sequence[HiddenClass]) -> FloatArray:
-    """Return the vectors (n, d) with the mean of each class in place of those of its words."""
-    merged = vectors.copy()
-    for hidden_class in hidden_classes:
-        merged[hidden_class.members] = vectors[hidden_class.members].mean(axis=0)
-    return merged
+def _normalize(offset: FloatArray, scale: float) -> FloatArray:
+    """Return a unit vector (d,) in the direction of another; along the first axis where rounding is all of that."""
+    length = np.linalg.norm(offset)
+    if length <= _MIN_LENGTH_SHARE * scale:
+        offset, length = np.eye(len(offset))[0], np.float64(1.0)
+    unit: FloatArray = offset / length
+    return unit
+
+
+def _find_free_length(obstacles: FloatArray, direction: FloatArray, min_distance: float) -> float:
+    """Return the least t >= 0 beyond which t u is at least D from each of some points x (k, d).
+
+    |t u - x|^2 >= D^2 outside of the roots u.x +- sqrt((u.x)^2 - |x|^2 + D^2) alone: t is the largest of them.
+    """
+    projections = obstacles @ direction
+    discriminants = projections**2 - np.einsum("kd,kd->k", obstacles, obstacles) + min_distance**2
+    roots = projections + np.sqrt(np.maximum(discriminants, 0.0))
+    return max(0.0, float(roots[discriminants > 0].max(initial=0.0)))

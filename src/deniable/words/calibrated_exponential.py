@@ -169,9 +169,7 @@ class CalibratedExponential(WordMechanism):
 
     For the input word w::
 
-        P(y|w)  is proportional to  c(y) exp(-s d(w, y))
-
-    with c the space's `point_weights`, 1 but for hidden classes.
+        P(y|w)  is proportional to  exp(-s d(w, y))
 
     The general proof (McSherry and Talwar 2007; Carvalho et al. 2021, Theorem 2) takes s = epsilon / 2, half of
     it for the normaliser, which varies with w. How much it varies can be computed: s is the largest
@@ -205,24 +203,23 @@ class CalibratedExponential(WordMechanism):
     @functools.cached_property
     def kernel(self) -> ExponentialKernel:
         """The calibrated kernel, see `build_law`."""
-        return ExponentialKernel(self.scale, weights=self.space.point_weights)
+        return ExponentialKernel(self.scale)
 
     @classmethod
     def kernel_search(cls, space: Space) -> KernelSearch:
         """Return the kernels by scale: calibration waits until one is chosen, and begins there."""
 
-        def make_kernel(scale: float) -> ExponentialKernel:
-            return ExponentialKernel(scale, weights=space.point_weights)
-
         def prepare(scale: float, epsilon: float) -> None:
-            load_or_calibrate(space, epsilon, space.point_weights, guess=scale)
+            load_or_calibrate(space, epsilon, guess=scale)
 
-        return KernelSearch(make_kernel, lambda scale: prove_exact_epsilon(space, make_kernel(scale)).epsilon, prepare)
+        return KernelSearch(
+            ExponentialKernel, lambda scale: prove_exact_epsilon(space, ExponentialKernel(scale)).epsilon, prepare
+        )
 
     @functools.cached_property
     def scale(self) -> float:
         """s, per unit of distance."""
-        return load_or_calibrate(self.space, self.epsilon, self.space.point_weights).scale
+        return load_or_calibrate(self.space, self.epsilon).scale
 
     @property
     def derived_parameters(self) -> dict[str, float | str]:

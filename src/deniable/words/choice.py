@@ -31,6 +31,5 @@ def choose_word_mechanism(space: Space, epsilon: float) -> WordMechanism:
     calibrated = CalibratedExponential(space, epsilon=epsilon)
     if len(space.points) > MAX_DENSE_POINTS:
         return calibrated
-    weights = 1.0 if space.point_weights is None else space.point_weights
-    kept_shares = weights * np.exp(-compute_log_normalisers(space, calibrated.kernel))
+    kept_shares = np.exp(-compute_log_normalisers(space, calibrated.kernel))
     return calibrated if kept_shares.mean() < MIN_KEPT_SHARE else TightExponential(space, epsilon=epsilon)

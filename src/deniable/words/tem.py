@@ -28,9 +28,6 @@ class TEM(WordMechanism):
 
         P(y|w)  is proportional to  exp(-(epsilon / 2) * min(d(w, y), gamma))
 
-    In a space that hides classes of words the point of a class counts as several words (`Space.point_weights`): a base
-    measure, under which the proof of Theorem 2 is the same.
-
     Draws come from integer tables of that law; see `deniable.words.laws.tables`.
 
     Args:
@@ -46,9 +43,7 @@ class TEM(WordMechanism):
         super().__init__(space, epsilon=epsilon)
         self.beta = check_positive("TEM", "beta", beta, upper=1.0)
         if gamma is None:
-            weights = space.point_weights
-            size = len(space.points) if weights is None else float(weights.sum())
-            self.gamma = compute_truncation_threshold(self.epsilon, self.beta, size)
+            self.gamma = compute_truncation_threshold(self.epsilon, self.beta, len(space.points))
         elif gamma == math.inf:
             self.gamma = math.inf  # whatever type of number it came as: noise is named by it
         else:
@@ -71,7 +66,7 @@ class TEM(WordMechanism):
     @property
     def kernel(self) -> ExponentialKernel:
         """Scale and cutoff of the closed form."""
-        return ExponentialKernel(self.epsilon / 2, self.gamma, self.space.point_weights)
+        return ExponentialKernel(self.epsilon / 2, self.gamma)
 
     @classmethod
     def kernel_search(cls, space: Space) -> KernelSearch:
@@ -79,7 +74,7 @@ class TEM(WordMechanism):
         return KernelSearch(lambda epsilon: cls(space, epsilon=epsilon).kernel)
 
 
-def compute_truncation_threshold(epsilon: float, beta: float, size: float) -> float:
+def compute_truncation_threshold(epsilon: float, beta: float, size: int) -> float:
     """Return the least gamma beyond which an output falls with probability at most beta.
 
     (2 / epsilon) ln((1 - beta)(size - 1) / beta), for ``size`` words; it looks at no data.
