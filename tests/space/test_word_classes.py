@@ -34,7 +34,7 @@ class TestMerging:
 
     @pytest.mark.parametrize("dimensions", [1, 2, 5])
     def test_classes_lie_apart(self, dimensions):
-        """A class is in the direction of its words, no nearer to any other point than unrelated words, and no farther."""
+        """A class is in the direction of its words, as near to other points as unrelated words, and no nearer."""
         words = [f"w{number}" for number in range(60)]
         vectors = np.random.default_rng(dimensions).normal(size=(60, dimensions))
         one, other = (WordClass(name, frozenset(words[i : i + 5])) for name, i in (("one", 3), ("other", 20)))
