@@ -1,10 +1,42 @@
 """Distances by the textbook, one row of differences at a time, to hold the package's own against."""
 
 import numpy as np
+from scipy.sparse import csgraph
+
+from deniable.space.geodesic import CONVERSION, DEFAULT_NEIGHBOURS, UNIT
+
+
+def geodesic(vectors, neighbours=DEFAULT_NEIGHBOURS):
+    """Return (n, n) lengths of shortest paths, edge by edge and by Floyd and Warshall."""
+    count = len(vectors)
+    lengths = np.maximum(1, np.ceil(distances(vectors) * CONVERSION / UNIT))
+    edges = set()
+    for i, row in enumerate(lengths):
+        others = sorted({*range(count)} - {i}, key=lambda j: (row[j], j))
+        edges |= {(min(i, j), max(i, j)) for j in others[:neighbours]}
+    part_of = list(range(count))
+
+    def join(i, j):
+        old, new = part_of[i], part_of[j]
+        part_of[:] = [new if part == old else part for part in part_of]
+        return old != new
+
+    for i, j in edges:
+        join(i, j)
+    apart = [(i, j) for j in range(count) for i in range(j) if part_of[i] != part_of[j]]
+    for edge in sorted(apart, key=lambda edge: (lengths[edge], edge)):
+        if join(*edge):
+            edges.add(edge)
+    matrix = np.full((count, count), np.inf)
+    for i, j in edges:
+        matrix[i, j] = matrix[j, i] = lengths[i, j]
+    return csgraph.floyd_warshall(matrix) * UNIT
 
 
 def distances(vectors, metric="euclidean"):
     """Return (n, n) distances from the differences themselves, in float64."""
+    if metric == "geodesic":
+        return geodesic(vectors)
     rows = []
     # All norms in one call: one vector's alone and the same vector's among others may differ in the last bit, and a
     # vector is then not at distance 0 from itself.

@@ -273,12 +273,12 @@ class WordMechanismContract:
 
     # What it claims.
 
-    def test_guarantee_is_what_the_paper_states(self, subject):
+    def test_guarantee_is_what_the_paper_states(self, subject, small_space):
         """The guarantee names epsilon, the metric, the theorem and how far it is proved."""
         guarantee = subject.guarantee
         assert isinstance(guarantee, dn.MetricDP)
         assert guarantee.epsilon == self.epsilon
-        assert guarantee.metric == "euclidean"
+        assert guarantee.metric == small_space.metric.name
         assert guarantee.status == self.status
         for part in self.theorem:
             assert part in guarantee.source
@@ -321,7 +321,7 @@ class WordMechanismContract:
 
             @property
             def guarantee(self):
-                return dn.MetricDP(claim, "euclidean", "wishful thinking")
+                return dn.MetricDP(claim, small_space.metric.name, "wishful thinking")
 
         verdict = dn.verify(Boaster(small_space, epsilon=self.epsilon))
         assert verdict.status == "refuted"
@@ -348,8 +348,8 @@ class WordMechanismContract:
 
     def test_fingerprint_tells_mechanisms_apart(self, subject, small_space, small_vectors):
         """Equal mechanisms have one fingerprint; another epsilon or another space has another."""
-        moved = dn.Space(small_space.words, small_vectors + np.arange(4) * 1e-9)
-        renamed = dn.Space(("other", *small_space.words[1:]), small_vectors)
+        moved = dn.Space(small_space.words, small_vectors + np.arange(4) * 1e-9, metric=small_space.metric)
+        renamed = dn.Space(("other", *small_space.words[1:]), small_vectors, metric=small_space.metric)
         others = [
             self.mechanism(small_space, epsilon=1.001 * self.epsilon),
             self.mechanism(moved, epsilon=self.epsilon),
@@ -420,10 +420,10 @@ class WordMechanismContract:
         error = np.sqrt(kept * (1 - kept) * (1 / DRAWS + 1 / (share.draws or np.inf)))
         assert abs(share.value - kept) < 5 * error
 
-    def test_name_is_in_the_registry_and_the_repr(self, subject):
+    def test_name_is_in_the_registry_and_the_repr(self, subject, small_space):
         """The command line finds the mechanism by its name, and its repr shows class and epsilon."""
         from deniable.registry.words import WORD_MECHANISMS
 
         assert WORD_MECHANISMS[self.mechanism.name] is self.mechanism
-        assert repr(subject).startswith(f"{self.mechanism.__name__}(Space(60 words x 4, euclidean")
+        assert repr(subject).startswith(f"{self.mechanism.__name__}(Space(60 words x 4, {small_space.metric}")
         assert f"epsilon={self.epsilon:g}" in repr(subject)

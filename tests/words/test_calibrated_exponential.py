@@ -11,9 +11,10 @@ from deniable.words.laws import ExponentialKernel
 from deniable.words.laws.exponential_proof import prove_exact_epsilon
 from tests.cached import authentic, entries
 from tests.cached import content as content_of
+from tests.contracts.geodesic import GeodesicSpaces
 from tests.contracts.word_mechanism import WordMechanismContract
 
-METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
+METRICS = ("euclidean", "manhattan", "chebyshev", "angular", "geodesic")
 BOTH = (dn.CalibratedExponential, dn.TightExponential)
 
 
@@ -25,6 +26,10 @@ class TestCalibratedExponential(WordMechanismContract):
     twin_epsilon = 2.0
     glove_epsilon = 3.0
     theorem = ("exact epsilon", "all pairs of words", "all outputs")
+
+
+class TestGeodesicCalibratedExponential(GeodesicSpaces, TestCalibratedExponential):
+    """The mechanism holds the contract under the geodesic metric."""
 
 
 def kept_and_moved(subject):

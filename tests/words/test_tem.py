@@ -12,10 +12,11 @@ import deniable as dn
 from deniable.words.laws import tables
 from deniable.words.tem import compute_truncation_threshold
 from tests.contracts import reference
+from tests.contracts.geodesic import GeodesicSpaces
 from tests.contracts.statistics import DRAWS, THRESHOLD, fit
 from tests.contracts.word_mechanism import WordMechanismContract
 
-METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
+METRICS = ("euclidean", "manhattan", "chebyshev", "angular", "geodesic")
 
 
 class TestTEM(WordMechanismContract):
@@ -26,6 +27,10 @@ class TestTEM(WordMechanismContract):
     twin_epsilon = 2.0
     glove_epsilon = 3.0
     theorem = ("Carvalho et al. 2021", "Theorem 2")
+
+
+class TestGeodesicTEM(GeodesicSpaces, TestTEM):
+    """The mechanism holds the contract under the geodesic metric."""
 
 
 def laws(subject):

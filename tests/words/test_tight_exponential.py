@@ -5,9 +5,10 @@ import pytest
 
 import deniable as dn
 from deniable.words.laws.exponential_proof import prove_exact_epsilon
+from tests.contracts.geodesic import GeodesicSpaces
 from tests.contracts.word_mechanism import WordMechanismContract
 
-METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
+METRICS = ("euclidean", "manhattan", "chebyshev", "angular", "geodesic")
 
 
 class TestTightExponential(WordMechanismContract):
@@ -19,6 +20,10 @@ class TestTightExponential(WordMechanismContract):
     glove_epsilon = 2.0
     theorem = ("exact epsilon", "all pairs of words", "all outputs")
     large = False
+
+
+class TestGeodesicTightExponential(GeodesicSpaces, TestTightExponential):
+    """The mechanism holds the contract under the geodesic metric."""
 
 
 @pytest.mark.parametrize("metric", METRICS)

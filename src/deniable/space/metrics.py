@@ -106,7 +106,7 @@ def resolve_metric(choice: "str | Metric | Callable[[FloatArray, FloatArray], Fl
 
 def _find_by_name(name: str) -> Metric | None:
     """Return the metric that a name names; None where it names none."""
-    match = re.fullmatch(r"geodesic, ([1-9][0-9]{0,3}) neighbours", name, re.ASCII)
+    match = re.fullmatch(r"([1-9][0-9]{0,3})-neighbour geodesic", name)
     if match and int(match[1]) <= MAX_NEIGHBOURS:
         metric = _find_geodesic(int(match[1]))
         return metric if metric.name == name else None
@@ -120,7 +120,7 @@ def _find_geodesic(neighbours: int) -> Metric:
 
 
 def _make_geodesic(neighbours: int) -> Metric:
-    name = "geodesic" if neighbours == DEFAULT_NEIGHBOURS else f"geodesic, {neighbours} neighbours"
+    name = "geodesic" if neighbours == DEFAULT_NEIGHBOURS else f"{neighbours}-neighbour geodesic"
     return Metric(
         name,
         functools.partial(GeodesicDistances, neighbours),
@@ -164,4 +164,4 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "geodesic": _find_geodesic(DEFAULT_NEIGHBOURS),
     }
 )
-"""The metrics by name; ``geodesic, 20 neighbours`` names one too, as does any other number."""
+"""The metrics by name; ``20-neighbour geodesic`` names one too, and so does any other number."""

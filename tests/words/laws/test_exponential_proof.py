@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.space.blocks import Edges
 from deniable.words.laws import tables
 from deniable.words.laws.exponential_proof import bound_rounding, find_worst_pairs, prove_exact_epsilon
 from deniable.words.laws.kernel import ExponentialKernel
@@ -84,6 +85,50 @@ def test_proof_against_all_pairs_and_outputs(vectors, scale, cutoff, weights):
 
 
 @given(
+    vectors=st.lists(st.tuples(*[st.integers(-9, 9)] * 2), min_size=3, max_size=9, unique=True),
+    neighbours=st.integers(1, 2),
+    scale=st.floats(0.02, 30),
+    cutoff=CUTOFFS,
+    weights=st.one_of(st.none(), st.lists(st.sampled_from([0.0, 1e-3, 0.5, 1.0, 1e3]), min_size=9, max_size=9)),
+)
+@example(vectors=[(0, 0), (0, 1), (1, 0), (7, 7), (7, 8), (8, 7)], neighbours=2, scale=1.0, cutoff=2.0, weights=None)
+@example(vectors=[(n, 0) for n in range(9)], neighbours=1, scale=0.3, cutoff=math.inf, weights=None)
+def test_edges_prove_all_pairs_and_outputs(vectors, neighbours, scale, cutoff, weights):
+    """What the edges of a graph spend is what all pairs and all outputs spend, by the law and by the integer tables."""
+    matrix = np.array(vectors, dtype=float)
+    space = dn.Space([f"w{n}" for n in range(len(matrix))], matrix, metric=dn.Metric.geodesic(neighbours))
+    distances = space.distances(range(len(matrix))).tolist()
+    if weights is not None:
+        weights = np.array([1.0, *weights[1 : len(matrix)]])
+    family = ExponentialKernel(scale, cutoff, weights)
+    found = prove_exact_epsilon(space, family)
+    entries = tables.compute_table_entries(family.rows(np.array(distances))).tolist()
+    with localcontext(prec=DIGITS):
+        sampled = exact_epsilon(entries, distances)
+        assert Decimal(found.lower_bound) - ULPS <= sampled <= Decimal(found.epsilon)
+        if weights is None or weights.all():
+            ideal = exact_epsilon(ideal_rows(distances, family), distances)
+            assert ideal <= Decimal(found.epsilon) <= ideal + Decimal("1e-6")
+        if scale * max(map(max, distances)) < 5 and weights is None:
+            assert Decimal(found.lower_bound) >= sampled - Decimal("1e-6")
+
+
+def test_edges_that_no_path_takes_change_nothing(monkeypatch):
+    """An edge longer than a path between its ends has less than the pair of its ends, and the proof stays exact."""
+    generator = np.random.default_rng(4)
+    space = dn.Space([f"w{n}" for n in range(40)], generator.normal(size=(40, 3)), metric=dn.Metric.geodesic(4))
+    expected = prove_exact_epsilon(space, ExponentialKernel(1.3, 2.5))
+    distances = space.distances(range(40))
+    far = np.argwhere(np.triu(distances) > 2)
+    edges = Edges(
+        np.concatenate([space.edges.ends, far]), np.append(space.edges.lengths, 1.001 * distances[far[:, 0], far[:, 1]])
+    )
+    monkeypatch.setattr(dn.Space, "edges", edges)
+    found = prove_exact_epsilon(space, ExponentialKernel(1.3, 2.5))
+    assert (found.epsilon, found.input, found.other) == (expected.epsilon, expected.input, expected.other)
+
+
+@given(
     vectors=GRIDS,
     scale=st.floats(0.02, 10),
     cutoff=CUTOFFS,
@@ -102,7 +147,7 @@ def test_proof_with_outputs_of_weight_zero(vectors, scale, cutoff, weights):
         assert Decimal(found.lower_bound) - ULPS <= sampled <= Decimal(found.epsilon)
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "angular"])
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "angular", "geodesic"])
 @pytest.mark.parametrize("cutoff", [2.0, math.inf])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_worst_pair_is_found(metric, cutoff, weighted):
@@ -118,6 +163,9 @@ def test_worst_pair_is_found(metric, cutoff, weighted):
     ratios = losses / np.where(distances > 0, distances, np.inf)
     found = prove_exact_epsilon(space, family)
     worst = np.unravel_index(np.argmax(ratios), ratios.shape)
+    if metric == "geodesic":  # a path of two edges may have as much as either
+        worst = (found.input, found.other)
+        assert ratios[worst] == pytest.approx(ratios.max(), rel=1e-12)
     assert (found.input, found.other) == worst
     rows = tables.compute_table_entries(family.rows(space.distances([found.input, found.other]))).astype(float)
     gains = np.log(rows[0]) - np.log(rows[1])
@@ -128,7 +176,7 @@ def test_worst_pair_is_found(metric, cutoff, weighted):
     assert found.loss == pytest.approx(losses[worst], rel=1e-4)
     assert found.lower_bound <= found.epsilon
     listed = find_worst_pairs(space, family)
-    assert len(listed) == 6
+    assert len(listed) == (64 if metric == "geodesic" else 6)
     assert [one.epsilon for one in listed] == sorted((one.epsilon for one in listed), reverse=True)
     assert all(logs[one.input] <= logs[one.other] + 1e-9 for one in listed)
 
