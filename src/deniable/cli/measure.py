@@ -1,6 +1,5 @@
 """``deniable measure``: what each epsilon protects and what it costs on a table, as one page."""
 
-import dataclasses
 import json
 import math
 import shlex
@@ -18,6 +17,7 @@ from deniable.cli.building import (
     load_word_prior,
 )
 from deniable.cli.choices import ClassifierName, MechanismName, MetricName
+from deniable.cli.entities import EntitiesOption, find_entity_file, label_measured_texts
 from deniable.cli.options import (
     DATA_PANEL,
     HIDE_DEFAULT,
@@ -31,6 +31,7 @@ from deniable.cli.options import (
     MechanismOption,
     MetricOption,
     PriorOption,
+    RecordIdOption,
     SpaceOption,
     TableArgument,
     TextColumnOption,
@@ -38,9 +39,9 @@ from deniable.cli.options import (
     make_option,
 )
 from deniable.cli.outcome import note_written
-from deniable.cli.owner_remarks import decode_texts, warn_of_texts
+from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts
 from deniable.cli.progress import show_passes
-from deniable.cli.survey_tables import format_advice, format_survey, read_survey_table
+from deniable.cli.survey_tables import format_advice, format_entities, format_survey, read_survey_table
 from deniable.cli.tables import TableFormat, read_public_texts
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
@@ -146,6 +147,8 @@ def run_measure(
     column: TextColumnOption = "text",
     label: OptionalLabelOption = None,
     author: AuthorOption = None,
+    entities: EntitiesOption = None,
+    record_id: RecordIdOption = None,
     limit: SampleLimitOption = 5_000,
     unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
@@ -177,11 +180,16 @@ def run_measure(
     check_limits(limits)
     load_template()
     figures_path = _resolve_figures_path(output, figures)
-    check_outputs([output, figures_path], [source, public_texts, prior, find_vector_files(space)], force=force)
-    table = read_survey_table(source, (column, label, author), TableFormat(format_, delimiter, encoding))
-    table = dataclasses.replace(table, texts=decode_texts(table.texts, unescape))
+    other_inputs = [public_texts, prior, find_vector_files(space), find_entity_file(entities)]
+    check_outputs([output, figures_path], [source, *other_inputs], force=force)
+    table_format = TableFormat(format_, delimiter, encoding)
+    table = read_survey_table(source, (column, label, author), table_format, record_id)
+    texts = decode_texts(table.texts, unescape)
     # Refuses what cannot be measured, early.
-    measured_texts = build_survey_inputs(table.texts, table.labels, table.authors, plan).texts
+    inputs = build_survey_inputs(texts, table.labels, table.authors, plan)
+    labelled_texts = label_measured_texts(
+        entities, table.texts, table.record_ids, column, escapes=get_escapes(unescape), rows=inputs.rows
+    )
     known_texts = None
     if public_texts is not None:
         known_texts = read_public_texts(public_texts, column, TableFormat(None, delimiter, encoding))
@@ -190,11 +198,12 @@ def run_measure(
     word_space = build_space(space, metric, hide)
     word_prior = load_word_prior(prior, word_space)
     survey_result = survey_table(
-        table.texts,
+        texts,
         _build_mechanisms(word_space, mechanism, epsilon_values, word_prior),
         labels=table.labels,
         authors=table.authors,
         public=known_texts,
+        entities=labelled_texts,
         prior=word_prior,
         columns=[name for name in (label, author) if name],
         plan=plan,
@@ -204,8 +213,12 @@ def run_measure(
     _write_report(survey_result, _format_command_line(context), output, figures_path, force=force)
     for remark in table.remarks:
         typer.echo(remark, err=True)
-    warn_of_texts(measured_texts, word_space)
-    for line in (*format_advice(survey_result.advice), *format_survey(survey_result)):
+    warn_of_texts(inputs.texts, word_space)
+    for line in (
+        *format_advice(survey_result.advice),
+        *format_survey(survey_result),
+        *format_entities(survey_result),
+    ):
         typer.echo(line)
     typer.echo(f"report: {output} (holds original private text: for you only); figures: {figures_path}")
 

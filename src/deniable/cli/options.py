@@ -144,6 +144,12 @@ TextColumnsOption = Annotated[
 TextColumnOption = Annotated[
     str, make_option(DATA_PANEL, "--column", "-c", "Name of the column with text.", metavar="COLUMN")
 ]
+RecordIdOption = Annotated[
+    str | None,
+    make_option(
+        DATA_PANEL, "--id", "Name of the column with unique record ids.", metavar="COLUMN", default_text="row number"
+    ),
+]
 UnescapeOption = Annotated[
     EscapesName | None,
     make_option(
@@ -216,26 +222,20 @@ SpaceOption = Annotated[
     make_option(
         WORDS_PANEL,
         "--space",
-        (
-            "Words with vectors: glove (50,000 words, installed with deniable), or a file (GloVe or word2vec "
-            "text, word2vec .bin, .npz)."
-        ),
+        "Word vectors: glove (built in), or a GloVe, word2vec or .npz file.",
         metavar="SOURCE",
     ),
 ]
 MetricOption = Annotated[
     MetricName,
-    make_option(
-        WORDS_PANEL, "--metric", f"Distance between word vectors: {list_choices(MetricName)}.", metavar="METRIC"
-    ),
+    make_option(WORDS_PANEL, "--metric", f"Distance: {list_choices(MetricName)}.", metavar="METRIC"),
 ]
 HideOption = Annotated[
     str,
     make_option(
         WORDS_PANEL,
         "--hide",
-        "Classes of words within which epsilon is 0, separated by commas: names, places, numbers, or files with a word "
-        "on each line; none hides nothing.",
+        "Classes to hide: names, places, numbers, files of words; or none.",
         metavar="CLASS,...",
     ),
 ]
@@ -245,7 +245,7 @@ PriorOption = Annotated[
     make_option(
         WORDS_PANEL,
         "--prior",
-        "Public word counts, a word and its count on each line. Never make them from private texts.",
+        "Public counts, a word and its count a line; never of private texts.",
         metavar="FILE",
         default_text="Zipf's law by rank",
     ),

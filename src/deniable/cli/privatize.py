@@ -14,8 +14,8 @@ from deniable.cli.building import (
     read_word_list,
 )
 from deniable.cli.choices import CaseHandling, MechanismName, MetricName, UnknownWordHandling
+from deniable.cli.entities import EntitiesOption, find_entity_file, open_entity_source
 from deniable.cli.options import (
-    DATA_PANEL,
     HIDE_DEFAULT,
     OUTPUT_PANEL,
     PRIVACY_PANEL,
@@ -31,6 +31,7 @@ from deniable.cli.options import (
     MechanismOption,
     MetricOption,
     PriorOption,
+    RecordIdOption,
     SpaceOption,
     TableArgument,
     TestSeedOption,
@@ -89,12 +90,6 @@ ChosenFromDataOption = Annotated[
         "Record in the certificate that epsilon was chosen by looking at this input.",
     ),
 ]
-RecordIdOption = Annotated[
-    str | None,
-    make_option(
-        DATA_PANEL, "--id", "Name of the column with unique record ids.", metavar="COLUMN", default_text="row number"
-    ),
-]
 PrivateTableOption = Annotated[
     str,
     make_option(
@@ -112,6 +107,7 @@ WorkersOption = Annotated[
         "--workers",
         "Number of threads; the output does not depend on it.",
         min=1,
+        metavar="COUNT",
         default_text="all cores",
     ),
 ]
@@ -132,6 +128,7 @@ def run_privatize(
     record_id: RecordIdOption = None,
     drop: DropOption = None,
     columns: CopiedColumnsOption = None,
+    entities: EntitiesOption = None,
     unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
@@ -151,10 +148,11 @@ def run_privatize(
     columns are copied unchanged, but for those left out by --drop or --columns.
     """
     from deniable.auditing import verify
+    from deniable.measure.entities.tally import EntityWatcher
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
 
-    other_inputs = [key_file, keep, prior, find_vector_files(space)]
+    other_inputs = [key_file, keep, prior, find_vector_files(space), find_entity_file(entities)]
     files = _build_files(
         (source, output, certificate),
         TableFormat(format_, delimiter, encoding),
@@ -163,6 +161,7 @@ def run_privatize(
         force=force,
     )
     key = _read_key(key_file, test_seed, record_id)
+    entity_source = None if entities is None else open_entity_source(entities)
     public_words = read_word_list(keep)
     check_mechanism_epsilon(mechanism, epsilon)
     word_space = build_space(space, metric, hide)
@@ -181,14 +180,25 @@ def run_privatize(
             verdict = verify(word_mechanism)
         # What the certificate will say; found before any text is read, and kept in the cache.
         word_mechanism.expected_kept_share(word_prior)
+    watcher = None
+    if entity_source is not None:
+        watcher = EntityWatcher(entity_source, release, files.layout.columns, has_ids=record_id is not None)
     _warn_of_notes_and_verdict(word_mechanism, verdict)
     with show_bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
         release_certificate, tally = privatize_table(
-            files, release, chosen_from_data=chosen_from_data, prior=word_prior, workers=workers, report=report
+            files,
+            release,
+            chosen_from_data=chosen_from_data,
+            prior=word_prior,
+            workers=workers,
+            report=report,
+            watcher=watcher,
         )
     note_written(output, files.certificate)
     typer.echo(release_certificate.summary(), err=True)
     typer.echo(tally.summary(), err=True)
+    if watcher is not None:
+        typer.echo(watcher.tally.summary(), err=True)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)
 
 
@@ -196,7 +206,7 @@ def _build_files(
     paths: tuple[str, str, str | None],
     table_format: TableFormat,
     columns: ColumnChoice,
-    other_inputs: list[Path | None],
+    other_inputs: list[Path | str | None],
     *,
     force: bool,
 ) -> "ReleaseFiles":

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _TEXT_WIDTH = 110
 """Columns of the advice: about those of the table of figures."""
+_SHOWN_KINDS = 4
+"""Kinds of entities that have a column."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,23 +26,25 @@ class SurveyTable:
         texts: (n,) texts; None where a row has none.
         labels: classes; None where no column was named.
         authors: (n,) authors; None where no column was named.
+        record_ids: (n,) ids; None where no column was named.
         remarks: which rows lack what, for the owner.
     """
 
     texts: list[str | None]
     labels: "ClassLabels | None"
     authors: list[str | None] | None
+    record_ids: list[str | None] | None
     remarks: list[str]
 
 
 def read_survey_table(
-    source: str, columns: tuple[str, str | None, str | None], table_format: TableFormat
+    source: str, columns: tuple[str, str | None, str | None], table_format: TableFormat, id_column: str | None = None
 ) -> SurveyTable:
-    """Return the columns of texts, labels and authors."""
+    """Return the columns of texts, labels and authors, and that of record ids."""
     from deniable.measure.labels import encode_labels
 
     text_column, label_column, author_column = columns
-    cells = read_table_columns(source, columns, table_format)
+    cells = read_table_columns(source, [*columns, id_column], table_format)
     empty_rows = [row for row, text in enumerate(cells[text_column]) if text is None]
     remarks = describe_rows(source, empty_rows, "without a text, read as empty")
     labels = None if label_column is None else encode_labels(cells[label_column], label_column)
@@ -58,6 +62,7 @@ def read_survey_table(
         cells[text_column],
         labels,
         None if author_column is None else cells[author_column],
+        None if id_column is None else cells[id_column],
         remarks,
     )
 
@@ -110,3 +115,37 @@ def format_survey(survey_result: "SurveyResult") -> list[str]:
             cells = [f"{name:>11}", margin, *(f"{100 * value:>6.1f} %" for value in values)]
             rows.append("  ".join([*cells, " " * 8, f"{area:>10.3f}"]))
     return rows
+
+
+def format_entities(survey_result: "SurveyResult") -> list[str]:
+    """Return who is still named as a short table, one line an epsilon; nothing without labelled spans."""
+    results = [
+        (reading.epsilon, reading.entities) for reading in survey_result.readings if reading.entities is not None
+    ]
+    if not results:
+        return []
+    total = results[0][1].total
+    kinds = [figures.kind for figures in results[0][1].kinds]
+    shown_kinds = kinds[:_SHOWN_KINDS] if len(kinds) > 1 else []
+    titles = ["epsilon", "at their place", "by chance", "in their text", "by chance", "spans whole", *shown_kinds]
+    widths = [max(len(title), 11 if not place else 9) for place, title in enumerate(titles)]
+    summary = (
+        f"who is still named: {total.words:,} labelled words ({total.spans:,} spans) in {total.texts:,} texts, "
+        f"{total.unknown:,} of them not in the vocabulary; share that comes out"
+    )
+    rows = [summary, "  ".join(f"{title:>{width}}" for title, width in zip(titles, widths, strict=True))]
+    for epsilon, result in results:
+        figures = result.total
+        shares = [
+            figures.at_place,
+            figures.chance_at_place,
+            figures.in_text,
+            figures.chance_in_text,
+            figures.whole,
+            *(kind_figures.at_place for kind_figures in result.kinds[: len(shown_kinds)]),
+        ]
+        cells = [f"{epsilon:g}", *("-" if share is None else f"{100 * share.value:.1f} %" for share in shares)]
+        rows.append("  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
+    if len(kinds) > len(shown_kinds) > 0:
+        rows.append(f"and {len(kinds) - len(shown_kinds)} more kinds, on the page")
+    return ["", *rows]

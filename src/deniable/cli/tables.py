@@ -111,13 +111,17 @@ def read_table_columns(source: str, columns: Sequence[str | None], table_format:
     column_names = [column for column in columns if column is not None]
     for column in column_names[1:]:
         if column == column_names[0]:
-            raise InputError(f"The column {column!r} cannot be texts and labels or authors at once: name another.")
+            raise InputError(
+                f"The column {column!r} cannot be texts and labels or authors or ids at once: name another."
+            )
     if table_format.name is None and source == PIPE:
         raise InputError("The format of a pipe must be named, for example --format csv.")
     check_input_file(source)
     format_name = table_format.name or detect_table_format(source)
     if format_name == "txt" and column_names != ["text"]:
-        raise InputError("A txt file has no columns, each line is a text: leave out --column, --label and --author.")
+        raise InputError(
+            "A txt file has no columns, each line is a text: leave out --column, --label, --author and --id."
+        )
     layout = TableLayout(
         name="the input" if source == PIPE else source,
         columns=list(dict.fromkeys(column_names)),

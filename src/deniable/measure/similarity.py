@@ -16,7 +16,7 @@ from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
 from deniable.space import Space
-from deniable.space.grammar import fold_word, split_words
+from deniable.space.grammar import fold_word
 from deniable.text.batches import PrivatizedBatch
 
 PartOfSpeechTagger = Callable[[list[str]], list[str]]
@@ -148,7 +148,7 @@ def measure_similarity(
     Raises:
         InputError: the texts are not those of ``batch``, no word is known, or a tagger returns too few tags.
     """
-    spelled_texts = [split_words(text)[1::2] for text in texts]
+    spelled_texts = [space.split_words(text)[1::2] for text in texts]
     if [len(words) for words in spelled_texts] != batch.lengths:
         raise InputError(
             "The texts are not the originals of the batch: give both in the same order, without kept or dropped words."

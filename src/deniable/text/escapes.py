@@ -50,6 +50,29 @@ def _decode_reference(match: re.Match[str]) -> str:
     return _LINE_BREAKS.sub(" ", html.unescape(reference))
 
 
+def locate_decoded(text: str, escapes: Escapes | None, position: int, *, is_end: bool) -> int:
+    """Return where a position of a text stands in the text that `decode_escapes` returns.
+
+    Args:
+        text: as it is before entities are decoded.
+        escapes: see `decode_escapes`.
+        position: of a character, or behind the last one.
+        is_end: within an entity, whether its end is meant, not its start.
+    """
+    if escapes is None:
+        return position
+    place = position
+    for match in _REFERENCE.finditer(text):
+        if match.start() >= position:
+            break
+        decoded_length = len(_decode_reference(match))
+        if match.end() <= position:
+            place += decoded_length - len(match[0])
+        else:
+            place += match.start() - position + (decoded_length if is_end else 0)
+    return place
+
+
 def has_entity(text: str) -> bool:
     """Return whether a text holds an HTML entity, such as ``&#039;``."""
     return "&" in text and any(html.unescape(match[0]) != match[0] for match in _ENTITY.finditer(text))

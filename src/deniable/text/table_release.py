@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_input, open_outputs
-from deniable.text.batches import Tally, TextCell
+from deniable.text.batches import PrivatizedBatch, Tally, TextCell
 from deniable.text.certificate import Certificate
 from deniable.text.release import Release
 from deniable.text.tables import TABLE_FORMATS
@@ -24,6 +24,16 @@ class SupportsToJson(Protocol):
 
     def to_json(self) -> str:
         """Return it as JSON text."""
+
+
+class ReleaseWatcher(Protocol):
+    """Sees what becomes of each row, for the owner of the texts; nothing of the release depends on it."""
+
+    def see_rows(self, rows: Sequence[Sequence[TextCell]], batch: PrivatizedBatch) -> None:
+        """Look at rows: their released cells, and what became of these, cell after cell."""
+
+    def finish(self) -> None:
+        """Look at the end, before anything is written; an `InputError` leaves nothing."""
 
 
 CertificateT = TypeVar("CertificateT", bound=SupportsToJson)
@@ -89,6 +99,7 @@ def privatize_table(
     prior: Prior | None = None,
     workers: int | None = None,
     report: Callable[[int], None] = lambda _: None,
+    watcher: ReleaseWatcher | None = None,
 ) -> tuple[Certificate, Tally]:
     """Write the private table and its certificate; both appear whole or not at all.
 
@@ -99,6 +110,7 @@ def privatize_table(
         prior: public word frequencies, see `Certificate.of`.
         workers: threads.
         report: called with the number of input bytes of every read.
+        watcher: sees the rows, in the order of the table.
 
     Returns:
         The certificate, and the counts of which `changed` and `unknown` are for the owner only.
@@ -118,14 +130,16 @@ def privatize_table(
         batch = release.privatize_cells([cell for cells in rows for cell in cells], key=key, workers=workers)
         word_counts = iter(batch.lengths)
         tally += Tally.count([sum(next(word_counts) for _ in cells) for cells in rows], batch)
+        if watcher is not None:
+            watcher.see_rows(rows, batch)
         return batch.texts
 
-    certificate = write_released_table(
-        files,
-        TableReleaser(files.layout, privatize_cells),
-        lambda copied: Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied),
-        report,
-    )
+    def make_certificate(copied: CopiedContent) -> Certificate:
+        if watcher is not None:
+            watcher.finish()
+        return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
+
+    certificate = write_released_table(files, TableReleaser(files.layout, privatize_cells), make_certificate, report)
     return certificate, tally
 
 

@@ -42,7 +42,7 @@ def test_proved(call):
     result = call("audit", "mechanism", "tem", *BASIC)
     assert (result.code, result.err) == (0, "")
     first, *rest = result.text.splitlines()
-    assert first == "tem over 14 words of space.npz, euclidean distance"
+    assert first == "tem over 15 words of space.npz, euclidean, with names, places, numbers hidden"
     verdict = verify(TEM(Space.load("space.npz"), epsilon=3.0))
     assert verdict.status == "proved"
     assert untimed("\n".join(rest)) == untimed(str(verdict))
@@ -62,7 +62,7 @@ def test_every_mechanism(call, name):
     """Every mechanism can be audited by name, and what was derived for it is told."""
     result = call("audit", "mechanism", name, "--epsilon", "60", "--space", "space.npz")
     assert (result.code, result.err) == (0, "")
-    assert result.text.startswith(f"{'tight' if name == 'auto' else name} over 14 words of space.npz")
+    assert result.text.startswith(f"{'tight' if name == 'auto' else name} over 15 words of space.npz")
     status = "proved for ideal arithmetic" if name == "multivariate-laplace" else "proved"
     assert f"\n{status}: claimed epsilon 60, " in result.text
     assert ("\nscale " in result.text) == (name in {"calibrated", "tight", "auto"})
@@ -75,7 +75,7 @@ def test_metrics(call, metric):
     """Every metric is there by name."""
     result = call("audit", "mechanism", "tem", *BASIC, "--metric", metric)
     assert result.code == 0
-    assert result.text.splitlines()[0].endswith(f"{metric} distance")
+    assert result.text.splitlines()[0].endswith(f"{metric}, with names, places, numbers hidden")
 
 
 @pytest.mark.parametrize("name", ["tem", "multivariate-laplace"])
@@ -136,7 +136,7 @@ def test_a_cached_verdict_of_another_law(call, cache, monkeypatch):
         (["tem", *BASIC, "--samples", "99"], "No such option: --samples"),
         (["tem", *BASIC, "--delta", "0.1"], "The mechanism tem has no delta: leave out --delta."),
         (["tem", *BASIC, "--dimension", "2"], "--dimension is for vector mechanisms. Got tem, a word mechanism"),
-        (["adept", *BASIC], "--space and --metric are for word mechanisms. Got adept: leave them out."),
+        (["adept", *BASIC], "--space, --metric and --hide are for word mechanisms. Got adept: leave them out."),
         (["adept-gaussian", "--epsilon", "1"], "The 'delta' parameter of"),
         (["adept", "--epsilon", "1", "--dimension", "0"], "The 'dimension' parameter of verify"),
         (["xxxxxxxx", *BASIC], f"auto, {', '.join(WORD_MECHANISMS)}, laplace, gaussian, adept, adept-l1,"),

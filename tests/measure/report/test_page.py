@@ -13,6 +13,7 @@ from deniable.measure.report.charts import draw_chart
 from deniable.measure.report.inputs import SurveyPlan
 from deniable.measure.report.page import answer_questions, build_charts, render_report
 from deniable.measure.report.survey import survey_table
+from tests.conftest import SMALL_WORDS
 from tests.measure.report.test_survey import PLAN, ROWS, table
 
 EVIL = '<script>alert("x")</script> & <b>'
@@ -127,7 +128,44 @@ def test_a_page_of_texts_alone(small_space):
     assert "<b>none</b> <i>proved for ideal arithmetic</i>" in page
     assert "What a classifier learns" not in page
     assert "Who wrote it" not in page
+    assert "Who is still named" not in page
     assert "name a column of labels" in answer_questions(found)[1][1]
+
+
+def test_who_is_still_named(small_space):
+    """With labelled spans there is a section with every share, a table that shows kinds as text, and a chart."""
+    texts = table()[0]
+    entities = [[(0, 5, "P"), (6, 11, "<b>")] if text and len(text) > 20 else [] for text in texts]
+    entities[5] = [(4, 5, "SIGN")]
+    mechanisms = [TEM(small_space, epsilon=epsilon) for epsilon in (0.5, 9.0)]
+    found = survey_table(texts, mechanisms, entities=entities, plan=SurveyPlan(examples=0, attacked=6))
+    page = render_report(found)
+    reader = checked(page)
+    assert "Who is still named" in reader.data
+    assert "44 labelled spans of names and the like in 22 rows, with 44 words" in page
+    assert "1 further span holds no word" in page
+    assert ("th", {"scope": "row", "data-name": "kind"}) in reader.seen
+    assert "<b>" in reader.data
+    for reading in found.readings:
+        for figures in (reading.entities.total, *reading.entities.kinds):
+            assert f"<b>{100 * figures.at_place.value:.1f} %</b>" in page
+        for estimate in (reading.entities.total.chance_in_text, reading.entities.total.whole):
+            assert f"<b>{100 * estimate.value:.1f} %</b>" in page
+    assert found.readings[1].entities.total.is_beyond_chance
+    assert "beyond chance" in page
+    [chart] = [chart for chart in build_charts(found) if chart.title == "Who is still named"]
+    assert [len(series.points) for series in chart.series] == [2, 2, 2]
+
+
+def test_a_page_of_one_kind_and_one_text(small_space):
+    """One kind has no table of its own, and a single text no chance level."""
+    texts = [SMALL_WORDS[0]]
+    found = survey_table(texts, [TEM(small_space, epsilon=9.0)], entities=[[(0, 5, "P")]], plan=SurveyPlan(examples=0))
+    page = render_report(found)
+    checked(page)
+    assert "1 labelled span of names and the like in 1 row, with 1 word;" in page
+    assert 'data-name="kind"' not in page
+    assert '<td data-name="by chance, in another text"><b>-</b></td>' in page
 
 
 def test_a_refuted_guarantee_is_named(found):

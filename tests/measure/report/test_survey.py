@@ -120,6 +120,23 @@ def test_rare_classes_are_left_out(small_space):
     assert found.readings[0].utility.rows == ROWS - 1
 
 
+def test_labelled_words_are_counted(small_space):
+    """With labelled spans every reading says how many of their words come out, of the measured rows alone."""
+    texts = table()[0]
+    entities = [[] if not text else [(0, 5, "P"), (6, 11, "Q")] for text in texts]
+    mechanisms = [TEM(small_space, epsilon=epsilon) for epsilon in (0.5, 9.0)]
+    found = survey_table(texts, mechanisms, entities=entities, plan=SurveyPlan(examples=0, attacked=6, rows=12))
+    least, most = (reading.entities for reading in found.readings)
+    assert least.total.texts == most.total.texts <= 12
+    assert [kind.kind for kind in most.kinds] == ["P", "Q"]
+    assert least.total.at_place.value < 0.3
+    assert most.total.at_place.value > 0.7
+    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))["readings"][1]["entities"]
+    assert again["total"]["at_place"]["value"] == most.total.at_place.value
+    assert [kind["kind"] for kind in again["kinds"]] == ["P", "Q"]
+    assert survey_table(texts, mechanisms[:1], plan=SurveyPlan(attacked=6)).readings[0].entities is None
+
+
 TEXTS, KINDS, AUTHORS = table()
 
 
@@ -140,6 +157,8 @@ TEXTS, KINDS, AUTHORS = table()
         ({"plan": SurveyPlan(classifier="no")}, "Unknown classifier 'no'. Known: tfidf"),
         ({"plan": SurveyPlan(shadows=7)}, "an even int of at least 6. Got 7"),
         ({"plan": SurveyPlan(folds=1)}, "an int of at least 2. Got 1"),
+        ({"entities": [[]] * 5}, "24 texts need as many lists of spans. Got 5"),
+        ({"entities": [[]] * ROWS}, "None of the 24 texts has a labelled word"),
         ({"epsilons": []}, "at least one mechanism"),
         ({"epsilons": [1.0, 1.0]}, "Got 1 twice"),
     ],

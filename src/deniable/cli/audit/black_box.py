@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from deniable.cli.callables import TimeLimitError
 from deniable.cli.choices import GameName
 from deniable.cli.options import CLAIM_PANEL, EXIT_REFUTED, SAMPLING_PANEL, list_choices, make_option
 from deniable.cli.progress import show_passes
@@ -141,10 +142,6 @@ def parse_distances(text: str) -> Any:  # noqa: ANN401 - a float, or a list of t
         return [float(line) for line in lines]
     except ValueError:
         raise InputError(f"The distance {text!r} is neither a number nor a file of numbers, one a line.") from None
-
-
-class TimeLimitError(BaseException):
-    """Interrupts a call that hangs; no error handler within the call stops it."""
 
 
 def limit_call_time(function: Callable[..., Any], seconds: float, description: str) -> Callable[..., Any]:

@@ -1,11 +1,6 @@
 """``deniable audit callable``: a Python callable, sampled."""
 
-import contextlib
-import importlib
 import json
-import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +16,6 @@ from deniable.cli.audit.black_box import (
     GameOption,
     SamplesOption,
     SamplingRequest,
-    TimeLimitError,
     TimeLimitOption,
     audit_black_box,
     find_input_file,
@@ -29,6 +23,7 @@ from deniable.cli.audit.black_box import (
     parse_distances,
     read_text_file,
 )
+from deniable.cli.callables import import_callable
 from deniable.cli.choices import GameName
 from deniable.cli.options import BLACK_BOX_PANEL, JsonOption, make_option
 from deniable.core.errors import InputError, shorten_text
@@ -80,7 +75,7 @@ def run_audit_callable(
     request = SamplingRequest(
         claim, delta, parse_distances(distance), confidence, samples, game.value, time_limit, seed
     )
-    function = limit_call_time(_import_callable, request.seconds, "Importing the module")(target)
+    function = limit_call_time(import_callable, request.seconds, "Importing the module")(target)
     x, x_prime = _parse_inputs(inputs, dimension)
     box = BlackBox(target, {"sampler": function, "x": x, "x_prime": x_prime, "batched": batched})
     audit_black_box(box, request, as_json=as_json)
@@ -112,35 +107,6 @@ def _parse_input(argument: str) -> Any:  # noqa: ANN401 - whatever the file hold
     """Return a text, or the value of the JSON file that @FILE names."""
     path = find_input_file(argument)
     return argument if path is None else _read_json_input(path)
-
-
-def _import_callable(target: str) -> Callable[..., Any]:
-    """Return the callable of a module; what the module prints goes to stderr.
-
-    Raises:
-        InputError: it cannot be imported, or is no callable.
-    """
-    module, _, name = target.partition(":")
-    folder = str(Path.cwd())
-    sys.path.insert(0, folder)
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            target_object: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise InputError(f"No module named {error.name!r}: run from its folder, or install it.") from None
-    except (KeyboardInterrupt, TimeLimitError):
-        raise
-    except BaseException as error:  # SystemExit too
-        raise InputError(f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.") from error
-    finally:
-        with contextlib.suppress(ValueError):
-            sys.path.remove(folder)
-    for part in name.split("."):
-        target_object = getattr(target_object, part, None)
-    if not callable(target_object):
-        raise InputError(f"The module {module!r} has no callable {name!r}: write package.module:callable.")
-    function: Callable[..., Any] = target_object
-    return function
 
 
 def _read_json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file holds

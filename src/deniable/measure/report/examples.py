@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from deniable.measure.labels import RowNumbers
 from deniable.space import Space
-from deniable.space.grammar import split_words
 from deniable.text.batches import PrivatizedBatch
 
 MarkedText = tuple[tuple[str, bool], ...]
@@ -48,7 +47,7 @@ def build_examples(
         word_range = slice(batch.offsets[row], batch.offsets[row + 1])
         outputs = [space.words[word] for word in batch.outputs[word_range].tolist()]
         changed = batch.changed_mask[word_range].tolist()
-        pieces = split_words(texts[row])
+        pieces = space.split_words(texts[row])
         examples.append(
             RowExample(
                 int(row_numbers[row]) + 1,

@@ -9,6 +9,7 @@ from deniable.core.evidence import encode_nonfinite_numbers
 from deniable.core.guarantees import Status
 from deniable.core.intervals import Estimate
 from deniable.measure.authorship import AuthorshipResult
+from deniable.measure.entities.survival import EntitySurvival
 from deniable.measure.recovery import RecoveryResult
 from deniable.measure.report.advice import Advice, EpsilonFigures
 from deniable.measure.report.examples import RowExample
@@ -78,6 +79,7 @@ class EpsilonResult:
         membership: attacks on a classifier trained on the private records, by an attacker who has the ``original``
             records and by one who has the ``private`` ones. Empty without labels.
         authorship: attacks on authorship; None without authors.
+        entities: labelled words that come out; None without labelled spans.
         examples: rows before and after.
     """
 
@@ -92,6 +94,7 @@ class EpsilonResult:
     utility: UtilityResult | None
     membership: dict[str, MembershipResult]
     authorship: AuthorshipResult | None
+    entities: EntitySurvival | None
     examples: tuple[RowExample, ...]
 
     @property

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, as_exact_estimate
+from deniable.measure.entities.survival import EntityFigures
 from deniable.measure.report.charts import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.findings import EpsilonResult, SurveyResult
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
@@ -106,7 +107,12 @@ def _describe_losses(survey: SurveyResult) -> str:
 
 def build_charts(survey: SurveyResult) -> list[LineChart]:
     """Return the trade-off curves of a survey."""
-    return [*_build_word_charts(survey), *_build_classifier_charts(survey), *_build_authorship_charts(survey)]
+    return [
+        *_build_word_charts(survey),
+        *_build_entity_charts(survey),
+        *_build_classifier_charts(survey),
+        *_build_authorship_charts(survey),
+    ]
 
 
 def _build_word_charts(survey: SurveyResult) -> list[LineChart]:
@@ -126,6 +132,23 @@ def _build_word_charts(survey: SurveyResult) -> list[LineChart]:
         _build_epsilon_chart("What an attacker names", "words named", recovery, ("without any output", survey.blind)),
         _build_epsilon_chart("Words that stay as they are", "words kept", unchanged),
     ]
+
+
+def _build_entity_charts(survey: SurveyResult) -> list[LineChart]:
+    if survey.readings[0].entities is None:
+        return []
+
+    def build_series(name: str, get_estimate: Callable[[EntityFigures], Estimate | None]) -> ChartSeries:
+        return _build_series(
+            survey, name, lambda result: get_estimate(result.entities.total) if result.entities else None
+        )
+
+    shares = [
+        build_series("words at their place", lambda figures: figures.at_place),
+        build_series("the same words at places of other texts", lambda figures: figures.chance_at_place),
+        build_series("whole spans", lambda figures: figures.whole),
+    ]
+    return [_build_epsilon_chart("Who is still named", "labelled words that come out", shares)]
 
 
 def _build_classifier_charts(survey: SurveyResult) -> list[LineChart]:

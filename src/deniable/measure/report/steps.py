@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
 from deniable.measure.attackers.language_model import WordNumbers
 from deniable.measure.authorship import AuthorshipResult, measure_authorship
@@ -12,6 +13,8 @@ from deniable.measure.contextual_recovery import (
     measure_contextual_recovery,
     measure_crossfitted_recovery,
 )
+from deniable.measure.entities.labelling import LabelledTexts
+from deniable.measure.entities.survival import EntitySurvival, measure_entities
 from deniable.measure.labels import RowNumbers
 from deniable.measure.membership import measure_membership
 from deniable.measure.recovery import RecoveryResult, measure_recovery, simulate_recovery
@@ -19,6 +22,7 @@ from deniable.measure.report.findings import GuaranteeSummary
 from deniable.measure.report.inputs import SurveyInputs, SurveyPlan
 from deniable.measure.roc import MembershipResult
 from deniable.measure.utility import UtilityResult, measure_utility
+from deniable.space import Space
 from deniable.text.batches import PrivatizedBatch, Tally
 from deniable.text.certificate import Certificate
 from deniable.text.release import Release
@@ -122,6 +126,20 @@ def attack_membership(
         shadows=plan.shadows,
         seed=plan.seed,
     )
+
+
+def count_entities(
+    space: Space, inputs: SurveyInputs, batches: Sequence[PrivatizedBatch], entities: LabelledTexts | None
+) -> list[EntitySurvival | None]:
+    """Return how many labelled words come out of each private version; None for each without labelled spans."""
+    if entities is None:
+        return [None] * len(batches)
+    if len(entities) != inputs.table_rows:
+        raise InputError(
+            f"{inputs.table_rows} texts need as many lists of spans. Got {len(entities)}: give one for each text."
+        )
+    spans = [entities[row] for row in inputs.rows.tolist()]
+    return [measure_entities(space, inputs.texts, batch, spans) for batch in batches]
 
 
 def attack_authorship(

@@ -17,6 +17,7 @@ from deniable.core.extras import import_extra
 from deniable.core.parallel import count_cores
 from deniable.measure.attackers.language_model import WordNumbers, number_texts
 from deniable.measure.batches import privatize_texts
+from deniable.measure.entities.labelling import LabelledTexts
 from deniable.measure.labels import ClassLabels
 from deniable.measure.report.advice import DEFAULT_LIMITS, AdviceLimits, advise, check_limits
 from deniable.measure.report.examples import build_examples
@@ -27,6 +28,7 @@ from deniable.measure.report.steps import (
     attack_membership,
     attack_words,
     compare_utilities,
+    count_entities,
     select_unattacked_texts,
     summarize_guarantee,
 )
@@ -48,6 +50,7 @@ def survey_table(
     labels: Sequence[str | None] | ClassLabels | None = None,
     authors: Sequence[str | None] | None = None,
     public: Sequence[str | None] | None = None,
+    entities: LabelledTexts | None = None,
     prior: PriorLike = None,
     columns: Sequence[str] = (),
     plan: SurveyPlan = DEFAULT_PLAN,
@@ -63,6 +66,8 @@ def survey_table(
         authors: (n,) authors, for attacks on authorship.
         public: texts that the attacker trains a language model on; without them it is trained on the rows that are
             not attacked, or, where those are few, on either half of the attacked rows, to attack the other.
+        entities: (n,) the labelled spans of each text, from `deniable.measure.label_entities`, to count those that come
+            out.
         prior: word frequencies known to an attacker who reads one word at a time, see `deniable.recovery`; None for
             Zipf's law by the space's ranks.
         columns: names of the columns that a release would copy unchanged.
@@ -106,6 +111,7 @@ def survey_table(
         ]
     with timed_stage("comparing texts"):
         similarities = [measure_similarity(space, inputs.texts, batch) for batch in batches]
+        entity_results = count_entities(space, inputs, batches, entities)
     with timed_stage("training classifiers"):
         utility_results = compare_utilities(inputs, batches, plan)
     with timed_stage("attacking membership"):
@@ -123,6 +129,7 @@ def survey_table(
             utility_results[place],
             membership_results[place],
             authorship_results[place],
+            entity_results[place],
             build_examples(space, inputs.texts, batches[place], example_rows, inputs.rows),
         )
         for place, mechanism in enumerate(sorted_mechanisms)

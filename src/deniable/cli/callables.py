@@ -1,0 +1,43 @@
+"""Python callables that an argument names; modules of the current folder can be imported."""
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from deniable.core.errors import InputError
+
+
+class TimeLimitError(BaseException):
+    """Interrupts a call that hangs; no error handler within the call stops it."""
+
+
+def import_callable(target: str) -> Callable[..., Any]:
+    """Return the callable that ``package.module:callable`` names; what the module prints goes to stderr.
+
+    Raises:
+        InputError: it cannot be imported, or is no callable.
+    """
+    module, _, name = target.partition(":")
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            target_object: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise InputError(f"No module named {error.name!r}: run from its folder, or install it.") from None
+    except (KeyboardInterrupt, TimeLimitError):
+        raise
+    except BaseException as error:  # SystemExit too
+        raise InputError(f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.") from error
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
+    for part in name.split("."):
+        target_object = getattr(target_object, part, None)
+    if not callable(target_object):
+        raise InputError(f"The module {module!r} has no callable {name!r}: write package.module:callable.")
+    function: Callable[..., Any] = target_object
+    return function

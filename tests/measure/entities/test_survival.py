@@ -1,0 +1,139 @@
+"""How many labelled words come out."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.core.errors import InputError
+from deniable.measure.batches import privatize_texts
+from deniable.measure.entities.survival import measure_entities
+from tests.conftest import SMALL_WORDS
+from tests.measure.test_similarity import drawn_as
+
+TEXTS = ["Baran dotel, fevim.", "kuzor baran", "", "fevim mopen naran"]
+OUTPUTS = ["baran kuzor fevim", "baran baran", "", "mopen baran naran"]
+SPANS = [
+    [(0, 11, "PERSON"), (13, 18, "CITY"), (11, 13, "SIGN")],
+    [(0, 5, "CITY"), (6, 11, "PERSON")],
+    [],
+    [(0, 17, "PERSON"), (6, 11, "CITY")],
+]
+
+
+def measure(space, texts=TEXTS, outputs=OUTPUTS, spans=SPANS):
+    read = [text.lower().replace(",", "").replace(".", "") for text in texts]
+    return measure_entities(space, texts, drawn_as(space, read, outputs), spans)
+
+
+def test_by_hand(small_space):
+    """Shares, chance levels and whole spans of a few words, counted by hand."""
+    total, (person, city) = (result := measure(small_space)).total, result.kinds
+    assert (total.kind, total.spans, total.words, total.unknown, total.texts) == ("all", 6, 8, 0, 3)
+    assert result.wordless == 1
+    # At their places: baran, fevim | baran | naran. Anywhere: baran, fevim | baran | mopen, naran.
+    assert total.at_place.value == 4 / 8
+    assert total.in_text.value == 5 / 8
+    # Spans whole: the city of the first text and the person of the second.
+    assert total.whole.value == 2 / 6
+    assert (person.kind, person.spans, person.words) == ("PERSON", 3, 6)
+    assert (city.kind, city.spans, city.words) == ("CITY", 3, 3)
+    assert (person.at_place.value, city.at_place.value) == (3 / 6, 1 / 3)
+    assert (person.whole.value, city.whole.value) == (1 / 3, 1 / 3)
+    # Places of the other texts that hold the word, and other texts that hold it.
+    places = [3 / 5, 0, 0, 1 / 6, 2 / 6, 1 / 5, 0, 0]
+    texts = [1.0, 0, 0, 1 / 2, 1.0, 1 / 2, 0, 0]
+    assert total.chance_at_place.value == pytest.approx(np.mean(places))
+    assert total.chance_in_text.value == pytest.approx(np.mean(texts))
+    assert city.chance_at_place.value == pytest.approx(np.mean([places[2], places[3], places[6]]))
+
+
+def test_nothing_and_everything_comes_out(small_space):
+    """Texts that came out as they were show every span, others none; both keep an interval."""
+    same = measure(small_space, outputs=["baran dotel fevim", "kuzor baran", "", "fevim mopen naran"]).total
+    assert (same.at_place.value, same.in_text.value, same.whole.value) == (1, 1, 1)
+    assert 0 < same.at_place.low < 1
+    assert same.is_beyond_chance == (same.at_place.low > same.chance_at_place.high)
+    other = measure(small_space, outputs=["ligus ligus ligus", "ligus ligus", "", "ligus ligus ligus"]).total
+    assert (other.at_place.value, other.in_text.value, other.whole.value) == (0, 0, 0)
+    assert (other.chance_at_place.value, other.chance_in_text.value) == (0, 0)
+    assert other.at_place.high > 0
+    assert not other.is_beyond_chance
+
+
+def test_unknown_words_never_come_out(small_space):
+    """A word that the vocabulary lacks is counted, and does not come out whatever is drawn for it."""
+    stand_in = small_space.unknown_word
+    batch = drawn_as(small_space, [f"{stand_in} baran"], [f"{stand_in} baran"])
+    batch = dataclasses.replace(batch, unknown_mask=np.array([True, False]))
+    total = measure_entities(small_space, ["Zork baran"], batch, [[(0, 10, "P")]]).total
+    assert (total.words, total.unknown, total.at_place.value, total.in_text.value) == (2, 1, 0.5, 0.5)
+    assert total.whole.value == 0
+
+
+def test_a_single_text_has_no_chance_level(small_space):
+    """Without another text nothing tells what comes out by chance."""
+    total = measure(small_space, ["baran"], ["baran"], [[(0, 5, "P")]]).total
+    assert (total.chance_at_place, total.chance_in_text, total.is_beyond_chance) == (None, None, False)
+
+
+def many_texts(count, words=6):
+    generator = np.random.default_rng(3)
+    return [" ".join(generator.choice(SMALL_WORDS, words)) for _ in range(count)]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+def test_the_share_is_that_of_the_law(small_space, epsilon):
+    """The share at their places is the exact chance that a word is kept, and neither 30 % more nor less."""
+    texts = many_texts(1500)
+    mechanism = dn.TEM(small_space, epsilon=epsilon)
+    batch = privatize_texts(mechanism, texts, seed=4)
+    total = measure_entities(small_space, texts, batch, [[(0, len(text), "P")] for text in texts]).total
+    kept_shares = np.diag(mechanism.law.rows(small_space.point_by_word))
+    truth = kept_shares[batch.words].mean()
+    assert total.at_place.low < truth < total.at_place.high
+    assert not total.at_place.low < 1.3 * truth < total.at_place.high
+    assert not total.at_place.low < 0.7 * truth < total.at_place.high
+
+
+def test_the_chance_level_is_that_of_unrelated_words(small_space):
+    """Words labelled at random come out of unrelated outputs as often as by chance, and of their own more often."""
+    texts = many_texts(400)
+    spans = [[(0, text.index(" "), "P")] for text in texts]
+    own = privatize_texts(dn.TEM(small_space, epsilon=3.0), texts, seed=1)
+    unrelated = dataclasses.replace(own, outputs=np.roll(own.outputs, 12))
+    for batch, is_beyond in ((own, True), (unrelated, False)):
+        total = measure_entities(small_space, texts, batch, spans).total
+        assert total.is_beyond_chance == is_beyond
+        assert 1 / 120 < total.chance_at_place.value < 1 / 30
+    assert total.at_place.low < total.chance_at_place.value < total.at_place.high
+    assert total.in_text.low < total.chance_in_text.value < total.in_text.high
+
+
+def test_leading_texts_without_words(small_space):
+    """Many empty texts before the labelled one leave its figures as they are."""
+    texts = [""] * 9 + ["baran"]
+    total = measure(small_space, texts, texts, [[]] * 9 + [[(0, 5, "P")]]).total
+    assert (total.whole.value, total.at_place.value, total.texts) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("texts", "spans", "message"),
+    [
+        (["baran"], [[], []], "must be as many. Got 1, 1 and 2"),
+        (["baran"], [[(0, 6, "P")]], "Row 1: a span ends at 6, beyond its text of 5 characters"),
+        (["baran"], [[(0, 5)]], r"Row 1: a span must be \(start, end, kind\). Got tuple"),
+        (["baran"], [["PERSON"]], "Row 1: a span must be .* Got str"),
+        (["baran"], [[(0, 0, "P")]], "Row 1: a span from 0 to 0 holds no character"),
+        (["baran"], [[]], r"None of the 1 texts has a labelled word \(0 spans\)"),
+        (["...."], [[(0, 1, "P")]], r"None of the 1 texts has a labelled word \(1 spans\)"),
+        (["baran"], [[(0, 5, "P")]], "not the originals of the batch"),
+    ],
+)
+def test_what_cannot_be_measured(small_space, texts, spans, message):
+    """Spans and texts that do not fit are refused in one line."""
+    written = ["baran dotel"] if "originals" in message else texts if texts[0].isalpha() else [""]
+    batch = drawn_as(small_space, written, written)
+    with pytest.raises(InputError, match=message):
+        measure_entities(small_space, texts, batch, spans)
