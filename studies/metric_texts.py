@@ -132,7 +132,7 @@ class Outcome:
         pairs, pair_of = np.unique(words.astype(np.int64) * len(self.space) + outputs, return_inverse=True)
         left, right = pairs // len(self.space), pairs % len(self.space)
         cosines[is_changed] = np.einsum("nd,nd->n", encoder.vectors[left], encoder.vectors[right])[pair_of]
-        has_vector = encoder.vectors.any(axis=1)
+        has_vector: BoolArray = np.asarray(encoder.vectors.any(axis=1))
         is_counted = is_changed & has_vector[self.corpus.words] & has_vector[self.outputs]
         return estimate_clustered_mean(self.sum_by_text(cosines * is_counted), self.sum_by_text(is_counted))
 

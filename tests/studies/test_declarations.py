@@ -446,6 +446,19 @@ def test_epsilons_of_equal_success():
         assert find_row(derived, "50d/angular", 0.25, "epsilon ratio").value == pytest.approx(2.0 / theirs[0])
 
 
+def test_utility_where_as_many_words_are_named_in_context():
+    """Accuracy where 30 % are named in context is read between two points, and not where fewer or more are named."""
+    for named, expected in (((0.2, 0.4), 0.7), ((0.31, 0.4), None)):
+        rows = [
+            row
+            for success, share, accuracy in zip(metrics.SUCCESSES, named, (0.6, 0.8), strict=True)
+            for row in rows_of("300d/angular", success, named_in_context=share, accuracy=accuracy)
+        ]
+        row = find_row(metrics.derive_rows(rows), "300d/angular", None, "accuracy, in context")
+        assert (row is None) == (expected is None)
+        assert row is None or row.value == pytest.approx(expected)
+
+
 def test_words_and_epsilons_of_the_vocabularies(study_data):
     """Counts are within what runs allow, points without a law are left out, and the paper's bound is below ours."""
     rows = measure_tiny("gumbel-deniability", study_data)
