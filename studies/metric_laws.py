@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.errors import NotTractable
 from deniable.core.guarantees import MetricDP
 from deniable.core.parallel import compile_loop, parallel_map
 from deniable.space import Space
@@ -26,10 +27,10 @@ TOLERANCE = 5e-4
 """Difference of a success from its target up to which a scale is found."""
 _MAX_STEPS = 30_000
 """Units of the largest distance of a metric that has none of its own."""
-_MAX_PASSES = 8
+_MAX_PASSES = 20
 _STRIP_ROWS = 256
-_SPREAD = 1.04
-"""Factor between the two scales that are tried around a guess."""
+_STRIDE = 2.0
+"""Factor to a scale beyond all that were tried."""
 _EDGE = 1e-6
 """Distance of a success from 0 and 1 below which its logit grows no more."""
 
@@ -153,25 +154,37 @@ class SuccessCurve:
         return successes
 
     def find_scales(self, targets: Sequence[float]) -> list[tuple[float, float]]:
-        """Return the scale at which the success is each of two targets, and the success there."""
+        """Return the scale at which the success is each of two targets, and the success there.
+
+        Raises:
+            NotTractable: no scale was found, as where a target is below the share of the most frequent word.
+        """
         start = 1.0 / float(np.median(_find_nearest_steps(self._steps[:_STRIP_ROWS])) * self._unit)
         self.evaluate([start * factor for factor in (1.5, 3.0, 6.0, 12.0)])
         for _ in range(_MAX_PASSES):
             pairs = [self._find_closest(target) for target in targets]
             if all(abs(success - target) <= TOLERANCE for (_, success), target in zip(pairs, targets, strict=True)):
                 break
-            guesses = [self._guess(target) for target in targets]
-            self.evaluate([guess * factor for guess in guesses for factor in (1.0, _SPREAD)])
-        return [self._find_closest(target) for target in targets]
+            self.evaluate([scale for target in targets for scale in self._guess(target)])
+        else:
+            raise NotTractable(f"No scale was found at which the attacker names {targets} of the words: set others.")
+        return pairs
 
     def _find_closest(self, target: float) -> tuple[float, float]:
         return min(self._tried.items(), key=lambda pair: abs(pair[1] - target))
 
-    def _guess(self, target: float) -> float:
-        """Return the scale at a success, by the straight line of ln s over logit V through the two nearest points."""
-        (s, v), (s2, v2) = sorted(self._tried.items(), key=lambda pair: abs(_logit(pair[1]) - _logit(target)))[:2]
-        slope = (math.log(s2) - math.log(s)) / (_logit(v2) - _logit(v))
-        return math.exp(math.log(s) + slope * (_logit(target) - _logit(v)))
+    def _guess(self, target: float) -> tuple[float, float]:
+        """Return two scales to try: by the straight line of ln s over logit V inside the bracket, and its middle."""
+        below = [scale for scale, success in self._tried.items() if success <= target]
+        above = [scale for scale, success in self._tried.items() if success > target]
+        if not above:
+            return max(below) * _STRIDE, max(below) * _STRIDE**2
+        if not below:
+            return min(above) / _STRIDE, min(above) / _STRIDE**2
+        low, high = max(below), min(above)
+        least, greatest = _logit(self._tried[low]), _logit(self._tried[high])
+        share = (_logit(target) - least) / (greatest - least)
+        return low * (high / low) ** share, math.sqrt(low * high)
 
 
 def _logit(share: float) -> float:

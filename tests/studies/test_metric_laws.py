@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from deniable.core.errors import NotTractable
 from deniable.space import Space
 from deniable.space.metrics import Metric, resolve_metric
 from deniable.space.word_classes import WordClass
@@ -51,6 +52,21 @@ def test_scale_has_the_success_asked_for(spaces):
     assert low < high
     assert (low_success, high_success) == (pytest.approx(0.3, abs=6e-4), pytest.approx(0.5, abs=6e-4))
     assert curve.evaluate((low, high, 1.0, 2.0))[:2] == pytest.approx((low_success, high_success))
+
+
+def test_scale_is_found_on_a_steep_curve():
+    """In many dimensions, where the success stays at its least and then leaps, both targets are found."""
+    vectors = np.random.default_rng(7).normal(size=(400, 300))
+    space = Space([f"w{number}" for number in range(400)], vectors, metric=store_metric(resolve_metric("euclidean")))
+    pairs = SuccessCurve(space, compute_zipf_prior(400)).find_scales((0.25, 0.4))
+    assert [success for _, success in pairs] == [pytest.approx(0.25, abs=6e-4), pytest.approx(0.4, abs=6e-4)]
+
+
+def test_no_scale_below_the_blind_guess(spaces):
+    """A target below the share of the most frequent word is refused in one line."""
+    _, stored = spaces
+    with pytest.raises(NotTractable, match="No scale was found"):
+        SuccessCurve(stored, compute_zipf_prior(len(stored))).find_scales((0.01, 0.4))
 
 
 def test_epsilon_is_that_of_the_exact_metric(spaces):
