@@ -84,7 +84,7 @@ def store_metric(metric: Metric) -> Metric:
 
 
 class Exponential(WordMechanism):
-    """The law P(y|w) proportional to c(y) exp(-s d(w, y)) at a scale s, c being the space's `point_weights`.
+    """The law P(y|w) proportional to exp(-s d(w, y)) at a scale s.
 
     Args:
         space: any metric.
@@ -100,7 +100,7 @@ class Exponential(WordMechanism):
 
     def build_law(self) -> ExponentialLaw:
         """Return the law."""
-        return ExponentialLaw(self.space, ExponentialKernel(self.epsilon, weights=self.space.point_weights))
+        return ExponentialLaw(self.space, ExponentialKernel(self.epsilon))
 
 
 def prove_epsilon(space: Space, stored: Space, scale: float) -> float:
@@ -112,7 +112,7 @@ def prove_epsilon(space: Space, stored: Space, scale: float) -> float:
         scale: s.
     """
     proved = space if stored.edges is None else stored
-    return prove_exact_epsilon(proved, ExponentialKernel(scale, weights=space.point_weights)).epsilon
+    return prove_exact_epsilon(proved, ExponentialKernel(scale)).epsilon
 
 
 class SuccessCurve:
@@ -120,7 +120,7 @@ class SuccessCurve:
 
     With pi the prior, x the points and pi(x) the largest prior of a word at x::
 
-        V(s) = sum over y of  c(y) max over x of  pi(x) exp(-s d(x, y)) / Z(x)
+        V(s) = sum over y of  max over x of  pi(x) exp(-s d(x, y)) / Z(x)
 
     Exponentials are looked up by the whole units of a distance, `LANES` scales in one pass.
 
@@ -134,7 +134,6 @@ class SuccessCurve:
         assert isinstance(distances, StoredDistances)  # noqa: S101 - for the type
         self._steps, self._unit = distances.steps, distances.unit
         count = len(space.points)
-        self._weights = np.ones(count) if space.point_weights is None else space.point_weights
         self._prior = np.zeros(count)
         np.maximum.at(self._prior, space.point_by_word, prior)
         self._tried: dict[float, float] = {}
@@ -146,10 +145,10 @@ class SuccessCurve:
     def evaluate(self, scales: Sequence[float]) -> FloatArray:
         """Return the success at each of `LANES` scales, by two passes over all pairs."""
         table = np.exp(-self._unit * np.arange(self._last_step + 1)[:, None] * np.asarray(scales))
-        sums = np.concatenate(parallel_map(functools.partial(_sum_rows, table, self._weights), self._strips()))
+        sums = np.concatenate(parallel_map(functools.partial(_sum_rows, table), self._strips()))
         chances = self._prior[:, None] / sums
         maxima = np.concatenate(parallel_map(functools.partial(_maximize_rows, table, chances), self._strips()))
-        successes: FloatArray = self._weights @ maxima
+        successes: FloatArray = maxima.sum(axis=0)
         self._tried.update(zip(map(float, scales), successes.tolist(), strict=True))
         return successes
 
@@ -201,17 +200,17 @@ def _find_nearest_steps(steps: Steps) -> Steps:
 
 
 @functools.partial(compile_loop, relaxed=True)
-def _sum_rows(table: FloatArray, weights: FloatArray, steps: Steps) -> FloatArray:  # pragma: no cover - compiled
-    """Return the weighted sums (r, 4) of table[steps] over the columns of (r, n) steps."""
+def _sum_rows(table: FloatArray, steps: Steps) -> FloatArray:  # pragma: no cover - compiled
+    """Return the sums (r, 4) of table[steps] over the columns of (r, n) steps."""
     sums = np.empty((steps.shape[0], 4))
     for i in range(steps.shape[0]):
         a = b = c = d = 0.0
         for j in range(steps.shape[1]):
-            row, weight = steps[i, j], weights[j]
-            a += weight * table[row, 0]
-            b += weight * table[row, 1]
-            c += weight * table[row, 2]
-            d += weight * table[row, 3]
+            row = steps[i, j]
+            a += table[row, 0]
+            b += table[row, 1]
+            c += table[row, 2]
+            d += table[row, 3]
         sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 3] = a, b, c, d
     return sums
 
