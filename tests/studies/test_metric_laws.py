@@ -35,12 +35,12 @@ def test_stored_distances_are_those_of_the_metric(spaces):
 
 
 def test_success_is_that_of_the_law(spaces):
-    """What is looked up, class weights in it, is the Bayes success of the law at every scale."""
+    """What is looked up is the Bayes success of the law at every scale."""
     space, stored = spaces
     prior, scales = compute_zipf_prior(len(space)), (0.5, 1.0, 3.0, 9.0)
     successes = SuccessCurve(stored, prior).evaluate(scales)
     for scale, success in zip(scales, successes, strict=True):
-        law = ExponentialLaw(space, ExponentialKernel(scale, weights=space.point_weights))
+        law = ExponentialLaw(space, ExponentialKernel(scale))
         assert success == pytest.approx(law.outcomes(prior)[1], rel=1e-9 if space.edges else 1e-3)
 
 
@@ -72,6 +72,6 @@ def test_no_scale_below_the_blind_guess(spaces):
 def test_epsilon_is_that_of_the_exact_metric(spaces):
     """What is proved is the exact epsilon of the law over the metric itself."""
     space, stored = spaces
-    law = ExponentialLaw(space, ExponentialKernel(1.5, weights=space.point_weights))
+    law = ExponentialLaw(space, ExponentialKernel(1.5))
     assert prove_epsilon(space, stored, 1.5) == pytest.approx(law.exact_epsilon().finding.epsilon, rel=1e-12)
     assert Exponential(stored, epsilon=1.5).guarantee.epsilon >= prove_epsilon(space, stored, 1.5)
