@@ -24,6 +24,8 @@ How a word of GloVe 6B gets into a list:
    where, nobody abstaining, the share is at least `THRESHOLDS.unlisted`. The lists start as the listed words that are
    not ordinary, half a vote for each list where a word is listed as both, and vote anew for `ROUNDS` rounds.
 4. *Name or place.* The larger vote decides; where both are equal, the source that lists the word.
+5. *Particles* of other languages are in (`NAME_PARTICLES`, `PLACE_PARTICLES`): in an English text "de" and "san" are
+   parts of names, and with "cruz" and "juan" hidden they would be what is left of them.
 
 The thresholds were chosen with ``--grid`` on one half of ``word_classes.tsv``, and are scored on the other.
 """
@@ -63,6 +65,8 @@ DATE = "2026-11-23"
 """When the shipped lists were made."""
 NEIGHBOURS = 30
 ROUNDS = 8
+NAME_PARTICLES = frozenset({"al", "da", "de", "del", "der", "des", "di", "dos", "du", "el", "le", "les", "van"})
+PLACE_PARTICLES = frozenset({"la", "las", "los", "saint", "san", "santa", "santo", "sao", "são", "st", "sur"})
 MIN_PARTICLE_ENTRIES = 30
 MAX_PARTICLE_SHARE = 0.03
 """A part of at least so many entries is a particle where it stands alone in less than this share of its entries."""
@@ -562,7 +566,10 @@ def main(arguments: list[str] | None = None) -> None:
         print_grid(candidates, chosen)
         return
     names, places, votes = candidates.judge(THRESHOLDS)
-    lists = pick_words(candidates.words, names), pick_words(candidates.words, places)
+    lists = (
+        pick_words(candidates.words, names & ~mark_words(candidates.words, PLACE_PARTICLES)) | NAME_PARTICLES,
+        pick_words(candidates.words, places & ~mark_words(candidates.words, NAME_PARTICLES)) | PLACE_PARTICLES,
+    )
     scores = [f"{score_lists(half, *lists)} ({use})" for half, use in ((chosen, "chosen on"), (held_out, "held out"))]
     print("\n".join(scores))
     if options.reasons:
