@@ -47,7 +47,7 @@ GEODESIC = f"geodesic-{DEFAULT_NEIGHBOURS}"
 _MARKS = dict(zip(TITLES, "os^vD<>P", strict=True))
 ALIKE = 0.02
 """Difference of two shares up to which metrics are alike."""
-PUBLIC_EPSILON = 3.0
+PUBLIC_EPSILON = 2.3
 """Euclidean epsilon whose like is looked for in the units of other metrics."""
 NAMED = 0.30
 """Share of words named in context at which metrics are compared too."""
@@ -212,7 +212,7 @@ def derive_rows(rows: Sequence[Row]) -> Iterable[Row]:
             if own is not None and theirs is not None:
                 yield Row(curve, success, "epsilon ratio", own.value / theirs.value)
         logs = [[math.log(value) for value in collect_values(rows, name, "epsilon")] for name in (base, curve)]
-        yield from interpolate(curve, "epsilon like 3", math.log(PUBLIC_EPSILON), logs[0], logs[1], math.exp)
+        yield from interpolate(curve, "epsilon like 2.3", math.log(PUBLIC_EPSILON), logs[0], logs[1], math.exp)
         named = collect_values(rows, curve, "named in context")
         for metric in AT_CONTEXT:
             yield from interpolate(curve, f"{metric}, in context", NAMED, named, collect_values(rows, curve, metric))
@@ -314,7 +314,7 @@ STUDY = Study(
         "scale": Metric("scale of the law", ".4g"),
         "epsilon": Metric("exact epsilon", ".4g"),
         "epsilon ratio": Metric("epsilon / Euclidean epsilon", ".3f"),
-        "epsilon like 3": Metric("epsilon of the success of Euclidean 3", ".4g"),
+        "epsilon like 2.3": Metric("epsilon of the success of Euclidean 2.3", ".4g"),
         "words kept": Metric("words kept", ".1%"),
         "changed words, own vectors": Metric("cosine of changed words, own vectors", ".3f"),
         "changed words, other vectors": Metric("cosine of changed words, other vectors", ".3f"),
@@ -393,7 +393,7 @@ STUDY = Study(
         draw_panel("300d", "classifier", "accuracy", _ACCURACY),
     ),
     tables=(
-        Table("Epsilon of the success of Euclidean epsilon 3", ("epsilon like 3",)),
+        Table("Epsilon of the success of Euclidean epsilon 2.3", ("epsilon like 2.3",)),
         Table(
             "Where 30 % of the words are named in context, between points by straight lines",
             tuple(f"{metric}, in context" for metric in AT_CONTEXT),

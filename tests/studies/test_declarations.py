@@ -432,15 +432,15 @@ def test_metrics_meet_at_one_success(study_data):
 
 
 def test_epsilons_of_equal_success():
-    """Euclidean epsilon 3 is read between two points by the straight line of logarithms, and not beyond them."""
-    for theirs, expected in (((2.0, 4.5), 2 * math.sqrt(2.0)), ((1.0, 2.0), None)):
+    """Euclidean epsilon 2.3 is read between two points by the straight line of logarithms, and not beyond them."""
+    for theirs, expected in (((2.0, 2.645), 2 * math.sqrt(2.0)), ((1.0, 2.0), None)):
         rows = [
             Row(curve, success, "epsilon", epsilon)
             for curve, epsilons in (("50d/euclidean", theirs), ("50d/angular", (2.0, 4.0)))
             for success, epsilon in zip(metrics.SUCCESSES, epsilons, strict=True)
         ]
         derived = list(metrics.derive_rows(rows))
-        row = find_row(derived, "50d/angular", None, "epsilon like 3")
+        row = find_row(derived, "50d/angular", None, "epsilon like 2.3")
         assert (row is None) == (expected is None)
         assert row is None or row.value == pytest.approx(expected)
         assert find_row(derived, "50d/angular", 0.25, "epsilon ratio").value == pytest.approx(2.0 / theirs[0])
