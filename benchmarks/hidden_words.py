@@ -61,6 +61,8 @@ GROUPS = {
     **dict.fromkeys(("phone", "date", "card", "account"), "numbers"),
     **dict.fromkeys(("email", "url", "ip"), "addresses"),
 }
+MONTHS = "months"
+"""Group of the words of numbers that hold no digit: months, written out."""
 CONLL_KINDS = {"per": "name", "person": "name", "loc": "place", "location": "place", "geo-loc": "place"}
 OTHER_TEXTS = 20
 """Private versions of other texts, in which the chance level is counted."""
@@ -156,7 +158,9 @@ def find_span_words(space: dn.Space, text: LabelledText) -> dict[str, list[str]]
     """Return the folded words of the spans of a text, by group."""
     words: defaultdict[str, list[str]] = defaultdict(list)
     for start, end, kind in text.spans:
-        words[GROUPS[kind]] += [fold_word(word) for word in space.split_words(text.text[start:end])[1::2]]
+        for word in map(fold_word, space.split_words(text.text[start:end])[1::2]):
+            is_month = GROUPS[kind] == "numbers" and word.isalpha()
+            words[MONTHS if is_month else GROUPS[kind]].append(word)
     return words
 
 
@@ -204,7 +208,7 @@ def print_survival(title: str, release: dn.Release, texts: Sequence[LabelledText
     private = release.batch([text.text for text in texts]).texts
     outputs = [frozenset(map(fold_word, space.split_words(text or "")[1::2])) for text in private]
     found = [find_span_words(space, text) for text in texts]
-    for group in dict.fromkeys(GROUPS.values()):
+    for group in dict.fromkeys([*GROUPS.values(), MONTHS]):
         words, survivors, by_chance = count_survivors([row[group] for row in found], outputs)
         if not words.sum():
             continue
@@ -221,7 +225,7 @@ def print_survival(title: str, release: dn.Release, texts: Sequence[LabelledText
             format_share(own),
             f"{100 * chance:.1f} %",
             format_share(beyond),
-            format_share(estimate_clustered_share(whole, spans)),
+            format_share(estimate_clustered_share(whole, spans)) if spans.any() else "",
             ", ".join(word for word, _ in survived.most_common(SHOWN_SURVIVORS)),
         )
         print(f"| {' | '.join(cells)} |", flush=True)
