@@ -136,7 +136,7 @@ def test_positions_are_those_of_the_cell(call, place):
     (place / "t.csv").write_text(f"text\n{text}\n")
     start = text.index("London")
     write_labels(place, {"row": 0, "start": start, "end": start + 6, "kind": "CITY"})
-    options = ("--space", "space.npz", "--unescape", "html", "--entities", "s.jsonl")
+    options = ("--space", "space.npz", "--hide", "none", "--unescape", "html", "--entities", "s.jsonl")
     measured = call("measure", "t.csv", *options, "--epsilons", "200", "-o", "r.html")
     released = call("privatize", "t.csv", *options, "--epsilon", "200", "-o", "o.csv")
     assert (measured.code, released.code) == (0, 0), measured.err + released.err

@@ -120,7 +120,7 @@ OPTIONS = [
     (["--metric", "cosine"], "Cosine distance is no metric: use angular."),
     (
         ["--metric", "euclid"],
-        "'euclid' is not one of euclidean, manhattan, chebyshev, angular. Did you mean 'euclidean'?",
+        "'euclid' is not one of euclidean, manhattan, chebyshev, angular, geodesic. Did you mean 'euclidean'?",
     ),
     (["--space", "none.npz"], "No vector file 'none.npz'"),
     (["--column", "body"], "no column 'body'. Its columns: 'id', 'text', 'note'."),

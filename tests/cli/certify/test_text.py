@@ -17,7 +17,7 @@ from tests.cli.image_models import images
 from tests.cli.text_models import TABLE, furnish, lines
 
 SETS = ("--substitutions", "sets.json")
-SMOOTHED = ("--mechanism", "tem", "--mechanism-epsilon", "0.5", "--draws", "400")
+SMOOTHED = ("--mechanism", "tem", "--mechanism-epsilon", "0.8", "--draws", "400")
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_smoothing(certify, place):
     result = certify(*SMOOTHED, *SETS, "-o", "c.json")
     assert (result.code, result.err) == (0, "")
     first, *others = result.text.splitlines()
-    assert first.startswith("smoothed by tem at epsilon 0.5")
+    assert first.startswith("smoothed by tem at epsilon 0.8")
     assert "20 texts, 400 draws each, alpha 0.001" in first
     for what in ("moved", "replaced"):
         shares = [float(re.search(r"(?:accuracy|sure) ([\d.]+) %", line)[1]) for line in others if what in line]

@@ -197,7 +197,7 @@ def test_many_classes(train, place):
         (
             ["--metric", "cosine"],
             (
-                "'cosine' is not one of euclidean, manhattan, chebyshev, angular. Cosine distance is no "
+                "'cosine' is not one of euclidean, manhattan, chebyshev, angular, geodesic. Cosine distance is no "
                 "metric: use angular."
             ),
         ),
