@@ -145,7 +145,7 @@ def test_unknown_case_and_keep(privatize, place):
             "cities",
             "'cities' is neither a class of words (names, places, numbers) nor a file of words: correct the name.",
         ),
-        ("names,names", "The class of words 'names' is given twice: give it once, or rename the file."),
+        ("names,names", "The class of words 'names' is given twice, or has a name that is taken: rename it."),
         ("", "'' is neither a class of words (names, places, numbers) nor a file of words: correct the name."),
         ("none,names", "'none' is neither a class of words"),
         ("empty.txt", "The class of words 'empty' is empty: list at least one word."),
@@ -169,6 +169,12 @@ def test_classes_that_cannot_be_hidden(privatize, refused, hide, fault):
         years__txt="1990\n",
     )
     assert fault in refused(privatize("--hide", hide))
+
+
+def test_a_list_of_words_is_not_overwritten(privatize, refused):
+    """A file of hidden words is an input, which no output replaces."""
+    refused.given(pets__txt="dog\n")
+    refused(privatize("--hide", "pets.txt", "--certificate", "pets.txt", "--force"))
 
 
 def test_hidden_words_come_out_alike(privatize, place):

@@ -355,3 +355,20 @@ def test_hostile_addresses_take_linear_time(piece):
     start = time.process_time()
     split_words(piece * (200_000 // len(piece)) + "x", "whole")
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["@anna.smith", "@anna@mas.to", "FOO.DE", "J&J@x.com", "foo.com\u200b", "www\u00ad.x.com", "anna.page"],
+)
+def test_addresses_of_other_shapes(address):
+    """Handles with dots and servers, capitals, invisible characters and newer endings are addresses, whole."""
+    assert split_words(f"to {address} now", "whole")[1::2] == ["to", address, "now"]
+    assert is_address(fold_word(address))
+
+
+@pytest.mark.parametrize("number", ["\u202a555-0123\u202c", "\u200b1,000"])
+def test_invisible_characters_around_a_number(number):
+    """As telephones copy them, numbers are whole."""
+    assert split_words(f"at {number} or", "whole")[1::2] == ["at", number, "or"]
+    assert is_number(fold_word(number))

@@ -166,7 +166,12 @@ class TestLists:
             ([PETS, WordClass("more", frozenset({"dog"}))], "Words are in two classes, 'pets' and 'more': 'dog'"),
             (["numbers", WordClass("years", frozenset({"1990"}))], "Words are in two classes, 'years' and 'numbers'"),
             ([WordClass("sites", frozenset({"x.com"}))], "Words are in two classes, 'sites' and 'addresses': 'x.com'"),
-            ([WordClass("addresses", frozenset({"x"}))], "The class of words 'addresses' is given twice"),
+            (
+                [WordClass("addresses", frozenset({"x"}))],
+                "The class of words 'addresses' is given twice, or has a name",
+            ),
+            ([WordClass("names", frozenset({"x"}))], "The class of words 'names' is given twice, or has a name"),
+            (["a" * 5000], "is neither a class of words"),
         ],
     )
     def test_refused(self, hide, fault):
@@ -186,6 +191,20 @@ class TestLists:
     def test_the_classes_of_another_space(self, space):
         """What one space hides another can hide, addresses among it."""
         assert dn.Space(WORDS, VECTORS, hide=space.hide).fingerprint == space.fingerprint
+
+    def test_shapes_of_ones_own(self):
+        """A class that a function tells would be in no fingerprint, and a class needs a name."""
+        with pytest.raises(dn.InputError, match="'has_shape' parameter of WordClass must be None"):
+            WordClass("ids", has_shape=str.isupper)
+        with pytest.raises(dn.InputError, match="'name' parameter of WordClass must be a name"):
+            WordClass(" ", frozenset({"dog"}))
+
+    def test_a_word_of_an_absent_class_cannot_be_kept(self):
+        """Also where the space has no word of the class."""
+        space = dn.Space(["the", "dog"], np.eye(2), hide=[WordClass("trees", frozenset({"oak"})), "numbers"])
+        for word in ("oak", "7"):
+            with pytest.raises(dn.InputError, match=f"The word '{word}' cannot be kept"):
+                dn.Release(dn.TEM(space, epsilon=1.0), keep=[word]).batch(["the oak"])
 
     def test_the_default_space_hides(self):
         """Names, places and numbers are hidden in the space that comes with the package."""

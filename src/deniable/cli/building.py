@@ -21,6 +21,17 @@ def find_vector_files(source: str) -> Path:
     return find_glove_folder() if source == "glove" else Path(source)
 
 
+def find_word_files(source: str, hide: str) -> list[Path]:
+    """Return the files that a space and what it hides are read from."""
+    from deniable.space.word_classes import find_list_files
+
+    return [find_vector_files(source), *find_list_files(_split_classes(hide))]
+
+
+def _split_classes(hide: str) -> list[str]:
+    return [] if hide.strip() == "none" else [entry.strip() for entry in hide.split(",")]
+
+
 def build_space(source: str, metric: str, hide: str) -> "Space":
     """Return the space that the options describe.
 
@@ -38,7 +49,7 @@ def build_space(source: str, metric: str, hide: str) -> "Space":
     fault = find_cache_fault()
     if fault:
         typer.echo(f"note: {fault}", err=True)
-    hidden = [] if hide.strip() == "none" else [entry.strip() for entry in hide.split(",")]
+    hidden = _split_classes(hide)
     if source == "glove":
         return Space.glove(metric=metric, hide=hidden)
     return Space.load(source, metric=metric, hide=hidden)

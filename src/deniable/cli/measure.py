@@ -13,7 +13,7 @@ from deniable.cli.building import (
     build_space,
     build_word_mechanism,
     check_mechanism_epsilon,
-    find_vector_files,
+    find_word_files,
     load_word_prior,
 )
 from deniable.cli.choices import ClassifierName, MechanismName, MetricName
@@ -180,7 +180,7 @@ def run_measure(
     check_limits(limits)
     load_template()
     figures_path = _resolve_figures_path(output, figures)
-    other_inputs = [public_texts, prior, find_vector_files(space), find_entity_file(entities)]
+    other_inputs = [public_texts, prior, *find_word_files(space, hide), find_entity_file(entities)]
     check_outputs([output, figures_path], [source, *other_inputs], force=force)
     table_format = TableFormat(format_, delimiter, encoding)
     table = read_survey_table(source, (column, label, author), table_format, record_id)

@@ -9,7 +9,7 @@ from deniable.cli.building import (
     build_space,
     build_word_mechanism,
     check_mechanism_epsilon,
-    find_vector_files,
+    find_word_files,
     load_word_prior,
     read_word_list,
 )
@@ -152,7 +152,7 @@ def run_privatize(
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
 
-    other_inputs = [key_file, keep, prior, find_vector_files(space), find_entity_file(entities)]
+    other_inputs = [key_file, keep, prior, *find_word_files(space, hide), find_entity_file(entities)]
     files = _build_files(
         (source, output, certificate),
         TableFormat(format_, delimiter, encoding),

@@ -52,6 +52,8 @@ class _AsciiClasses(dict[int, str]):
         if code == _NEXT_LINE:
             return _GAP
         category = unicodedata.category(chr(code))
+        if category == "Cf":  # invisible, and no part of the folded word
+            return _JOINER
         if category in _SYMBOL_CATEGORIES or code in _SKIN_TONES:
             return _SYMBOL
         return _GAP if category in _GAP_CATEGORIES else _LETTER
@@ -73,7 +75,7 @@ _PLAIN_NUMBER = r"[0-9]++(?:[.,:][0-9]++)+"
 _OTHER_WORD = rf"{_LETTERS}(?:(?!{_CLITIC})'{_LETTERS})*|{_NEGATION}|(?<=[0-9A-Za-z\x02]){_CLITIC}|{_SYMBOLS}"
 _WORD = re.compile(rf"({_PLAIN_NUMBER}|{_OTHER_WORD})")
 
-_NUMBER = r"[0-9][0-9A-Za-z\x02]*+(?:[.,:/'_-][0-9][0-9A-Za-z\x02]*+)*"
+_NUMBER = r"\x02*+[0-9][0-9A-Za-z\x02]*+(?:[.,:/'_-][0-9][0-9A-Za-z\x02]*+)*"
 _GENERIC_DOMAINS = (
     "com|org|net|edu|gov|mil|int|arpa|info|biz|name|pro|mobi|coop|aero|museum|jobs|tel|travel|asia|post|app|blog|cloud|dev"
     "|email|example|invalid|local|localhost|online|shop|site|store|tech|test|top|web|wiki|xyz"
@@ -85,15 +87,24 @@ _COUNTRY_DOMAINS = (
     "|n[acefgilopruz]|om|p[aefghklmnrstwy]|qa|r[eosuw]|s[abcdeghijklmnorstuvxyz]|t[cdfghjklmnortvwz]|u[agksyz]"
     "|v[aceginu]|w[fs]|y[et]|z[amw]"
 )
-_DOMAIN_END = rf"(?:(?i:{_GENERIC_DOMAINS})|{_COUNTRY_DOMAINS})(?![0-9A-Za-z\x02])"
+# Ordinary words that are domains too, written small as well.
+_WORD_DOMAINS = (
+    "academy|agency|art|bank|berlin|care|chat|church|click|club|company|design|digital|express|finance|fun|gallery|games"
+    "|global|group|guru|health|host|international|law|legal|life|link|live|london|media|money|music|network|news|page"
+    "|photo|photography|photos|press|school|services|social|software|solutions|space|studio|systems|team|technology"
+    "|today|university|video|vip|website|work|world|zone"
+)
+_DOMAIN_END = (
+    rf"(?:(?i:{_GENERIC_DOMAINS})|{_COUNTRY_DOMAINS}|{_COUNTRY_DOMAINS.upper()}|{_WORD_DOMAINS})\x02*+(?![0-9A-Za-z])"
+)
 _LABEL = r"[0-9A-Za-z\x02_-]{1,63}"
 # What a path may hold, and what it may end in: punctuation behind an address is the sentence's.
 _PATH = r"[!#-;=?-~\x02]*[0-9A-Za-z\x02/_=&#%~+$@*-]"
 # Repeats are bounded, so that a hostile text costs no more than a fixed number of steps a character.
 _ADDRESS = (
     rf"[A-Za-z][0-9A-Za-z+.-]{{0,30}}://{_PATH}|[wW]{{3}}\.{_PATH}"
-    rf"|[0-9A-Za-z\x02][0-9A-Za-z\x02._%+'-]{{0,127}}+@{_LABEL}(?:\.{_LABEL}){{0,9}}"
-    rf"|@[0-9A-Za-z\x02_]++"
+    rf"|[0-9A-Za-z\x02][0-9A-Za-z\x02._%+&'-]{{0,127}}+@{_LABEL}(?:\.{_LABEL}){{0,9}}"
+    rf"|@[0-9A-Za-z\x02_]{{1,63}}(?:[.@]{_LABEL}){{0,9}}"
     rf"|(?:{_LABEL}\.){{1,9}}{_DOMAIN_END}(?::[0-9]+)?(?:[/?#](?:{_PATH})?)?"
 )
 _WHOLE_WORD = re.compile(rf"({_ADDRESS}|{_NUMBER}|{_OTHER_WORD})")

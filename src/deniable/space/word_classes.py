@@ -10,7 +10,7 @@ a class and another word the distance is that to the class's point, which lies a
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ class WordClass:
     Attributes:
         name: what guarantees and certificates call it.
         words: the listed words, folded; empty for a class that is told by the shape of a word.
-        has_shape: whether a word belongs to the class by its shape; None for a class that is listed.
+        has_shape: of this package's own classes, whether a word belongs to it by its shape; None for a listed one.
 
     Raises:
         InputError: a word that is no single word.
@@ -56,9 +56,15 @@ class WordClass:
 
     def __post_init__(self) -> None:
         """Fold the words, and refuse what no word of a text can be equal to."""
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise make_parameter_error("WordClass", "name", "a name that certificates can use", self.name)
         if self.has_shape is not None:
+            if self.has_shape not in (is_number, is_address):
+                # What a function of the user's own does to other words would be in no fingerprint.
+                raise make_parameter_error("WordClass", "has_shape", "None: list the words", self.has_shape)
             return
-        if isinstance(self.words, str) or not all(isinstance(word, str) for word in self.words):
+        is_collection = isinstance(self.words, Collection) and not isinstance(self.words, str)
+        if not is_collection or not all(isinstance(word, str) for word in self.words):
             raise make_parameter_error("WordClass", "words", "a collection of words", self.words)
         words = frozenset(fold_word(word.strip()) for word in self.words) - {""}
         if not words:
@@ -113,9 +119,11 @@ def resolve_classes(hide: "Sequence[str | Path | WordClass]") -> tuple[WordClass
     addresses = WordClass(ADDRESSES, has_shape=is_address)
     classes = [_resolve_class(entry) for entry in hide if entry != addresses]  # which a space's own classes hold
     names = [word_class.name for word_class in classes]
-    for name in {*names}:
-        if names.count(name) > 1 or name == ADDRESSES:
-            raise InputError(f"The class of words {name!r} is given twice: give it once, or rename the file.")
+    for word_class in classes:
+        name = word_class.name
+        is_taken = name in (*BUILTIN_CLASSES, ADDRESSES, "none") and not _is_builtin(word_class)
+        if names.count(name) > 1 or is_taken:
+            raise InputError(f"The class of words {name!r} is given twice, or has a name that is taken: rename it.")
     order = {name: rank for rank, name in enumerate(BUILTIN_CLASSES)}
     classes.sort(key=lambda word_class: order.get(word_class.name, len(order)))
     if classes:
@@ -130,12 +138,24 @@ def _resolve_class(entry: "str | Path | WordClass") -> WordClass:
     if entry in BUILTIN_CLASSES:
         return _load_builtin_class(str(entry))
     path = Path(entry)
-    if isinstance(entry, str) and not path.is_file():
+    if isinstance(entry, str) and not _is_file(path):
         raise InputError(
             f"{entry!r} is neither a class of words ({', '.join(BUILTIN_CLASSES)}) nor a file of words: correct the "
             "name."
         )
     return WordClass(path.stem, read_class_words(path))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that no file system takes
+        return False
+
+
+def find_list_files(hide: Sequence[str]) -> list[Path]:
+    """Return the files among what is to be hidden."""
+    return [Path(entry) for entry in hide if entry not in BUILTIN_CLASSES and _is_file(Path(entry))]
 
 
 def read_class_words(path: Path) -> frozenset[str]:

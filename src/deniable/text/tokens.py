@@ -70,13 +70,13 @@ class Lexer:
     def _refuse_hidden_words(self) -> None:
         """Raise `InputError` for a kept word of a hidden class: it would tell itself from the others of the class."""
         for words in self.keep.values():
-            number = self.space.find_number(words[0])
-            hidden_class = None if number is None else self.space.find_class(number)
-            if hidden_class is not None:
-                raise InputError(
-                    f"The word {words[0]!r} cannot be kept: it is one of the hidden class of {hidden_class.name}. Take "
-                    "it out of the list, or do not hide the class."
-                )
+            folded = fold_word(words[0])
+            for word_class in self.space.hide:  # also those of which the space has no word
+                if folded in word_class:
+                    raise InputError(
+                        f"The word {words[0]!r} cannot be kept: it is one of the hidden class of {word_class.name}. "
+                        "Take it out of the list, or do not hide the class."
+                    )
 
     def lex(self, text: str) -> LexedText:
         """Return one text, split."""

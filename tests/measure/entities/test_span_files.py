@@ -202,3 +202,10 @@ def test_spans_of_two_kinds_may_overlap():
 def test_a_text_without_labels_may_be_missing():
     """A line without spans, as exports have for every record, asks for nothing."""
     assert ask(labels({"entities": [[0, 4, "PERSON"]]}, {"text": "", "entities": []}), TEXT) == [[ANNA]]
+
+
+def test_two_lines_of_one_record_with_different_texts():
+    """A text that is not the cell's is noticed also where another line of the record has the right one."""
+    one = {"row": 0, "text": "other", "start": 0, "end": 1, "kind": "A"}
+    with pytest.raises(InputError, match='line 2: "text" differs from that of line 1, of the same record'):
+        labels(one, {**one, "text": TEXT, "start": 2, "end": 3})

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.building import build_space, build_substitute_source, describe_substitutions, find_vector_files
+from deniable.cli.building import build_space, build_substitute_source, describe_substitutions, find_word_files
 from deniable.cli.choices import MechanismName, MetricName, SearchName
 from deniable.cli.labelled_tables import LabelledColumns, build_documents, print_remarks, read_labelled_table
 from deniable.cli.model_runs import check_torch, translate_memory_errors
@@ -108,7 +108,7 @@ def run_attack_text(
 
     output_format = parse_output_format(output)
     columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
-    check_outputs([output], [model, source, substitutions, find_vector_files(space)], force=force)
+    check_outputs([output], [model, source, substitutions, *find_word_files(space, hide)], force=force)
     word_space = build_space(space, metric, hide)
     text_model = load_text_model(model, word_space)
     word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)

@@ -10,7 +10,7 @@ from deniable.cli.building import (
     build_optional_mechanism,
     build_space,
     describe_substitutions,
-    find_vector_files,
+    find_word_files,
     read_optional_substitutions,
 )
 from deniable.cli.certify.intervals import certify_rows_by_intervals
@@ -132,7 +132,7 @@ def run_certify_text(
     certify_options = CertifyOptions(draws, alpha, attack_count, seed)
     columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
     if output is not None:
-        check_outputs([output], [model, source, substitutions, find_vector_files(space)], force=force)
+        check_outputs([output], [model, source, substitutions, *find_word_files(space, hide)], force=force)
     check_task(model, "text")
     word_space = build_space(space, metric, hide)
     text_model = load_text_model(model, word_space)

@@ -5,7 +5,7 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deniable.cli.building import build_space, build_substitute_source, describe_substitutions, find_vector_files
+from deniable.cli.building import build_space, build_substitute_source, describe_substitutions, find_word_files
 from deniable.cli.choices import MechanismName, MetricName, TextKind, TextTraining
 from deniable.cli.labelled_tables import (
     LabelledColumns,
@@ -198,7 +198,7 @@ def run_train_text(
     tables = [path for path in (source, test) if path is not None]
     if PIPE in map(str, tables):
         raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
-    model_output.check(*tables, substitutions, find_vector_files(space))
+    model_output.check(*tables, substitutions, *find_word_files(space, hide))
     word_space = build_space(space, metric, hide)
     word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
     check_substitute_source(options, word_source)

@@ -198,6 +198,8 @@ class LabelledSpans(EntitySource):
         text = fields.get("text")
         if text is not None and not isinstance(text, str):
             raise InputError(f'{location}: "text" must be the text of the cell. Got {type(text).__name__}.')
+        if None not in (text, labels.text) and text != labels.text:
+            raise InputError(f'{location}: "text" differs from that of line {labels.first_line}, of the same record.')
         labels.text = labels.text if text is None else text
 
     def _read_reference(self, location: str, number: int, fields: dict[str, Any], record: int) -> int | str:
