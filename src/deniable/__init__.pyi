@@ -21,6 +21,7 @@ from .registry.word_mechanisms import *
 from .registry.words import mechanism as mechanism
 from .space.metrics import Metric as Metric
 from .space.space import Space as Space
+from .space.word_classes import WordClass as WordClass
 from .text.batches import Released as Released
 from .text.batches import Tally as Tally
 from .text.certificate import Certificate as Certificate

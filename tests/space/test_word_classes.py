@@ -135,6 +135,13 @@ class TestIdentity:
         assert len({space.fingerprint, *(other.fingerprint for other in others)}) == 5
         assert dn.Space(WORDS, VECTORS, hide=["numbers", PETS, NAMES]).fingerprint == space.fingerprint
 
+    def test_points_are_the_same_on_every_processor(self):
+        """Where classes lie, and so the name of keyed noise, follows from the vectors to the last bit."""
+        vectors = (np.arange(240).reshape(60, 4) * 37 % 101) / 101
+        words = [*(f"w{number}" for number in range(58)), "7", "8"]
+        space = dn.Space(words, vectors, hide=[dn.WordClass("one", frozenset(words[3:8])), "numbers"])
+        assert space.fingerprint == "a262ca2b181818662dbe2e7ecbbde6c3"
+
     def test_nothing_hidden(self):
         """Without classes words, points and fingerprint are those of the words and vectors alone."""
         assert dn.Space(WORDS, VECTORS, hide=()).fingerprint == dn.Space(WORDS, VECTORS).fingerprint

@@ -137,7 +137,8 @@ def is_number(word: str) -> bool:
     """Return whether a word of the whole grammar is a number: it begins with a digit of any script."""
     if _ONE_NUMBER.fullmatch(word.translate(_ASCII_CLASSES)):
         return True
-    return unicodedata.category(word[:1] or _GAP).startswith("N") and not is_address(word)
+    is_digit_first = unicodedata.category(word[:1] or _GAP).startswith("N")
+    return is_digit_first and split_words(word, "whole") == ["", word, ""] and not is_address(word)
 
 
 def is_address(word: str) -> bool:

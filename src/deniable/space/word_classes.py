@@ -238,13 +238,16 @@ def place_classes(vectors: FloatArray, hidden_classes: Sequence[HiddenClass]) ->
     D is about the distance between two words that have nothing to do with each other. At its mean a class would lie in
     the midst of other words: one point among thousands that its words would mostly be drawn as.
 
+    No sum is left to a BLAS or to the width of a processor's registers: the points, which name the noise of a key, are
+    the same to the last bit on every machine.
+
     Args:
         vectors: (n, d) of the words.
         hidden_classes: of these words, in the order in which they are placed.
     """
     centre = vectors.mean(axis=0)
     offsets = vectors - centre
-    lengths = np.linalg.norm(offsets, axis=1)
+    lengths = np.sqrt(_dot_rows(offsets, offsets))
     min_distance = math.sqrt(2) * float(np.median(lengths))
     is_free = np.ones(len(vectors), dtype=np.bool_)
     for hidden in hidden_classes:
@@ -261,9 +264,9 @@ def place_classes(vectors: FloatArray, hidden_classes: Sequence[HiddenClass]) ->
 
 def _normalize(offset: FloatArray, scale: float) -> FloatArray:
     """Return a unit vector (d,) in the direction of another; along the first axis where rounding is all of that."""
-    length = np.linalg.norm(offset)
+    length = math.sqrt(math.fsum(offset * offset))
     if length <= _MIN_LENGTH_SHARE * scale:
-        offset, length = np.eye(len(offset))[0], np.float64(1.0)
+        offset, length = np.eye(len(offset))[0], 1.0
     unit: FloatArray = offset / length
     return unit
 
@@ -273,7 +276,15 @@ def _find_free_length(obstacles: FloatArray, direction: FloatArray, min_distance
 
     |t u - x|^2 >= D^2 outside of the roots u.x +- sqrt((u.x)^2 - |x|^2 + D^2) alone: t is the largest of them.
     """
-    projections = obstacles @ direction
-    discriminants = projections**2 - np.einsum("kd,kd->k", obstacles, obstacles) + min_distance**2
+    projections = _dot_rows(obstacles, np.broadcast_to(direction, obstacles.shape))
+    discriminants = projections**2 - _dot_rows(obstacles, obstacles) + min_distance**2
     roots = projections + np.sqrt(np.maximum(discriminants, 0.0))
     return max(0.0, float(roots[discriminants > 0].max(initial=0.0)))
+
+
+def _dot_rows(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the inner product (k,) of each row of two arrays (k, d), added up column by column."""
+    products = np.zeros(len(left))
+    for column in range(left.shape[1]):
+        products += left[:, column] * right[:, column]
+    return products

@@ -21,7 +21,7 @@ from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, pa
 from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
 from deniable.text.batches import PrivatizedBatch, Released, Tally, TextCell, check_record_ids, read_batch_texts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
-from deniable.text.tokens import CasePolicy, Lexer, UnknownPolicy, check_kept_words
+from deniable.text.tokens import CasePolicy, Lexer, UnknownPolicy, check_kept_words, refuse_hidden_words
 from deniable.words import WordMechanism
 
 DEFAULT_COLUMN = "text"
@@ -55,7 +55,8 @@ class Release:
             None draws fresh noise for each batch. ``"seed:N"`` is public, for tests: the output is **not private**.
 
     Raises:
-        InputError: a parameter outside its domain, or a key with a mechanism or metric that has no fingerprint.
+        InputError: a parameter outside its domain, a kept word of a hidden class, or a key with a mechanism or metric
+            that has no fingerprint.
     """
 
     mechanism: WordMechanism
@@ -80,6 +81,7 @@ class Release:
         if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
             raise make_parameter_error("Release", "keep", "a collection of words", self.keep)
         object.__setattr__(self, "keep", check_kept_words(self.keep))
+        refuse_hidden_words(self.keep, self.mechanism.space)
         check_escapes("Release", self.unescape)
         if self.noise == "keyed" and not self.mechanism.has_fingerprint:
             raise InputError(

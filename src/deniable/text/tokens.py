@@ -65,18 +65,6 @@ class Lexer:
             self.keep.setdefault(word.lower(), []).append(word)
         self._unknown_number = space.index_of(space.unknown_word)
         self._number_of_spelling: dict[str, int] = {}
-        self._refuse_hidden_words()
-
-    def _refuse_hidden_words(self) -> None:
-        """Raise `InputError` for a kept word of a hidden class: it would tell itself from the others of the class."""
-        for words in self.keep.values():
-            folded = fold_word(words[0])
-            for word_class in self.space.hide:  # also those of which the space has no word
-                if folded in word_class:
-                    raise InputError(
-                        f"The word {words[0]!r} cannot be kept: it is one of the hidden class of {word_class.name}. "
-                        "Take it out of the list, or do not hide the class."
-                    )
 
     def lex(self, text: str) -> LexedText:
         """Return one text, split."""
@@ -197,6 +185,18 @@ def check_kept_words(words: Collection[str]) -> tuple[str, ...]:
                 f"The list of words to keep must hold single words. Got {word!r}: give each word by itself."
             )
     return tuple(sorted(set(words)))
+
+
+def refuse_hidden_words(words: Collection[str], space: Space) -> None:
+    """Raise `InputError` for a word to keep of a hidden class: it would tell itself from the others of the class."""
+    for word in words:
+        folded = fold_word(word)
+        for word_class in space.hide:  # also those of which the space has no word
+            if folded in word_class:
+                raise InputError(
+                    f"The word {word!r} cannot be kept: it is one of the hidden class of {word_class.name}. Take it "
+                    "out of the list, or do not hide the class."
+                )
 
 
 def _is_spelling_of(spelling: str, word: str) -> bool:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 from deniable.core.errors import InputError
-from deniable.measure.entities.spans import EntitySpan, LocatedWords, build_span, check_end, merge_overlaps
+from deniable.measure.entities.spans import SPAN_FIELDS, EntitySpan, LocatedWords, build_span, check_end, merge_overlaps
 from deniable.space.grammar import fold_word, split_words
 from deniable.text.escapes import Escapes, decode_escapes
 
@@ -13,7 +13,6 @@ Detector = Callable[[str], Iterable[tuple[int, int, str]]]
 
 LISTED_KIND = "listed"
 """Kind of the spans that a list of words gives."""
-_SPAN_FIELDS = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -134,7 +133,7 @@ class DetectedEntities(EntitySource):
             ) from None
         spans = []
         for entry in entries:
-            if not isinstance(entry, tuple | list) or len(entry) != _SPAN_FIELDS:
+            if not isinstance(entry, tuple | list) or len(entry) != SPAN_FIELDS:
                 shown = f"{len(entry)} values" if isinstance(entry, tuple | list) else type(entry).__name__
                 raise InputError(f"{location} must return (start, end, kind) of each entity. Got {shown}.")
             span = build_span(location, *entry)

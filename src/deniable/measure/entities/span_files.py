@@ -9,11 +9,10 @@ from typing import Any
 from deniable.core.errors import InputError, shorten_text
 from deniable.core.files import open_input
 from deniable.measure.entities.sources import EntitySource, ListedWords, SourceCell
-from deniable.measure.entities.spans import EntitySpan, build_span, check_end, find_overlap
+from deniable.measure.entities.spans import SPAN_FIELDS, EntitySpan, build_span, check_end, find_overlap
 from deniable.text.escapes import Escapes, locate_decoded
 from deniable.text.tables import detect_table_format
 
-_SPAN_FIELDS = 3
 _FORM = 'write {"row": 0, "start": 5, "end": 9, "kind": "PERSON"}, or {"row": 0, "entities": [[5, 9, "PERSON"]]}'
 
 CellKey = tuple[int | str, str | None]
@@ -256,7 +255,7 @@ def _read_spans(location: str, fields: dict[str, Any]) -> list[tuple[object, obj
         raise InputError(f'{location} has "start" and "entities": give one of them.')
     entries = fields["entities"]
     if not isinstance(entries, list) or not all(
-        isinstance(entry, list) and len(entry) == _SPAN_FIELDS for entry in entries
+        isinstance(entry, list) and len(entry) == SPAN_FIELDS for entry in entries
     ):
         raise InputError(f'{location}: "entities" must be a list of [start, end, kind]: {_FORM}.')
     return [(entry[0], entry[1], entry[2]) for entry in entries]

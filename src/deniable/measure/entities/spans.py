@@ -10,6 +10,8 @@ import numpy as np
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError
 
+SPAN_FIELDS = 3
+"""Values that tell a span: start, end, kind."""
 MAX_KIND_CHARACTERS = 40
 """Characters of the name of a kind: a longer one is rather the labelled text itself."""
 

@@ -14,13 +14,12 @@ import numpy as np
 from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share
-from deniable.measure.entities.spans import EntitySpan, LocatedWords, build_span, check_end
+from deniable.measure.entities.spans import SPAN_FIELDS, EntitySpan, LocatedWords, build_span, check_end
 from deniable.space import Space
 from deniable.text.batches import PrivatizedBatch
 
 ALL_KINDS = "all"
 """What the figures of all spans together are called."""
-_SPAN_FIELDS = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -199,7 +198,7 @@ def _locate_spans(
 
 def _check_span(location: str, span: EntitySpan | tuple[int, int, str], characters: int) -> EntitySpan:
     if not isinstance(span, EntitySpan):
-        if not isinstance(span, tuple | list) or len(span) != _SPAN_FIELDS:
+        if not isinstance(span, tuple | list) or len(span) != SPAN_FIELDS:
             raise InputError(f"{location}: a span must be (start, end, kind). Got {type(span).__name__}.")
         span = build_span(location, *span)
     check_end(location, span, characters)
