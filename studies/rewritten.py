@@ -37,8 +37,9 @@ from deniable.rewriting.audits import (
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
 from deniable.rewriting.model import Rewriter, fit_rewriter, load_rewriter
 from deniable.rewriting.reconstruction import compute_bleu
-from deniable.rewriting.tokens import split_tokens, truncate_text
+from deniable.rewriting.tokens import truncate_text
 from deniable.rewriting.training import RewriterOptions
+from deniable.text.tokenization import split_tokens
 from deniable.vectors import L2Ball
 from studies.flights import FILES, read_rows
 from studies.rows import Row, row_of, rows_of

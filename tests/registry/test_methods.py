@@ -16,7 +16,7 @@ from deniable.registry.methods import (
     check_method_options,
 )
 from deniable.registry.vectors import VECTOR_MECHANISMS
-from deniable.rewriting.tokens import split_tokens
+from deniable.text.tokenization import split_tokens
 from tests.rewriting.untrained import TEXTS, WORDS, untrained
 
 MODEL = untrained()

@@ -12,9 +12,9 @@ import deniable as dn
 from deniable.core.progress import report_progress_to
 from deniable.registry.methods import REWRITING_METHODS
 from deniable.rewriting.table import rewrite_table
-from deniable.rewriting.tokens import split_tokens
 from deniable.text.table_release import ReleaseFiles
 from deniable.text.tables.layout import TableLayout
+from deniable.text.tokenization import split_tokens
 from tests.rewriting.untrained import untrained
 from tests.text.helpers import buffers
 

@@ -23,8 +23,9 @@ from deniable.learning.artifact import (
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
 from deniable.rewriting.autoencoder import Autoencoder, get_network_shape
 from deniable.rewriting.reconstruction import compute_bleu
-from deniable.rewriting.tokens import Vocabulary, look_up_tokens, split_tokens
+from deniable.rewriting.tokens import Vocabulary, look_up_tokens
 from deniable.rewriting.training import RewriterOptions, RewriterTraining, pad_token_rows
+from deniable.text.tokenization import split_tokens
 from deniable.vectors import L2Ball
 
 REWRITER_KIND = "rewriter"

@@ -17,8 +17,9 @@ from deniable.rewriting.attacks.gradient import (
 )
 from deniable.rewriting.attacks.ranking import get_norm_order
 from deniable.rewriting.audits import encode_clipped_vectors
-from deniable.rewriting.tokens import SPECIAL_TOKENS, split_tokens
+from deniable.rewriting.tokens import SPECIAL_TOKENS
 from deniable.rewriting.training import pad_token_rows
+from deniable.text.tokenization import split_tokens
 from deniable.vectors import Box, L1Ball, L2Ball
 from tests.rewriting.small import corpus, fitted
 from tests.rewriting.untrained import TEXTS, untrained

@@ -10,7 +10,8 @@ import torch
 import deniable as dn
 from deniable.rewriting.methods.token_law import DRAW_TOTAL, count_draw_values
 from deniable.rewriting.methods.token_method import TokenMethod
-from deniable.rewriting.tokens import END, START, UNKNOWN, split_tokens
+from deniable.rewriting.tokens import END, START, UNKNOWN
+from deniable.text.tokenization import split_tokens
 from tests.rewriting.untrained import TEXTS, untrained
 
 MODEL = untrained()

@@ -47,7 +47,8 @@ class RewritingCorpus:
             raise InputError(f"In --test: {error}") from None
 
     def _read_texts(self, path: Path, maximum_tokens: int) -> list[str]:
-        from deniable.rewriting.tokens import split_tokens, truncate_text
+        from deniable.rewriting.tokens import truncate_text
+        from deniable.text.tokenization import split_tokens
 
         cells = read_table_columns(str(path), [self.column], self.table_format)[self.column]
         if not cells:
