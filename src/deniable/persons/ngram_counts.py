@@ -5,32 +5,33 @@ records, made from its own records and fresh randomness alone, with the integer 
 
     w = isqrt(floor(B^2 / m)),   so that the l2 norm of its contribution is at most sqrt(m w^2) <= B
 
-Every key that some unit counts gets discrete Gaussian noise Z of parameter s, and is released, with its noisy sum, if that
-is at least the threshold tau::
+Every key that some unit counts gets discrete Gaussian noise Z of parameter s, and is released, with its noisy sum, if
+that is at least the threshold tau::
 
     m (1 - Phi((tau - w - 1) / s)) <= delta_select
 
-**Theorem.** If sums of norm B with this noise, composed with everything else that is released, are (epsilon, delta)-DP, then
-the whole with the released keys is (epsilon, delta + delta_select)-DP for one unit more or less.
+**Theorem.** If sums of norm B with this noise, composed with everything else that is released, are (epsilon,
+delta)-DP, then the whole with the released keys is (epsilon, delta + delta_select)-DP for one unit more or less.
 
 *Proof.* Let D' be D with one unit more, M and M' the laws of everything released from them, U the keys that only this
 unit counts, and E the event that a key of U is released from D'. A key of U has sum w + Z, and for integers t >= 1::
 
     P[Z >= t] = sum over k >= t of exp(-k^2 / 2 s^2) / sum over all k  <=  1 - Phi((t - 1) / s)
 
-since the first sum is at most the integral from t - 1, and the second at least s sqrt(2 pi) by Poisson's summation formula.
-U has at most m keys, so p = P[E] <= delta_select. Let Q be M' given that E does not happen: noise of different keys is
-independent, so Q is the law of the sums of D' at the keys of D, of which the premise speaks, with what follows from
-them. For every event A, M'(A) = (1 - p) Q(A) + p R(A) with some law R. Hence::
+since the first sum is at most the integral from t - 1, and the second at least s sqrt(2 pi) by Poisson's summation
+formula. U has at most m keys, so p = P[E] <= delta_select. Let Q be M' given that E does not happen: noise of
+different keys is independent, so Q is the law of the sums of D' at the keys of D, of which the premise speaks, with
+what follows from them. For every event A, M'(A) = (1 - p) Q(A) + p R(A) with some law R. Hence::
 
     M'(A) - e^epsilon M(A) <= (1 - p) (Q(A) - e^epsilon M(A)) + p       <= delta + p
     M(A) - e^epsilon M'(A) <= (1 - p) (M(A) - e^epsilon Q(A)) + p M(A)  <= delta + p
 
-The choices of the other units have the same law in D and D', and all of this holds for each of them. At most m keys have
-other sums in D than under Q, and only these count as coordinates of the measurement: the others have the same law in both.
+The choices of the other units have the same law in D and D', and all of this holds for each of them. At most m keys
+have other sums in D than under Q, and only these count as coordinates of the measurement: the others have the same
+law in both.
 
-Thresholds on noisy counts go back to Korolova, Kenthapadi, Mishra and Ntoulas (2009); Gaussian noise and a bound on keys
-per unit are those of Wilson et al. (2020) and Gopi et al. (2020).
+Thresholds on noisy counts go back to Korolova, Kenthapadi, Mishra and Ntoulas (2009); Gaussian noise and a bound on
+keys per unit are those of Wilson et al. (2020) and Gopi et al. (2020).
 """
 
 import collections

@@ -12,8 +12,8 @@ This too is a mixture, of the tilted shares of h and of the tilted law after h'.
 
     Z(h) = sum over w of share(w|h) exp(v(w))  +  backoff(h) Z(h')
 
-so one uniform number chooses first how long a history counts, and then a word by bisection in cumulative sums, which are
-taken once for all words and all histories. A draw costs a handful of bisections, whatever the number of words.
+so one uniform number chooses first how long a history counts, and then a word by bisection in cumulative sums, which
+are taken once for all words and all histories. A draw costs a handful of bisections, whatever the number of words.
 """
 
 import collections
@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
 from deniable.measure.attackers.language_model import LanguageModel
@@ -109,7 +109,8 @@ class InterpolatedModel:
         numbers, offsets = _draw_texts(tables, is_sentence_end, lengths.astype(np.int64), generator)
         tokens = np.array(self.words, dtype=object)[numbers].tolist()
         return [
-            join_tokens(tokens[first:last]) for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+            join_tokens(tokens[first:last])
+            for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         ]
 
     def compute_probabilities(self, history: Sequence[int], log_weights: FloatArray) -> FloatArray:
@@ -132,8 +133,8 @@ class InterpolatedModel:
         """Return the cumulative sums of the tilted law."""
         if not np.all(np.abs(log_weights) <= MAX_LOG_WEIGHT):
             raise InputError(
-                f"Log weights of words must lie within {MAX_LOG_WEIGHT:g} of 0. Got up to {np.abs(log_weights).max():g}: "
-                "take a smaller strength."
+                f"Log weights of words must lie within {MAX_LOG_WEIGHT:g} of 0. "
+                f"Got up to {np.abs(log_weights).max():g}: take a smaller strength."
             )
         weights = np.exp(np.append(log_weights, 0.0))
         return CumulativeTables(
@@ -172,7 +173,8 @@ def build_text_model(texts: Sequence[str]) -> InterpolatedModel:
     pairs = np.repeat(np.arange(len(bigrams)), np.diff(tables.trigram_starts))
     # Every trigram's last two words are a bigram that was seen, with its own probability.
     suffixes = np.searchsorted(
-        first_words * (end + 2) + tables.bigram_words, tables.bigram_words[pairs] * np.int64(end + 2) + tables.trigram_words
+        first_words * (end + 2) + tables.bigram_words,
+        tables.bigram_words[pairs] * np.int64(end + 2) + tables.trigram_words,
     )
     return InterpolatedModel(
         words,
@@ -190,7 +192,7 @@ def build_text_model(texts: Sequence[str]) -> InterpolatedModel:
 
 @compile_loop
 def _draw_texts(
-    tables: CumulativeTables, is_sentence_end: np.ndarray, lengths: IntArray, generator: np.random.Generator
+    tables: CumulativeTables, is_sentence_end: BoolArray, lengths: IntArray, generator: np.random.Generator
 ) -> tuple[IntArray, IntArray]:  # pragma: no cover - compiled
     """Return the words of all texts end to end, and (n + 1,) where each begins."""
     start = len(tables.bigram_starts) - 2
@@ -218,7 +220,9 @@ def _draw_texts(
 
 
 @compile_loop
-def _draw_word(tables: CumulativeTables, previous: int, pair: int, uniform: float) -> int:  # pragma: no cover - compiled
+def _draw_word(
+    tables: CumulativeTables, previous: int, pair: int, uniform: float
+) -> int:  # pragma: no cover - compiled
     """Return the word that a uniform number in [0, 1) stands for, after a word and the pair that it ends (-1: none)."""
     first, last = tables.bigram_starts[previous], tables.bigram_starts[previous + 1]
     bigram_mass = tables.bigrams[last] - tables.bigrams[first]
@@ -229,24 +233,24 @@ def _draw_word(tables: CumulativeTables, previous: int, pair: int, uniform: floa
         trigram_mass = tables.trigrams[last_triple] - tables.trigrams[first_triple]
         rest = uniform * (trigram_mass + tables.trigram_backoffs[pair] * mass)
         if rest < trigram_mass:
-            return tables.trigram_words[_find_place(tables.trigrams, first_triple, last_triple, rest)]
+            return int(tables.trigram_words[_find_place(tables.trigrams, first_triple, last_triple, rest)])
         rest = (rest - trigram_mass) / tables.trigram_backoffs[pair]
     else:
         rest = uniform * mass
     if rest < bigram_mass:
-        return tables.bigram_words[_find_place(tables.bigrams, first, last, rest)]
-    return min(np.searchsorted(tables.unigrams, (rest - bigram_mass) / backoff, side="right"), len(tables.unigrams) - 1)
+        return int(tables.bigram_words[_find_place(tables.bigrams, first, last, rest)])
+    place = int(np.searchsorted(tables.unigrams, (rest - bigram_mass) / backoff, side="right"))
+    return min(place, len(tables.unigrams) - 1)
 
 
 @compile_loop
 def _find_place(cumulative: FloatArray, first: int, last: int, rest: float) -> int:  # pragma: no cover - compiled
     """Return the entry from ``first`` to ``last`` - 1 in whose part of the cumulative sums ``rest`` falls."""
-    place = np.searchsorted(cumulative[first + 1 : last], cumulative[first] + rest, side="right")
-    return first + place
+    return first + int(np.searchsorted(cumulative[first + 1 : last], cumulative[first] + rest, side="right"))
 
 
 @compile_loop
 def _find_entry(starts: IntArray, words: IntArray, history: int, word: int) -> int:  # pragma: no cover - compiled
     """Return the entry of a word in the run of a history, -1 where it has none."""
-    place = starts[history] + np.searchsorted(words[starts[history] : starts[history + 1]], word)
+    place = int(starts[history] + np.searchsorted(words[starts[history] : starts[history + 1]], word))
     return place if place < starts[history + 1] and words[place] == word else -1

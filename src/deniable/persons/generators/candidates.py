@@ -1,9 +1,9 @@
 """Texts that a user's own generator proposes, such as a language model, chosen and labelled by the released classifier.
 
-**Theorem.** If the noisy sums behind ``knowledge`` are together (epsilon, delta)-DP, and the callable uses nothing of the
-private records but its request, so are the texts with their labels: they are a randomized function of ``knowledge``
-(post-processing, Dwork and Roth 2014, Proposition 2.1). The premise on the callable cannot be checked: a language model that
-was trained on the private records, or a callable that reads their file, breaks it.
+**Theorem.** If the noisy sums behind ``knowledge`` are together (epsilon, delta)-DP, and the callable uses nothing of
+the private records but its request, so are the texts with their labels: they are a randomized function of
+``knowledge`` (post-processing, Dwork and Roth 2014, Proposition 2.1). The premise on the callable cannot be checked:
+a language model that was trained on the private records, or a callable that reads their file, breaks it.
 """
 
 import dataclasses
@@ -69,9 +69,9 @@ def generate_candidate_texts(
 
 def list_class_words(knowledge: ReleasedKnowledge, count: int = _CLASS_WORDS) -> tuple[tuple[str, ...], ...]:
     """Return the words that each class raises most, at most ``count``."""
-    order = np.argsort(-knowledge.log_weights, axis=0, kind="stable")[:count]
+    order = np.argsort(-knowledge.word_weights, axis=0, kind="stable")[:count]
     return tuple(
-        tuple(knowledge.words[place] for place in column.tolist() if knowledge.log_weights[place, code] > 0)
+        tuple(knowledge.words[place] for place in column.tolist() if knowledge.word_weights[place, code] > 0)
         for code, column in enumerate(order.T)
     )
 
@@ -82,12 +82,14 @@ def _propose_texts(propose: CandidateGenerator, request: CandidateRequest) -> li
     try:
         texts: object = propose(request)
     except Exception as error:
-        raise InputError(f"The generator {name!r} failed: {type(error).__name__}: {shorten_text(str(error))}.") from error
+        raise InputError(
+            f"The generator {name!r} failed: {type(error).__name__}: {shorten_text(str(error))}."
+        ) from error
     if not isinstance(texts, list):
         raise InputError(f"The generator {name!r} must return a list of texts. Got {type(texts).__name__}.")
     if len(texts) != request.count:
         raise InputError(
-            f"The generator {name!r} must return {request.count:,} texts, one for each class and length of the request. "
+            f"The generator {name!r} must return {request.count:,} texts, one for each class and length asked for. "
             f"Got {len(texts):,}."
         )
     for number, text in enumerate(texts):

@@ -1,15 +1,16 @@
 r"""Texts of trigram models that are built from noisy counts alone: where there is no public text at all.
 
-For each class, with c the released counts of its words and phrases, R(h) the sum of c(hw) over all w released after h, and
-tau the threshold below which nothing was released::
+For each class, with c the released counts of its words and phrases, R(h) the sum of c(hw) over all w released after
+h, and tau the threshold below which nothing was released::
 
     P(w|h) = c(hw) / T(h)  +  (1 - R(h) / T(h)) P(w|h'),   T(h) = max(c(h), R(h)) + tau
 
 where h' is the history without its first word, and words alone are drawn in proportion to their counts. The label of a
 text is what the released classifier says of it.
 
-**Theorem.** If counts and ``knowledge`` are together (epsilon, delta)-DP (`deniable.persons.ngram_counts`), so are the texts
-with their labels: they are a function of both and a seed (post-processing, Dwork and Roth 2014, Proposition 2.1).
+**Theorem.** If counts and ``knowledge`` are together (epsilon, delta)-DP (`deniable.persons.ngram_counts`), so are
+the texts with their labels: they are a function of both and a seed (post-processing, Dwork and Roth 2014, Proposition
+2.1).
 """
 
 import numpy as np

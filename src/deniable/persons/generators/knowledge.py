@@ -1,8 +1,9 @@
 """What every generator may see of a private collection, and how synthetic texts get their classes.
 
-All fields of `ReleasedKnowledge` are public, declared, or functions of noisy sums. A generator is a randomized function of
-them, of public texts and of a seed, so by post-processing (Dwork and Roth 2014, Proposition 2.1) its texts satisfy
-whatever guarantee the noisy sums satisfy together, however many texts are drawn and whatever is chosen among them.
+All fields of `ReleasedKnowledge` are public, declared, or functions of noisy sums. A generator is a randomized
+function of them, of public texts and of a seed, so by post-processing (Dwork and Roth 2014, Proposition 2.1) its
+texts satisfy whatever guarantee the noisy sums satisfy together, however many texts are drawn and whatever is chosen
+among them.
 """
 
 import dataclasses
@@ -18,6 +19,7 @@ from deniable.core.errors import InputError
 UNCERTAIN_SHARE = 0.1
 """Share of the texts that are dropped: those of whose class the classifier is least certain."""
 _BALANCING_STEPS = 50
+_LEAST_PROBABILITY = 1e-12
 
 
 class ReleasedClassifier(Protocol):
@@ -38,7 +40,7 @@ class ReleasedKnowledge:
         length_shares: (L,) estimated shares; they sum to 1.
         classifier: of the K classes.
         words: V public words, as `split_tokens` spells them.
-        log_weights: (V, K) by how much each class raises a word, see `compute_log_weights`.
+        word_weights: (V, K) what an occurrence of a word adds to the classifier's score of each class.
 
     Raises:
         InputError: the parts do not match, or shares are no shares.
@@ -50,17 +52,19 @@ class ReleasedKnowledge:
     length_shares: FloatArray
     classifier: ReleasedClassifier
     words: tuple[str, ...]
-    log_weights: FloatArray
+    word_weights: FloatArray
 
     def __post_init__(self) -> None:
-        if self.class_shares.shape != (len(self.classes),) or self.log_weights.shape != (len(self.words), len(self.classes)):
+        classes = len(self.classes)
+        if self.class_shares.shape != (classes,) or self.word_weights.shape != (len(self.words), classes):
             raise InputError(
-                f"{len(self.classes)} classes and {len(self.words)} words need a share of each class and a log weight of "
-                f"each word in each class. Got shapes {self.class_shares.shape} and {self.log_weights.shape}."
+                f"{classes} classes and {len(self.words)} words need a share of each class and a weight of "
+                f"each word in each class. Got shapes {self.class_shares.shape}, {self.word_weights.shape}."
             )
         if len(self.length_edges) != len(self.length_shares) + 1 or self.length_edges[0] < 1:
             raise InputError(
-                f"{len(self.length_shares)} shares of lengths need one edge more, from 1. Got {self.length_edges.tolist()}."
+                f"{len(self.length_shares)} shares of lengths need one edge more, from 1. "
+                f"Got {self.length_edges.tolist()}."
             )
         for name, shares in (("classes", self.class_shares), ("lengths", self.length_shares)):
             if np.any(shares < 0) or not math.isclose(shares.sum(), 1, abs_tol=1e-6):
@@ -98,19 +102,14 @@ def count_drafts(rows: int) -> int:
 
 
 def label_texts(knowledge: ReleasedKnowledge, texts: Sequence[str], rows: int) -> SyntheticTexts:
-    r"""Return the texts of whose classes the classifier is most certain, in their order.
-
-    Public texts may lean towards one class as a whole. So the probabilities p are first balanced: with factors f such that
-    the mean of f_y p(y|t) / sum_k f_k p(k|t) over all texts t is the share of class y.
+    """Return the texts of whose classes the classifier is most certain, in their order.
 
     Args:
         knowledge: its classifier and the shares of its classes are used.
         texts: at least ``rows``.
         rows: number of texts to return.
     """
-    probabilities = _balance_probabilities(
-        np.maximum(knowledge.classifier.predict_probabilities(texts), 1e-12), knowledge.class_shares
-    )
+    probabilities = balance_probabilities(knowledge.classifier.predict_probabilities(texts), knowledge.class_shares)
     certainties = probabilities.max(axis=1)
     places = np.sort(np.argsort(-certainties, kind="stable")[:rows])
     return SyntheticTexts(
@@ -118,8 +117,13 @@ def label_texts(knowledge: ReleasedKnowledge, texts: Sequence[str], rows: int) -
     )
 
 
-def _balance_probabilities(probabilities: FloatArray, shares: FloatArray) -> FloatArray:
-    """Return rows (n, K) scaled by one factor per class so that their mean is near the shares."""
+def balance_probabilities(probabilities: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return probabilities (n, K) scaled by one factor per class, so that their mean over the texts is the shares (K,).
+
+    Public texts may lean towards one class as a whole; synthetic texts made from them should not. With factors f the
+    probability of class y for text t becomes f_y p(y|t) / sum_k f_k p(k|t).
+    """
+    probabilities = np.maximum(probabilities, _LEAST_PROBABILITY)
     factors = np.ones(len(shares))
     for _ in range(_BALANCING_STEPS):
         scaled = probabilities * factors

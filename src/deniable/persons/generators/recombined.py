@@ -1,14 +1,15 @@
-r"""Texts put together from whole public sentences, chosen by the released classifier: fluent, and every sentence is public.
+r"""Texts of whole public sentences that the released classifier chooses: fluent, and every sentence is public.
 
-With p(y|s) what the released classifier says of sentence s alone, a text for class y is a sequence of sentences that are
-drawn independently, until its length is reached::
+With p(y|s) what the released classifier says of sentence s alone, a text for class y is a sequence of sentences that
+are drawn independently, until its length is reached::
 
     P(s|y)  is proportional to  p(y|s)^strength
 
 The label of a text is what the released classifier says of the whole.
 
-**Theorem.** If the noisy sums behind ``knowledge`` are together (epsilon, delta)-DP, so are the texts with their labels: they
-are a function of ``knowledge``, public texts and a seed (post-processing, Dwork and Roth 2014, Proposition 2.1).
+**Theorem.** If the noisy sums behind ``knowledge`` are together (epsilon, delta)-DP, so are the texts with their
+labels: they are a function of ``knowledge``, public texts and a seed (post-processing, Dwork and Roth 2014,
+Proposition 2.1).
 """
 
 import re
