@@ -46,7 +46,7 @@ def generate_recombined_texts(
     """
     check_count("generate_recombined_texts", "rows", rows)
     check_positive("generate_recombined_texts", "strength", strength)
-    token_lists = [split_tokens(sentence) for text in public_texts for sentence in _SENTENCE_GAP.split(text)]
+    token_lists = [split_tokens(sentence) for text in public_texts for sentence in split_sentences(text)]
     sentences = [join_tokens(tokens) for tokens in token_lists if tokens]
     if not sentences:
         raise InputError("Texts cannot be put together from public texts without words: give texts with words.")
@@ -62,6 +62,11 @@ def generate_recombined_texts(
         for place in np.flatnonzero(codes == code).tolist():
             drafts[place] = " ".join(sentences[number] for number in draws.draw_until(int(lengths[place])))
     return label_texts(knowledge, drafts, rows)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return a text cut at white space that follows a full stop, a question mark or an exclamation mark."""
+    return _SENTENCE_GAP.split(text)
 
 
 class _SentenceDraws:
