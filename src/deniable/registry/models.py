@@ -7,6 +7,7 @@ from deniable.core.errors import InputError
 from deniable.learning.artifact import Artifact, read_artifact
 from deniable.models.images.model import IMAGE_MODEL_KIND, ImageModel, restore_image_model
 from deniable.models.text.model import TEXT_MODEL_KIND, TextModel, restore_text_model
+from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND, LinearClassifier, restore_linear_classifier
 from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.dptext.representation import REPRESENTATION_KIND, Representation, restore_representation
 from deniable.published.securesgd.certificate import SecureSGDCertificate
@@ -15,7 +16,7 @@ from deniable.space import Space
 
 PUBLISHED_CERTIFICATES = (DPALCertificate, SecureSGDCertificate)
 """Each registers itself where it is defined, so that image models with it can be read once this module is imported."""
-TrainedModel = ImageModel | TextModel | Rewriter | Representation
+TrainedModel = ImageModel | TextModel | LinearClassifier | Rewriter | Representation
 
 
 def _restore_with_space(artifact: Artifact, space: Space | None) -> TextModel:
@@ -27,6 +28,7 @@ def _restore_with_space(artifact: Artifact, space: Space | None) -> TextModel:
 MODEL_KINDS: dict[str, Callable[[Artifact, Space | None], TrainedModel]] = {
     IMAGE_MODEL_KIND: lambda artifact, _: restore_image_model(artifact),
     TEXT_MODEL_KIND: _restore_with_space,
+    LINEAR_CLASSIFIER_KIND: lambda artifact, _: restore_linear_classifier(artifact),
     REWRITER_KIND: lambda artifact, _: restore_rewriter(artifact),
     REPRESENTATION_KIND: lambda artifact, _: restore_representation(artifact),
 }
