@@ -22,6 +22,7 @@ from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
 from deniable.cli.rewrite import run_rewrite
 from deniable.cli.streams import prepare_streams
+from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
 from deniable.core.errors import DeniableError
 
@@ -54,6 +55,7 @@ app = typer.Typer(
 )
 add_command(app, "privatize", run_privatize, "Release texts")
 add_command(app, "rewrite", run_rewrite, "Release texts")
+add_command(app, "synthesize", run_synthesize, "Release texts")
 add_command(app, "key", run_key, "Release texts")
 add_command(app, "tune", run_tune, "Choose epsilon")
 add_command(app, "measure", run_measure, "Choose epsilon")
