@@ -4,9 +4,9 @@
 
 DIR holds ``imdb_train.parquet`` (private: text, label) and ``rotten.parquet`` (public: text). Canaries are texts of
 public words that the reviews use least, with labels at random; half of them, by fair coins, join the reviews. The score
-of a canary is the weight of its label, less that of the other class, along the canary's own features. Each trained model
-is judged twice, as training by any noise and as training by Gaussian noise, each at 95 % confidence. The last lines are
-no statistics: the sums of the first step of the descent, with and without one review.
+of a canary is the weight of its label, less that of the other class, along the canary's own features. Each trained
+model is judged twice, as training by any noise and as training by Gaussian noise, each at 95 % confidence. The last
+lines are no statistics: the sums of the first step of the descent, with and without one review.
 """
 
 import argparse
