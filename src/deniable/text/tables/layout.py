@@ -1,7 +1,7 @@
 """What every table format shares: where the texts are, how rows are released, and what is copied unchanged."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from deniable.core.errors import InputError
@@ -89,6 +89,15 @@ class TableLayout:
                     f"columns: {format_column_names(known_names)}."
                 )
 
+    def check_new_columns(self, names: Iterable[str], new_names: Iterable[str]) -> None:
+        """Raise `InputError` where a column that is to be added is there."""
+        known_names = set(names)
+        for column in new_names:
+            if column in known_names:
+                raise InputError(
+                    f"{self.name} has a column {column!r}, which would be added: rename it, or leave it out."
+                )
+
     def check_text_columns(self) -> None:
         """Raise `InputError` where a column would be released twice, or its texts pass for public ids."""
         for column in self.columns:
@@ -134,6 +143,13 @@ class TextRow:
     cells: list[tuple[str, str | None]]
 
 
+NewColumns = Mapping[str, type[str] | type[float]]
+"""Names of the columns that a table gets behind its own, and whether each holds texts or shares in [0, 1]."""
+NewCells = tuple[str | float | None, ...]
+"""What a row gets in the new columns, in their order; None for nothing."""
+CellMaker = Callable[[list[TextRow]], Sequence[NewCells]]
+"""Maps rows to their new cells."""
+
 Edit = tuple[int, int, str]
 """Where a span of a line begins and ends, and what stands in its place."""
 
@@ -154,6 +170,11 @@ class CopiedContent:
     columns: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     is_selection: bool = False
+
+
+def format_share(share: float) -> str:
+    """Return a share as every table holds it: six digits behind the point."""
+    return f"{share:.6f}"
 
 
 def format_column_names(names: Sequence[str]) -> str:
