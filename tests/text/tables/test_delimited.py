@@ -377,3 +377,11 @@ def test_a_new_cell_that_the_encoding_lacks():
     """A class that the table's encoding cannot hold is refused: with ? in its place two might look the same."""
     with pytest.raises(InputError, match="'✓' cannot be written to the table, whose encoding cp1252 lacks"):
         extended("csv", b"text\n\xe9\n", lambda rows: [("✓", 1.0) for _ in rows], encoding="cp1252")
+
+
+@pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
+def test_persons_are_read(options):
+    """Whose a record is reaches the release also where the column is left out; an empty cell names nobody."""
+    seen = []
+    rewritten("csv", b'who,text\n"a, b",x\n,y\n', recording(seen), person_column="who", **options)
+    assert [row.person for row in seen] == ["a, b", None]

@@ -330,3 +330,14 @@ def test_a_new_value_that_the_encoding_lacks_is_escaped():
     assert out == b'{"text": "\xe9", "predicted": "\\u00e9\\u2713", "probability": 1.000000}\n'
     out = extended("jsonl", b'{"text": "x"}', lambda rows: [("\ud800", 0.5) for _ in rows])
     assert json.loads(out)["predicted"] == "\ud800"
+
+
+@pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
+def test_persons_are_read(options):
+    """Whose a record is reaches the release also where the key is left out; null and "" name nobody, numbers do."""
+    seen = []
+    table = "".join(json.dumps({"text": "x", "who": who}) + "\n" for who in ["a", None, "", 0, "0"]).encode()
+    rewritten("jsonl", table, recording(seen), person_column="who", **options)
+    assert [row.person for row in seen] == ["a", None, None, "0", "0"]
+    with pytest.raises(InputError, match="line 1 has no column 'who', which --person names"):
+        rewritten("jsonl", b'{"text": "x"}\n', person_column="who")

@@ -116,3 +116,14 @@ def test_a_new_column_must_not_be_there():
 def test_shares_have_six_digits(share, text):
     """A share is written with six digits behind the point, rounded, without an exponent."""
     assert format_share(share) == text
+
+
+def test_the_columns_that_are_read():
+    """Texts, ids and persons are read, each once, and a column of texts cannot say whose they are."""
+    layout = TableLayout("t", ["a", "b"], "id", person_column="who")
+    assert layout.read_columns == ["a", "b", "id", "who"]
+    assert TableLayout("t", ["a"], "who", person_column="who").read_columns == ["a", "who"]
+    with pytest.raises(InputError, match="t has no column 'who'"):
+        layout.check_columns(["a", "b", "id"])
+    with pytest.raises(InputError, match="The column 'a' of t cannot hold both texts and persons"):
+        TableLayout("t", ["a"], person_column="a").check_text_columns()

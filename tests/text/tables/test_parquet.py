@@ -388,3 +388,13 @@ def test_a_new_class_with_a_lone_surrogate():
     data = parquet(pa.table({"text": ["a"]}))
     out = read(extended("parquet", data, lambda rows: [("\ud800", 0.5) for _ in rows])).read()
     assert out.column("predicted").to_pylist() == ["\\ud800"]
+
+
+@pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
+def test_persons_are_read(options):
+    """Whose a record is reaches the release also where the column is left out; nulls name nobody, numbers do."""
+    for column, persons in ((["a", None, "", "b"], ["a", None, None, "b"]), ([1.0, None, float("nan"), 1.0], None)):
+        seen = []
+        data = parquet(pa.table({"who": column, "text": ["x"] * 4}))
+        rewritten("parquet", data, recording(seen), person_column="who", **options)
+        assert [row.person for row in seen] == (persons or ["1.0", None, None, "1.0"])

@@ -52,13 +52,14 @@ class _DelimitedLine:
 
 @dataclasses.dataclass(frozen=True)
 class _Header:
-    """What stands before the rows: blank lines, the names of all columns, and which are texts, ids or dropped."""
+    """What stands before the rows: blank lines and the names of all columns, and what each column is for."""
 
     leading_text: str
     line: _DelimitedLine
     names: list[str]
     text_indices: list[int]
     id_index: int | None
+    person_index: int | None
     is_dropped: list[bool]
 
     @property
@@ -125,15 +126,17 @@ def _read_header(lines: "Iterator[_DelimitedLine]", source: DecodedSource, layou
     names = [header_line.cell(index) for index in range(len(header_line.spans))]
     layout.check_columns(names)
     text_indices = [index for index, name in enumerate(names) if name in layout.columns]
-    id_index = names.index(layout.id_column) if layout.id_column is not None else None
-    return _Header(
-        leading_text, header_line, names, text_indices, id_index, is_dropped=list(map(layout.is_dropped, names))
+    id_index, person_index = (
+        None if column is None else names.index(column) for column in (layout.id_column, layout.person_column)
     )
+    is_dropped = list(map(layout.is_dropped, names))
+    return _Header(leading_text, header_line, names, text_indices, id_index, person_index, is_dropped)
 
 
 def _extract_row(line: _DelimitedLine, header: _Header) -> TextRow:
     record_id = None if header.id_index is None else line.cell(header.id_index)
-    return TextRow(record_id, [(header.names[c], line.cell(c)) for c in header.text_indices])
+    person = None if header.person_index is None else line.cell(header.person_index) or None
+    return TextRow(record_id, [(header.names[c], line.cell(c)) for c in header.text_indices], person)
 
 
 def _check_cell_count(line: _DelimitedLine, width: int, layout: TableLayout) -> _DelimitedLine:

@@ -103,7 +103,9 @@ def _extract_row(members: list[JsonMember], layout: TableLayout, location: str) 
         if value is not None and not isinstance(value, str):
             shown = json.dumps(value)[:40]
             raise InputError(f"{location} has no text in {key!r} but {shown}: it must be a string or null.")
-    return TextRow(_get_record_id(members, layout, location), cells)
+    persons = [value for key, value, *_ in members if key == layout.person_column]
+    person = None if not persons or persons[0] in (None, "") else str(persons[0])
+    return TextRow(_get_record_id(members, layout, location), cells, person)
 
 
 def parse_members(raw: str, layout: TableLayout, location: str) -> list[JsonMember]:
@@ -126,11 +128,13 @@ def parse_members(raw: str, layout: TableLayout, location: str) -> list[JsonMemb
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InputError(f"{location} is not a JSON object: {reason}. Each line must be one object.") from None
     keys = [key for key, *_ in members]
-    for column in [*layout.columns, *([] if layout.id_column is None else [layout.id_column])]:
+    option_of_column = {layout.person_column: "--person", layout.id_column: "--id"}
+    for column in layout.read_columns:
         count = keys.count(column)
         if count == 0:
             listed_keys = ", ".join(map(repr, keys[:_MAX_LISTED_KEYS]))
-            option_hint = ", which --id names" if column == layout.id_column else ""
+            option = option_of_column.get(column)
+            option_hint = "" if option is None else f", which {option} names"
             raise InputError(f"{location} has no column {column!r}{option_hint}. Its keys: {listed_keys or 'none'}.")
         if count > 1:
             raise InputError(f"{location} has the key {column!r} {count} times: give every key once.")

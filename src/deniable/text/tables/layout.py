@@ -44,6 +44,7 @@ class TableLayout:
             byte for byte.
         dropped: names of columns that the released table lacks.
         copied: names of the columns that it has beside texts and ids; None for all but the dropped ones.
+        person_column: name of the column that says whose record a row is, which is read for the owner alone; or None.
     """
 
     name: str
@@ -54,6 +55,13 @@ class TableLayout:
     replace_empty: bool = False
     dropped: Sequence[str] = ()
     copied: Sequence[str] | None = None
+    person_column: str | None = None
+
+    @property
+    def read_columns(self) -> list[str]:
+        """Names of all columns that are read."""
+        further_columns = (self.id_column, self.person_column)
+        return list(dict.fromkeys([*self.columns, *(column for column in further_columns if column is not None)]))
 
     @property
     def is_selection(self) -> bool:
@@ -72,7 +80,7 @@ class TableLayout:
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless ``names`` has every column that is asked for, once."""
-        for column in [*self.columns, *([self.id_column] if self.id_column is not None else [])]:
+        for column in self.read_columns:
             if column not in names:
                 raise InputError(f"{self.name} has no column {column!r}. Its columns: {format_column_names(names)}.")
             if list(names).count(column) > 1:
@@ -108,6 +116,10 @@ class TableLayout:
                     f"The column {column!r} of {self.name} cannot hold both texts and record ids: ids are public, and "
                     "pass unchanged."
                 )
+            if column == self.person_column:
+                raise InputError(
+                    f"The column {column!r} of {self.name} cannot hold both texts and persons: name another one."
+                )
         self.check_copied_columns()
 
     def check_copied_columns(self) -> None:
@@ -137,10 +149,11 @@ class TableLayout:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextRow:
-    """One record: its id, if the table names one, and its texts with their columns."""
+    """One record: its id, if the table names one, its texts with their columns, and whose it is, where that is read."""
 
     record_id: str | None
     cells: list[tuple[str, str | None]]
+    person: str | None = None
 
 
 NewColumns = Mapping[str, type[str] | type[float]]

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
+from deniable.text.columns import is_null
 from deniable.text.tables.layout import (
     CellMaker,
     CopiedContent,
@@ -51,7 +52,7 @@ def release_parquet_table(
             file,
             sink,
             schema,
-            lambda table: _release_group(table.select(kept_indices), schema, layout, release_rows),
+            lambda table: _release_group(table, kept_indices, schema, layout, release_rows),
         )
     # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
     group_sizes = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
@@ -328,14 +329,25 @@ def _extract_rows(table: pa.Table, layout: TableLayout) -> list[TextRow]:
         ids = list_values(table, layout.id_column, layout)
         if None in ids:
             raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
+    persons: list[Any] = [None] * len(table)
+    if layout.person_column is not None:
+        persons = list_values(table, layout.person_column, layout)
     return [
-        TextRow(None if record_id is None else str(record_id), list(zip(layout.columns, cells, strict=True)))
-        for record_id, cells in zip(ids, zip(*text_columns, strict=True), strict=True)
+        TextRow(
+            None if record_id is None else str(record_id),
+            list(zip(layout.columns, cells, strict=True)),
+            None if is_null(person) or person == "" else str(person),
+        )
+        for record_id, person, cells in zip(ids, persons, zip(*text_columns, strict=True), strict=True)
     ]
 
 
-def _release_group(table: pa.Table, schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser) -> pa.Table:
-    rows = _extract_rows(table, layout)
+def _release_group(
+    table: pa.Table, kept_indices: list[int], schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser
+) -> pa.Table:
+    """Return the columns of a group that are released, with new texts."""
+    rows = _extract_rows(table, layout)  # also of a column that is left out: whose records they are
+    table = table.select(kept_indices)
     new_rows = [cells for window in batch_records(rows, _count_characters) for cells in release_rows(window)]
     for number, column in enumerate(layout.columns):
         field = schema.field(column)
