@@ -42,6 +42,8 @@ An empty record keeps its place and has the gradient 0. Rate and divisor follow 
 model card states: a record that is added or removed would change both.
 """
 REPLACED_RECORD = "one record replaced by another"
+ADDED_OR_REMOVED_RECORD = "one record added or removed"
+ADDED_OR_REMOVED_PERSON = "all records of one person added or removed"
 
 
 def is_proved(status: Status) -> bool:

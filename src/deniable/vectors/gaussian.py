@@ -85,9 +85,10 @@ def compute_noise_ratio(epsilon: float, delta: float) -> float:
 
 _MAX_EPSILON = 1e9
 """Beyond it the noise is finer than a 4,096th of any domain, which the grid refuses anyway."""
-_MIN_DELTA, _MAX_DELTA = 1e-200, 0.999999
+MIN_DELTA, MAX_DELTA = 1e-200, 0.999999
 """The least is far above the n e^-999 by which delta can differ for the discrete Gaussian."""
-_DELTA_SHARE = 1 - 2.0**-30
+DISCRETE_DELTA_SHARE = 1 - 2.0**-30
+"""Share of delta that is left for the continuous Gaussian, see `compute_discretization_cost`."""
 
 
 def compute_discretization_cost(epsilon: float, n: int) -> float:
@@ -116,7 +117,11 @@ def compute_discretization_cost(epsilon: float, n: int) -> float:
     and Q(T) <= n exp(-(R - 1 / 2 s)^2 / 2) <= n e^(-epsilon - 999). So the discrete Gaussian is
     (epsilon, delta)-DP if epsilon' = epsilon - n (R^2 + 2) / 24 s^2, which this function takes at
     s = 2^39, the least that a grid has: about n 2^-71.5; and if delta >= e^(n / 24 s^2) (delta' + n e^-999).
-    With n <= 2^24 and delta >= 1e-200 the latter holds for delta' = (1 - 2^-30) delta.
+    With n <= 2^40 and delta >= 1e-200 the latter holds for delta' = (1 - 2^-30) delta.
+
+    Nothing of this needs z to be known beforehand: where the coordinates are released in turn, and each
+    grid point depends on what was released before, the bounds hold coordinate by coordinate, given the
+    past, and n counts the coordinates of all releases.
     """
     return n * (2 * (epsilon + 1000) + 2) / (24 * 2.0**78)
 
@@ -153,7 +158,7 @@ class Gaussian(VectorMechanism):
         super().__init__(seed=seed)
         owner = type(self).__name__
         self.epsilon = check_positive(owner, "epsilon", epsilon, upper=_MAX_EPSILON)
-        self.delta = check_number_within(owner, "delta", delta, _MIN_DELTA, _MAX_DELTA)
+        self.delta = check_number_within(owner, "delta", delta, MIN_DELTA, MAX_DELTA)
         self.domain = check_domain(owner, domain)
 
     @property
@@ -184,7 +189,7 @@ class Gaussian(VectorMechanism):
             raise InputError(
                 f"{owner} cannot serve {n} coordinates with epsilon {self.epsilon:g}; choose a larger one."
             )
-        ratio = compute_noise_ratio(remaining_epsilon, self.delta * _DELTA_SHARE)
+        ratio = compute_noise_ratio(remaining_epsilon, self.delta * DISCRETE_DELTA_SHARE)
         exponent = compute_step_exponent(owner, ratio * sensitivity, self.domain.max_coordinate)
         # No charge for the clip: its result lies in the domain exactly (see `Domain.clip`).
         distance = (

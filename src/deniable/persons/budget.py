@@ -1,0 +1,175 @@
+"""How the budget of one release is divided among the noisy sums that it is made of."""
+
+import dataclasses
+import functools
+import math
+from fractions import Fraction
+
+from deniable.core.errors import InputError, check_count, check_number_within, check_positive
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ADDED_OR_REMOVED_PERSON, ADDED_OR_REMOVED_RECORD, ApproxDP, Unit
+from deniable.vectors.gaussian import (
+    DISCRETE_DELTA_SHARE,
+    MAX_DELTA,
+    MIN_DELTA,
+    bound_log_delta,
+    compute_discretization_cost,
+    compute_noise_ratio,
+)
+
+NOISE_STEPS = 1 << 39
+"""s, the parameter of the discrete Gaussian noise on every coordinate of every sum, in steps of its integers."""
+MAX_COORDINATES = 1 << 40
+"""Noisy coordinates of one release, at most: `compute_discretization_cost` is stated for so many."""
+_MAX_EPSILON = 1e3
+"""Beyond it a guarantee promises nothing, and sums of contributions no longer fit in 64 bits."""
+ADJACENCIES: dict[Unit, str] = {"record": ADDED_OR_REMOVED_RECORD, "person": ADDED_OR_REMOVED_PERSON}
+_SOURCE = (
+    "discrete Gaussian noise on integer sums of clipped contributions (Canonne, Kamath, Steinke 2020), composed "
+    "exactly (Dong, Roth, Su 2022, Corollary 3.3) and calibrated analytically (Balle and Wang 2018, Theorem 8)"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """Noisy sums of one kind.
+
+    Attributes:
+        name: what is measured, such as ``classifier``.
+        weight: > 0; its part of the budget is its weight over the sum of all weights.
+        coordinates: of each sum.
+        sums: how many sums are released; each may depend on those released before.
+
+    Raises:
+        InputError: a number is outside its domain.
+    """
+
+    name: str
+    weight: float
+    coordinates: int
+    sums: int = 1
+
+    def __post_init__(self) -> None:
+        check_positive(self.name, "weight", self.weight)
+        check_count(self.name, "coordinates", self.coordinates)
+        check_count(self.name, "sums", self.sums)
+
+
+@dataclasses.dataclass(frozen=True)
+class Budget:
+    r"""Epsilon and delta of one release, and the sums that they are spent on.
+
+    A sum is that of an integer vector for each unit (a record or a person), whose l2 norm is at most B, plus discrete
+    Gaussian noise of parameter s on each coordinate. One unit more or less moves a sum by at most B, so continuous
+    noise N(0, s^2 I) would make it Gaussian DP with mu = B / s; releases compose to the root of the sum of mu^2, also
+    where later contributions depend on earlier sums (Dong, Roth, Su 2022, Corollary 3.3). The whole is
+    (epsilon', delta')-DP if and only if total mu <= 1 / r(epsilon', delta'), with r of `compute_noise_ratio`; what
+    discrete noise costs beyond that is taken from epsilon and delta once, for all coordinates
+    (`compute_discretization_cost`). A measurement with the share a of the weights and k sums gets::
+
+        B = floor(s sqrt(a / k) / r(epsilon', delta'))
+
+    in exact arithmetic, so that the sum of k (B / s)^2 over all measurements is at most 1 / r^2.
+
+    Attributes:
+        epsilon: > 0.
+        delta: in (0, 1).
+        unit: ``record`` or ``person``.
+        measurements: with different names.
+
+    Raises:
+        InputError: a parameter outside its domain, names that are equal, or more coordinates than can be served.
+    """
+
+    epsilon: float
+    delta: float
+    unit: Unit
+    measurements: tuple[Measurement, ...]
+
+    def __post_init__(self) -> None:
+        check_positive("the release", "epsilon", self.epsilon, upper=_MAX_EPSILON)
+        check_number_within("the release", "delta", self.delta, MIN_DELTA, MAX_DELTA)
+        names = [measurement.name for measurement in self.measurements]
+        if not names or len({*names}) < len(names):
+            raise InputError(f"The measurements of a release need different names. Got {names}: rename one.")
+        if self.coordinates > MAX_COORDINATES:
+            raise InputError(
+                f"A release has at most {MAX_COORDINATES:,} noisy coordinates. Got {self.coordinates:,}: take a "
+                "smaller vocabulary."
+            )
+        if self._remaining_epsilon <= 0:
+            raise InputError(f"So many coordinates cannot be released at epsilon {self.epsilon:g}: take a larger one.")
+
+    @property
+    def coordinates(self) -> int:
+        """Noisy coordinates of all sums."""
+        return sum(measurement.coordinates * measurement.sums for measurement in self.measurements)
+
+    @functools.cached_property
+    def noise_ratio(self) -> float:
+        """r, the least noise per unit of sensitivity at which one Gaussian sum would spend the whole budget."""
+        return compute_noise_ratio(self._remaining_epsilon, self.delta * DISCRETE_DELTA_SHARE)
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """What all sums together promise, and whatever is computed from them alone."""
+        return ApproxDP(self.epsilon, self.delta, _SOURCE, "proved", self.unit, ADJACENCIES[self.unit])
+
+    def get_measurement(self, name: str) -> Measurement:
+        """Return the measurement of a name."""
+        return next(measurement for measurement in self.measurements if measurement.name == name)
+
+    def compute_share(self, name: str) -> float:
+        """Return which share of the squared mu a measurement has."""
+        return float(self._compute_exact_share(name))
+
+    def compute_norm_bound(self, name: str) -> int:
+        """Return B, the largest l2 norm of a unit's contribution to each sum of a measurement."""
+        share = self._compute_exact_share(name) / self.get_measurement(name).sums
+        return math.isqrt(math.floor(share * NOISE_STEPS**2 / Fraction(self.noise_ratio) ** 2))
+
+    def verify(self) -> Verdict:
+        """Return what the sums compose to, from the integers that are used: their bounds, numbers and noise."""
+        squared_mu = Fraction(0)
+        for measurement in self.measurements:
+            bound = self.compute_norm_bound(measurement.name)
+            squared_mu += Fraction(measurement.sums * bound**2, NOISE_STEPS**2)
+        # The largest total mu that the calibration allows; a float64 ratio just below is a weaker condition.
+        is_within = squared_mu * Fraction(self.noise_ratio) ** 2 <= 1
+        log_delta = bound_log_delta(self._remaining_epsilon, self.noise_ratio)
+        is_within = is_within and log_delta <= math.log(self.delta * DISCRETE_DELTA_SHARE)
+        return Verdict(
+            guarantee=self.guarantee,
+            status="proved" if is_within else "undecided",
+            epsilon=self.epsilon if is_within else math.inf,
+            lower_bound=0.0,
+            confidence=1.0,
+            samples=0,
+            witness=None,
+            method=f"by theorem: {len(self.measurements)} measurements of integer contributions composed; every "
+            "contribution is checked against its bound before it is added; noise from AES-128-CTR",
+            seconds=0.0,
+        )
+
+    def describe_measurements(self) -> list[dict[str, object]]:
+        """Return every measurement as certificates list it: share of the squared mu, sums, bound and noise."""
+        return [
+            {
+                "name": measurement.name,
+                "share": self.compute_share(measurement.name),
+                "sums": measurement.sums,
+                "coordinates": measurement.coordinates,
+                "norm bound of a unit": self.compute_norm_bound(measurement.name),
+                "noise": NOISE_STEPS,
+            }
+            for measurement in self.measurements
+        ]
+
+    @property
+    def _remaining_epsilon(self) -> float:
+        cost = 1.001 * compute_discretization_cost(self.epsilon, self.coordinates)
+        return math.nextafter(self.epsilon - cost, -math.inf)
+
+    def _compute_exact_share(self, name: str) -> Fraction:
+        total = sum((Fraction(measurement.weight) for measurement in self.measurements), Fraction(0))
+        return Fraction(self.get_measurement(name).weight) / total

@@ -1,0 +1,113 @@
+"""A linear classifier of texts, whose weights are private and whose features are public."""
+
+import dataclasses
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deniable.core.arrays import FloatArray
+from deniable.core.errors import InputError
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ApproxDP, decode_guarantee, encode_guarantee
+from deniable.persons.features import FeatureMap, FeatureRows
+from deniable.persons.linear_training import compute_contrasts
+
+if TYPE_CHECKING:
+    from deniable.learning.artifact import Artifact
+
+LINEAR_CLASSIFIER_KIND = "linear text classifier"
+_TEXTS_PER_BATCH = 4_096
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearClassifier:
+    """A softmax classifier on public features of texts.
+
+    Attributes:
+        feature_map: public.
+        classes: K names, declared or public.
+        weights: (D, K - 1) in the contrasts of the classes.
+        guarantee: of the training records; None where there were none.
+        verdict: on that guarantee.
+        facts: about the training, as JSON holds them; they go into the model card.
+    """
+
+    feature_map: FeatureMap
+    classes: tuple[str, ...]
+    weights: FloatArray
+    guarantee: ApproxDP | None
+    verdict: Verdict | None
+    facts: dict[str, Any]
+
+    @functools.cached_property
+    def class_weights(self) -> FloatArray:
+        """Weights (D, K) of each class; those of one feature sum to 0."""
+        class_weights: FloatArray = self.weights @ compute_contrasts(len(self.classes)).T
+        return class_weights
+
+    def score_features(self, rows: FeatureRows) -> FloatArray:
+        """Return (n, K) the scores of texts, given their features."""
+        from scipy import sparse  # noqa: PLC0415 - slow to import
+
+        matrix = sparse.csr_matrix((rows.values, rows.columns, rows.offsets), shape=(len(rows), len(self.feature_map)))
+        scores: FloatArray = matrix @ self.class_weights
+        return scores
+
+    def predict_probabilities(self, texts: Sequence[str]) -> FloatArray:
+        """Return (n, K) the probability of each class for each text."""
+        batches = [texts[start : start + _TEXTS_PER_BATCH] for start in range(0, len(texts), _TEXTS_PER_BATCH)]
+        scores = [self.score_features(self.feature_map.extract_features(batch)) for batch in batches]
+        scores = [np.empty((0, len(self.classes))), *scores]
+        exponentials = [np.exp(part - part.max(axis=1, keepdims=True)) for part in scores if len(part)]
+        probabilities = [part / part.sum(axis=1, keepdims=True) for part in exponentials]
+        return np.concatenate([np.empty((0, len(self.classes))), *probabilities])
+
+    def to_artifact(self) -> "Artifact":
+        """Return the model as a file holds it, with what is claimed of it."""
+        import torch  # noqa: PLC0415 - of an extra, and slow to import
+
+        from deniable.learning.artifact import Artifact  # noqa: PLC0415 - imports torch
+
+        configuration = {
+            "words": list(self.feature_map.words),
+            "pairs": list(self.feature_map.pairs),
+            "features": self.feature_map.source,
+            "classes": list(self.classes),
+            "guarantee": None if self.guarantee is None else encode_guarantee(self.guarantee),
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+        }
+        tensors = {
+            "weights": torch.from_numpy(self.weights),
+            "feature weights": torch.from_numpy(self.feature_map.weights),
+        }
+        return Artifact(LINEAR_CLASSIFIER_KIND, configuration, tensors, self.facts)
+
+
+def restore_linear_classifier(artifact: "Artifact") -> LinearClassifier:
+    """Rebuild a classifier from what its file holds.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    from deniable.learning.artifact import reraise_corrupt_file  # noqa: PLC0415 - imports torch
+
+    content = artifact.configuration
+    with reraise_corrupt_file(artifact.path):
+        feature_weights = artifact.weights["feature weights"].double().numpy()
+        feature_map = FeatureMap(
+            tuple(map(str, content["words"])),
+            tuple(map(str, content["pairs"])),
+            feature_weights,
+            np.zeros((len(feature_weights), 0)),  # only training needs the heavy directions
+            str(content["features"]),
+        )
+        weights, classes = artifact.weights["weights"].double().numpy(), tuple(map(str, content["classes"]))
+        if weights.shape != (len(feature_map), len(classes) - 1) or not np.isfinite(weights).all():
+            raise InputError("weights of another shape, or not finite")
+        guarantee = None if content["guarantee"] is None else decode_guarantee(content["guarantee"])
+        if guarantee is not None and not isinstance(guarantee, ApproxDP):
+            raise InputError(f"a guarantee of another kind, {type(guarantee).__name__}")
+        verdict = None if content["verdict"] is None else Verdict.from_dict(content["verdict"])
+    return LinearClassifier(feature_map, classes, weights, guarantee, verdict, artifact.facts)

@@ -1,0 +1,148 @@
+"""Private gradient descent for a linear classifier: full batches, clipped units, noise on integer sums."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+
+import numpy as np
+from randomgen import AESCounter
+
+from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.guarantees import Unit
+from deniable.persons.budget import NOISE_STEPS, Budget, Measurement
+from deniable.persons.collection import UnitRows, group_rows
+from deniable.persons.features import FeatureMap, FeatureRows
+from deniable.persons.noisy_sums import ResidualSums, add_noise
+
+CLASSIFIER_MEASUREMENT = "classifier"
+STEPS = 24
+"""T, steps of the private descent."""
+_CLIPS: dict[Unit, float] = {"record": 0.7, "person": 1.75}
+"""Norm to which a unit's gradient is clipped; that of one row is at most sqrt(2)."""
+_MAX_RATE = 512.0
+_NOISE_PER_STEP = 0.05
+"""Deviation of what the noise of a step adds to each weight, at most."""
+_SIGNAL_SCALE = 14_000.0
+"""Units, each at the clipping norm, per deviation of the noise at which that much noise is taken; where there are fewer,
+less in proportion, so that little data do not drown what public labels taught."""
+_AVERAGED_SHARE = 0.5
+"""Share of the steps, the last ones, whose weights are averaged."""
+_PUBLIC_STEPS, _PUBLIC_RATE = 100, 32.0
+_EXACT_BOUND = 1 << 40
+"""B where no noise is added, fine enough."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearTraining:
+    """The public plan of a descent, a function of the nominal number of units, the budget and the feature map alone.
+
+    Attributes:
+        steps: T.
+        clip: norm to which a unit's gradient is clipped.
+        rate: step along the mean of the noisy gradients.
+        noise: deviation of the noise on each coordinate of a sum, in units of the gradient.
+        nominal_count: units by which a sum is divided.
+    """
+
+    steps: int
+    clip: float
+    rate: float
+    noise: float
+    nominal_count: float
+
+
+def plan_linear_measurement(feature_map: FeatureMap, class_count: int, weight: float = 1.0) -> Measurement:
+    """Return the noisy sums of the descent: one of D x (K - 1) coordinates for each step."""
+    return Measurement(CLASSIFIER_MEASUREMENT, weight, len(feature_map) * (class_count - 1), STEPS)
+
+
+def plan_linear_training(budget: Budget, nominal_count: float) -> LinearTraining:
+    """Return the plan of the descent that a budget holds.
+
+    Args:
+        budget: it holds the measurement of `plan_linear_measurement`.
+        nominal_count: public number of units.
+    """
+    clip = _CLIPS[budget.unit]
+    noise = NOISE_STEPS / budget.compute_norm_bound(CLASSIFIER_MEASUREMENT) * clip
+    noise_per_step = min(_NOISE_PER_STEP, nominal_count * clip / noise / _SIGNAL_SCALE)
+    rate = min(_MAX_RATE, noise_per_step * nominal_count / noise)
+    return LinearTraining(STEPS, clip, rate, noise, nominal_count)
+
+
+@functools.lru_cache(maxsize=64)
+def compute_contrasts(class_count: int) -> FloatArray:
+    """Return A (K, K - 1): orthonormal columns that sum to 0, in which a softmax's scores lose nothing (Helmert)."""
+    contrasts = np.zeros((class_count, class_count - 1))
+    for column in range(class_count - 1):
+        contrasts[: column + 1, column] = -1.0
+        contrasts[column + 1, column] = column + 1.0
+    contrasts /= np.linalg.norm(contrasts, axis=0)
+    return contrasts
+
+
+def fit_private_weights(
+    rows: FeatureRows,
+    labels: IntArray,
+    units: UnitRows,
+    feature_map: FeatureMap,
+    class_count: int,
+    budget: Budget,
+    nominal_count: float,
+    generator: AESCounter,
+    start: FloatArray | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005 - reports nothing
+) -> FloatArray:
+    r"""Return private weights (D, K - 1) of a linear classifier in the contrasts of its classes.
+
+    Step t of T, with the contributions g_u of units u, integer and of norm at most B (`ResidualSums`), noise Z of
+    parameter s on each coordinate, clipping norm C, rate eta, nominal number n, and a public linear map M::
+
+        w_(t+1) = w_t + eta / n * M((sum of g_u + Z) * C / B)
+
+    The mean of the last half of the weights is returned. All of it is computed from the T noisy sums, so that it has
+    the guarantee of the budget's measurement.
+
+    Args:
+        rows: features of n texts.
+        labels: (n,) classes below K.
+        units: of the rows.
+        feature_map: public.
+        class_count: K, public.
+        budget: it holds the measurement of `plan_linear_measurement`.
+        nominal_count: public number of units.
+        generator: of the noise, fresh for each release.
+        start: (D, K - 1) public weights to begin with; None for zeros.
+        progress: called with the number of steps done and T.
+    """
+    plan = plan_linear_training(budget, nominal_count)
+    bound = budget.compute_norm_bound(CLASSIFIER_MEASUREMENT)
+    contrasts = compute_contrasts(class_count)
+    sums = ResidualSums(rows.offsets, rows.columns, rows.values, labels, units, contrasts)
+    weights: FloatArray = np.zeros((len(feature_map), class_count - 1)) if start is None else start.copy()
+    averaged = np.zeros_like(weights)
+    first_averaged = round(plan.steps * (1 - _AVERAGED_SHARE))
+    for step in range(plan.steps):
+        noisy_sum = add_noise(sums.sum_gradients(weights, plan.clip, bound), generator)
+        direction: FloatArray = noisy_sum * (plan.clip / bound / plan.nominal_count)
+        weights = weights + plan.rate * feature_map.condition(direction)
+        if step >= first_averaged:
+            averaged += weights / (plan.steps - first_averaged)
+        progress(step + 1, plan.steps)
+    return averaged
+
+
+def fit_public_weights(rows: FeatureRows, labels: IntArray, feature_map: FeatureMap, class_count: int) -> FloatArray:
+    """Return weights (D, K - 1) learned from public texts and labels, without noise: where a private descent may start.
+
+    It ends after 100 steps, before it fits public texts that differ in kind from the private ones too closely.
+    """
+    sums = ResidualSums(
+        rows.offsets, rows.columns, rows.values, labels, group_rows(len(rows)), compute_contrasts(class_count)
+    )
+    weights: FloatArray = np.zeros((len(feature_map), class_count - 1))
+    clip = _CLIPS["record"]
+    for _ in range(_PUBLIC_STEPS):
+        direction: FloatArray = sums.sum_gradients(weights, clip, _EXACT_BOUND) * (clip / _EXACT_BOUND / len(rows))
+        weights = weights + _PUBLIC_RATE * feature_map.condition(direction)
+    return weights
