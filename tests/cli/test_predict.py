@@ -14,6 +14,8 @@ from deniable.learning.artifact import save_model, serialize_model
 from deniable.models.text.documents import Documents, tokenize_texts
 from deniable.models.text.model import fit_text_model
 from deniable.models.text.training import TextTrainingOptions
+from deniable.persons.classifier import LinearClassifier
+from deniable.persons.features import FeatureMap
 from deniable.registry import models
 from deniable.space import Space
 from tests.cli.text_models import SPACE, furnish, lines
@@ -131,6 +133,20 @@ def test_a_kind_that_needs_no_space(predict, place, monkeypatch):
     (place / "t.csv").write_bytes(b"text\nzork\n")
     assert predict("t.csv", "o.csv", model="r.pt", space=()).code == 0
     assert (place / "o.csv").read_bytes() == b'text,predicted,probability\nzork,"y, z",0.750000\n'
+
+
+def test_a_private_classifier(predict, place):
+    """A private linear classifier predicts from its file alone, also a text of no word that it knows."""
+    feature_map = FeatureMap(("good", "bad"), (), np.ones(3), np.zeros((3, 0)), "two words")
+    weights = np.array([[0.1], [5.0], [-5.0]])
+    save_model(LinearClassifier(feature_map, ("x", "y"), weights, None, None, {}), place / "l.pt")
+    (place / "t.csv").write_bytes(b"text\na good film\na bad film\nzork\n\n")
+    assert predict("t.csv", "o.csv", model="l.pt", space=()).code == 0
+    rows = [line.split(",") for line in (place / "o.csv").read_text().splitlines()[1:]]
+    assert {rows[0][1], rows[1][1]} == {"x", "y"}
+    assert float(rows[0][2]) > 0.9 < float(rows[1][2])
+    assert 0.5 <= float(rows[2][2]) < 0.6
+    assert rows[3] == ["", "", ""]
 
 
 def test_force(predict, place):

@@ -8,6 +8,7 @@ from deniable.learning.artifact import Artifact, read_artifact
 from deniable.models.images.model import IMAGE_MODEL_KIND, ImageModel, restore_image_model
 from deniable.models.text.model import TEXT_MODEL_KIND, TextModel, restore_text_model
 from deniable.models.text.prediction import TextPredictor, restore_space_predictor
+from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND, LinearClassifier, restore_linear_classifier
 from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.dptext.representation import REPRESENTATION_KIND, Representation, restore_representation
 from deniable.published.securesgd.certificate import SecureSGDCertificate
@@ -16,7 +17,7 @@ from deniable.space import Space
 
 PUBLISHED_CERTIFICATES = (DPALCertificate, SecureSGDCertificate)
 """Each registers itself where it is defined, so that image models with it can be read once this module is imported."""
-TrainedModel = ImageModel | TextModel | Rewriter | Representation
+TrainedModel = ImageModel | TextModel | LinearClassifier | Rewriter | Representation
 
 
 def _restore_with_space(artifact: Artifact, space: Space | None) -> TextModel:
@@ -28,6 +29,7 @@ def _restore_with_space(artifact: Artifact, space: Space | None) -> TextModel:
 MODEL_KINDS: dict[str, Callable[[Artifact, Space | None], TrainedModel]] = {
     IMAGE_MODEL_KIND: lambda artifact, _: restore_image_model(artifact),
     TEXT_MODEL_KIND: _restore_with_space,
+    LINEAR_CLASSIFIER_KIND: lambda artifact, _: restore_linear_classifier(artifact),
     REWRITER_KIND: lambda artifact, _: restore_rewriter(artifact),
     REPRESENTATION_KIND: lambda artifact, _: restore_representation(artifact),
 }
@@ -35,6 +37,7 @@ MODEL_KINDS: dict[str, Callable[[Artifact, Space | None], TrainedModel]] = {
 
 TEXT_PREDICTORS: dict[str, Callable[[Artifact, Callable[[], Space]], TextPredictor]] = {
     TEXT_MODEL_KIND: lambda artifact, load_space: restore_space_predictor(artifact, load_space()),
+    LINEAR_CLASSIFIER_KIND: lambda artifact, _: restore_linear_classifier(artifact),
 }
 """How a model of each kind that classifies texts is rebuilt to predict; a new kind is one more entry here."""
 
