@@ -238,7 +238,7 @@ def test_opacus_agrees(name):
 
 
 def test_a_network_of_one_layer():
-    """The sums of a network that is itself a layer go by the names of its parameters, or a step would be noise alone."""
+    """The sums of a network that is itself a layer go by the names of its parameters."""
     network = nn.Linear(12, 3).double()
     views, labels = random(5, 2, 12), torch.tensor([0, 1, 2, 1, 0])
     sums, _ = sum_clipped_gradients(network, network, views, labels, 1e6)
