@@ -140,8 +140,9 @@ class NetworkName(enum.StrEnum):
 
 
 class TextKind(enum.StrEnum):
-    """Kinds of text classifiers: those of `deniable.models.text.networks.TEXT_NETWORKS`."""
+    """Kinds of text classifiers: the private one, and those of `deniable.models.text.networks.TEXT_NETWORKS`."""
 
+    DP_LINEAR = "dp-linear"
     CNN = "cnn"
     BOW = "bow"
     FASTTEXT = "fasttext"

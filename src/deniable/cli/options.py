@@ -185,7 +185,7 @@ PremiseOption = Annotated[
     make_option(
         DATA_PANEL,
         "--premise",
-        "Name of the column with the first text of a pair; it is never changed.",
+        "Column of the first text of a pair; never changed.",
         metavar="COLUMN",
     ),
 ]
@@ -202,19 +202,25 @@ RowLimitOption = Annotated[
 ]
 FormatOption = Annotated[
     TableFormatName | None,
-    make_option(TABLE_PANEL, "--format", "Format of the table.", default_text="from the file name"),
+    make_option(
+        TABLE_PANEL,
+        "--format",
+        f"Format of the table: {list_choices(TableFormatName)}.",
+        metavar="FORMAT",
+        default_text="by the file name",
+    ),
 ]
 DelimiterOption = Annotated[
     str | None,
     make_option(
         TABLE_PANEL,
         "--delimiter",
-        "Character between the cells of csv and tsv.",
+        "Between cells of csv, tsv.",
         metavar="CHARACTER",
-        default_text="comma, or tab for tsv",
+        default_text="comma; tab for tsv",
     ),
 ]
-EncodingOption = Annotated[str, make_option(TABLE_PANEL, "--encoding", "Character encoding of the table.")]
+EncodingOption = Annotated[str, make_option(TABLE_PANEL, "--encoding", "Character encoding.")]
 
 # Words with vectors, and how often they occur.
 SpaceOption = Annotated[

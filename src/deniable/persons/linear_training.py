@@ -23,8 +23,8 @@ _MAX_RATE = 512.0
 _NOISE_PER_STEP = 0.05
 """Deviation of what the noise of a step adds to each weight, at most."""
 _SIGNAL_SCALE = 14_000.0
-"""Units, each at the clipping norm, per deviation of the noise at which that much noise is taken; where there are fewer,
-less in proportion, so that little data do not drown what public labels taught."""
+"""Units, each at the clipping norm, per deviation of the noise at which that much noise is taken; where there are
+fewer, less in proportion, so that little data do not drown what public labels taught."""
 _AVERAGED_SHARE = 0.5
 """Share of the steps, the last ones, whose weights are averaged."""
 _PUBLIC_STEPS, _PUBLIC_RATE = 100, 32.0
@@ -123,8 +123,8 @@ def fit_private_weights(
     averaged = np.zeros_like(weights)
     first_averaged = round(plan.steps * (1 - _AVERAGED_SHARE))
     for step in range(plan.steps):
-        noisy_sum = add_noise(sums.sum_gradients(weights, plan.clip, bound), generator)
-        direction: FloatArray = noisy_sum * (plan.clip / bound / plan.nominal_count)
+        noisy_sum = add_noise(sums.sum_gradients(weights, plan.clip, bound), generator).astype(np.float64)
+        direction = noisy_sum * (plan.clip / bound / plan.nominal_count)
         weights = weights + plan.rate * feature_map.condition(direction)
         if step >= first_averaged:
             averaged += weights / (plan.steps - first_averaged)
@@ -143,6 +143,7 @@ def fit_public_weights(rows: FeatureRows, labels: IntArray, feature_map: Feature
     weights: FloatArray = np.zeros((len(feature_map), class_count - 1))
     clip = _CLIPS["record"]
     for _ in range(_PUBLIC_STEPS):
-        direction: FloatArray = sums.sum_gradients(weights, clip, _EXACT_BOUND) * (clip / _EXACT_BOUND / len(rows))
+        gradient_sum = sums.sum_gradients(weights, clip, _EXACT_BOUND).astype(np.float64)
+        direction = gradient_sum * (clip / _EXACT_BOUND / len(rows))
         weights = weights + _PUBLIC_RATE * feature_map.condition(direction)
     return weights

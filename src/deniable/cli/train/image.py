@@ -21,7 +21,10 @@ from deniable.cli.options import (
 from deniable.cli.progress import LINE_SECONDS, Steps, show_passes, show_steps
 from deniable.cli.train.options import (
     BatchSizeOption,
+    BudgetDeltaOption,
+    BudgetEpsilonOption,
     CheckpointOption,
+    ClassesOption,
     LearningRateOption,
     ModelOutputOption,
     TrainingForceOption,
@@ -68,22 +71,6 @@ PixelRangeOption = Annotated[
         metavar="LOW,HIGH",
         default_text="0,255 for uint8; 0,1 for floats",
     ),
-]
-ClassesOption = Annotated[
-    str | None,
-    make_option(
-        MODEL_PANEL,
-        "--classes",
-        "Names of all classes. The default reveals which classes occur.",
-        metavar="A,B,...",
-        default_text="classes of the training images",
-    ),
-]
-BudgetEpsilonOption = Annotated[
-    float | None, make_option(PRIVACY_PANEL, "--epsilon", "Privacy budget for the training records.")
-]
-BudgetDeltaOption = Annotated[
-    float | None, make_option(PRIVACY_PANEL, "--delta", "Delta of the budget; for example 1e-5.")
 ]
 ExampleClipOption = Annotated[
     float | None,

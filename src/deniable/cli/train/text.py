@@ -1,7 +1,8 @@
-"""``deniable train text``: a text classifier, trained as usual, with certified bounds or on perturbed copies."""
+"""``deniable train text``: a text classifier, private, or trained as usual, with certified bounds or on copies."""
 
 import dataclasses
 import functools
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,16 +38,25 @@ from deniable.cli.options import (
     make_option,
     select_given,
 )
+from deniable.cli.private_tables import PrivateColumns, PublicFile
 from deniable.cli.progress import show_passes, show_steps
 from deniable.cli.tables import TableFormat
 from deniable.cli.train.documents import build_training_documents, read_test_table
 from deniable.cli.train.options import (
     BatchSizeOption,
+    BudgetDeltaOption,
+    BudgetEpsilonOption,
     CheckpointOption,
+    ClassesOption,
     ClipOption,
     EpochsOption,
     LearningRateOption,
+    MaxRecordsOption,
     ModelOutputOption,
+    PersonOption,
+    PublicLabelOption,
+    PublicOption,
+    RecordsOption,
     TestTableOption,
     TrainingForceOption,
     TrainingSeedOption,
@@ -63,14 +73,19 @@ if TYPE_CHECKING:
     from deniable.space import Space
 
 _PERTURBED_PANEL = "Perturbed words, for ibp and augmented"
+_PRIVATE_KINDS = (TextKind.DP_LINEAR,)
+_DEFAULT_CHECKPOINT = 20
 
-KindOption = Annotated[TextKind, make_option(MODEL_PANEL, "--kind", "Kind of model.")]
+KindOption = Annotated[
+    TextKind, make_option(MODEL_PANEL, "--kind", f"Kind of model: {list_choices(TextKind)}.", metavar="KIND")
+]
 TrainingOption = Annotated[
     TextTraining,
     make_option(
         MODEL_PANEL,
         "--training",
-        "Training method. ibp: certified training by interval bounds; augmented: on perturbed copies.",
+        "Training: normal, ibp (certified by interval bounds) or augmented.",
+        metavar="METHOD",
     ),
 ]
 IbpWeightOption = Annotated[
@@ -82,23 +97,21 @@ IbpRampOption = Annotated[
     make_option(
         _PERTURBED_PANEL,
         "--ibp-ramp",
-        "Share of the training over which the worst case is phased in, for ibp.",
+        "Share of the training that phases it in, for ibp.",
         metavar="SHARE",
         default_text="2/3",
     ),
 ]
 CopiesOption = Annotated[
     int | None,
-    make_option(
-        _PERTURBED_PANEL, "--copies", "Number of perturbed copies of each text, for augmented.", default_text="4"
-    ),
+    make_option(_PERTURBED_PANEL, "--copies", "Perturbed copies of each text, for augmented.", default_text="4"),
 ]
 SubstitutionsOption = Annotated[
     Path | None,
     make_option(
         _PERTURBED_PANEL,
         "--substitutions",
-        'JSON object {"word": ["substitute", ...]}: the words that may replace each word.',
+        'JSON object {"word": ["substitute", ...]}.',
         metavar="FILE",
     ),
 ]
@@ -107,10 +120,7 @@ MechanismOption = Annotated[
     make_option(
         _PERTURBED_PANEL,
         "--mechanism",
-        (
-            f"Word mechanism that draws the copies, for augmented: {list_choices(MechanismName)}. It needs "
-            "--mechanism-epsilon."
-        ),
+        "Word mechanism that draws the copies, for augmented.",
         metavar="MECHANISM",
     ),
 ]
@@ -153,6 +163,14 @@ def run_train_text(
     label: LabelOption,
     premise: PremiseOption = None,
     test: TestTableOption = None,
+    epsilon: BudgetEpsilonOption = None,
+    delta: BudgetDeltaOption = None,
+    person: PersonOption = None,
+    max_records: MaxRecordsOption = None,
+    records: RecordsOption = None,
+    classes: ClassesOption = None,
+    public: PublicOption = None,
+    public_label: PublicLabelOption = None,
     epochs: EpochsOption = None,
     batch_size: BatchSizeOption = None,
     learning_rate: LearningRateOption = None,
@@ -171,17 +189,51 @@ def run_train_text(
     encoding: EncodingOption = "utf-8",
     output: ModelOutputOption,
     force: TrainingForceOption = False,
-    checkpoint_every: CheckpointOption = 20,
+    checkpoint_every: CheckpointOption = _DEFAULT_CHECKPOINT,
     seed: TrainingSeedOption = None,
 ) -> None:
     """Train a text classifier, and write it with its model card.
 
-    FILE.card.json and FILE.card.txt are for those who receive the model; FILE.owner.json is for its owner only. Run the
-    same command again to resume an interrupted run. Requires the train extra of deniable.
+    dp-linear is private: it hides every record, or every person, and takes the options under Privacy; the other kinds
+    claim no privacy. FILE.card.json and FILE.card.txt are for those who receive the model; FILE.owner.json is for its
+    owner only. Run the same command again to resume an interrupted run. Requires the train extra of deniable.
     """
     check_torch()
     from deniable.models.text.training import check_substitute_source
 
+    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
+    model_output = ModelOutput(output, force, checkpoint_every)
+    private_options = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "person": person,
+        "max_records": max_records,
+        "records": records,
+        "classes": classes,
+        "public": public,
+        "public_label": public_label,
+    }
+    if kind in _PRIVATE_KINDS:
+        other_options = {
+            "training": None if training is TextTraining.NORMAL else training,
+            "premise": premise,
+            "epochs": epochs,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+            "clip": clip,
+            "ibp_weight": ibp_weight,
+            "ibp_ramp": ibp_ramp,
+            "copies": copies,
+            "substitutions": substitutions,
+            "mechanism": mechanism,
+            "mechanism_epsilon": mechanism_epsilon,
+            "checkpoint_every": None if checkpoint_every == _DEFAULT_CHECKPOINT else checkpoint_every,
+            "seed": seed,
+        }
+        refuse_options(kind.value, other_options)
+        _train_private(source, columns, private_options, space, test, model_output)
+        return
+    refuse_options(kind.value, private_options)
     options = _build_options(
         kind.value,
         training.value,
@@ -193,8 +245,6 @@ def run_train_text(
             "--substitutions, --mechanism and --mechanism-epsilon are for --training ibp and augmented: choose one of "
             "these, or leave them out."
         )
-    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
-    model_output = ModelOutput(output, force, checkpoint_every)
     tables = [path for path in (source, test) if path is not None]
     if PIPE in map(str, tables):
         raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
@@ -211,6 +261,36 @@ def run_train_text(
     train_and_write(
         model_output, _describe_run(run), functools.partial(_fit_model, run), functools.partial(_describe_model, run)
     )
+
+
+def _train_private(
+    source: Path,
+    columns: LabelledColumns,
+    options: dict[str, Any],
+    space: str,
+    test: Path | None,
+    model_output: ModelOutput,
+) -> None:
+    """Train a private kind."""
+    from deniable.cli.train.private_text import PrivateTraining, train_private_text
+
+    public, public_label = options.pop("public"), options.pop("public_label")
+    if public is None and public_label is not None:
+        raise InputError("--public-label is for --public: name the public table too, or leave it out.")
+    model_output.check(*[path for path in (source, test, public) if path is not None], *find_word_files(space, "none"))
+    public_file = None if public is None else PublicFile(public, columns.text, public_label, columns.table_format)
+    private_columns = PrivateColumns(columns.text, columns.label, options.pop("person"), columns.table_format)
+    training = PrivateTraining(
+        source=source, columns=private_columns, public=public_file, space=space, test=test, **options
+    )
+    train_private_text(training, model_output)
+
+
+def refuse_options(kind: str, options: Mapping[str, object]) -> None:
+    """Raise `InputError` for an option that means nothing to a kind of model."""
+    for name in select_given(options):
+        option = f"--{name.replace('_', '-')}"
+        raise InputError(f"{option} means nothing to --kind {kind}: leave it out.")
 
 
 def _build_options(

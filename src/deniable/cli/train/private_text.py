@@ -1,0 +1,199 @@
+"""Private kinds of ``deniable train text``: every record, or every person, is hidden in the model."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from deniable.cli.model_runs import ModelFiles, ModelOutput, translate_memory_errors
+from deniable.cli.private_tables import (
+    PrivateColumns,
+    PrivateTable,
+    PublicFile,
+    describe_capped_rows,
+    hold_out_rows,
+    parse_classes,
+    read_private_table,
+)
+from deniable.cli.progress import show_passes, show_steps
+from deniable.core.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.persons.budget import Budget
+    from deniable.persons.classifier import LinearClassifier
+    from deniable.persons.classifier_training import ClassifierOptions, PublicTexts
+    from deniable.persons.features import FeatureMap
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivateTraining:
+    """What the options of a private training say.
+
+    Attributes:
+        source: path of the private table.
+        columns: its columns.
+        epsilon: None where it was not given.
+        delta: None where it was not given.
+        classes: names with commas between them; None for those of the public labels.
+        records: declared number of units; None to measure it.
+        max_records: rows that count of each person; None for all.
+        public: public file; None for the words of the space.
+        space: vector file, or ``glove``.
+        test: table to test on; None for a tenth of the private rows.
+    """
+
+    source: Path
+    columns: PrivateColumns
+    epsilon: float | None
+    delta: float | None
+    classes: str | None
+    records: int | None
+    max_records: int | None
+    public: PublicFile | None
+    space: str
+    test: Path | None
+
+
+def train_private_text(training: PrivateTraining, output: ModelOutput) -> None:
+    """Train a private linear classifier, and write it with its card.
+
+    Nothing is released before the end: an interrupted run has spent nothing, and can be run again.
+
+    Raises:
+        InputError: an option is missing, a table cannot be used, or a blind guess would be as good.
+    """
+    options, feature_map, public = prepare_training(training)
+    table = read_private_table(str(training.source), training.columns, options.classes)
+    test_table = _read_test_table(training, options.classes)
+    remarks = [*table.remarks, *describe_capped_rows(str(training.source), table.persons, training.max_records)]
+    if test_table is None:
+        table, test_table = hold_out_rows(table)
+    for remark in remarks:
+        typer.echo(remark, err=True)
+    from deniable.persons.classifier_training import fit_linear_classifier
+
+    with translate_memory_errors():
+        private = table.to_private_texts(options.classes, training.max_records)
+        with show_steps("training") as steps:
+            classifier = fit_linear_classifier(
+                private, feature_map, options, public, lambda done, total: steps.update(done, total, "")
+            )
+        files = _describe_classifier(classifier, table, test_table)
+        warn_of_signal(options.plan_budget(feature_map, private.units.unit), classifier)
+        output.write(files)
+    typer.echo(files.card.to_text(), err=True)
+    typer.echo(files.figures, err=True)
+
+
+def prepare_training(training: PrivateTraining) -> "tuple[ClassifierOptions, FeatureMap, PublicTexts | None]":
+    """Return options, features and public texts; nothing private is read.
+
+    Raises:
+        InputError: the budget or the classes are missing, a public file cannot be used, or a blind guess would be as
+            good as what the declared number of units can teach.
+    """
+    from deniable.persons.classifier_training import ClassifierOptions
+    from deniable.persons.features import build_feature_map
+
+    if training.epsilon is None or training.delta is None:
+        raise InputError("A private model needs a budget: give --epsilon and --delta, for example 1 and 1e-6.")
+    if training.max_records is not None and training.columns.person is None:
+        raise InputError("--max-records is for --person: leave it out, or name the column of persons.")
+    classes, public = parse_classes(training.classes), None
+    if training.public is not None:
+        training.public.check_is_other_file(str(training.source))
+        public, classes = training.public.read_texts(classes)
+    if classes is None:
+        raise InputError(
+            "The classes must be declared, since which labels occur is private: give --classes A,B,... or public "
+            "labels with --public and --public-label."
+        )
+    options = ClassifierOptions(classes, training.epsilon, training.delta, training.records)
+    with show_passes("public features"):
+        if public is None:
+            feature_map = _build_space_features(training.space)
+        else:
+            feature_map = build_feature_map(public.texts, "the public texts")
+    budget = options.plan_budget(feature_map, "record" if training.columns.person is None else "person")
+    if training.records is not None:
+        check_signal(budget, training.records, has_public_labels=public is not None and public.has_labels)
+        warn_of_delta(training.delta, training.records)
+    return options, feature_map, public
+
+
+def check_signal(budget: "Budget", records: int, *, has_public_labels: bool) -> None:
+    """Raise `InputError` where so few units teach nothing at a budget, as declared numbers say."""
+    from deniable.persons.expectation import TOO_LITTLE_SIGNAL, compute_signal
+
+    if compute_signal(budget, records) < TOO_LITTLE_SIGNAL and not has_public_labels:
+        raise InputError(
+            f"{records:,} {budget.unit}s at epsilon {budget.epsilon:g} teach no more than a blind guess: give more of "
+            "them, a larger epsilon, or labelled public texts to begin with (--public, --public-label)."
+        )
+
+
+def warn_of_delta(delta: float, records: int) -> None:
+    """Warn of a delta at which publishing a record or two whole would be allowed."""
+    if delta * records >= 1:
+        typer.echo(
+            f"warning: delta {delta:g} is 1/n or more for n = {records:,}: it allows to publish somebody's record as "
+            "it is. Take a delta far below 1/n.",
+            err=True,
+        )
+
+
+def warn_of_signal(budget: "Budget", classifier: "LinearClassifier") -> None:
+    """Warn where the nominal number of units is small for the budget, with what to expect."""
+    from deniable.persons.expectation import ENOUGH_SIGNAL, compute_signal, estimate_retained_share
+
+    count = classifier.facts["nominal number of units"]
+    signal = compute_signal(budget, count)
+    if signal < ENOUGH_SIGNAL:
+        typer.echo(
+            f"warning: about {count:,} {budget.unit}s are few at epsilon {budget.epsilon:g}. On film reviews so many "
+            f"keep about {100 * estimate_retained_share(signal):.0f} % of what a classifier without privacy gains over "
+            "a blind guess, more with labelled public texts.",
+            err=True,
+        )
+    if classifier.facts["nominal number"] != "declared":
+        warn_of_delta(budget.delta, count)
+
+
+def _build_space_features(space: str) -> "FeatureMap":
+    from deniable.cli.building import build_space
+    from deniable.cli.choices import MetricName
+    from deniable.persons.features import build_space_feature_map
+
+    return build_space_feature_map(build_space(space, MetricName.EUCLIDEAN, "none"))
+
+
+def _read_test_table(training: PrivateTraining, classes: tuple[str, ...]) -> PrivateTable | None:
+    if training.test is None:
+        return None
+    columns = dataclasses.replace(training.columns, person=None)
+    try:
+        return read_private_table(str(training.test), columns, classes)
+    except InputError as error:
+        raise InputError(f"In --test: {error}") from None
+
+
+def _describe_classifier(classifier: "LinearClassifier", table: PrivateTable, test_table: PrivateTable) -> ModelFiles:
+    """Return the files of a classifier; what was measured on private rows goes to the owner alone."""
+    from deniable.core.intervals import estimate_share
+    from deniable.learning.card import commit_to_data
+    from deniable.persons.card import build_linear_card
+
+    owner_record: dict[str, Any] = dict(commit_to_data(table.fingerprint))
+    figures = "for you only: too few rows were held out to measure an accuracy"
+    if len(test_table):
+        with show_passes("testing the model"):
+            predicted = classifier.predict_probabilities(test_table.texts).argmax(axis=1)
+        hits = [classifier.classes[code] == label for code, label in zip(predicted, test_table.labels, strict=True)]
+        accuracy = estimate_share(sum(hits), len(hits))
+        owner_record |= {"test accuracy": dataclasses.asdict(accuracy), "training rows": len(table)}
+        figures = (
+            f"for you only: accuracy {accuracy.format_percent()} on {len(hits):,} test rows; it is a figure about "
+            "private records, so do not publish it"
+        )
+    return ModelFiles(classifier, build_linear_card(classifier, owner_record["commitment"]), owner_record, figures)
