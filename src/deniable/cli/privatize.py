@@ -91,7 +91,7 @@ ChosenFromDataOption = Annotated[
         "Record in the certificate that epsilon was chosen by looking at this input.",
     ),
 ]
-PersonOption = Annotated[
+PersonReportOption = Annotated[
     str | None,
     make_option(
         DATA_PANEL,
@@ -136,7 +136,7 @@ def run_privatize(
     test_seed: TestSeedOption = None,
     column: TextColumnsOption = None,
     record_id: RecordIdOption = None,
-    person: PersonOption = None,
+    person: PersonReportOption = None,
     drop: DropOption = None,
     columns: CopiedColumnsOption = None,
     entities: EntitiesOption = None,
