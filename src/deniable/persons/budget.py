@@ -106,6 +106,12 @@ class Budget:
             )
         if self._remaining_epsilon <= 0:
             raise InputError(f"So many coordinates cannot be released at epsilon {self.epsilon:g}: take a larger one.")
+        for name in names:
+            if self.compute_norm_bound(name) < 1:
+                raise InputError(
+                    f"Nothing of {name!r} is left at epsilon {self.epsilon:g}, delta {self.delta:g} and its share "
+                    f"{self.compute_share(name):.3g} of the budget: take larger ones."
+                )
 
     @property
     def coordinates(self) -> int:
