@@ -67,7 +67,7 @@ def test_the_threshold_is_the_least_that_the_bound_allows(keys_per_unit, selecti
 
 @pytest.mark.parametrize("sigma", [1, 3, 20])
 def test_tails_of_discrete_noise_are_below_the_stated_bound(sigma):
-    """For small parameters, where discreteness counts most, P[Z >= t] is at most 1 - Phi((t - 1) / s) for all t >= 1."""
+    """For small s, where discreteness counts most, P[Z >= t] is at most 1 - Phi((t - 1) / s) for all t >= 1."""
     values = np.arange(-40 * sigma, 40 * sigma + 1)
     law = np.exp(-(values**2) / (2 * sigma**2))
     law /= law.sum()
