@@ -1,14 +1,16 @@
-"""The search for far pairs, and the count of pairs that a claimed sensitivity does not cover."""
+"""The search for far pairs, the count of pairs beyond a claim, and the exact sums of real neighbours."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import deniable as dn
-from deniable.auditing.sensitivity import count_sensitivity_violations, find_farthest_pair
+from deniable.auditing.sensitivity import count_sensitivity_violations, find_farthest_pair, verify_sum_sensitivity
 from deniable.vectors import L1Ball, L2Ball
+from deniable.vectors.gaussian import compute_noise_ratio
 
 RADIUS = 1.5
 
@@ -68,6 +70,73 @@ def test_most_clipped_pairs_are_beyond_adepts_claim(law):
     assert count_sensitivity_violations(L1Ball(1.0).clip(points), 2.0).violation_count == 0
 
 
+STEP = 2**36
+UNITS = [np.array(row) * STEP for row in ([3, 4, 0], [0, 0, 5], [0, -1, 0], [4, 0, 3])]
+RATIO = compute_noise_ratio(1.0, 1e-5)
+"""Noise of epsilon 1 on a sum of sensitivity 1."""
+
+
+def sum_units(units):
+    """Return a sum in which each unit counts once."""
+    return sum(units, np.zeros(3, dtype=np.int64))
+
+
+def test_sums_within_their_bound_stand_exactly():
+    """A unit as long as the bound is not refuted and spends the claim; one step less is, for its last bit."""
+    bound = 5 * STEP
+    verdict = verify_sum_sensitivity(sum_units, UNITS, bound, RATIO * bound)
+    assert verdict.status == "not refuted"
+    assert verdict.lower_bound == verdict.claim == pytest.approx(1.0, rel=1e-6)
+    refuted = verify_sum_sensitivity(sum_units, UNITS, bound - 1, RATIO * bound)
+    assert refuted.status == "refuted"
+    assert refuted.claim < refuted.lower_bound == pytest.approx(1.0, rel=1e-6)
+    assert (refuted.samples, refuted.confidence) == (0, 1.0)
+    assert verify_sum_sensitivity(sum_units, UNITS, bound, bound, unit="person").guarantee.unit == "person"
+
+
+def test_the_farthest_unit_is_the_witness():
+    """Noise for half the norm of unit 2 is refuted by it, with the epsilon of Gaussian noise at twice the shift."""
+    units = [np.array([1, 0, 0]), np.array([0, 1, 0]), np.array([0, 0, 2]), np.array([0, 1, 0])]
+    verdict = verify_sum_sensitivity(sum_units, units, 1, RATIO)
+    assert verdict.status == "refuted"
+    assert verdict.witness.other == "all units but number 2"
+    assert "moves the sum by 2 times" in verdict.method
+    # Theorem 8 of Balle and Wang 2018, at half the noise of epsilon 1.
+    mu, epsilon = 2 / RATIO, verdict.lower_bound
+    delta = stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+    assert delta == pytest.approx(1e-5, rel=1e-6)
+
+
+def test_a_unit_that_acts_through_the_others_is_seen():
+    """A sum divided by the number of units moves by more than any unit's own contribution."""
+
+    def sum_means(units):
+        return sum_units(units) // len(units)
+
+    units = [np.array([900, 0, 0])] * 2 + [np.array([0, 0, 1])]
+    assert verify_sum_sensitivity(sum_units, units, 900, 900.0).status == "not refuted"
+    assert verify_sum_sensitivity(sum_means, units, 299, 299.0).status == "refuted"
+    assert verify_sum_sensitivity(sum_means, units, 299, 299.0).witness.other == "all units but number 2"
+
+
+def test_some_neighbours_are_drawn():
+    """As many units as asked for are left out, each once, and another seed takes others."""
+    lengths = []
+
+    def count_calls(units):
+        lengths.append(len(units))
+        return sum_units(units) * 0
+
+    verdict = verify_sum_sensitivity(count_calls, UNITS, 1, 1.0, neighbours=3, seed=1)
+    assert sorted(lengths) == [3, 3, 3, 4]
+    assert verdict.lower_bound == 0
+    assert "3 of 4 units" in verdict.method
+    witnesses = {
+        verify_sum_sensitivity(sum_units, UNITS, 1, 1.0, neighbours=1, seed=seed).witness.other for seed in range(20)
+    }
+    assert len(witnesses) == 4
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -77,6 +146,14 @@ def test_most_clipped_pairs_are_beyond_adepts_claim(law):
         (lambda: count_sensitivity_violations(np.zeros((2, 1)), 0.0), r"'claimed_sensitivity' .* Got 0\.0"),
         (lambda: count_sensitivity_violations(np.zeros((2, 1)), math.inf), r"'claimed_sensitivity' .* Got inf"),
         (lambda: count_sensitivity_violations(np.zeros((2, 1)), 1.0, order=3), "'order' .* 1 or 2.* Got 3"),
+        (lambda: verify_sum_sensitivity(sum_units, [], 1, 1), "Got no units"),
+        (lambda: verify_sum_sensitivity(sum_units, UNITS, 0, 1), "'bound' .* Got 0"),
+        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, math.inf), "'noise' .* Got inf"),
+        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, 1, delta=0), "'delta' .* Got 0"),
+        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, 1, neighbours=5), "'neighbours' .* Got 5"),
+        (lambda: verify_sum_sensitivity(lambda _: np.zeros(3), UNITS, 1, 1), "integers .* Got float64"),
+        (lambda: verify_sum_sensitivity(lambda _: np.array([2**62]), UNITS, 1, 1), r"below 2\^62"),
+        (lambda: verify_sum_sensitivity(lambda units: np.zeros(len(units), int), UNITS, 1, 1), "one length"),
         (lambda: find_farthest_pair(L2Ball(1.0).clip, 0), "'dimension' .* Got 0"),
         (lambda: find_farthest_pair(L2Ball(1.0).clip, 2, order=0), "'order' .* Got 0"),
         (lambda: find_farthest_pair(lambda x: x[0], 2), r"finite rows \(k, m\)"),

@@ -15,6 +15,7 @@ from tests.cli.programs import PROGRAM
 
 COMMANDS = [
     "privatize",
+    "predict",
     "rewrite",
     "measure",
     "tune",

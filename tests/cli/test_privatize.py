@@ -517,3 +517,32 @@ def test_texts_in_another_language_are_noticed(privatize, place):
     assert "warning (for you only): 75.0 % of the words are not in the vocabulary" in result.err
     assert "--space FILE" in result.err
     assert "75.0 %" not in (place / "out.csv.certificate.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("options", [(), ("--drop", "note")])
+def test_persons(privatize, place, options):
+    """--person tells the owner what is spent on a whole person, and changes neither the table nor its certificate."""
+    table = "id,text,note\n1,the food,ann\n2,was good and red,bob\n3,the dog in london,ann\n4,cat,\n"
+    (place / "in.csv").write_text(table)
+    seeded = ("--test-seed", "1", "--hide", "none", *options)
+    assert privatize(*seeded).code == 0
+    outputs = [(place / name).read_bytes() for name in ("out.csv", "out.csv.certificate.json")]
+    result = privatize(*seeded, "--person", "note", "--force")
+    assert result.code == 0
+    assert [(place / name).read_bytes() for name in ("out.csv", "out.csv.certificate.json")] == outputs
+    lines = [line for line in result.err.splitlines() if line.startswith("for you only") and "not in the" not in line]
+    assert lines[0] == "for you only   3 persons, 1 record without one counted as one each"
+    assert lines[1].startswith("for you only   the median person, 1 record, 4 words: epsilon ")
+    assert lines[2].startswith("for you only   the person with most words, 2 records, 6 words: epsilon ")
+    mechanism = TightExponential(Space.load("space.npz", hide=()), epsilon=2.0)
+    loss = mechanism.document_guarantee(6, 1e-6).pure.epsilon
+    assert float(re.search(r"epsilon ([\d.]+)", lines[2])[1]) == pytest.approx(loss, rel=0.01)
+
+
+def test_persons_of_tables_that_have_none(privatize, refused):
+    """A column that is not there, one of texts, and a file without columns are refused."""
+    assert "has no column 'who'" in refused(privatize("--person", "who"))
+    assert "cannot hold both texts and persons" in refused(privatize("--person", "text"))
+    refused.given(t__txt="the food\n")
+    message = refused(privatize("--person", "who", source="t.txt", output="o.txt"))
+    assert message == "A txt file has no columns, each line is a record: leave out --person."

@@ -235,3 +235,13 @@ def test_opacus_agrees(name):
     expected = {name: held.grad for name, held in theirs.named_parameters()}
     found, _ = sum_clipped_gradients(ours, ours, given[:, None], labels, 0.1)
     agree(found, expected, 2 * _CLIP_SLACK)
+
+
+def test_a_network_of_one_layer():
+    """The sums of a network that is itself a layer go by the names of its parameters."""
+    network = nn.Linear(12, 3).double()
+    views, labels = random(5, 2, 12), torch.tensor([0, 1, 2, 1, 0])
+    sums, _ = sum_clipped_gradients(network, network, views, labels, 1e6)
+    assert sums.keys() == dict(network.named_parameters()).keys()
+    for name, gradients in oracle(network, views, labels).items():
+        torch.testing.assert_close(sums[name], gradients.sum(0))

@@ -26,13 +26,14 @@ def measure(texts=TEXTS, labels=LABELS, keys_per_unit=3, epsilon=4.0, selection_
     """Return the counts of a release that holds nothing else."""
     budget = Budget(
         epsilon,
-        1e-6,
+        selection_delta + 1e-6,
         "record" if persons is None else "person",
         (plan_ngram_measurement("phrases", 1.0, keys_per_unit),),
+        selection_delta,
     )
     units = group_rows(len(texts), persons)
     generator = make_noise_generator(seed)
-    return measure_ngram_counts(budget, "phrases", selection_delta, texts, np.asarray(labels), units, generator)
+    return measure_ngram_counts(budget, "phrases", texts, np.asarray(labels), units, generator)
 
 
 def test_frequent_phrases_are_released_and_rare_ones_are_not():
@@ -67,7 +68,7 @@ def test_the_threshold_is_the_least_that_the_bound_allows(keys_per_unit, selecti
 
 @pytest.mark.parametrize("sigma", [1, 3, 20])
 def test_tails_of_discrete_noise_are_below_the_stated_bound(sigma):
-    """For small parameters, where discreteness counts most, P[Z >= t] is at most 1 - Phi((t - 1) / s) for all t >= 1."""
+    """For small parameters, where discreteness counts most, P[Z >= t] <= 1 - Phi((t - 1) / s) for all t >= 1."""
     values = np.arange(-40 * sigma, 40 * sigma + 1)
     law = np.exp(-(values**2) / (2 * sigma**2))
     law /= law.sum()
@@ -97,7 +98,7 @@ def test_a_unit_never_counts_more_than_its_keys():
     assert 7 * weight**2 <= bound**2 < 7 * (weight + 1) ** 2
     texts = [f"word{number} word{number + 1} word{number + 2}" for number in range(50)]
     # With a threshold far below zero every key that is counted shows.
-    options = {"labels": np.zeros(50, dtype=int), "keys_per_unit": 7, "epsilon": 100.0, "selection_delta": 0.999999}
+    options = {"labels": np.zeros(50, dtype=int), "keys_per_unit": 7, "epsilon": 100.0, "selection_delta": 0.99}
     assert len(measure(texts, persons=["ann"] * 50, **options).ngrams) <= 7
     assert len(measure(texts, **options).ngrams) > 50
 

@@ -6,9 +6,10 @@ from deniable.core.errors import InputError
 from deniable.learning.artifact import Artifact, read_artifact, save_model
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageArchitecture
-from deniable.registry.models import MODEL_KINDS, load_model
+from deniable.registry.models import MODEL_KINDS, TEXT_PREDICTORS, load_model, load_text_predictor
 from deniable.rewriting.model import Rewriter
 from tests.rewriting.untrained import untrained
+from tests.text.helpers import SPACE
 
 
 class Stored:
@@ -71,3 +72,26 @@ def test_facts_of_another_form(tmp_path, pixel_range):
     else:
         with pytest.raises(InputError, match=r"m\.pt' is a damaged model"):
             load_model(tmp_path / "m.pt")
+
+
+def test_a_predictor_loads_the_space_only_where_it_needs_one(tmp_path):
+    """A text model asks for its space, and a model that classifies no texts is refused before that."""
+    save_model(Stored("text model"), tmp_path / "text.pt")
+    save_model(untrained(), tmp_path / "rewriter.pt")
+    asked = []
+
+    def load_space():
+        asked.append(True)
+        return SPACE
+
+    with pytest.raises(InputError, match="was trained on the words of None"):
+        load_text_predictor(tmp_path / "text.pt", load_space)
+    assert asked == [True]
+    with pytest.raises(InputError, match="it is of the kind 'rewriter': name the file of a model of the kind"):
+        load_text_predictor(tmp_path / "rewriter.pt", load_space)
+    assert asked == [True]
+
+
+def test_predictors_are_models():
+    """What can predict can be loaded as a model too."""
+    assert set(TEXT_PREDICTORS) <= set(MODEL_KINDS)

@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 
 from deniable import TEM, Space
-from deniable.text.tables import TABLE_FORMATS, decoding, layout
+from deniable.text.tables import TABLE_EXTENDERS, TABLE_FORMATS, decoding, layout
 from deniable.text.tables.layout import TableLayout
 
 WORDS = ["the", "and", "london", "paris", "tokyo", "food", "good", "great", "bad", "was", "red", "blue", "dog", "cat"]
@@ -48,6 +48,23 @@ def buffers(chunk=decoding.CHUNK_BYTES, window=layout.MAX_BATCH_CHARACTERS):
     """Read that many bytes at a time and release that many characters together."""
     with mock.patch.object(decoding, "CHUNK_BYTES", chunk), mock.patch.object(layout, "MAX_BATCH_CHARACTERS", window):
         yield
+
+
+NEW_COLUMNS = {"predicted": str, "probability": float}
+
+
+def mirrored(rows):
+    """Return for each row its first text, and a share that follows from its length; nothing where there is no text."""
+    texts = [row.cells[0][1] for row in rows]
+    return [(text, len(text) / 7 % 1.0) if text else (None, None) for text in texts]
+
+
+def extended(kind, data, make=mirrored, chunk=decoding.CHUNK_BYTES, window=layout.MAX_BATCH_CHARACTERS, **options):
+    """Return a table with two columns more."""
+    sink = io.BytesIO()
+    with buffers(chunk, window):
+        TABLE_EXTENDERS[kind](io.BytesIO(data), sink, TableLayout("the table", **options), NEW_COLUMNS, make)
+    return sink.getvalue()
 
 
 def rewritten(kind, data, release=identity, chunk=decoding.CHUNK_BYTES, window=layout.MAX_BATCH_CHARACTERS, **options):

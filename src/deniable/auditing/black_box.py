@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,16 @@ from deniable.auditing import bounds
 from deniable.auditing.attacker_selection import FittedAttacker, choose_attacker, score_trials
 from deniable.auditing.attackers import ATTACKER_DESCRIPTIONS, ATTACKERS
 from deniable.auditing.float_precision import choose_grid_exponent, round_to_grid
-from deniable.auditing.games import AuditClaim, AuditMethod, Game, Score, build_claim, build_game, check_method
+from deniable.auditing.games import (
+    AuditClaim,
+    AuditMethod,
+    Game,
+    Score,
+    build_claim,
+    build_game,
+    check_method,
+    make_coins,
+)
 from deniable.auditing.outputs import Outputs, abbreviate
 from deniable.auditing.samplers import OutOfTimeError, Sampler, SamplerRunner
 from deniable.core.arguments import refuse_wrong_calls
@@ -33,7 +41,6 @@ _FIRST_ROUND_TRIALS = 32
 _ROUNDED_ALPHA_SHARE = 0.1
 """Share of alpha for a second bound, on rounded outputs, where last bits are read: both bounds hold at level alpha."""
 _PRECISION_EVENT = " by the last bits of its floats and not by their values (the float-precision event, Mironov 2012)"
-_COIN_SPAWN_KEY = tuple(b"coins of an audit")
 
 
 @refuse_wrong_calls
@@ -110,16 +117,9 @@ def audit(
         check_positive("audit", "seconds", seconds)
     runner = SamplerRunner(sampler, game.inputs, batched=batched, seconds=seconds)
     run_audit = _audit_anytime if method == "anytime" else _audit_fixed
-    return run_audit(game, audit_claim, runner, int(samples), _make_coins(seed), _list_allowed_attackers(method))
-
-
-def _make_coins(seed: object) -> np.random.Generator:
-    """Return the audit's own randomness, unlike any stream that a mechanism under audit derives from the same seed."""
-    if seed is None:
-        return np.random.default_rng()
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise make_parameter_error("audit", "seed", "an int of at least 0 or None", seed)
-    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=_COIN_SPAWN_KEY))
+    return run_audit(
+        game, audit_claim, runner, int(samples), make_coins("audit", seed), _list_allowed_attackers(method)
+    )
 
 
 def _list_allowed_attackers(method: AuditMethod) -> Sequence[str]:

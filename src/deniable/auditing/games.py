@@ -18,7 +18,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -104,6 +104,19 @@ class Score:
         return Score(self.right + other.right, self.guesses + other.guesses, self.trials + other.trials)
 
 
+def make_coins(owner: str, seed: object) -> np.random.Generator:
+    """Return an audit's own randomness, unlike any stream that a mechanism under audit derives from the same seed.
+
+    Raises:
+        InputError: a seed that is neither None, for fresh coins, nor an int of at least 0.
+    """
+    if seed is None:
+        return np.random.default_rng()
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise make_parameter_error(owner, "seed", "an int of at least 0 or None", seed)
+    return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=_COIN_SPAWN_KEY))
+
+
 def make_coin_game(inputs: tuple[Any, Any], distance: float) -> Game:
     """Return the game of two inputs."""
     return make_pooled_game(inputs, [(0, 1)], [distance])
@@ -138,6 +151,7 @@ def _check_positive_distance(value: float) -> float:
     return value
 
 
+_COIN_SPAWN_KEY = tuple(b"coins of an audit")
 _CLAIM_SOURCE = "the claim under audit"
 AuditMethod = Literal["auto", "coin", "candidates", "pooled", "anytime", "precision"]
 AUDIT_METHODS: tuple[AuditMethod, ...] = ("auto", "coin", "candidates", "pooled", "anytime", "precision")

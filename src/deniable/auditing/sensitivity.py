@@ -1,24 +1,33 @@
-"""Sensitivities of functions into R^m: a search for them, and a comparison with a claim.
+"""Sensitivities of functions into R^m and of integer sums: a search for them, and a comparison with a claim.
 
 The proved sensitivities of clips are stated with the clips (`deniable.vectors.domains`; the l1 sensitivity 2 C sqrt(n)
 of the l2 clip is Theorem 5.1 of Habernal 2021). This file is for everything else: an encoder, or
-somebody's clip. A pair is a proof that the sensitivity is at least its distance; a search that finds no farther
-pair proves nothing.
+somebody's clip; and for sums over collections, whose real neighbours are compared in exact arithmetic. A pair is a
+proof that the sensitivity is at least its distance; a search that finds no farther pair proves nothing.
 """
 
 import dataclasses
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.errors import InputError, check_count, check_positive, make_parameter_error
+from deniable.core.evidence import Verdict, Witness
+from deniable.core.guarantees import ADDED_OR_REMOVED_PERSON, ADDED_OR_REMOVED_RECORD, ApproxDP, Unit
 from deniable.core.parallel import compile_loop, count_cores, parallel_map
+from deniable.vectors.gaussian import bound_log_delta
 
 VectorFunction = Callable[[FloatArray], FloatArray]
 _RELATIVE_STEP = 1e-6
 _NORM_ORDERS = (1, 2)
+_BISECTION_STEPS = 60
+_INT64_BOUND = 1 << 62
+"""Sums below it differ by numbers that int64 holds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +151,124 @@ def _count_beyond(
                     violation_count += 1
                     break
     return violation_count
+
+
+def verify_sum_sensitivity(
+    compute_sum: Callable[[list[Any]], IntArray],
+    units: Sequence[Any],
+    bound: float,
+    noise: float,
+    *,
+    delta: float = 1e-5,
+    unit: Unit = "record",
+    neighbours: int | None = None,
+    seed: int = 0,
+) -> Verdict:
+    """Return whether one unit more or less moves a clipped integer sum by more than it is said to.
+
+    An exact fact about real neighbours, no statistics: the whole sum is computed again without one unit, and squared l2
+    norms are compared as integers. So it also sees a unit that acts through others, by a count, a mean or a vocabulary.
+    The sum may be one step of many, at fixed public parameters. What the verdict says follows from private data: it is
+    for their owner.
+
+    Args:
+        compute_sum: from units to (d,) integers, deterministic.
+        units: the collection, each unit with all its records.
+        bound: the l2 norm, in steps of those integers, by which one unit is said to move the sum.
+        noise: standard deviation of the Gaussian noise on each coordinate of the sum, in the same steps.
+        delta: at which epsilons are stated, in (0, 1).
+        unit: what one of them is.
+        neighbours: how many units, drawn at random, are left out in turn; None for every one.
+        seed: of that draw.
+
+    Returns:
+        A `Verdict` on the noisy sum: ``refuted``, with the farthest unit as its witness, if a unit moves the sum by
+        more than ``bound``, else ``not refuted``. The claim is the epsilon of Gaussian noise on a sum of that
+        sensitivity, ``lower_bound`` the epsilon between the farthest neighbours (Balle and Wang 2018, Theorem 8).
+
+    Raises:
+        InputError: a parameter outside its domain, no units, or sums that are no integers (d,) of one length, below
+            2^62.
+    """
+    start = time.perf_counter()
+    _check_sum(units, bound, noise, delta)
+    dropped = _draw_places(len(units), neighbours, seed)
+    everything = list(units)
+    whole_sum = _check_integer_sum(compute_sum(everything))
+    squared_norm, minus_place = max(
+        (_square_distance(whole_sum, compute_sum(everything[:place] + everything[place + 1 :])), -place)
+        for place in dropped
+    )
+    norm, is_refuted = math.sqrt(squared_norm), squared_norm > Fraction(bound) ** 2
+    claim = _compute_gaussian_epsilon(bound / noise, delta)
+    # The integers decide, and not the rounding of the epsilons that follow from them.
+    least, most = (math.nextafter(claim, math.inf), math.inf) if is_refuted else (0.0, claim)
+    loss = min(max(_compute_gaussian_epsilon(norm / noise, delta), least), most)
+    source = "Gaussian noise on a sum of the l2 sensitivity that is claimed (Balle and Wang 2018, Theorem 8)"
+    adjacency = ADDED_OR_REMOVED_PERSON if unit == "person" else ADDED_OR_REMOVED_RECORD
+    output = f"the noisy sum, moved by {norm:.6g} where the bound is {bound:.6g},"
+    return Verdict(
+        guarantee=ApproxDP(claim, delta, source, "claimed", unit, adjacency),
+        status="refuted" if is_refuted else "not refuted",
+        epsilon=math.inf,
+        lower_bound=loss,
+        confidence=1.0,
+        samples=0,
+        witness=Witness("all units", f"all units but number {-minus_place}", output, 1.0, loss),
+        method=f"exact integer sums with and without each of {len(dropped):,} of {len(units):,} units; the farthest "
+        f"moves the sum by {norm / bound:.6g} times the bound",
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _check_sum(units: Sequence[Any], bound: float, noise: float, delta: float) -> None:
+    if not len(units):
+        raise InputError("A sum has neighbours only if there is a unit to leave out. Got no units: give at least 1.")
+    for name, value in (("bound", bound), ("noise", noise)):
+        check_positive("verify_sum_sensitivity", name, value)
+    check_positive("verify_sum_sensitivity", "delta", delta, upper=1.0)
+
+
+def _draw_places(count: int, neighbours: int | None, seed: int) -> list[int]:
+    if neighbours is None:
+        return list(range(count))
+    check_count("verify_sum_sensitivity", "neighbours", neighbours, 1, count)
+    places: list[int] = np.random.default_rng(seed).choice(count, size=neighbours, replace=False).tolist()
+    return places
+
+
+def _check_integer_sum(values: object) -> IntArray:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (np.abs(array.astype(np.float64)) >= _INT64_BOUND).any():
+        raise InputError(
+            f"The function must return integers (d,) below 2^62. Got {array.dtype} of shape {array.shape}: return the "
+            "clipped integer sum before its noise."
+        )
+    return array.astype(np.int64)
+
+
+def _square_distance(first: IntArray, values: object) -> int:
+    """Return the squared l2 distance of two integer sums, exactly."""
+    second = _check_integer_sum(values)
+    if second.shape != first.shape:
+        raise InputError(
+            f"The sums of neighbours must have one length. Got {len(second)} and {len(first)}: the coordinates must be "
+            "public."
+        )
+    gaps = first - second
+    return sum(gap * gap for gap in gaps[gaps != 0].tolist())
+
+
+def _compute_gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return epsilon at delta of Gaussian noise on a sum that moves by mu standard deviations."""
+    if mu == 0:
+        return 0.0
+    # Phi(mu / 2 - epsilon / mu) alone is at most delta there.
+    low, high = 0.0, mu * mu / 2 + mu * math.sqrt(-2 * math.log(delta))
+    for _ in range(_BISECTION_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if bound_log_delta(middle, 1 / mu) > math.log(delta) else (low, middle)
+    return low
 
 
 def _evaluate_rows(function: VectorFunction, x: FloatArray) -> FloatArray:

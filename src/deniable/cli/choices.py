@@ -156,6 +156,15 @@ class TextKind(enum.StrEnum):
     ATTENTION = "attention"
 
 
+class GeneratorChoice(enum.StrEnum):
+    """How synthetic texts are written: those of `deniable.persons.synthesis.GeneratorName`."""
+
+    TILTED = "tilted"
+    RECOMBINED = "recombined"
+    CANDIDATES = "candidates"
+    COUNTS = "counts"
+
+
 class TextTraining(enum.StrEnum):
     """Ways to train a text classifier: `deniable.models.text.training.TEXT_TRAINING_METHODS`."""
 

@@ -19,10 +19,12 @@ from deniable.cli.key import run_key
 from deniable.cli.measure import run_measure
 from deniable.cli.options import EXIT_COULD_NOT_RUN, EXIT_REFUTED, HELP_SETTINGS, add_command, suggest_name
 from deniable.cli.outcome import describe_outputs, forget_outputs
+from deniable.cli.predict import run_predict
 from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
 from deniable.cli.rewrite import run_rewrite
 from deniable.cli.streams import prepare_streams
+from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
 from deniable.core.errors import DeniableError
 
@@ -55,6 +57,7 @@ app = typer.Typer(
 )
 add_command(app, "privatize", run_privatize, "Release texts")
 add_command(app, "rewrite", run_rewrite, "Release texts")
+add_command(app, "synthesize", run_synthesize, "Release texts")
 add_command(app, "key", run_key, "Release texts")
 add_command(app, "compare", run_compare, "Choose epsilon")
 add_command(app, "tune", run_tune, "Choose epsilon")
@@ -62,6 +65,7 @@ add_command(app, "measure", run_measure, "Choose epsilon")
 add_command(app, "explain", run_explain, "Choose epsilon")
 app.add_typer(audit.group, name="audit", rich_help_panel="Check claims")
 app.add_typer(train.group, name="train", rich_help_panel="Models")
+add_command(app, "predict", run_predict, "Models")
 app.add_typer(certify.group, name="certify", rich_help_panel="Models")
 app.add_typer(attack.group, name="attack", rich_help_panel="Models")
 

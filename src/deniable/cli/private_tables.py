@@ -134,8 +134,17 @@ def fingerprint_columns(columns: Mapping[str, Sequence[str | None]]) -> str:
 
 
 def parse_classes(text: str | None) -> tuple[str, ...] | None:
-    """Return the names in a list with commas between them; None for None."""
-    return None if text is None else tuple(name.strip() for name in text.split(","))
+    """Return the names in a list with commas between them; None for None.
+
+    Raises:
+        InputError: a name is empty.
+    """
+    if text is None:
+        return None
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise InputError(f"--classes must list names with commas between them. Got {text!r}: leave no name empty.")
+    return names
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ from deniable.cli.building import (
 from deniable.cli.choices import CaseHandling, MechanismName, MetricName, UnknownWordHandling
 from deniable.cli.entities import EntitiesOption, find_entity_file, open_entity_source
 from deniable.cli.options import (
+    DATA_PANEL,
     HIDE_DEFAULT,
     OUTPUT_PANEL,
     PRIVACY_PANEL,
@@ -90,6 +91,15 @@ ChosenFromDataOption = Annotated[
         "Record in the certificate that epsilon was chosen by looking at this input.",
     ),
 ]
+PersonReportOption = Annotated[
+    str | None,
+    make_option(
+        DATA_PANEL,
+        "--person",
+        "Whose record it is, to tell you epsilon of a whole person.",
+        metavar="COLUMN",
+    ),
+]
 PrivateTableOption = Annotated[
     str,
     make_option(
@@ -126,6 +136,7 @@ def run_privatize(
     test_seed: TestSeedOption = None,
     column: TextColumnsOption = None,
     record_id: RecordIdOption = None,
+    person: PersonReportOption = None,
     drop: DropOption = None,
     columns: CopiedColumnsOption = None,
     entities: EntitiesOption = None,
@@ -149,6 +160,7 @@ def run_privatize(
     """
     from deniable.auditing import verify
     from deniable.measure.entities.tally import EntityWatcher
+    from deniable.text.person_tally import PersonTally
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
 
@@ -156,7 +168,7 @@ def run_privatize(
     files = _build_files(
         (source, output, certificate),
         TableFormat(format_, delimiter, encoding),
-        ColumnChoice(column, record_id, drop, columns),
+        ColumnChoice(column, record_id, drop, columns, person),
         other_inputs,
         force=force,
     )
@@ -183,6 +195,7 @@ def run_privatize(
     watcher = None
     if entity_source is not None:
         watcher = EntityWatcher(entity_source, release, files.layout.columns, has_ids=record_id is not None)
+    person_tally = None if person is None else PersonTally()
     _warn_of_notes_and_verdict(word_mechanism, verdict)
     with show_bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
         release_certificate, tally = privatize_table(
@@ -193,10 +206,14 @@ def run_privatize(
             workers=workers,
             report=report,
             watcher=watcher,
+            persons=person_tally,
         )
     note_written(output, files.certificate)
     typer.echo(release_certificate.summary(), err=True)
     typer.echo(tally.summary(), err=True)
+    if person_tally is not None:
+        for line in person_tally.describe(word_mechanism, release_certificate.guarantee["status"]):
+            typer.echo(line, err=True)
     if watcher is not None:
         typer.echo(watcher.tally.summary(), err=True)
     typer.echo(f"wrote {output} and {files.certificate}", err=True)

@@ -44,12 +44,14 @@ class ColumnChoice:
         record_id: name of the column of ids, or None.
         dropped: names of the columns to leave out; None for none.
         copied: list of the only columns to copy, separated by commas; None for all others.
+        person: name of the column that says whose records they are, or None.
     """
 
     texts: list[str] | None
     record_id: str | None
     dropped: list[str] | None
     copied: str | None
+    person: str | None = None
 
 
 def build_release_layout(
@@ -64,6 +66,8 @@ def build_release_layout(
 
     if format_name == "txt" and (columns.dropped or columns.copied is not None):
         raise InputError("A txt file has no columns, each line is a record: leave out --drop and --columns.")
+    if format_name == "txt" and columns.person is not None:
+        raise InputError("A txt file has no columns, each line is a record: leave out --person.")
     layout = TableLayout(
         name="the input" if source == PIPE else source,
         columns=resolve_text_columns(format_name, columns.texts, columns.record_id),
@@ -73,8 +77,9 @@ def build_release_layout(
         replace_empty=replace_empty,
         dropped=list(dict.fromkeys(columns.dropped or ())),
         copied=None if columns.copied is None else _parse_column_list(columns.copied),
+        person_column=columns.person,
     )
-    layout.check_copied_columns()
+    layout.check_text_columns()
     return layout
 
 

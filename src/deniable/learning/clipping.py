@@ -73,10 +73,15 @@ def sum_clipped_gradients(
             weight = torch.einsum("b,boi->oi", factors, weight_gradients[name])
         else:
             weight = torch.einsum("bop,bip->oi", derivatives * factors[:, None, None], inputs)
-        sums[f"{name}.weight"] = weight.view_as(layers[name].weight)
+        sums[_name_parameter(name, "weight")] = weight.view_as(layers[name].weight)
         if name in biases:
-            sums[f"{name}.bias"] = factors @ biases[name]
+            sums[_name_parameter(name, "bias")] = factors @ biases[name]
     return sums, float(losses.sum())
+
+
+def _name_parameter(layer_name: str, parameter: str) -> str:
+    """Return the name of a parameter in the network; the name of a network that is one layer is empty."""
+    return f"{layer_name}.{parameter}" if layer_name else parameter
 
 
 def _record_passes(

@@ -76,6 +76,8 @@ class Budget:
         delta: in (0, 1).
         unit: ``record`` or ``person``.
         measurements: with different names.
+        selection_delta: part of delta that the selection of keys gets (`deniable.persons.ngram_counts`); 0 where
+            nothing is selected.
 
     Raises:
         InputError: a parameter outside its domain, names that are equal, or more coordinates than can be served.
@@ -85,10 +87,15 @@ class Budget:
     delta: float
     unit: Unit
     measurements: tuple[Measurement, ...]
+    selection_delta: float = 0.0
 
     def __post_init__(self) -> None:
         check_positive("the release", "epsilon", self.epsilon, upper=_MAX_EPSILON)
         check_number_within("the release", "delta", self.delta, MIN_DELTA, MAX_DELTA)
+        if not 0 <= self.selection_delta < self.delta:
+            raise InputError(
+                f"The delta of a selection must be below the whole delta {self.delta:g}. Got {self.selection_delta:g}."
+            )
         names = [measurement.name for measurement in self.measurements]
         if not names or len({*names}) < len(names):
             raise InputError(f"The measurements of a release need different names. Got {names}: rename one.")
@@ -99,6 +106,12 @@ class Budget:
             )
         if self._remaining_epsilon <= 0:
             raise InputError(f"So many coordinates cannot be released at epsilon {self.epsilon:g}: take a larger one.")
+        for name in names:
+            if self.compute_norm_bound(name) < 1:
+                raise InputError(
+                    f"Nothing of {name!r} is left at epsilon {self.epsilon:g}, delta {self.delta:g} and its share "
+                    f"{self.compute_share(name):.3g} of the budget: take larger ones."
+                )
 
     @property
     def coordinates(self) -> int:
@@ -108,7 +121,12 @@ class Budget:
     @functools.cached_property
     def noise_ratio(self) -> float:
         """r, the least noise per unit of sensitivity at which one Gaussian sum would spend the whole budget."""
-        return compute_noise_ratio(self._remaining_epsilon, self.delta * DISCRETE_DELTA_SHARE)
+        return compute_noise_ratio(self._remaining_epsilon, self.noise_delta)
+
+    @property
+    def noise_delta(self) -> float:
+        """What of delta is left for continuous noise."""
+        return math.nextafter((self.delta - self.selection_delta) * DISCRETE_DELTA_SHARE, 0)
 
     @property
     def guarantee(self) -> ApproxDP:
@@ -137,7 +155,7 @@ class Budget:
         # The largest total mu that the calibration allows; a float64 ratio just below is a weaker condition.
         is_within = squared_mu * Fraction(self.noise_ratio) ** 2 <= 1
         log_delta = bound_log_delta(self._remaining_epsilon, self.noise_ratio)
-        is_within = is_within and log_delta <= math.log(self.delta * DISCRETE_DELTA_SHARE)
+        is_within = is_within and log_delta <= math.log(self.noise_delta)
         return Verdict(
             guarantee=self.guarantee,
             status="proved" if is_within else "undecided",

@@ -32,7 +32,7 @@ class PrivateTexts:
 
     Attributes:
         texts: n texts.
-        labels: (n,) class numbers.
+        labels: (n,) class numbers; a text with any other, such as -1, teaches nothing.
         units: of the rows: records or persons.
 
     Raises:
@@ -48,6 +48,8 @@ class PrivateTexts:
             raise InputError(
                 f"{len(self.texts):,} texts need as many labels. Got {len(self.labels):,}: give one for each text."
             )
+        if len(self.units.rows) and not 0 <= self.units.rows.min() <= self.units.rows.max() < len(self.texts):
+            raise InputError(f"The units have rows outside the {len(self.texts):,} texts: group the rows of these.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from deniable.core.arrays import IntArray
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, check_count
 from deniable.core.guarantees import Unit
 
 RECORD: Unit = "record"
@@ -41,7 +41,7 @@ def group_rows(count: int, persons: Sequence[Hashable] | None = None, maximum: i
         maximum: number of rows that count of each person, the first ones; None for all.
 
     Raises:
-        InputError: there is not one person for each row.
+        InputError: there is not one person for each row, or the maximum is below 1.
     """
     if persons is None:
         return UnitRows(RECORD, np.arange(count), np.arange(count + 1))
@@ -52,6 +52,7 @@ def group_rows(count: int, persons: Sequence[Hashable] | None = None, maximum: i
     rows = np.argsort(person_numbers, kind="stable")
     row_counts = np.bincount(person_numbers, minlength=len(numbers))
     if maximum is not None:
+        check_count("the persons", "maximum", maximum)
         first_places = np.repeat(np.cumsum(row_counts) - row_counts, row_counts)
         rows = rows[np.arange(count) - first_places < maximum]
         row_counts = np.minimum(row_counts, maximum)

@@ -1,5 +1,6 @@
 """Public features of texts: which words and pairs of words occur, with weights that private data have no part in."""
 
+import array
 import collections
 import dataclasses
 import functools
@@ -11,6 +12,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
+from deniable.core.parallel import compile_loop
 from deniable.space import Space
 from deniable.text.tokenization import split_tokens
 
@@ -25,7 +27,7 @@ _CONSTANT_FEATURE = 0.2
 _SHRUNK_DIRECTIONS = 4
 _SHRINKAGE = 0.2
 """What is left of a heavy public direction, see `FeatureMap.condition`."""
-_PAIR_SEPARATOR = " "
+_PAIR_SEPARATOR, _PAIR_LENGTH = " ", 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +61,7 @@ class FeatureMap:
         source: of the vocabulary, in words.
 
     Raises:
-        InputError: there is no word, or the parts do not match.
+        InputError: there is no word, a word or pair is listed twice, or the parts do not match.
     """
 
     words: tuple[str, ...]
@@ -71,8 +73,14 @@ class FeatureMap:
     def __post_init__(self) -> None:
         if not self.words:
             raise InputError("A vocabulary needs at least one word: give public texts with words.")
-        if len(self.weights) != len(self) or self.directions.shape[0] != len(self) or not np.all(self.weights > 0):
+        is_finite = np.all((self.weights > 0) & (self.weights < np.inf))
+        if len(self.weights) != len(self) or self.directions.shape[0] != len(self) or not is_finite:
             raise InputError("The weights of a vocabulary do not match its words: build it anew.")
+        listed = {*self.words}
+        parts = [pair.split(_PAIR_SEPARATOR) for pair in self.pairs]
+        are_pairs = all(len(words) == _PAIR_LENGTH and listed.issuperset(words) for words in parts)
+        if len(listed) < len(self.words) or len({*self.pairs}) < len(self.pairs) or not are_pairs:
+            raise InputError("A vocabulary lists a word twice, or a pair of other words: build it anew.")
 
     def __len__(self) -> int:
         """Return D, the number of features."""
@@ -89,20 +97,11 @@ class FeatureMap:
 
     def extract_features(self, texts: Sequence[str]) -> FeatureRows:
         """Return the features of texts: a word or pair counts once, weighted, and a text is scaled to norm 1."""
-        token_ids, lengths = self._look_up_words(texts)
-        text_numbers = np.repeat(np.arange(len(texts)), lengths)
-        known = token_ids >= 0
-        columns, owners = [1 + token_ids[known]], [text_numbers[known]]
-        if len(self._pair_codes):
-            adjacent = known[:-1] & known[1:] & (text_numbers[:-1] == text_numbers[1:])
-            codes = token_ids[:-1][adjacent] * len(self.words) + token_ids[1:][adjacent]
-            places = np.minimum(np.searchsorted(self._pair_codes, codes), len(self._pair_codes) - 1)
-            is_listed = self._pair_codes[places] == codes
-            columns.append(1 + len(self.words) + self._pair_order[places[is_listed]])
-            owners.append(text_numbers[:-1][adjacent][is_listed])
-        columns.append(np.zeros(len(texts), dtype=np.int64))
-        owners.append(np.arange(len(texts)))
-        return self._weigh_features(np.unique(np.concatenate(owners) * len(self) + np.concatenate(columns)), len(texts))
+        token_ids, token_offsets = self._look_up_words(texts)
+        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+        columns = np.empty(2 * len(token_ids) + len(texts), dtype=np.int64)  # as many as there can be
+        _list_columns(token_ids, token_offsets, self._pair_offsets, *self._sorted_pairs, len(self), columns, offsets)
+        return self._weigh_features(offsets, columns[: offsets[-1]].copy())
 
     def condition(self, gradient: FloatArray) -> FloatArray:
         """Return a released gradient (D, C), its heavy public directions shrunk to a fifth of their size, squared.
@@ -118,37 +117,84 @@ class FeatureMap:
         return {word: number for number, word in enumerate(self.words)}
 
     @functools.cached_property
-    def _unsorted_pair_codes(self) -> IntArray:
+    def _pair_words(self) -> IntArray:
+        """(P, 2) the numbers of the two words of each pair."""
         numbers = self._word_numbers
         pairs = [pair.split(_PAIR_SEPARATOR) for pair in self.pairs]
-        return np.array([numbers[first] * len(self.words) + numbers[second] for first, second in pairs], dtype=np.int64)
+        return np.array([(numbers[first], numbers[second]) for first, second in pairs], np.int64).reshape(-1, 2)
 
     @functools.cached_property
-    def _pair_order(self) -> IntArray:
-        return np.argsort(self._unsorted_pair_codes)
+    def _sorted_pairs(self) -> tuple[IntArray, IntArray]:
+        """The second word of each pair and its feature, by first and second word."""
+        order = np.lexsort(self._pair_words.T[::-1])
+        return self._pair_words[order, 1], 1 + len(self.words) + order
 
     @functools.cached_property
-    def _pair_codes(self) -> IntArray:
-        return self._unsorted_pair_codes[self._pair_order]
+    def _pair_offsets(self) -> IntArray:
+        """(V + 1,) where the pairs with each first word begin."""
+        counts = np.bincount(self._pair_words[:, 0], minlength=len(self.words))
+        return np.concatenate([[0], np.cumsum(counts)])
 
     def _look_up_words(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        """Return the word numbers of all texts (N,), -1 for words that are not listed, and the lengths (n,)."""
+        """Return the word numbers of all texts (N,), -1 for unlisted words, and where each begins (n + 1,)."""
         numbers = self._word_numbers
-        ids = [[numbers.get(token, -1) for token in split_tokens(text)] for text in texts]
-        lengths = np.array([len(text_ids) for text_ids in ids], dtype=np.int64)
-        return np.array([token_id for text_ids in ids for token_id in text_ids], dtype=np.int64), lengths
+        token_ids, offsets = array.array("q"), array.array("q", [0])
+        for text in texts:
+            token_ids.extend([numbers.get(token, -1) for token in split_tokens(text)])
+            offsets.append(len(token_ids))
+        return np.array(token_ids, dtype=np.int64), np.array(offsets, dtype=np.int64)
 
-    def _weigh_features(self, codes: IntArray, count: int) -> FeatureRows:
-        """Return the rows of sorted codes text * D + feature."""
-        owners, columns = np.divmod(codes, len(self))
+    def _weigh_features(self, offsets: IntArray, columns: IntArray) -> FeatureRows:
+        """Return rows of norm 1, given which features each text has; the constant one comes first."""
+        owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         values = self.weights[columns]
-        is_constant = columns == 0
-        norms = np.sqrt(np.bincount(owners, np.where(is_constant, 0.0, values**2), minlength=count))
-        values = np.where(is_constant, _CONSTANT_FEATURE * np.where(norms > 0, norms, 1.0)[owners], values)
-        norms = np.sqrt(np.bincount(owners, values**2, minlength=count))
-        return FeatureRows(
-            np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=count))]), columns, values / norms[owners]
-        )
+        values[offsets[:-1]] = 0.0
+        norms = np.sqrt(np.bincount(owners, values**2, minlength=len(offsets) - 1))
+        values[offsets[:-1]] = _CONSTANT_FEATURE * np.where(norms > 0, norms, 1.0)
+        norms = np.sqrt(np.bincount(owners, values**2, minlength=len(offsets) - 1))
+        return FeatureRows(offsets, columns, values / norms[owners])
+
+
+@compile_loop
+def _list_columns(
+    token_ids: IntArray,
+    token_offsets: IntArray,
+    pair_offsets: IntArray,
+    second_words: IntArray,
+    pair_columns: IntArray,
+    dimensions: int,
+    columns: IntArray,
+    offsets: IntArray,
+) -> None:
+    """Write the features that each text has, ascending, to ``columns``, and where each text begins to ``offsets``."""
+    last_text = np.full(dimensions, -1, dtype=np.int64)  # that has a feature
+    place = 0
+    for text in range(len(token_offsets) - 1):
+        columns[place] = 0
+        place += 1
+        for token in range(token_offsets[text], token_offsets[text + 1]):
+            word = token_ids[token]
+            if word < 0:
+                continue
+            if last_text[1 + word] != text:
+                last_text[1 + word] = text
+                columns[place] = 1 + word
+                place += 1
+            if token + 1 == token_offsets[text + 1]:
+                continue
+            # An unlisted second word, -1, comes before all others.
+            low, high = pair_offsets[word], pair_offsets[word + 1]
+            while low < high:
+                middle = (low + high) // 2
+                low, high = (middle + 1, high) if second_words[middle] < token_ids[token + 1] else (low, middle)
+            if low < pair_offsets[word + 1] and second_words[low] == token_ids[token + 1]:
+                column = pair_columns[low]
+                if last_text[column] != text:
+                    last_text[column] = text
+                    columns[place] = column
+                    place += 1
+        columns[offsets[text] : place].sort()
+        offsets[text + 1] = place
 
 
 def build_feature_map(texts: Sequence[str], source: str = "public texts") -> FeatureMap:

@@ -3,7 +3,7 @@
 import math
 
 from deniable.persons.budget import Budget
-from deniable.vectors.gaussian import DISCRETE_DELTA_SHARE, bound_log_delta, compute_discretization_cost
+from deniable.vectors.gaussian import bound_log_delta, compute_discretization_cost
 
 GROUP_SIZES = (2, 5, 10)
 """Records of one person that certificates speak of."""
@@ -22,7 +22,7 @@ def compute_group_epsilon(budget: Budget, size: int) -> float:
         size: k >= 1.
     """
     ratio = budget.noise_ratio / size
-    target = math.log(budget.delta * DISCRETE_DELTA_SHARE)
+    target = math.log(budget.noise_delta)
     high = budget.epsilon
     while bound_log_delta(high, ratio) > target:
         high *= 2
@@ -37,7 +37,16 @@ def describe_groups(budget: Budget) -> list[str]:
     """Return what a person with 2, 5 or 10 records has, a line each; nothing where persons are the units."""
     if budget.unit == "person":
         return []
+    if budget.selection_delta:
+        return [_describe_general_group(budget, size) for size in GROUP_SIZES]
     return [
         f"a person with {size} records: epsilon {compute_group_epsilon(budget, size):.3g} at delta {budget.delta:g}"
         for size in GROUP_SIZES
     ]
+
+
+def _describe_general_group(budget: Budget, size: int) -> str:
+    """Return what group privacy gives: k units together may pass a threshold that one of them does not."""
+    epsilon, log_delta = size * budget.epsilon, math.log(size * budget.delta) + (size - 1) * budget.epsilon
+    promise = f"epsilon {epsilon:.3g} at delta {math.exp(log_delta):.2g}" if log_delta < 0 else "nothing"
+    return f"a person with {size} records: {promise}"

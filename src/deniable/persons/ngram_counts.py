@@ -105,7 +105,6 @@ def compute_selection_threshold(key_weight: int, keys_per_unit: int, selection_d
 def measure_ngram_counts(
     budget: Budget,
     name: str,
-    selection_delta: float,
     texts: Sequence[str],
     labels: IntArray,
     units: UnitRows,
@@ -114,9 +113,8 @@ def measure_ngram_counts(
     """Return the noisy counts of phrases that enough units count.
 
     Args:
-        budget: it holds the measurement of `plan_ngram_measurement`; its delta and ``selection_delta`` add up.
+        budget: it holds the measurement of `plan_ngram_measurement`, and a delta of the selection.
         name: of the measurement.
-        selection_delta: probability granted to the event that a key of one unit alone is released.
         texts: n records.
         labels: (n,) their classes; -1 for a record that has none, which counts nothing.
         units: of the records.
@@ -124,7 +122,7 @@ def measure_ngram_counts(
     """
     keys_per_unit = budget.get_measurement(name).coordinates
     key_weight = math.isqrt(budget.compute_norm_bound(name) ** 2 // keys_per_unit)
-    threshold = compute_selection_threshold(key_weight, keys_per_unit, selection_delta)
+    threshold = compute_selection_threshold(key_weight, keys_per_unit, budget.selection_delta)
     tally = _count_keys(texts, labels, units, keys_per_unit, generator)
     keys = sorted(tally)
     noisy_sums = add_noise(np.array([tally[key] * key_weight for key in keys], dtype=np.int64), generator)

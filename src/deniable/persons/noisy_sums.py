@@ -37,7 +37,7 @@ def measure_histogram(
     Args:
         budget: it holds the measurement.
         name: of the measurement.
-        bins: (n,) the bin of each row; -1 for a row that is in none.
+        bins: (n,) the bin of each row; -1, or any other number outside, for a row that is in none.
         units: of the rows.
         bin_count: number of bins.
         generator: of the noise.
@@ -57,17 +57,17 @@ def _sum_histograms(
     """Add the scaled counts of every unit to ``sums``; ``counts`` is scratch, zero before and after."""
     for unit in range(len(offsets) - 1):
         for place in range(offsets[unit], offsets[unit + 1]):
-            if bins[rows[place]] >= 0:
+            if 0 <= bins[rows[place]] < len(counts):
                 counts[bins[rows[place]]] += 1
         squared_norm = 0.0
         for place in range(offsets[unit], offsets[unit + 1]):
-            if bins[rows[place]] >= 0:
+            if 0 <= bins[rows[place]] < len(counts):
                 squared_norm += counts[bins[rows[place]]]  # a bin with c rows is met c times: c * c in all
         # Exact below 2^53 rows; (1 - 2^-40) is more than the roundings of root, quotient and product.
         factor = bound / np.sqrt(max(squared_norm, 1.0)) * (1 - 2.0**-40)
         for place in range(offsets[unit], offsets[unit + 1]):
             place_bin = bins[rows[place]]
-            if place_bin >= 0 and counts[place_bin] > 0:
+            if 0 <= place_bin < len(counts) and counts[place_bin] > 0:
                 sums[place_bin] += np.int64(counts[place_bin] * factor)
                 counts[place_bin] = 0.0
 
@@ -83,7 +83,7 @@ class ResidualSums:
         offsets: (n + 1,) where the features of each row begin.
         columns: (nnz,) their numbers below D.
         values: (nnz,) their values.
-        labels: (n,) classes.
+        labels: (n,) classes; a row whose class is none of the K, such as -1, adds nothing.
         units: of the rows.
         contrasts: A (K, C), orthonormal columns.
     """
@@ -151,9 +151,10 @@ def _add_gradients(
         touched_count = 0
         for place in range(unit_offsets[unit], unit_offsets[unit + 1]):
             first, last = row_offsets[rows[place]], row_offsets[rows[place] + 1]
-            _compute_residual(
-                columns[first:last], values[first:last], labels[rows[place]], weights, contrasts, scores, residual
-            )
+            label = labels[rows[place]]
+            if not 0 <= label < len(scores):
+                continue
+            _compute_residual(columns[first:last], values[first:last], label, weights, contrasts, scores, residual)
             for entry in range(first, last):
                 column = columns[entry]
                 if last_unit[column] != unit:
@@ -164,6 +165,8 @@ def _add_gradients(
                 for contrast in range(contrast_count):
                     gradient[column, contrast] += values[entry] * residual[contrast]
         factor = _find_factor(gradient, touched[:touched_count], clip, bound)
+        if factor == 0:
+            continue  # an infinite or NaN gradient times 0 is NaN, which as an integer is -2^63
         for column in touched[:touched_count]:
             for contrast in range(contrast_count):
                 sums[column, contrast] += np.int64(np.trunc(gradient[column, contrast] * factor))

@@ -7,6 +7,7 @@ from deniable.core.errors import InputError
 from deniable.learning.artifact import Artifact, read_artifact
 from deniable.models.images.model import IMAGE_MODEL_KIND, ImageModel, restore_image_model
 from deniable.models.text.model import TEXT_MODEL_KIND, TextModel, restore_text_model
+from deniable.models.text.prediction import TextPredictor, restore_space_predictor
 from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND, LinearClassifier, restore_linear_classifier
 from deniable.published.dpal.certificate import DPALCertificate
 from deniable.published.dptext.representation import REPRESENTATION_KIND, Representation, restore_representation
@@ -33,6 +34,12 @@ MODEL_KINDS: dict[str, Callable[[Artifact, Space | None], TrainedModel]] = {
     REPRESENTATION_KIND: lambda artifact, _: restore_representation(artifact),
 }
 """How a model of each kind is rebuilt; a new kind is one more entry here."""
+
+TEXT_PREDICTORS: dict[str, Callable[[Artifact, Callable[[], Space]], TextPredictor]] = {
+    TEXT_MODEL_KIND: lambda artifact, load_space: restore_space_predictor(artifact, load_space()),
+    LINEAR_CLASSIFIER_KIND: lambda artifact, _: restore_linear_classifier(artifact),
+}
+"""How a model of each kind that classifies texts is rebuilt to predict; a new kind is one more entry here."""
 
 
 def load_model(path: Path, *, space: Space | None = None) -> TrainedModel:
@@ -61,3 +68,23 @@ def load_image_model(path: Path) -> ImageModel:
         InputError: no such file, it is not an image model, or it is damaged.
     """
     return restore_image_model(read_artifact(path, IMAGE_MODEL_KIND))
+
+
+def load_text_predictor(path: Path, load_space: Callable[[], Space]) -> TextPredictor:
+    """Read a model that classifies texts, of whatever kind.
+
+    Args:
+        path: of the file.
+        load_space: gives the space that a text model was trained on; called for kinds that need one.
+
+    Raises:
+        InputError: no such file, it is not a model of texts, it is damaged, or it was trained on another space.
+    """
+    artifact = read_artifact(path)
+    restore = TEXT_PREDICTORS.get(artifact.kind)
+    if restore is None:
+        raise InputError(
+            f"{str(path)!r} does not classify texts, it is of the kind {artifact.kind[:50]!r}: name the file of a "
+            f"model of the kind {' or '.join(map(repr, TEXT_PREDICTORS))}."
+        )
+    return restore(artifact, load_space)

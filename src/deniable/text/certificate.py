@@ -173,8 +173,17 @@ def describe_hidden_classes(sizes: dict[str, int]) -> str:
 
 def _format_record_guarantee(entry: dict[str, Any]) -> str:
     """Return what holds for one record as a whole, in one line."""
+    return f"the {entry['record']} record, {entry['words']:,} words: {format_total_loss(entry)}"
+
+
+def format_total_loss(entry: dict[str, Any]) -> str:
+    """Return epsilon of many words, the sum and where it is less the composed one.
+
+    Args:
+        entry: what `encode_document_guarantee` returned.
+    """
     pure, approximate = entry["pure"], entry["approximate"]
-    line = f"the {entry['record']} record, {entry['words']:,} words: epsilon {format_number(pure['epsilon'])}"
+    line = f"epsilon {format_number(pure['epsilon'])}"
     if approximate["epsilon"] < pure["epsilon"]:
         line += f", or {format_number(approximate['epsilon'])} with delta {approximate['delta']:g}"
     return line if approximate["status"] == "proved" else f"{line} ({approximate['status']})"
@@ -188,19 +197,28 @@ def _compute_record_guarantees(mechanism: WordMechanism, tally: Tally, status: S
         tally: of the records.
         status: of the guarantee of a word, which no record's exceeds.
     """
-    entries = []
-    for record, words in (("median", tally.median_length()), ("longest", max(tally.lengths, default=0))):
-        if words:
-            guarantee = mechanism.document_guarantee(words, RECORD_DELTA)
-            entries.append(
-                {
-                    "record": record,
-                    "words": words,
-                    "pure": _encode_limited(guarantee.pure, status),
-                    "approximate": _encode_limited(guarantee.approximate, status),
-                }
-            )
-    return entries
+    lengths = {"median": tally.median_length(), "longest": max(tally.lengths, default=0)}
+    return [
+        {"record": record, **encode_document_guarantee(mechanism, words, status)}
+        for record, words in lengths.items()
+        if words
+    ]
+
+
+def encode_document_guarantee(mechanism: WordMechanism, words: int, status: Status) -> dict[str, Any]:
+    """Return the guarantee of so many words together as JSON holds it: ``words``, ``pure`` and ``approximate``.
+
+    Args:
+        mechanism: drew the words.
+        words: their number, at least 1.
+        status: of the guarantee of a word, which theirs does not exceed.
+    """
+    guarantee = mechanism.document_guarantee(words, RECORD_DELTA)
+    return {
+        "words": words,
+        "pure": _encode_limited(guarantee.pure, status),
+        "approximate": _encode_limited(guarantee.approximate, status),
+    }
 
 
 def _encode_limited(guarantee: PureDP | ApproxDP, status: Status) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_input, open_outputs
 from deniable.text.batches import PrivatizedBatch, Tally, TextCell
 from deniable.text.certificate import Certificate
+from deniable.text.person_tally import PersonTally
 from deniable.text.release import Release
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow
@@ -100,6 +101,7 @@ def privatize_table(
     workers: int | None = None,
     report: Callable[[int], None] = lambda _: None,
     watcher: ReleaseWatcher | None = None,
+    persons: PersonTally | None = None,
 ) -> tuple[Certificate, Tally]:
     """Write the private table and its certificate; both appear whole or not at all.
 
@@ -111,6 +113,7 @@ def privatize_table(
         workers: threads.
         report: called with the number of input bytes of every read.
         watcher: sees the rows, in the order of the table.
+        persons: counts the words of each person's records, for their owner only; the layout names the column.
 
     Returns:
         The certificate, and the counts of which `changed` and `unknown` are for the owner only.
@@ -123,23 +126,32 @@ def privatize_table(
             "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
             "change when rows do. Name the column, with --id on the command line."
         )
-    key, tally = release.read_key(), Tally()
+    key, tally, lengths = release.read_key(), Tally(), list[int]()
 
     def privatize_cells(rows: list[list[TextCell]]) -> Sequence[str]:
-        nonlocal tally
+        nonlocal tally, lengths
         batch = release.privatize_cells([cell for cells in rows for cell in cells], key=key, workers=workers)
         word_counts = iter(batch.lengths)
-        tally += Tally.count([sum(next(word_counts) for _ in cells) for cells in rows], batch)
+        lengths = [sum(next(word_counts) for _ in cells) for cells in rows]
+        tally += Tally.count(lengths, batch)
         if watcher is not None:
             watcher.see_rows(rows, batch)
         return batch.texts
+
+    release_texts = TableReleaser(files.layout, privatize_cells)
+
+    def release_rows(rows: list[TextRow]) -> list[list[str | None]]:
+        new_texts = release_texts(rows)
+        if persons is not None:
+            persons.add_records([row.person for row in rows], lengths)
+        return new_texts
 
     def make_certificate(copied: CopiedContent) -> Certificate:
         if watcher is not None:
             watcher.finish()
         return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
 
-    certificate = write_released_table(files, TableReleaser(files.layout, privatize_cells), make_certificate, report)
+    certificate = write_released_table(files, release_rows, make_certificate, report)
     return certificate, tally
 
 

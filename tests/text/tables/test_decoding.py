@@ -1,13 +1,16 @@
 """Encodings, and what stays of bytes that are not text."""
 
 import codecs
+import io
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable import InputError
-from tests.text.helpers import constant, identity, rewritten
+from deniable.text.tables.decoding import DecodedSource
+from deniable.text.tables.layout import TableLayout
+from tests.text.helpers import constant, extended, identity, rewritten
 
 TABLE = 'id,text,é\n1,"the food, ""é""",ö\r\n2,London,\n'
 LINE = '{"text":"the food","id":"ö","é":"é"}\r\n'
@@ -130,3 +133,26 @@ def test_nearly_tables(rows, chunk):
             # Of what follows a closing quote only what was read is shown.
             results.append(str(error).partition("closing quote: ")[0])
     assert results[0] == results[1]
+
+
+@given(
+    data=st.binary(max_size=60) | st.sampled_from([b"text,a\nb,c", b'{"text": "a"}', b"text\n\r\r", b"\xfft"]),
+    kind=st.sampled_from(["csv", "tsv", "jsonl", "parquet"]),
+    encoding=st.sampled_from(ENCODINGS),
+)
+def test_any_bytes_with_new_columns(data, kind, encoding):
+    """Bytes of any kind are a table that can be extended, or are refused."""
+    try:
+        out = extended(kind, data, lambda rows: [("x", 0.5) for _ in rows], encoding=encoding)
+    except InputError:
+        return
+    assert out.startswith(data[:1])
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "is_encodable"), [("cp1252", "é", True), ("cp1252", "✓", False), ("utf-8", "\ud800", False)]
+)
+def test_what_an_encoding_holds(encoding, text, is_encodable):
+    """A character that the encoding lacks is told, and a lone surrogate of which no encoding knows."""
+    source = DecodedSource(io.BytesIO(b"text"), TableLayout("the table", encoding=encoding))
+    assert source.is_encodable(text) == is_encodable

@@ -5,11 +5,11 @@ import dataclasses
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deniable import InputError
-from tests.text.helpers import constant, identity, recording, rewritten
+from tests.text.helpers import constant, extended, identity, mirrored, recording, rewritten
 
 CONTENT = [
     "the food",
@@ -331,3 +331,57 @@ def test_a_single_column_that_is_left_has_as_many_records():
 def test_columns_of_one_name_are_dropped_together():
     """No column of a dropped name is left."""
     assert rewritten("csv", b"a,text,a,b\n1,the,2,3\n", dropped=["a"]) == (b"text,b\nthe,3\n", ["b"])
+
+
+@given(tables())
+def test_new_columns_stand_behind_every_record(table):
+    """Every byte of the table stays; behind the header and each record stand the new cells, quoted where they must."""
+    assume(not {"predicted", "probability"} & set(table.names))
+
+    def quoted(text):
+        return table.quoted(text, "")
+
+    first_text = min(table.texts)
+    parts = [table.mark]
+    for number, (row, end) in enumerate(table.rows):
+        raw = table.delimiter.join(cell.raw for cell in row)
+        text = row[first_text].text if row else ""
+        if not number:
+            raw = table.delimiter.join([raw, "predicted", "probability"])
+        elif row or len(table.names) == 1:
+            share = f"{len(text) / 7 % 1.0:.6f}" if text else ""
+            raw = table.delimiter.join([raw, quoted(text), quoted(share)])
+        parts += [raw, end]
+    out = extended("csv", table.original, **table.options)
+    assert out == "".join(parts).encode()
+    widths = {len(row) for row in parsed(out, table.delimiter)}
+    assert widths == {len(table.names) + 2}
+
+
+@given(tables(), st.integers(1, 7), st.sampled_from([0, 1, 5, 40]))
+def test_chunks_and_windows_do_not_show_in_new_columns(table, chunk, window):
+    """However few bytes are read and rows taken at a time, the new columns are the same."""
+    assume(not {"predicted", "probability"} & set(table.names))
+    chunk = max(chunk, 3) if table.mark else chunk
+    at_once = extended("csv", table.original, **table.options)
+    assert extended("csv", table.original, mirrored, chunk, window, **table.options) == at_once
+
+
+def test_a_new_column_that_exists():
+    """A table that has a column of the name is refused."""
+    with pytest.raises(InputError, match="the table has a column 'probability', which would be added"):
+        extended("csv", b"text,probability\nthe,1\n")
+
+
+def test_a_new_cell_that_the_encoding_lacks():
+    """A class that the table's encoding cannot hold is refused: with ? in its place two might look the same."""
+    with pytest.raises(InputError, match="'✓' cannot be written to the table, whose encoding cp1252 lacks"):
+        extended("csv", b"text\n\xe9\n", lambda rows: [("✓", 1.0) for _ in rows], encoding="cp1252")
+
+
+@pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
+def test_persons_are_read(options):
+    """Whose a record is reaches the release also where the column is left out; an empty cell names nobody."""
+    seen = []
+    rewritten("csv", b'who,text\n"a, b",x\n,y\n', recording(seen), person_column="who", **options)
+    assert [row.person for row in seen] == ["a, b", None]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from deniable import InputError
 from deniable.text.tables import jsonl
-from tests.text.helpers import constant, recording, rewritten
+from tests.text.helpers import NEW_COLUMNS, constant, extended, mirrored, recording, rewritten
 
 VERBATIM = ["1", "-0", "1.0e5", "0.10", "1E400", "12345678901234567890", "NaN", "true", "null", "{ }", "[1 , 2]"]
 VERBATIM += ['"a\\/b"', '"\\u0061"', '{"text": "inner"}', '{"text":null,"text":1}', "-Infinity"]
@@ -280,3 +280,64 @@ def test_a_key_to_drop_that_no_line_has(monkeypatch):
     assert rewritten("jsonl", data, dropped=["late"])[0].endswith(b'{"text":"the"}\n')
     with pytest.raises(InputError, match="has no column 'nmae' to drop"):
         rewritten("jsonl", data, dropped=["nmae"])
+
+
+def reserved(file):
+    """Return whether an object has a key that is to be added."""
+    return any(
+        isinstance(piece, Member) and json.loads(piece.key) in NEW_COLUMNS for pieces in file[1] for piece in pieces
+    )
+
+
+@given(files().filter(lambda file: not reserved(file)))
+def test_new_members_stand_behind_those_of_every_object(file):
+    """Every byte stays, two members come behind the last of each object, and the json module reads what was meant."""
+    mark, lines, last = file
+    expected = []
+    for pieces in lines:
+        texts = [piece.text for piece in pieces if isinstance(piece, Member) and piece.is_text]
+        raw = "".join(piece if isinstance(piece, str) else piece.value for piece in pieces)
+        if texts:
+            end = len(raw) - len(pieces[-1])
+            cells = {"predicted": texts[0] or None, "probability": None}
+            members = f', "predicted": {json.dumps(cells["predicted"], ensure_ascii=False)}, "probability": '
+            members += f"{len(texts[0]) / 7 % 1.0:.6f}" if texts[0] else "null"
+            raw = raw[:end] + members + raw[end:]
+        expected.append(raw)
+    out = extended("jsonl", render(file))
+    assert out == (mark + "\n".join(expected) + last).encode()
+    for line in out.decode("utf-8-sig").split("\n"):
+        if line.strip():
+            assert list(json.loads(line))[-2:] == ["predicted", "probability"]
+
+
+@given(files().filter(lambda file: not reserved(file)), st.integers(1, 7), st.sampled_from([0, 5, 40]))
+def test_chunks_and_windows_do_not_show_in_new_members(file, chunk, window):
+    """However few bytes are read and rows taken at a time, the new members are the same."""
+    chunk = max(chunk, 3) if file[0] else chunk
+    assert extended("jsonl", render(file), mirrored, chunk, window) == extended("jsonl", render(file))
+
+
+def test_a_new_member_that_exists():
+    """A line that has a key of the name is refused, and named."""
+    with pytest.raises(InputError, match="the table line 2 has a column 'predicted', which would be added"):
+        extended("jsonl", b'{"text": "a"}\n{"predicted": 1, "text": "a"}\n')
+
+
+def test_a_new_value_that_the_encoding_lacks_is_escaped():
+    """A class with letters that the encoding lacks, or a lone surrogate, is written with escapes."""
+    out = extended("jsonl", b'{"text": "\xe9"}\n', lambda rows: [("é✓", 1.0) for _ in rows], encoding="cp1252")
+    assert out == b'{"text": "\xe9", "predicted": "\\u00e9\\u2713", "probability": 1.000000}\n'
+    out = extended("jsonl", b'{"text": "x"}', lambda rows: [("\ud800", 0.5) for _ in rows])
+    assert json.loads(out)["predicted"] == "\ud800"
+
+
+@pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
+def test_persons_are_read(options):
+    """Whose a record is reaches the release also where the key is left out; null and "" name nobody, numbers do."""
+    seen = []
+    table = "".join(json.dumps({"text": "x", "who": who}) + "\n" for who in ["a", None, "", 0, "0"]).encode()
+    rewritten("jsonl", table, recording(seen), person_column="who", **options)
+    assert [row.person for row in seen] == ["a", None, None, "0", "0"]
+    with pytest.raises(InputError, match="line 1 has no column 'who', which --person names"):
+        rewritten("jsonl", b'{"text": "x"}\n', person_column="who")

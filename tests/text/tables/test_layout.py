@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from deniable.core.errors import InputError
 from deniable.text.tables import layout
-from deniable.text.tables.layout import RECORD_OVERHEAD, TableLayout, apply_edits, batch_records, find_cuts
+from deniable.text.tables.layout import (
+    RECORD_OVERHEAD,
+    TableLayout,
+    apply_edits,
+    batch_records,
+    find_cuts,
+    format_share,
+)
 
 
 def test_batches_keep_every_record_in_order(monkeypatch):
@@ -96,3 +103,27 @@ def test_a_column_to_drop_or_copy_must_be_there(option, verb):
     """A misspelled name is told, so that no column leaves by mistake."""
     with pytest.raises(InputError, match=f"t has no column 'nmae' to {verb}. Its columns: 'text', 'name'"):
         TableLayout("t", **{option: ["nmae"]}).check_columns(["text", "name"])
+
+
+def test_a_new_column_must_not_be_there():
+    """A column that would be there twice is named, with what to do."""
+    TableLayout("t").check_new_columns(["text"], ["predicted"])
+    with pytest.raises(InputError, match="t has a column 'predicted', which would be added: rename it, or leave it"):
+        TableLayout("t").check_new_columns(["text", "predicted"], ["probability", "predicted"])
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.0, "0.000000"), (1 / 3, "0.333333"), (0.9999999, "1.000000")])
+def test_shares_have_six_digits(share, text):
+    """A share is written with six digits behind the point, rounded, without an exponent."""
+    assert format_share(share) == text
+
+
+def test_the_columns_that_are_read():
+    """Texts, ids and persons are read, each once, and a column of texts cannot say whose they are."""
+    layout = TableLayout("t", ["a", "b"], "id", person_column="who")
+    assert layout.read_columns == ["a", "b", "id", "who"]
+    assert TableLayout("t", ["a"], "who", person_column="who").read_columns == ["a", "who"]
+    with pytest.raises(InputError, match="t has no column 'who'"):
+        layout.check_columns(["a", "b", "id"])
+    with pytest.raises(InputError, match="The column 'a' of t cannot hold both texts and persons"):
+        TableLayout("t", ["a"], person_column="a").check_text_columns()

@@ -9,11 +9,13 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deniable import InputError
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, TableLayout
-from tests.text.helpers import constant, identity, recording, rewritten
+from tests.text.helpers import constant, extended, identity, recording, rewritten
 
 TEXTS = ["the food", None, "", "London ✓", "the food"]
 
@@ -327,3 +329,72 @@ def test_dropped_columns_leave_no_trace(options):
     assert [column["name"] for column in described["columns"]] == after.schema_arrow.names
     assert described["index_columns"] == []
     assert list(after.schema_arrow.metadata) == [b"pandas", b"org.apache.spark.sql.parquet.row.metadata"]
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd"])
+def test_new_columns_stand_behind_the_others(compression):
+    """Schema, metadata, row groups, compression and values stay; a string and a double column come behind them."""
+    table = rich_table()
+    data = parquet(table, row_group_size=2, compression=compression)
+    before, after = read(data), read(extended("parquet", data))
+    assert after.schema_arrow.names == [*table.schema.names, "predicted", "probability"]
+    assert [str(field.type) for field in after.schema_arrow][-2:] == ["string", "double"]
+    kept = pa.schema(list(after.schema_arrow)[:-2], after.schema_arrow.metadata)
+    assert kept.equals(before.schema_arrow, check_metadata=True)
+    assert after.read().select(table.schema.names).equals(table)
+    assert after.read().column("predicted").to_pylist() == [text or None for text in TEXTS]
+    shares = [round(len(text) / 7 % 1.0, 6) if text else None for text in TEXTS]
+    assert after.read().column("probability").to_pylist() == shares
+    groups = [[file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] for file in (before, after)]
+    assert groups[0] == groups[1] == [2, 2, 1]
+    codecs = {after.metadata.row_group(0).column(i).compression for i in range(after.metadata.num_columns)}
+    assert len(codecs) == 1
+
+
+@given(st.lists(st.none() | st.text(max_size=5), max_size=12), st.integers(1, 5), st.sampled_from([0, 300]))
+def test_new_columns_of_any_texts(texts, group_size, window):
+    """Whatever the texts, groups and windows, every row keeps its text and gets its own cells."""
+    data = parquet(pa.table({"text": pa.array(texts, pa.string())}), row_group_size=group_size)
+    out = read(extended("parquet", data, window=window)).read().to_pydict()
+    assert out["text"] == texts
+    assert out["predicted"] == [text or None for text in texts]
+
+
+def test_descriptions_name_the_new_columns():
+    """What pandas and Spark say of a table lists the new columns too, since Spark reads no others."""
+    pandas_said = {"index_columns": [], "columns": [{"name": "text", "field_name": "text", "metadata": None}]}
+    spark_said = {"type": "struct", "fields": [{"name": "text", "type": "string", "nullable": True, "metadata": {}}]}
+    spark_key = b"org.apache.spark.sql.parquet.row.metadata"
+    metadata = {b"pandas": json.dumps(pandas_said), spark_key: json.dumps(spark_said), b"about": b"x"}
+    schema = pa.schema([pa.field("text", pa.string())], metadata=metadata)
+    out = read(extended("parquet", parquet(pa.table([pa.array(["the"])], schema=schema)))).schema_arrow.metadata
+    names = ["text", "predicted", "probability"]
+    assert [column["field_name"] for column in json.loads(out[b"pandas"])["columns"]] == names
+    fields = json.loads(out[spark_key])["fields"]
+    assert [(field["name"], field["type"]) for field in fields] == list(
+        zip(names, ["string", "string", "double"], strict=True)
+    )
+    assert out[b"about"] == b"x"
+
+
+def test_a_new_column_of_parquet_that_exists():
+    """A file that has a column of the name is refused."""
+    with pytest.raises(InputError, match="the table has a column 'predicted', which would be added"):
+        extended("parquet", parquet(pa.table({"text": ["a"], "predicted": [1]})))
+
+
+def test_a_new_class_with_a_lone_surrogate():
+    """What no parquet file can hold is written as an escape."""
+    data = parquet(pa.table({"text": ["a"]}))
+    out = read(extended("parquet", data, lambda rows: [("\ud800", 0.5) for _ in rows])).read()
+    assert out.column("predicted").to_pylist() == ["\\ud800"]
+
+
+@pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
+def test_persons_are_read(options):
+    """Whose a record is reaches the release also where the column is left out; nulls name nobody, numbers do."""
+    for column, persons in ((["a", None, "", "b"], ["a", None, None, "b"]), ([1.0, None, float("nan"), 1.0], None)):
+        seen = []
+        data = parquet(pa.table({"who": column, "text": ["x"] * 4}))
+        rewritten("parquet", data, recording(seen), person_column="who", **options)
+        assert [row.person for row in seen] == (persons or ["1.0", None, None, "1.0"])

@@ -65,7 +65,7 @@ def train_private_text(training: PrivateTraining, output: ModelOutput) -> None:
     """
     options, feature_map, public = prepare_training(training)
     table = read_private_table(str(training.source), training.columns, options.classes)
-    test_table = _read_test_table(training, options.classes)
+    test_table = read_test_table(training, options.classes)
     remarks = [*table.remarks, *describe_capped_rows(str(training.source), table.persons, training.max_records)]
     if test_table is None:
         table, test_table = hold_out_rows(table)
@@ -168,7 +168,12 @@ def _build_space_features(space: str) -> "FeatureMap":
     return build_space_feature_map(build_space(space, MetricName.EUCLIDEAN, "none"))
 
 
-def _read_test_table(training: PrivateTraining, classes: tuple[str, ...]) -> PrivateTable | None:
+def read_test_table(training: PrivateTraining, classes: tuple[str, ...]) -> PrivateTable | None:
+    """Return the usable rows of the test table, where one was named.
+
+    Raises:
+        InputError: it cannot be used; the message says which table it is about.
+    """
     if training.test is None:
         return None
     columns = dataclasses.replace(training.columns, person=None)

@@ -227,6 +227,8 @@ def run_train_text(
             "substitutions": substitutions,
             "mechanism": mechanism,
             "mechanism_epsilon": mechanism_epsilon,
+            "metric": None if metric is MetricName.EUCLIDEAN else metric,
+            "hide": None if hide == HIDE_DEFAULT else hide,
             "checkpoint_every": None if checkpoint_every == _DEFAULT_CHECKPOINT else checkpoint_every,
             "seed": seed,
         }

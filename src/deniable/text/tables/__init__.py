@@ -1,4 +1,4 @@
-"""Tables with text columns, rewritten as streams: only the bytes of the text cells change."""
+"""Tables with text columns, rewritten as streams: only the bytes of the text cells change, or columns are added."""
 
 from collections.abc import Callable
 from pathlib import PurePath
@@ -6,9 +6,10 @@ from typing import BinaryIO
 
 from deniable.core.errors import InputError
 from deniable.text.tables import delimited, jsonl, parquet, plain_text
-from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout
+from deniable.text.tables.layout import CellMaker, CopiedContent, NewColumns, RowReleaser, TableLayout
 
 TableReleaser = Callable[[BinaryIO, BinaryIO, TableLayout, RowReleaser], CopiedContent]
+TableExtender = Callable[[BinaryIO, BinaryIO, TableLayout, NewColumns, CellMaker], None]
 
 TABLE_FORMATS: dict[str, TableReleaser] = {
     "csv": delimited.release_delimited_table,
@@ -21,6 +22,14 @@ TABLE_FORMATS: dict[str, TableReleaser] = {
 
 Each returns what it copied unchanged.
 """
+
+TABLE_EXTENDERS: dict[str, TableExtender] = {
+    "csv": delimited.extend_delimited_table,
+    "tsv": delimited.extend_delimited_table,
+    "jsonl": jsonl.extend_jsonl_table,
+    "parquet": parquet.extend_parquet_table,
+}
+"""Format name -> function that copies a table from source to sink with columns added, and changes nothing else."""
 
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 

@@ -60,6 +60,14 @@ class DecodedSource:
         """Return file text as bytes."""
         return text.encode(self.encoding)
 
+    def is_encodable(self, text: str) -> bool:
+        """Return whether the encoding has every character of a text; none has a lone surrogate."""
+        try:
+            text.encode(self.encoding)
+        except UnicodeEncodeError:
+            return False
+        return True
+
     def replace_unencodable(self, text: str) -> str:
         """Return new text with a question mark for every character that the encoding lacks."""
         if self.encoding in _UNICODE_ENCODINGS:

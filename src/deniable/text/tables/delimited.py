@@ -13,13 +13,17 @@ from typing import BinaryIO
 from deniable.core.errors import InputError
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import (
+    CellMaker,
     CopiedContent,
+    NewCells,
+    NewColumns,
     RowReleaser,
     TableLayout,
     TextRow,
     apply_edits,
     batch_records,
     find_cuts,
+    format_share,
 )
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
@@ -48,18 +52,30 @@ class _DelimitedLine:
 
 @dataclasses.dataclass(frozen=True)
 class _Header:
-    """What stands before the rows, as it is released; the names of all columns, and which are texts, ids or dropped."""
+    """What stands before the rows: blank lines and the names of all columns, and what each column is for."""
 
-    raw: str
+    leading_text: str
+    line: _DelimitedLine
     names: list[str]
     text_indices: list[int]
     id_index: int | None
+    person_index: int | None
     is_dropped: list[bool]
 
     @property
     def released_columns(self) -> int:
         """Number of columns of the released table."""
         return self.is_dropped.count(False)
+
+    @property
+    def released_text(self) -> str:
+        """What stands before the rows of the released table."""
+        cuts = find_cuts(self.line.spans, self.is_dropped) if any(self.is_dropped) else []
+        return self.leading_text + apply_edits(self.line.raw, cuts)
+
+    def is_record(self, line: _DelimitedLine) -> bool:
+        """Return whether a line is a record: a blank line is one only in a table of one column."""
+        return len(self.names) == 1 or not line.is_blank
 
 
 def release_delimited_table(
@@ -73,7 +89,7 @@ def release_delimited_table(
     source = DecodedSource(stream, layout)
     parsed_lines = _RowParser(source, layout).parse()
     header = _read_header(parsed_lines, source, layout)
-    sink.write(source.encode(header.raw))
+    sink.write(source.encode(header.released_text))
     checked_lines = (_check_cell_count(line, len(header.names), layout) for line in parsed_lines)
     sink.writelines(
         _release_batch(batch, header, source, layout, release_rows)
@@ -92,7 +108,7 @@ def read_delimited_rows(stream: BinaryIO, layout: TableLayout) -> Iterator[TextR
     parsed_lines = _RowParser(source, layout).parse()
     header = _read_header(parsed_lines, source, layout)
     for line in parsed_lines:
-        if not (len(header.names) > 1 and line.is_blank):
+        if header.is_record(line):
             try:
                 yield _extract_row(_check_cell_count(line, len(header.names), layout), header)
             except InputError as error:
@@ -110,17 +126,17 @@ def _read_header(lines: "Iterator[_DelimitedLine]", source: DecodedSource, layou
     names = [header_line.cell(index) for index in range(len(header_line.spans))]
     layout.check_columns(names)
     text_indices = [index for index, name in enumerate(names) if name in layout.columns]
-    id_index = names.index(layout.id_column) if layout.id_column is not None else None
+    id_index, person_index = (
+        None if column is None else names.index(column) for column in (layout.id_column, layout.person_column)
+    )
     is_dropped = list(map(layout.is_dropped, names))
-    released_line = header_line.raw
-    if any(is_dropped):
-        released_line = apply_edits(released_line, find_cuts(header_line.spans, is_dropped))
-    return _Header(leading_text + released_line, names, text_indices, id_index, is_dropped)
+    return _Header(leading_text, header_line, names, text_indices, id_index, person_index, is_dropped)
 
 
 def _extract_row(line: _DelimitedLine, header: _Header) -> TextRow:
     record_id = None if header.id_index is None else line.cell(header.id_index)
-    return TextRow(record_id, [(header.names[c], line.cell(c)) for c in header.text_indices])
+    person = None if header.person_index is None else line.cell(header.person_index) or None
+    return TextRow(record_id, [(header.names[c], line.cell(c)) for c in header.text_indices], person)
 
 
 def _check_cell_count(line: _DelimitedLine, width: int, layout: TableLayout) -> _DelimitedLine:
@@ -136,14 +152,12 @@ def _release_batch(
     batch: list[_DelimitedLine], header: _Header, source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
 ) -> bytes:
     """Return the rows of a window with new texts."""
-    has_several_columns = len(header.names) > 1
-    rows = [_extract_row(line, header) for line in batch if not (has_several_columns and line.is_blank)]
-    new_texts = iter(release_rows(rows))
-    special = re.compile(rf'["\r\n{re.escape(layout.delimiter)}]')
+    new_texts = iter(release_rows([_extract_row(line, header) for line in batch if header.is_record(line)]))
+    special = _compile_special_characters(layout)
     has_dropped, is_alone = any(header.is_dropped), header.released_columns == 1
     parts: list[str] = []
     for line in batch:
-        if has_several_columns and line.is_blank:
+        if not header.is_record(line):
             if not is_alone:  # where one column is left, a blank line would be read as a record
                 parts.append(line.raw)
             continue
@@ -153,15 +167,64 @@ def _release_batch(
             start, end = line.spans[column]
             new_cell = line.raw[start:end]
             if layout.replace_empty or line.cell(column):
-                new_cell = source.replace_unencodable(text or "")
                 # Quoted by what is released alone: the quotes of "1,000" would show what stood there.
-                if special.search(new_cell):
-                    new_cell = '"' + new_cell.replace('"', '""') + '"'
+                new_cell = _quote_cell(source.replace_unencodable(text or ""), special)
             if not new_cell and is_alone and not stays_blank:  # it would make the row a blank line
                 new_cell = '""'
             edits.append((start, end, new_cell))
         parts.append(apply_edits(line.raw, edits))
     return source.encode("".join(parts))
+
+
+def extend_delimited_table(
+    stream: BinaryIO, sink: BinaryIO, layout: TableLayout, new_columns: NewColumns, make_cells: CellMaker
+) -> None:
+    """Copy a csv or tsv with columns added behind its own; every byte that was there stays.
+
+    Raises:
+        InputError: no header, a missing column, one that is to be added and exists, a malformed row (its line is
+            named), or a new cell that the encoding of the table cannot hold.
+    """
+    source = DecodedSource(stream, layout)
+    parsed_lines = _RowParser(source, layout).parse()
+    header = _read_header(parsed_lines, source, layout)
+    layout.check_new_columns(header.names, new_columns)
+    special = _compile_special_characters(layout)
+
+    def append_cells(line: _DelimitedLine, cells: NewCells) -> str:
+        end = line.spans[-1][1]
+        added = "".join(layout.delimiter + _format_new_cell(cell, source, layout, special) for cell in cells)
+        return line.raw[:end] + added + line.raw[end:]
+
+    sink.write(source.encode(header.leading_text + append_cells(header.line, tuple(new_columns))))
+    checked_lines = (_check_cell_count(line, len(header.names), layout) for line in parsed_lines)
+    for batch in batch_records(checked_lines, lambda line: len(line.raw)):
+        new_cells = iter(make_cells([_extract_row(line, header) for line in batch if header.is_record(line)]))
+        lines = [append_cells(line, next(new_cells)) if header.is_record(line) else line.raw for line in batch]
+        sink.write(source.encode("".join(lines)))
+
+
+def _compile_special_characters(layout: TableLayout) -> re.Pattern[str]:
+    """Return what finds a character for which a cell must be quoted."""
+    return re.compile(rf'["\r\n{re.escape(layout.delimiter)}]')
+
+
+def _quote_cell(text: str, special: re.Pattern[str]) -> str:
+    """Return a text as it stands in a cell, with quotes where it needs them."""
+    return '"' + text.replace('"', '""') + '"' if special.search(text) else text
+
+
+def _format_new_cell(
+    cell: str | float | None, source: DecodedSource, layout: TableLayout, special: re.Pattern[str]
+) -> str:
+    """Return a new cell as it stands in the table."""
+    text = format_share(cell) if isinstance(cell, float) else cell or ""
+    if not source.is_encodable(text):  # in place of another character two classes might look the same
+        raise InputError(
+            f"{text!r} cannot be written to {layout.name}, whose encoding {source.encoding} lacks a character of it: "
+            "convert the table to UTF-8."
+        )
+    return _quote_cell(text, special)
 
 
 class _RowParser:

@@ -9,14 +9,18 @@ from typing import Any, BinaryIO
 from deniable.core.errors import InputError
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import (
+    CellMaker,
     CopiedContent,
     Edit,
+    NewCells,
+    NewColumns,
     RowReleaser,
     TableLayout,
     TextRow,
     apply_edits,
     batch_records,
     find_cuts,
+    format_share,
 )
 
 JsonMember = tuple[str, Any, int, int, int]
@@ -80,17 +84,28 @@ def _parse_line(raw: str, number: int, layout: TableLayout, key_names: dict[str,
         key_names.update(dict.fromkeys(key for key, *_ in members))
     elif layout.is_selection:  # whether what is to be dropped or copied is there is known to the last line
         key_names.update(dict.fromkeys(key for key, *_ in members if layout.is_selected(key)))
-    texts = [(key, value, (start, end)) for key, value, start, end, _ in members if key in layout.columns]
-    for key, value, _ in texts:
-        if value is not None and not isinstance(value, str):
-            shown = json.dumps(value)[:40]
-            raise InputError(f"{location} has no text in {key!r} but {shown}: it must be a string or null.")
-    row = TextRow(_get_record_id(members, layout, location), [(key, value) for key, value, _ in texts])
+    row = _extract_row(members, layout, location)
     cuts = []
     if layout.is_selection:
         spans = [(key_start, end) for *_, end, key_start in members]
         cuts = find_cuts(spans, [layout.is_dropped(key) for key, *_ in members])
-    return _JsonLine(raw, row, [span for *_, span in texts], cuts)
+    return _JsonLine(raw, row, [(start, end) for key, _, start, end, _ in members if key in layout.columns], cuts)
+
+
+def _extract_row(members: list[JsonMember], layout: TableLayout, location: str) -> TextRow:
+    """Return the id and the texts of an object.
+
+    Raises:
+        InputError: an id that is none, or a text that is neither a string nor null.
+    """
+    cells = [(key, value) for key, value, *_ in members if key in layout.columns]
+    for key, value in cells:
+        if value is not None and not isinstance(value, str):
+            shown = json.dumps(value)[:40]
+            raise InputError(f"{location} has no text in {key!r} but {shown}: it must be a string or null.")
+    persons = [value for key, value, *_ in members if key == layout.person_column]
+    person = None if not persons or persons[0] in (None, "") else str(persons[0])
+    return TextRow(_get_record_id(members, layout, location), cells, person)
 
 
 def parse_members(raw: str, layout: TableLayout, location: str) -> list[JsonMember]:
@@ -113,11 +128,13 @@ def parse_members(raw: str, layout: TableLayout, location: str) -> list[JsonMemb
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InputError(f"{location} is not a JSON object: {reason}. Each line must be one object.") from None
     keys = [key for key, *_ in members]
-    for column in [*layout.columns, *([] if layout.id_column is None else [layout.id_column])]:
+    option_of_column = {layout.person_column: "--person", layout.id_column: "--id"}
+    for column in layout.read_columns:
         count = keys.count(column)
         if count == 0:
             listed_keys = ", ".join(map(repr, keys[:_MAX_LISTED_KEYS]))
-            option_hint = ", which --id names" if column == layout.id_column else ""
+            option = option_of_column.get(column)
+            option_hint = "" if option is None else f", which {option} names"
             raise InputError(f"{location} has no column {column!r}{option_hint}. Its keys: {listed_keys or 'none'}.")
         if count > 1:
             raise InputError(f"{location} has the key {column!r} {count} times: give every key once.")
@@ -180,3 +197,55 @@ def _release_batch(
                     edits.append((start, end, json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))))
         parts.append(apply_edits(line.raw, edits))
     return source.encode("".join(parts))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ExtensibleLine:
+    """A line, its row if it is an object, and where the last value of the object ends."""
+
+    raw: str
+    row: TextRow | None
+    end: int
+
+
+def extend_jsonl_table(
+    stream: BinaryIO, sink: BinaryIO, layout: TableLayout, new_columns: NewColumns, make_cells: CellMaker
+) -> None:
+    """Copy JSON lines with members added behind those of every object; every byte that was there stays.
+
+    Raises:
+        InputError: a line that is no object, lacks a column, has a text that is none, or a key that is to be added.
+    """
+    source = DecodedSource(stream, layout)
+    keys = [json.dumps(name) for name in new_columns]
+
+    def append_members(line: _ExtensibleLine, cells: NewCells) -> str:
+        members = "".join(f", {key}: {_format_new_value(cell, source)}" for key, cell in zip(keys, cells, strict=True))
+        return line.raw[: line.end] + members + line.raw[line.end :]
+
+    sink.write(source.encode(source.byte_order_mark))
+    parsed_lines = (
+        _parse_extensible_line(raw, number, layout, new_columns) for number, raw in enumerate(read_lines(source), 1)
+    )
+    for batch in batch_records(parsed_lines, lambda line: len(line.raw)):
+        new_cells = iter(make_cells([line.row for line in batch if line.row is not None]))
+        lines = [line.raw if line.row is None else append_members(line, next(new_cells)) for line in batch]
+        sink.write(source.encode("".join(lines)))
+
+
+def _parse_extensible_line(raw: str, number: int, layout: TableLayout, new_columns: NewColumns) -> _ExtensibleLine:
+    if not raw.strip(" \t\r\n"):
+        return _ExtensibleLine(raw, None, 0)
+    location = f"{layout.name} line {number}"
+    members = parse_members(raw, layout, location)
+    dataclasses.replace(layout, name=location).check_new_columns([key for key, *_ in members], new_columns)
+    *_, last_end, _ = members[-1]
+    return _ExtensibleLine(raw, _extract_row(members, layout, location), last_end)
+
+
+def _format_new_value(cell: str | float | None, source: DecodedSource) -> str:
+    """Return a new value as JSON."""
+    if isinstance(cell, float):
+        return format_share(cell)
+    is_encodable = cell is None or source.is_encodable(cell)
+    return json.dumps(cell, ensure_ascii=not is_encodable)

@@ -1,7 +1,7 @@
 """What every table format shares: where the texts are, how rows are released, and what is copied unchanged."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from deniable.core.errors import InputError
@@ -44,6 +44,7 @@ class TableLayout:
             byte for byte.
         dropped: names of columns that the released table lacks.
         copied: names of the columns that it has beside texts and ids; None for all but the dropped ones.
+        person_column: name of the column that says whose record a row is, which is read for the owner alone; or None.
     """
 
     name: str
@@ -54,6 +55,13 @@ class TableLayout:
     replace_empty: bool = False
     dropped: Sequence[str] = ()
     copied: Sequence[str] | None = None
+    person_column: str | None = None
+
+    @property
+    def read_columns(self) -> list[str]:
+        """Names of all columns that are read."""
+        further_columns = (self.id_column, self.person_column)
+        return list(dict.fromkeys([*self.columns, *(column for column in further_columns if column is not None)]))
 
     @property
     def is_selection(self) -> bool:
@@ -72,7 +80,7 @@ class TableLayout:
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Raise `InputError` unless ``names`` has every column that is asked for, once."""
-        for column in [*self.columns, *([self.id_column] if self.id_column is not None else [])]:
+        for column in self.read_columns:
             if column not in names:
                 raise InputError(f"{self.name} has no column {column!r}. Its columns: {format_column_names(names)}.")
             if list(names).count(column) > 1:
@@ -89,6 +97,15 @@ class TableLayout:
                     f"columns: {format_column_names(known_names)}."
                 )
 
+    def check_new_columns(self, names: Iterable[str], new_names: Iterable[str]) -> None:
+        """Raise `InputError` where a column that is to be added is there."""
+        known_names = set(names)
+        for column in new_names:
+            if column in known_names:
+                raise InputError(
+                    f"{self.name} has a column {column!r}, which would be added: rename it, or leave it out."
+                )
+
     def check_text_columns(self) -> None:
         """Raise `InputError` where a column would be released twice, or its texts pass for public ids."""
         for column in self.columns:
@@ -98,6 +115,10 @@ class TableLayout:
                 raise InputError(
                     f"The column {column!r} of {self.name} cannot hold both texts and record ids: ids are public, and "
                     "pass unchanged."
+                )
+            if column == self.person_column:
+                raise InputError(
+                    f"The column {column!r} of {self.name} cannot hold both texts and persons: name another one."
                 )
         self.check_copied_columns()
 
@@ -128,11 +149,19 @@ class TableLayout:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextRow:
-    """One record: its id, if the table names one, and its texts with their columns."""
+    """One record: its id, if the table names one, its texts with their columns, and whose it is, where that is read."""
 
     record_id: str | None
     cells: list[tuple[str, str | None]]
+    person: str | None = None
 
+
+NewColumns = Mapping[str, type[str] | type[float]]
+"""Names of the columns that a table gets behind its own, and whether each holds texts or shares in [0, 1]."""
+NewCells = tuple[str | float | None, ...]
+"""What a row gets in the new columns, in their order; None for nothing."""
+CellMaker = Callable[[list[TextRow]], Sequence[NewCells]]
+"""Maps rows to their new cells."""
 
 Edit = tuple[int, int, str]
 """Where a span of a line begins and ends, and what stands in its place."""
@@ -154,6 +183,11 @@ class CopiedContent:
     columns: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     is_selection: bool = False
+
+
+def format_share(share: float) -> str:
+    """Return a share as every table holds it: six digits behind the point."""
+    return f"{share:.6f}"
 
 
 def format_column_names(names: Sequence[str]) -> str:

@@ -8,14 +8,24 @@ out, what the file says of itself goes too, but for what pandas and Spark say of
 import contextlib
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
-from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
+from deniable.text.columns import is_null
+from deniable.text.tables.layout import (
+    CellMaker,
+    CopiedContent,
+    NewColumns,
+    RowReleaser,
+    TableLayout,
+    TextRow,
+    batch_records,
+    format_share,
+)
 
 _PANDAS = b"pandas"
 _SPARK = b"org.apache.spark.sql.parquet.row.metadata"
@@ -30,36 +40,106 @@ def release_parquet_table(
     Raises:
         InputError: not a parquet file, a missing column, or a column that holds no text.
     """
-    try:
+    with _translate_errors(layout):
         file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
         schema = file.schema_arrow
-        layout.check_columns(schema.names)
+        _check_text_columns(schema, layout)
         for column in layout.columns:
-            if not _is_text_type(schema.field(column).type):
-                raise InputError(
-                    f"The column {column!r} of {layout.name} holds {schema.field(column).type}, "
-                    "not text: convert it to strings."
-                )
             schema = _widen_dictionary_indices(schema, column)
         kept_indices = [place for place, name in enumerate(schema.names) if not layout.is_dropped(name)]
         schema = _drop_text_metadata(_select_fields(schema, kept_indices), layout)
-        groups = iter(range(file.num_row_groups))
-        # The first group is read before its metadata: those of a damaged file can crash the reader.
-        first_group = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
-        with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=_get_compression(file)) as writer:
-            for table in itertools.chain(first_group, map(file.read_row_group, groups)):
-                released_table = _release_group(table.select(kept_indices), schema, layout, release_rows)
-                writer.write_table(released_table, row_group_size=max(1, len(released_table)))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # of a disk; those of damaged files have no number
-            raise
-        reason = " ".join(str(error).split()).rstrip(".: ")
-        raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
+        _rewrite_groups(
+            file,
+            sink,
+            schema,
+            lambda table: _release_group(table, kept_indices, schema, layout, release_rows),
+        )
     # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
     group_sizes = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
     return CopiedContent(
         layout.list_other_columns(schema.names), (*_list_metadata_names(schema), *group_sizes), layout.is_selection
     )
+
+
+def extend_parquet_table(
+    stream: BinaryIO, sink: BinaryIO, layout: TableLayout, new_columns: NewColumns, make_cells: CellMaker
+) -> None:
+    """Copy a parquet file with columns added behind its own: texts as strings, shares as doubles.
+
+    Schema, row groups, compression and values stay. What pandas and Spark say of the columns names the new ones too:
+    Spark reads no others.
+
+    Raises:
+        InputError: not a parquet file, a missing column, one that is to be added and exists, or a column that holds no
+            text.
+    """
+    with _translate_errors(layout):
+        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        schema = file.schema_arrow
+        _check_text_columns(schema, layout)
+        layout.check_new_columns(schema.names, new_columns)
+        new_fields = [
+            pa.field(name, pa.string() if kind is str else pa.float64()) for name, kind in new_columns.items()
+        ]
+        schema = _describe_new_columns(pa.schema([*schema, *new_fields], schema.metadata), new_columns)
+        _rewrite_groups(
+            file,
+            sink,
+            schema,
+            lambda table: _extend_group(table, schema, layout, make_cells),
+            dict.fromkeys(new_columns, layout.columns[0]),
+        )
+
+
+@contextlib.contextmanager
+def _translate_errors(layout: TableLayout) -> Iterator[None]:
+    """Raise `InputError` in place of what a damaged file raises."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of a disk; those of damaged files have no number
+            raise
+        reason = " ".join(str(error).split()).rstrip(".: ")
+        raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
+
+
+def _check_text_columns(schema: pa.Schema, layout: TableLayout) -> None:
+    """Raise `InputError` where a column is missing, or one of texts holds none."""
+    layout.check_columns(schema.names)
+    for column in layout.columns:
+        if not _is_text_type(schema.field(column).type):
+            raise InputError(
+                f"The column {column!r} of {layout.name} holds {schema.field(column).type}, "
+                "not text: convert it to strings."
+            )
+
+
+def _rewrite_groups(
+    file: pq.ParquetFile,
+    sink: BinaryIO,
+    schema: pa.Schema,
+    rewrite_group: Callable[[pa.Table], pa.Table],
+    model_columns: Mapping[str, str] | None = None,
+) -> None:
+    """Write the row groups of a file anew, each as one group.
+
+    Args:
+        file: to read.
+        sink: to write to.
+        schema: of what is written.
+        rewrite_group: returns what becomes of a group.
+        model_columns: for each new column the one that it is compressed like.
+    """
+    groups = iter(range(file.num_row_groups))
+    # The first group is read before its metadata: those of a damaged file can crash the reader.
+    first_group = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
+    compression = _get_compression(file)
+    if isinstance(compression, dict):
+        compression |= {name: compression[model] for name, model in (model_columns or {}).items()}
+    with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=compression) as writer:
+        for table in itertools.chain(first_group, map(file.read_row_group, groups)):
+            new_table = rewrite_group(table)
+            writer.write_table(new_table, row_group_size=max(1, len(new_table)))
 
 
 def _select_fields(schema: pa.Schema, indices: list[int]) -> pa.Schema:
@@ -85,17 +165,49 @@ def _drop_text_metadata(schema: pa.Schema, layout: TableLayout) -> pa.Schema:
         field = schema.field(field_index)
         field_id = {key: value for key, value in (field.metadata or {}).items() if key == _FIELD_ID}
         schema = schema.set(field_index, field.with_metadata(field_id or None))
-    metadata = dict(schema.metadata or {})
     if layout.is_selection:
         # Others may describe columns that are left out (a schema of Avro, features of a data set), in unknown forms.
-        metadata = {key: value for key, value in metadata.items() if key in (_PANDAS, _SPARK)}
-    for key, clean_description in ((_PANDAS, _clean_pandas), (_SPARK, _clean_spark)):
+        metadata = {key: value for key, value in (schema.metadata or {}).items() if key in (_PANDAS, _SPARK)}
+        schema = schema.with_metadata(metadata or None)
+    return _edit_descriptions(
+        schema, {_PANDAS: lambda said: _clean_pandas(said, layout), _SPARK: lambda said: _clean_spark(said, layout)}
+    )
+
+
+def _edit_descriptions(schema: pa.Schema, edits: dict[bytes, Callable[[dict[str, Any]], dict[str, Any]]]) -> pa.Schema:
+    """Return the schema with what pandas and Spark say of it edited."""
+    metadata = dict(schema.metadata or {})
+    for key, edit in edits.items():
         description = metadata.pop(key, None)
         if description is not None:
-            # What cannot be read cannot be cleaned, and is left out.
+            # What cannot be read cannot be edited, and is left out.
             with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                metadata[key] = json.dumps(clean_description(json.loads(description), layout)).encode()
+                metadata[key] = json.dumps(edit(json.loads(description))).encode()
     return schema.with_metadata(metadata or None)
+
+
+def _describe_new_columns(schema: pa.Schema, new_columns: NewColumns) -> pa.Schema:
+    """Return the schema with the new columns in what pandas and Spark say of it."""
+    pandas_columns: list[dict[str, Any]] = [
+        {"name": name, "field_name": name, "metadata": None}
+        | (
+            {"pandas_type": "unicode", "numpy_type": "object"}
+            if kind is str
+            else {"pandas_type": "float64", "numpy_type": "float64"}
+        )
+        for name, kind in new_columns.items()
+    ]
+    spark_fields: list[dict[str, Any]] = [
+        {"name": name, "type": "string" if kind is str else "double", "nullable": True, "metadata": {}}
+        for name, kind in new_columns.items()
+    ]
+    return _edit_descriptions(
+        schema,
+        {
+            _PANDAS: lambda said: {**said, "columns": [*said["columns"], *pandas_columns]},
+            _SPARK: lambda said: {**said, "fields": [*said["fields"], *spark_fields]},
+        },
+    )
 
 
 def _clean_pandas(description: dict[str, Any], layout: TableLayout) -> dict[str, Any]:
@@ -188,17 +300,54 @@ def _get_compression(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, 
     return {path: "none" if codec == "uncompressed" else codec for path, codec in codec_of_path.items()}
 
 
-def _release_group(table: pa.Table, schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser) -> pa.Table:
+def _extend_group(table: pa.Table, schema: pa.Schema, layout: TableLayout, make_cells: CellMaker) -> pa.Table:
+    """Return a group with its new columns."""
+    rows = _extract_rows(table, layout)
+    new_rows = [cells for window in batch_records(rows, _count_characters) for cells in make_cells(window)]
+    for number, field in enumerate(list(schema)[len(table.schema) :]):
+        values = [_convert_new_cell(cells[number]) for cells in new_rows]
+        table = table.append_column(field, pa.array(values, type=field.type))
+    return table
+
+
+def _convert_new_cell(cell: str | float | None) -> str | float | None:
+    """Return a new cell as the file holds it: shares of six digits, lone surrogates as escapes."""
+    if isinstance(cell, str):
+        return cell.encode("utf-8", "backslashreplace").decode()
+    return None if cell is None else float(format_share(cell))
+
+
+def _extract_rows(table: pa.Table, layout: TableLayout) -> list[TextRow]:
+    """Return the ids and the texts of a group.
+
+    Raises:
+        InputError: a row without an id.
+    """
     text_columns = [list_values(table, column, layout) for column in layout.columns]
     ids: list[Any] = [None] * len(table)
     if layout.id_column is not None:
         ids = list_values(table, layout.id_column, layout)
         if None in ids:
             raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
-    rows = [
-        TextRow(None if record_id is None else str(record_id), list(zip(layout.columns, cells, strict=True)))
-        for record_id, cells in zip(ids, zip(*text_columns, strict=True), strict=True)
+    persons: list[Any] = [None] * len(table)
+    if layout.person_column is not None:
+        persons = list_values(table, layout.person_column, layout)
+    return [
+        TextRow(
+            None if record_id is None else str(record_id),
+            list(zip(layout.columns, cells, strict=True)),
+            None if is_null(person) or person == "" else str(person),
+        )
+        for record_id, person, cells in zip(ids, persons, zip(*text_columns, strict=True), strict=True)
     ]
+
+
+def _release_group(
+    table: pa.Table, kept_indices: list[int], schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser
+) -> pa.Table:
+    """Return the columns of a group that are released, with new texts."""
+    rows = _extract_rows(table, layout)  # also of a column that is left out: whose records they are
+    table = table.select(kept_indices)
     new_rows = [cells for window in batch_records(rows, _count_characters) for cells in release_rows(window)]
     for number, column in enumerate(layout.columns):
         field = schema.field(column)

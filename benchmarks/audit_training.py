@@ -1,0 +1,149 @@
+"""What an audit by one run sees of a private linear classifier of film reviews, at its claim and at a quarter of it.
+
+    python benchmarks/audit_training.py --data DIR [--canaries 1000] [--runs 3]
+
+DIR holds ``imdb_train.parquet`` (private: text, label) and ``rotten.parquet`` (public: text). Canaries are texts of
+public words that the reviews use least, with labels at random; half of them, by fair coins, join the reviews. The score
+of a canary is the weight of its label, less that of the other class, along the canary's own features. Each trained
+model is judged twice, as training by any noise and as training by Gaussian noise, each at 95 % confidence. The last
+lines are no statistics: the sums of the first step of the descent, with and without one review.
+"""
+
+import argparse
+import dataclasses
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from deniable.auditing.sensitivity import verify_sum_sensitivity
+from deniable.auditing.training.bounds import NoiseKind
+from deniable.auditing.training.canaries import CanaryText, draw_canaries
+from deniable.auditing.training.one_run import judge_canary_scores
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, ApproxDP
+from deniable.persons.budget import NOISE_STEPS
+from deniable.persons.classifier import LinearClassifier
+from deniable.persons.classifier_training import ClassifierOptions, PrivateTexts, fit_linear_classifier
+from deniable.persons.collection import RECORD, UnitRows, group_rows
+from deniable.persons.features import FeatureMap, build_feature_map
+from deniable.persons.linear_training import CLASSIFIER_MEASUREMENT, compute_contrasts, plan_linear_training
+from deniable.persons.noisy_sums import ResidualSums
+
+Array = npt.NDArray[np.float64]
+CLASSES = ("negative", "positive")
+DELTA = 1e-5
+NOISES: tuple[NoiseKind, ...] = ("any", "gaussian")
+HEADINGS = ("trained at", "claim", "noise", "right guesses", "epsilon >=", "detectable", "verdict", "seconds")
+
+
+@dataclasses.dataclass(frozen=True)
+class Reviews:
+    """The private reviews."""
+
+    texts: list[str]
+    labels: list[int]
+
+
+def main() -> None:
+    """Train, judge and print one row of a markdown table for each claim and kind of noise."""
+    options = parse_options()
+    table = pq.read_table(options.data / "imdb_train.parquet", columns=["text", "label"]).to_pydict()
+    reviews = Reviews(table["text"], table["label"])
+    feature_map = build_feature_map(pq.read_table(options.data / "rotten.parquet").column("text").to_pylist())
+    words = find_rare_words(reviews, feature_map, options.words * options.canaries)
+    canaries = draw_canaries(words, options.canaries, len(CLASSES), words_per_canary=options.words)
+    print(f"{len(reviews.texts):,} reviews, {options.canaries:,} canaries, delta {DELTA:g}, 95 % confidence\n")
+    print("| " + " | ".join(HEADINGS) + " |\n|" + " --- |" * len(HEADINGS))
+    for epsilon, claims in ((1.0, (1.0,)), (4.0, (4.0, 1.0)), (16.0, (4.0,))):
+        for _ in range(options.runs):
+            start = time.perf_counter()
+            included, model = train_with_canaries(reviews, canaries, feature_map, epsilon)
+            scores = score_canaries(model, canaries)
+            seconds = time.perf_counter() - start
+            for claim in claims:
+                for noise in NOISES:
+                    verdict = judge_canary_scores(included, scores, state_claim(claim), noise=noise)
+                    print(format_row(epsilon, noise, verdict, seconds), flush=True)
+    print(f"\n{check_step(reviews, feature_map)}")
+
+
+def parse_options() -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--canaries", type=int, default=1_000)
+    parser.add_argument("--words", type=int, default=4, help="words of a canary (default: %(default)s)")
+    parser.add_argument("--runs", type=int, default=3, help="models trained for each epsilon (default: %(default)s)")
+    return parser.parse_args()
+
+
+def find_rare_words(reviews: Reviews, feature_map: FeatureMap, count: int) -> list[str]:
+    """Return the words of the vocabulary that the reviews use least: what else trains them hides a canary."""
+    used = np.bincount(feature_map.extract_features(reviews.texts).columns, minlength=len(feature_map))
+    order = np.argsort(used[1 : 1 + len(feature_map.words)], kind="stable")
+    return [feature_map.words[place] for place in order[:count]]
+
+
+def state_claim(epsilon: float) -> ApproxDP:
+    """Return the claim that is judged."""
+    return ApproxDP(epsilon, DELTA, "the claim under audit", "claimed", adjacency=ADDED_OR_REMOVED_RECORD)
+
+
+def train_with_canaries(
+    reviews: Reviews, canaries: list[CanaryText], feature_map: FeatureMap, epsilon: float
+) -> tuple[npt.NDArray[np.bool_], LinearClassifier]:
+    """Return the coins and a model trained on the reviews and the canaries whose coin says so."""
+    included = np.random.default_rng().random(len(canaries)) < 0.5  # noqa: PLR2004 - a fair coin
+    added = [canary for canary, is_included in zip(canaries, included, strict=True) if is_included]
+    texts = reviews.texts + [canary.text for canary in added]
+    labels = np.array(reviews.labels + [canary.label for canary in added], dtype=np.int64)
+    private = PrivateTexts(texts, labels, group_rows(len(texts)))
+    # The nominal number is declared: it must not follow the coins.
+    settings = ClassifierOptions(CLASSES, epsilon, DELTA, records=len(reviews.texts))
+    return included, fit_linear_classifier(private, feature_map, settings)
+
+
+def score_canaries(model: LinearClassifier, canaries: list[CanaryText]) -> Array:
+    """Return the margin of each canary's label along its own features, the constant one left out."""
+    features = model.feature_map.extract_features([canary.text for canary in canaries])
+    values = np.where(features.columns == 0, 0.0, features.values)
+    margins = model.score_features(dataclasses.replace(features, values=values))
+    labels = np.array([canary.label for canary in canaries])
+    scores: Array = margins[np.arange(len(canaries)), labels]
+    return scores
+
+
+def check_step(reviews: Reviews, feature_map: FeatureMap, epsilon: float = 4.0, neighbours: int = 25) -> Verdict:
+    """Return what one more review does to the first sum of a descent, in the integers that are summed."""
+    features = feature_map.extract_features(reviews.texts)
+    budget = ClassifierOptions(CLASSES, epsilon, DELTA, records=len(reviews.texts)).plan_budget(feature_map, RECORD)
+    plan = plan_linear_training(budget, len(reviews.texts))
+    bound = budget.compute_norm_bound(CLASSIFIER_MEASUREMENT)
+    contrasts = compute_contrasts(len(CLASSES))
+    arrays = features.offsets, features.columns, features.values, np.array(reviews.labels, dtype=np.int64)
+    weights = np.zeros((len(feature_map), len(CLASSES) - 1))
+
+    def compute_sum(rows: list[Any]) -> npt.NDArray[np.int64]:
+        units = UnitRows(RECORD, np.array(rows, dtype=np.int64), np.arange(len(rows) + 1))
+        return ResidualSums(*arrays, units, contrasts).sum_gradients(weights, plan.clip, bound).ravel()
+
+    return verify_sum_sensitivity(
+        compute_sum, range(len(reviews.texts)), bound, NOISE_STEPS, delta=DELTA, neighbours=neighbours
+    )
+
+
+def format_row(trained: float, noise: str, verdict: Verdict, seconds: float) -> str:
+    """Return one line of the table."""
+    witness = verdict.witness
+    right = "none" if witness is None else f"{witness.correct_guesses} of {witness.guesses}"
+    detectable = f"{verdict.detectable_epsilon:.2f}"
+    cells = (f"{trained:g}", f"{verdict.claim:g}", noise, right, f"{verdict.lower_bound:.2f}", detectable)
+    return f"| {' | '.join(cells)} | {verdict.status} | {seconds:.0f} |"
+
+
+if __name__ == "__main__":
+    main()

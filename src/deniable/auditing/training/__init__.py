@@ -1,0 +1,1 @@
+"""Audits of training: what a trained model shows of the records it was trained on."""

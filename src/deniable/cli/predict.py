@@ -1,0 +1,189 @@
+"""``deniable predict``: a table in, the same table with the predictions of a text classifier out."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.cli.building import build_space, find_word_files
+from deniable.cli.choices import MetricName
+from deniable.cli.model_runs import check_torch, translate_memory_errors
+from deniable.cli.options import (
+    HIDE_DEFAULT,
+    OUTPUT_PANEL,
+    DelimiterOption,
+    EncodingOption,
+    ForceOption,
+    FormatOption,
+    HideOption,
+    LabelledTableArgument,
+    MetricOption,
+    PremiseOption,
+    SpaceOption,
+    TextColumnOption,
+    TextModelArgument,
+    make_option,
+)
+from deniable.cli.outcome import note_stdout, note_written
+from deniable.cli.progress import show_bytes_read
+from deniable.cli.tables import TableFormat, check_input_file, parse_delimiter, resolve_format
+from deniable.cli.usable_rows import describe_rows
+from deniable.core.errors import InputError
+from deniable.core.files import PIPE
+
+if TYPE_CHECKING:
+    from deniable.core.arrays import FloatArray
+    from deniable.models.text.prediction import TextPredictor
+    from deniable.text.tables.layout import NewCells, NewColumns, TableLayout, TextRow
+
+NEW_COLUMNS: "NewColumns" = {"predicted": str, "probability": float}
+_NO_CELLS: "NewCells" = (None, None)
+
+PredictedTableOption = Annotated[
+    str,
+    make_option(
+        OUTPUT_PANEL,
+        "--output",
+        "-o",
+        'Table with the predictions, in the format of the input; "-" writes to standard output.',
+        metavar="FILE",
+    ),
+]
+
+
+def run_predict(
+    model: TextModelArgument,
+    source: LabelledTableArgument,
+    *,
+    column: TextColumnOption = "text",
+    premise: PremiseOption = None,
+    space: SpaceOption = "glove",
+    metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
+    format_: FormatOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = "utf-8",
+    output: PredictedTableOption,
+    force: ForceOption = False,
+) -> None:
+    """Predict the class of every text of a table.
+
+    Writes the same table with two columns more: predicted, the name of the class, and probability, the one that the
+    model gives it. Everything else stays as it is. Where there is nothing to predict from, both are empty. A model
+    that reads the words of a space needs the --space, --metric and --hide that it was trained with. Requires the train
+    extra of deniable.
+    """
+    check_torch()
+    from deniable.core.files import check_outputs
+    from deniable.registry.models import load_text_predictor
+    from deniable.text.table_extension import check_extensible_format, extend_table
+
+    table_format = TableFormat(format_, delimiter, encoding)
+    format_name = resolve_format(source, output, table_format.name)
+    check_extensible_format(format_name)
+    layout = _build_layout(source, format_name, table_format, column, premise)
+    check_input_file(source)
+    input_paths = [str(path) for path in (model, *find_word_files(space, hide)) if path is not None]
+    check_outputs([output], [source, *input_paths], force=force)
+    if output == PIPE:
+        note_stdout()
+    predictor = load_text_predictor(model, functools.partial(build_space, space, metric, hide))
+    prediction = _TablePrediction(predictor, layout)
+    total_bytes = None if source == PIPE else Path(source).stat().st_size
+    with show_bytes_read("predicting", total_bytes) as report, translate_memory_errors():
+        extend_table(
+            source,
+            output,
+            format_name,
+            layout,
+            NEW_COLUMNS,
+            prediction.make_cells,
+            input_paths=input_paths,
+            force=force,
+            report=report,
+        )
+    note_written(output)
+    for remark in prediction.describe_rows_left_empty():
+        typer.echo(remark, err=True)
+    typer.echo(f"wrote {output}", err=True)
+
+
+def _build_layout(
+    source: str, format_name: str, table_format: TableFormat, column: str, premise: str | None
+) -> "TableLayout":
+    """Return where the texts of a table stand, those to classify before the premises."""
+    from deniable.text.tables.layout import TableLayout
+
+    if column == premise:
+        raise InputError(f"The column {column!r} cannot be texts and premises at once: name another.")
+    return TableLayout(
+        name="the input" if source == PIPE else source,
+        columns=[column] if premise is None else [column, premise],
+        delimiter=parse_delimiter(format_name, table_format.delimiter),
+        encoding=table_format.encoding,
+    )
+
+
+class _TablePrediction:
+    """Predicts the rows of a table, window after window.
+
+    Args:
+        predictor: the classifier.
+        layout: where texts, and premises, stand.
+
+    Raises:
+        InputError: premises for a classifier of single texts, or none for one of pairs.
+    """
+
+    def __init__(self, predictor: "TextPredictor", layout: "TableLayout") -> None:
+        self._classes, self._layout = predictor.classes, layout
+        self._predict = _choose_prediction(predictor, has_premises=len(layout.columns) > 1)
+        self._row_count = 0
+        self._blank_rows: list[int] = []
+        self._unreadable_rows: list[int] = []
+
+    def make_cells(self, rows: "list[TextRow]") -> "list[NewCells]":
+        """Return the predicted class of each row and its probability."""
+        import numpy as np
+
+        from deniable.measure.labels import is_blank
+
+        cells_of_row = [dict(row.cells) for row in rows]
+        documents = [[cells[column] or "" for column in self._layout.columns] for cells in cells_of_row]
+        is_empty = [any(map(is_blank, texts)) for texts in documents]
+        filled_rows = [row for row, empty in enumerate(is_empty) if not empty]
+        columns = [[documents[row][place] for row in filled_rows] for place in range(len(self._layout.columns))]
+        probabilities = self._predict(*columns)  # (n, K)
+        new_cells = [_NO_CELLS] * len(rows)
+        for row, row_probabilities in zip(filled_rows, probabilities, strict=True):
+            if np.isnan(row_probabilities).any():
+                self._unreadable_rows.append(self._row_count + row)
+            else:
+                best = int(row_probabilities.argmax())
+                new_cells[row] = (self._classes[best], float(row_probabilities[best]))
+        self._blank_rows += [self._row_count + row for row, empty in enumerate(is_empty) if empty]
+        self._row_count += len(rows)
+        return new_cells
+
+    def describe_rows_left_empty(self) -> list[str]:
+        """Return a line, for the owner, for each reason why rows have no prediction."""
+        names = " or ".join(map(repr, self._layout.columns))
+        reasons = {
+            f"without a text in {names} not predicted": self._blank_rows,
+            f"in whose {names} the model knows no word, or finds too many, not predicted": self._unreadable_rows,
+        }
+        return [line for reason, rows in reasons.items() for line in describe_rows(self._layout.name, rows, reason)]
+
+
+def _choose_prediction(predictor: "TextPredictor", *, has_premises: bool) -> "Callable[..., FloatArray]":
+    """Return the function from texts, and premises where there are some, to probabilities (n, K)."""
+    from deniable.models.text.prediction import SpacePredictor
+
+    takes_pairs = isinstance(predictor, SpacePredictor) and predictor.model.pairs
+    if takes_pairs and not has_premises:
+        raise InputError("The model classifies pairs of texts: name the column of the first ones with --premise.")
+    if has_premises and not takes_pairs:
+        raise InputError("The model classifies single texts: leave out --premise.")
+    return predictor.predict_probabilities

@@ -1,0 +1,159 @@
+"""The bounds of canaries' coins, held against exact laws of all that can be guessed."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from deniable.auditing.training.bounds import (
+    GuessPlan,
+    bound_epsilon_of_guesses,
+    find_detectable_epsilon,
+    find_refuting_count,
+    invert_curve,
+    is_count_refuting,
+)
+from deniable.vectors.gaussian import compute_noise_ratio
+
+ALPHA = 0.05
+DELTA = 1e-5
+PLANS = [GuessPlan(10, 1, 1), GuessPlan(200, 10, 10), GuessPlan(200, 100, 100), GuessPlan(1000, 60, 40)]
+
+
+def count_gaussian_guesses(plan, mu, runs, seed):
+    """Return (runs,) right guesses by the scores of independent Gaussian noise."""
+    random = np.random.default_rng(seed)
+    coins = random.random((runs, plan.canaries)) < 0.5
+    order = np.argsort(mu * coins + random.standard_normal(coins.shape), axis=1)
+    ranked = np.take_along_axis(coins, order, axis=1)
+    return ranked[:, plan.canaries - plan.included :].sum(axis=1) + (~ranked[:, : plan.excluded]).sum(axis=1)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 3.0])
+def test_randomized_response_is_refuted_by_its_binomial_law(plan, epsilon):
+    """A true claim is refuted with probability alpha at most, and no more than two guesses later than could be."""
+    chance = special.expit(epsilon)
+    count = find_refuting_count(invert_curve("any", epsilon, 0.0), plan, ALPHA)
+    least = next(v for v in range(plan.guesses + 2) if stats.binom.sf(v - 1, plan.guesses, chance) < ALPHA)
+    assert least <= count <= least + 2
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("delta", [1e-5, 1e-3, 1e-2])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_coins_that_are_shown_with_probability_delta(plan, epsilon, delta):
+    """Randomized response that shows each coin with probability delta, those guessed first, keeps its claim."""
+    count = find_refuting_count(invert_curve("any", epsilon, delta), plan, ALPHA)
+    shown = np.arange(plan.guesses + 1)
+    weights = stats.binom.pmf(shown, plan.canaries, delta)
+    weights[-1] += stats.binom.sf(plan.guesses, plan.canaries, delta)
+    tails = stats.binom.sf(count - 1 - shown, plan.guesses - shown, special.expit(epsilon))
+    assert weights @ tails <= ALPHA
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_all_coins_shown_at_once_with_probability_delta(plan):
+    """Showing every coin with probability delta, else nothing, is (0, delta)-DP and keeps its claim."""
+    for delta in (0.01, 0.04):
+        count = find_refuting_count(invert_curve("any", 0.0, delta), plan, ALPHA)
+        assert (count <= plan.guesses) * delta + (1 - delta) * stats.binom.sf(count - 1, plan.guesses, 0.5) <= ALPHA
+
+
+@pytest.mark.parametrize("plan", PLANS[1:])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+@pytest.mark.parametrize("noise", ["any", "gaussian"])
+def test_gaussian_noise_keeps_its_claim(plan, epsilon, noise):
+    """Independent Gaussian noise is refuted in at most one run in twenty, at the epsilon it was calibrated to."""
+    mu = 1 / compute_noise_ratio(epsilon, DELTA)
+    count = find_refuting_count(invert_curve(noise, epsilon, DELTA), plan, ALPHA)
+    alarms = int((count_gaussian_guesses(plan, mu, 500, 1) >= count).sum())
+    assert stats.binom.sf(alarms - 1, 500, ALPHA) > 1e-3
+
+
+def test_the_theorem_on_random_mechanisms():
+    """R_i <= F(H_(i-1)) for three coins and two guesses, by exact laws far from randomized response and near it."""
+    random = np.random.default_rng(3)
+    coins = np.array(list(itertools.product([False, True], repeat=3)))
+    differences = (coins[:, None] != coins[None]).sum(axis=2)
+    neighbours = np.argwhere(differences == 1)
+    tightest = math.inf
+    for run in range(200):
+        laws = 0.25**differences * np.exp((0.01, 2.0)[run % 2] * random.normal(size=(8, 8)))
+        laws /= laws.sum(axis=1, keepdims=True)
+        delta = (0.0, 0.05)[run // 2 % 2]
+        guessed = np.array([random.permutation([True, True, False]) for _ in coins])
+        right = ((coins[None] == coins[:, None]) & guessed[None]).sum(axis=2)
+        counts = np.array([laws[right == count].sum() / 8 for count in range(3)])
+        inverse = invert_curve("any", find_exact_epsilon(laws, neighbours, delta), delta)
+        for count in (1, 2):
+            right_mass = sum(w * counts[w] for w in range(count, 3)) / 3
+            wrong_mass = sum((2 - w) * counts[w] for w in range(count - 1, 3)) / 3
+            assert wrong_mass >= inverse(right_mass) - 1e-9
+            tightest = min(tightest, wrong_mass - inverse(right_mass))
+    assert tightest < 0.01
+
+
+def find_exact_epsilon(laws, neighbours, delta):
+    """Return the least epsilon of a table of laws at delta, by bisection."""
+    low, high = 0.0, 20.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        excess = np.maximum(laws[neighbours[:, 0]] - math.exp(middle) * laws[neighbours[:, 1]], 0).sum(axis=1).max()
+        low, high = (middle, high) if excess > delta else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize("noise", ["any", "gaussian"])
+def test_bounds_and_refutations_agree(noise):
+    """The bound grows with the right guesses, and is the epsilon up to which claims are refuted."""
+    plan = GuessPlan(500, 50, 50)
+    bounds = [bound_epsilon_of_guesses(noise, plan, right, DELTA, ALPHA) for right in range(50, 101, 5)]
+    assert bounds[0] == 0
+    assert all(low <= high for low, high in itertools.pairwise(bounds))
+    assert bounds[-1] > 3
+    for right, bound in zip(range(70, 101, 5), bounds[4:], strict=True):
+        assert is_count_refuting(invert_curve(noise, bound * 0.999, DELTA), plan, right, ALPHA)
+        assert not is_count_refuting(invert_curve(noise, bound * 1.001, DELTA), plan, right, ALPHA)
+
+
+def test_steinkes_bound_is_nearly_reached():
+    """Without delta the bound is that of Binomial(r, sigmoid(epsilon)), Clopper and Pearson's, within 5 %."""
+    for plan, right in ((PLANS[1], 18), (PLANS[2], 150), (PLANS[3], 90)):
+        exact = special.logit(special.betaincinv(right, plan.guesses - right + 1, ALPHA))
+        assert 0.95 * exact <= bound_epsilon_of_guesses("any", plan, right, 0.0, ALPHA) <= exact * (1 + 1e-6)
+
+
+def test_gaussian_claims_are_bounded_closer():
+    """The curve of Gaussian noise sees more than epsilon and delta alone do."""
+    plan = GuessPlan(1000, 100, 100)
+    assert bound_epsilon_of_guesses("gaussian", plan, 167, DELTA, ALPHA) > 1.5 * bound_epsilon_of_guesses(
+        "any", plan, 167, DELTA, ALPHA
+    )
+
+
+def test_the_detectable_epsilon_is_refuted_nine_times_in_ten():
+    """By the attacker it speaks of, for Gaussian noise and for randomized response; infinite for too few guesses."""
+    plan = GuessPlan(500, 50, 50)
+    truth = find_detectable_epsilon("gaussian", plan, 1.0, DELTA, ALPHA)
+    count = find_refuting_count(invert_curve("gaussian", 1.0, DELTA), plan, ALPHA)
+    refuted = (count_gaussian_guesses(plan, 1 / compute_noise_ratio(truth, DELTA), 1000, 2) >= count).mean()
+    assert 0.87 < refuted < 0.97
+    truth = find_detectable_epsilon("any", plan, 1.0, DELTA, ALPHA)
+    count = find_refuting_count(invert_curve("any", 1.0, DELTA), plan, ALPHA)
+    assert stats.binom.sf(count - 1, 100, special.expit(truth)) == pytest.approx(0.9, abs=1e-6)
+    assert find_detectable_epsilon("any", GuessPlan(10, 2, 2), 4.0, DELTA, ALPHA) == math.inf
+
+
+def test_extreme_claims():
+    """Nothing overflows: a claim of any size is inverted, and no count of 0 refutes."""
+    plan = GuessPlan(100, 50, 50)
+    for noise in ("any", "gaussian"):
+        for epsilon in (1e-3, 700.0, 1000.0):
+            inverse = invert_curve(noise, epsilon, DELTA)
+            assert not is_count_refuting(inverse, plan, 0, ALPHA)
+            assert is_count_refuting(inverse, plan, 100, ALPHA) == (epsilon < 1)
+        assert 0 < bound_epsilon_of_guesses(noise, plan, 100, DELTA, ALPHA) < 20
+    assert bound_epsilon_of_guesses("any", plan, 100, 0.999, ALPHA) == 0

@@ -1,0 +1,122 @@
+"""Audits of training by one run: true claims stand, false ones fall, and nothing else is judged."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import deniable as dn
+from deniable.auditing.training.one_run import audit_training_once, judge_canary_scores
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, MetricDP, PureDP
+from deniable.vectors.gaussian import compute_noise_ratio
+
+DELTA = 1e-5
+CANARIES = [f"canary {number}" for number in range(500)]
+CLAIM = ApproxDP(1.0, DELTA, "the claim under audit", "claimed")
+
+
+def make_trainer(mu, seed):
+    """Return training that adds independent Gaussian noise to whether each canary is there: scores are its sums."""
+    random = np.random.default_rng(seed)
+
+    def train(included):
+        present = set(included)
+        sums = np.array([canary in present for canary in CANARIES], dtype=float)
+        return mu * sums + random.standard_normal(len(sums))
+
+    return train
+
+
+@pytest.mark.parametrize("noise", ["any", "gaussian"])
+def test_true_claims_stand_nineteen_times_in_twenty(noise):
+    """Gaussian noise at its claim is refuted with probability 5 % at most."""
+    mu = 1 / compute_noise_ratio(1.0, DELTA)
+    verdicts = [
+        audit_training_once(make_trainer(mu, seed), CANARIES, CLAIM, noise=noise, seed=seed) for seed in range(60)
+    ]
+    alarms = sum(verdict.status == "refuted" for verdict in verdicts)
+    assert stats.binom.sf(alarms - 1, len(verdicts), 0.05) > 1e-3
+
+
+def test_scores_that_adapt_to_the_output_do_not_refute():
+    """Scores may be chosen after the whole output is seen: randomized response at its claim stays within 5 %."""
+    random, alarms = np.random.default_rng(5), 0
+    claim = PureDP(1.0, "the claim under audit", "claimed")
+    for _ in range(60):
+        included = random.random(200) < 0.5
+        answers = np.where(random.random(200) < 1 / (1 + math.exp(-1.0)), included, ~included)
+        # The attacker trusts what agrees with the majority of its neighbours most.
+        majority = np.convolve(2.0 * answers - 1, np.ones(3), mode="same")
+        alarms += judge_canary_scores(included, (2.0 * answers - 1) * (5 + majority), claim).status == "refuted"
+    assert stats.binom.sf(alarms - 1, 60, 0.05) > 1e-3
+
+
+@pytest.mark.parametrize("noise", ["any", "gaussian"])
+def test_training_that_leaks_four_times_its_claim_is_refuted(noise):
+    """Noise of epsilon 4 is refuted at a claim of 0.5 by its epsilon alone, and at 1 as Gaussian noise."""
+    mu = 1 / compute_noise_ratio(4.0, DELTA)
+    claim = ApproxDP({"any": 0.5, "gaussian": 1.0}[noise], DELTA, "the claim under audit", "claimed")
+    verdict = audit_training_once(make_trainer(mu, 1), CANARIES, claim, noise=noise, seed=1)
+    assert verdict.status == "refuted"
+    assert claim.epsilon < verdict.lower_bound < 4
+    assert verdict.witness.correct_guesses > 0.7 * verdict.witness.guesses
+    assert "guesses are right" in str(verdict)
+
+
+def test_a_verdict_says_what_it_rests_on():
+    """Coins, guesses, confidence and power are stated, and the verdict can be stored."""
+    included = np.arange(100) % 2
+    verdict = judge_canary_scores(included, np.zeros(100), CLAIM, guesses=50, confidence=0.9)
+    assert (verdict.status, verdict.samples, verdict.confidence) == ("not refuted", 100, 0.9)
+    assert (verdict.witness.guesses, verdict.witness.correct_guesses) == (50, 26)
+    assert verdict.lower_bound == 0
+    assert verdict.epsilon == math.inf
+    assert 1 < verdict.detectable_epsilon < 4
+    assert Verdict.from_dict(verdict.to_dict()) == verdict
+    assert "100 canaries by fair coins, 50 of them guessed" in verdict.method
+    perfect = judge_canary_scores(included, included, CLAIM, guesses=50)
+    assert perfect.status == "refuted"
+    assert perfect.witness.correct_guesses == 50
+
+
+def test_training_gets_the_included_canaries_in_order():
+    """About half of them, others with another seed, the same with the same."""
+    received = []
+
+    def train(included):
+        received.append(list(included))
+        return np.zeros(len(CANARIES))
+
+    for seed in (1, 1, 2, None):
+        audit_training_once(train, CANARIES, CLAIM, seed=seed)
+    assert received[0] == received[1] != received[2]
+    for included in received:
+        assert 180 < len(included) < 320
+        assert included == sorted(included, key=CANARIES.index)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"included": [True] * 5}, "at least 10 canaries. Got 5"),
+        ({"included": [0.5] * 20}, "'included' parameter .* true or false"),
+        ({"included": [2] * 20}, "'included' parameter .* true or false"),
+        ({"scores": [0.0] * 19}, r"20 finite numbers.* Got shape \(19,\)"),
+        ({"scores": [math.nan] * 20}, "NaN or infinity"),
+        ({"scores": ["high"] * 20}, "20 finite numbers"),
+        ({"guarantee": MetricDP(1.0, "euclidean", "a claim")}, "added or removed"),
+        ({"guarantee": PureDP(1.0, "a claim", adjacency=REPLACED_RECORD)}, "added or removed"),
+        ({"guarantee": PureDP(1.0, "a claim"), "noise": "gaussian"}, "delta above 0"),
+        ({"noise": "laplace"}, "'any' or 'gaussian'"),
+        ({"guesses": 21}, "'guesses' .* from 2 to 20. Got 21"),
+        ({"confidence": 1.0}, "'confidence'"),
+    ],
+)
+def test_refusals(change, message):
+    """What cannot be judged is named in one line."""
+    arguments = {"included": [True, False] * 10, "scores": [0.0] * 20, "guarantee": CLAIM} | change
+    with pytest.raises(dn.InputError, match=message) as raised:
+        judge_canary_scores(**arguments)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,59 @@
+"""Units of rows: every row once, the first rows of each person, nothing of one in another."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.core.errors import InputError
+from deniable.persons.collection import group_rows
+
+PERSONS = st.lists(st.sampled_from(["a", "b", "c", "", "é", "B"]), max_size=40)
+
+
+def list_units(units):
+    """Return the rows of every unit, as a set of tuples."""
+    bounds = units.offsets.tolist()
+    return {tuple(units.rows[first:last].tolist()) for first, last in zip(bounds, bounds[1:], strict=False)}
+
+
+@given(PERSONS, st.one_of(st.none(), st.integers(1, 5)))
+def test_each_person_has_their_first_rows(persons, maximum):
+    """A unit holds the first rows of one person, in their order, and every person is one unit."""
+    expected = {
+        tuple([row for row, other in enumerate(persons) if other == person][:maximum]) for person in {*persons}
+    }
+    units = group_rows(len(persons), persons, maximum)
+    assert list_units(units) == expected
+    assert (len(units), units.unit) == (len(expected), "person")
+
+
+@given(PERSONS, st.sampled_from(["a", "b"]), st.integers(1, 3))
+def test_without_a_person_the_others_keep_their_rows(persons, left_out, maximum):
+    """The rows that count of the others are the same rows of theirs when one person is left out."""
+    others = [row for row, person in enumerate(persons) if person != left_out]
+    smaller = group_rows(len(others), [persons[row] for row in others], maximum)
+    renumbered = {tuple(others[row] for row in unit) for unit in list_units(smaller)}
+    whole = list_units(group_rows(len(persons), persons, maximum))
+    assert renumbered == {unit for unit in whole if persons[unit[0]] != left_out}
+
+
+def test_records_are_units():
+    """Without persons each row is a unit by itself."""
+    units = group_rows(3)
+    assert (list_units(units), units.unit) == ({(0,), (1,), (2,)}, "record")
+    assert len(group_rows(0)) == 0
+
+
+def test_what_does_not_match_is_refused():
+    """A person is needed for each row, and at least one row of each."""
+    with pytest.raises(InputError, match="3 rows need as many persons. Got 2"):
+        group_rows(3, ["a", "b"])
+    with pytest.raises(InputError, match="'maximum' parameter"):
+        group_rows(2, ["a", "b"], 0)
+
+
+def test_many_rows_of_one_person():
+    """A hundred thousand rows of one person are one unit."""
+    units = group_rows(100_000, ["one"] * 100_000)
+    np.testing.assert_array_equal(units.offsets, [0, 100_000])
