@@ -51,7 +51,7 @@ from deniable.core.files import PIPE, find_free_path
 
 if TYPE_CHECKING:
     from deniable.comparison.findings import Comparison, ReleaseResult
-    from deniable.comparison.inputs import ComparisonInputs
+    from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
     from deniable.comparison.record_releases import RewritingMaker
     from deniable.comparison.training import CollectionSetting
     from deniable.core.report import Report
@@ -60,9 +60,6 @@ if TYPE_CHECKING:
 
 _MEASUREMENT_PANEL = "Measurements"
 _ADVICE_PANEL = "Advice"
-_ROUNDED_DIGITS = 1
-"""Significant digits of the number of synthetic rows in the printed command: the exact number of records is private."""
-
 BudgetsOption = Annotated[
     str,
     make_option(
@@ -242,9 +239,7 @@ def run_compare(
         },
         (model, method.value),
     )
-    next_command = (
-        "" if recommendation.release is None else _format_next_command(request, recommendation.release, inputs)
-    )
+    next_command = "" if recommendation.release is None else _format_next_command(request, recommendation.release, plan)
     found = build_report(comparison, recommendation, format_command_line(context, "compare"), next_command)
     _write_page(report, comparison, found, force=force)
     if as_json:
@@ -351,7 +346,7 @@ def _load_method_maker(model: Path, method: str, delta: float, seed: int) -> "Re
     return make_method
 
 
-def _format_next_command(request: _Request, release: "ReleaseResult", inputs: "ComparisonInputs") -> str:
+def _format_next_command(request: _Request, release: "ReleaseResult", plan: "ComparisonPlan") -> str:
     """Return the command that makes the recommended release, to be run as it stands."""
     text, label, _ = request.columns
     columns = {"--column": text, "--label": label}
@@ -364,7 +359,7 @@ def _format_next_command(request: _Request, release: "ReleaseResult", inputs: "C
         options = {**columns, **budget, **request.collection, **request.table}
     elif release.way == "synthetic texts":
         command, output = ["synthesize", request.source], "synthetic.csv"
-        rows = {"--rows": f"{_round_count(inputs.table_rows)}"}
+        rows = {"--rows": f"{plan.synthetic_rows}"}
         options = {**columns, **budget, **request.collection, **request.table, **rows}
     elif release.way == "words":
         command, output = ["privatize", request.source], f"private{endings}"
@@ -377,12 +372,6 @@ def _format_next_command(request: _Request, release: "ReleaseResult", inputs: "C
     target = find_free_path(str(path.with_name(f"{path.name.removesuffix(endings)}.{output}")))
     given = [part for name, value in options.items() if value is not None for part in (name, value)]
     return shlex.join(["deniable", *command, *given, *flags, "--output", target])
-
-
-def _round_count(count: int) -> int:
-    """Return a number rounded to one significant digit: 4,731 becomes 5,000."""
-    power: int = 10 ** (len(str(count)) - _ROUNDED_DIGITS)
-    return max(power, round(count / power) * power)
 
 
 def _write_page(path: str, comparison: "Comparison", found: "Report", *, force: bool) -> None:

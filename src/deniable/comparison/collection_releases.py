@@ -7,6 +7,7 @@ from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
 from deniable.comparison.training import CollectionSetting, PrivateLearner
 from deniable.core.guarantees import ApproxDP
+from deniable.core.progress import hide_progress
 from deniable.measure.labels import BooleanMask
 from deniable.measure.membership import measure_membership
 from deniable.measure.roc import MembershipResult
@@ -59,7 +60,8 @@ def measure_collection_releases(
     original_hits, private_hits, student_hits = hits
     private = setting.group_texts(inputs.texts, inputs.codes, inputs.persons)
     start = time.perf_counter()
-    classifier = setting.fit_classifier(private, epsilon, plan.seed)
+    with hide_progress():
+        classifier = setting.fit_classifier(private, epsilon, plan.seed)
     seconds = time.perf_counter() - start
     membership = attack_private_classifier(setting, inputs, epsilon, plan)
     promise = _describe_promise(setting, epsilon, classifier.guarantee)
@@ -79,7 +81,8 @@ def measure_collection_releases(
     if student_hits is None:
         return results
     start = time.perf_counter()
-    synthetic = setting.synthesize(private, epsilon, plan.seed)
+    with hide_progress():
+        synthetic = setting.synthesize(private, epsilon, plan.synthetic_rows, plan.seed)
     seconds = time.perf_counter() - start
     use = UseFigures(
         compare_balanced_accuracies(original_hits, student_hits, inputs.tested_codes),
@@ -87,7 +90,7 @@ def measure_collection_releases(
     )
     name = _name_release("synthetic texts", epsilon)
     attacks = AttackFigures(membership=membership)
-    note = f"generator {setting.generator}; {_SAME_ATTACK}"
+    note = f"{plan.synthetic_rows:,} texts of the generator {setting.generator}; {_SAME_ATTACK}"
     return [
         *results,
         ReleaseResult("synthetic texts", name, epsilon, setting.delta, promise, attacks, use, seconds, note),

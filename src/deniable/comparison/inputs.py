@@ -30,6 +30,7 @@ class ComparisonPlan:
         attacked: maximum number of texts whose words are attacked.
         members: maximum number of records whose membership is attacked.
         linked: maximum number of released texts that are linked to their records.
+        synthetic_rows: number of synthetic texts, which costs no privacy.
         rows: maximum number of rows of the table that are used.
         seed: public; everything follows from it.
 
@@ -47,6 +48,7 @@ class ComparisonPlan:
     attacked: int = 80
     members: int = 1_000
     linked: int = 500
+    synthetic_rows: int = 4_000
     rows: int = 5_000
     seed: int = 0
 
@@ -59,6 +61,7 @@ class ComparisonPlan:
         if self.delta is not None:
             check_number_within("a comparison", "delta", self.delta, 1e-18, 0.1)
         minimums = {"folds": 2, "attacked": 2, "members": MIN_RECORDS, "linked": 1, "rows": MIN_RECORDS, "seed": 0}
+        minimums["synthetic_rows"] = 2
         for name, minimum in minimums.items():
             check_count("a comparison", name, getattr(self, name), minimum=minimum)
 

@@ -20,6 +20,7 @@ class Answer(enum.StrEnum):
     SYNTHESIZE = "synthesize texts"
     REWRITE = "rewrite every record"
     PRIVATIZE = "share word by word"
+    USE_PUBLIC_TEXTS = "use public texts alone"
     RELEASE_NOTHING = "release nothing"
     NOT_JUDGEABLE = "use cannot be judged"
 
@@ -85,6 +86,10 @@ def recommend_release(
         candidates = [one for one in candidates if _is_protected(one, limits)]
         if candidates:
             release = min(candidates, key=lambda one: one.epsilon)
+            if _is_public_as_good(release, comparison):
+                facts = _describe_public(release, comparison)
+                headline = "Use the labelled public texts alone: the private records add nothing that shows."
+                return Recommendation(Answer.USE_PUBLIC_TEXTS, None, headline, facts, (), limits, need)
             reasons = [_describe_gain(release), *_explain_choice(release, comparison, need, limits)]
             return Recommendation(
                 _ANSWERS[way], release, _describe_choice(release, need), tuple(reasons), (), limits, need
@@ -113,6 +118,25 @@ def _is_protected(release: ReleaseResult, limits: AdviceLimits) -> bool:
         named = release.attacks.named
         return named is not None and named.high <= limits.max_recovery
     return release.promise.whole is not None and release.promise.whole <= _MAX_WHOLE_EPSILON
+
+
+def _is_public_as_good(release: ReleaseResult, comparison: Comparison) -> bool:
+    """Return whether labelled public texts alone are measured to be as good as every release of the same way."""
+    public = comparison.baselines.public
+    scores = [one.use.score.private.value for one in comparison.releases if one.way == release.way]
+    return public is not None and public.private.value >= max(scores)
+
+
+def _describe_public(release: ReleaseResult, comparison: Comparison) -> tuple[str, ...]:
+    public = comparison.baselines.public
+    if public is None:
+        return ()
+    own = release.use.score.private.format_percent()
+    sentence = (
+        f"A classifier of the public labels has a balanced accuracy of {public.private.format_percent()} on these "
+        f"originals, without any budget; {release.name} has {own}."
+    )
+    return sentence, "More private rows, or a larger epsilon, may change that."
 
 
 def _describe_choice(release: ReleaseResult, need: Need) -> str:
@@ -188,8 +212,8 @@ def _describe_word_risk(release: ReleaseResult) -> str:
     if linked is not None:
         bound += f", and {linked.format_percent()} of the private texts were linked to their records"
     return (
-        f"Attackers name {_format_named(release)} of the words. Records are not hidden as a whole: {bound}; whoever has "
-        "other texts of a person may recognize them."
+        f"Attackers name {_format_named(release)} of the words. Records are not hidden as a whole: {bound}; whoever "
+        "has other texts of a person may recognize them."
     )
 
 

@@ -56,10 +56,6 @@ class CollectionSetting:
         """Return the options of a classifier; the number of units is measured, as it is by default."""
         return ClassifierOptions(self.classes, epsilon, self.delta, None, seed)
 
-    def plan_synthesis(self, epsilon: float, rows: int, seed: int) -> SynthesisOptions:
-        """Return the options of a synthetic table."""
-        return SynthesisOptions(self.build_options(epsilon, seed), rows, self.generator)
-
     def plan_training_budget(self, epsilon: float) -> Budget:
         """Return the budget of a classifier."""
         return self.build_options(epsilon, 0).plan_budget(self.feature_map, self.unit)
@@ -76,9 +72,9 @@ class CollectionSetting:
         public = self.public if self.public is not None and self.public.has_labels else None
         return fit_linear_classifier(private, self.feature_map, self.build_options(epsilon, seed), public)
 
-    def synthesize(self, private: PrivateTexts, epsilon: float, seed: int) -> SyntheticTable:
-        """Return as many synthetic texts as there are private ones, drawn with a public seed."""
-        options = self.plan_synthesis(epsilon, len(private.texts), seed)
+    def synthesize(self, private: PrivateTexts, epsilon: float, rows: int, seed: int) -> SyntheticTable:
+        """Return synthetic texts, drawn with a public seed."""
+        options = SynthesisOptions(self.build_options(epsilon, seed), rows, self.generator)
         return write_table(
             measure_collection(private, {}, self.feature_map, self.public, options), self.public, options
         )
@@ -139,7 +135,7 @@ def build_collection_runner(
         released = setting.fit_classifier(private, epsilon, fold_seed)
         hits = [released.predict_probabilities(tested_texts).argmax(axis=1) == tested_codes]
         if has_texts:
-            synthetic = setting.synthesize(private, epsilon, fold_seed + 1)
+            synthetic = setting.synthesize(private, epsilon, plan.synthetic_rows, fold_seed + 1)
             student = train_student(setting, synthetic, plan.classifier, plan.seed)
             hits.append(student.probabilities(tested_texts).argmax(axis=1) == tested_codes)
         return hits
