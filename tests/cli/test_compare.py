@@ -9,20 +9,20 @@ import pytest
 
 from tests.comparison.toy import CLASSES, make_table
 
-QUICK = ("--space", "space.npz", "--folds", "2", "--shadow-models", "6", "--recoveries", "0.5", "--epsilons", "8")
+QUICK = ("--space", "space.npz", "--folds", "2", "--shadow-models", "6", "--rows", "60")
+BUDGETS = ("--recoveries", "0.5", "--epsilons", "100")
 FIGURE = re.compile(r"\d+\.\d %")
 
 
 @pytest.fixture(autouse=True)
-def given(place, monkeypatch):
-    """Put a table of eighty labelled rows of forty persons, and public texts, beside the space; write few texts."""
+def given(place):
+    """Put a table of eighty labelled rows of forty persons, and public texts, beside the space."""
     for name, rows, seed in (("t.csv", 80, 0), ("public.csv", 200, 1)):
         texts, codes = make_table(rows, seed=seed)
         lines = [
             f"{text},{CLASSES[code]},p{row // 2}" for row, (text, code) in enumerate(zip(texts, codes, strict=True))
         ]
         (place / name).write_text("\n".join(["text,kind,who", *lines]) + "\n")
-    monkeypatch.setattr("deniable.comparison.inputs.ComparisonPlan.synthetic_rows", 200)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def compare(call):
     """Return a function that compares t.csv into r.html, unless told otherwise."""
 
     def comparing(*options, source="t.csv", report="r.html"):
-        return call("compare", source, "--label", "kind", "--report", report, *QUICK, *options)
+        return call("compare", source, "--label", "kind", "--report", report, *QUICK, *BUDGETS, *options)
 
     return comparing
 
@@ -61,7 +61,7 @@ def test_json(compare):
     assert result.code == 0, result.err
     content = json.loads(result.text)
     assert content["schema"] == "deniable-comparison/1"
-    assert content["words, epsilon 8"] if "words, epsilon 8" in content else content["classifier, epsilon 8"]
+    assert content["words, epsilon 100"] if "words, epsilon 100" in content else content["classifier, epsilon 100"]
     assert content["how it was measured"]["command"].startswith("deniable compare t.csv")
 
 
@@ -70,8 +70,8 @@ def test_json(compare):
 )
 def test_the_printed_command_runs(compare, call, place, monkeypatch, need, command):
     """The recommended command runs as it stands, and its card or certificate says that epsilon was chosen from data."""
-    monkeypatch.setattr("deniable.comparison.recommendation._is_useful", lambda *_: True)
-    monkeypatch.setattr("deniable.comparison.recommendation._is_better_than_public", lambda *_: True)
+    for judgement in ("_is_useful", "_is_protected", "_is_better_than_public"):
+        monkeypatch.setattr(f"deniable.comparison.recommendation.{judgement}", lambda *_: True)
     result = compare("--person", "who", "--public", "public.csv", "--need", need)
     assert result.code == 0, result.err
     (line,) = (line for line in result.text.splitlines() if line.startswith("run: "))
@@ -101,8 +101,8 @@ def test_without_public_texts(compare):
     """Synthetic texts are then written from counts, or what stands against that is said."""
     result = compare("--json")
     content = json.loads(result.text)
-    assert "generator counts" in content.get("synthetic texts, epsilon 8", {}).get("note", "") or (
-        "synthetic texts, epsilon 8" in content["not possible on this table"]
+    assert "generator counts" in content.get("synthetic texts, epsilon 100", {}).get("note", "") or (
+        "synthetic texts, epsilon 100" in content["not possible on this table"]
     )
 
 

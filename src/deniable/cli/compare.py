@@ -98,6 +98,9 @@ ComparedMethodOption = Annotated[
 RecordEpsilonsOption = Annotated[
     str, make_option(PRIVACY_PANEL, "--text-epsilons", "Epsilons of each text, for --model.", metavar="E,E,...")
 ]
+SyntheticRowsOption = Annotated[
+    int, make_option(_MEASUREMENT_PANEL, "--rows", "Number of synthetic records to learn from.", min=2)
+]
 NeedOption = Annotated[
     NeedName, make_option(_ADVICE_PANEL, "--need", f"What you need from the table: {list_choices(NeedName)}.")
 ]
@@ -166,6 +169,7 @@ def run_compare(
     min_retained: MinimumRetainedOption = 0.5,
     folds: FoldsOption = 5,
     shadow_models: ShadowModelsOption = 16,
+    rows: SyntheticRowsOption = 4_000,
     seed: MeasureSeedOption = 0,
     column: TextColumnOption = "text",
     entities: EntitiesOption = None,
@@ -202,6 +206,7 @@ def run_compare(
         record_epsilons=tuple(parse_epsilons(text_epsilons)),
         folds=folds,
         shadows=shadow_models,
+        synthetic_rows=rows,
         rows=limit,
         seed=seed,
     )

@@ -3,6 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, UseFigures
 from deniable.comparison.fluency import FluencyJudge
@@ -12,10 +13,12 @@ from deniable.measure.labels import BooleanMask
 from deniable.measure.linkage import measure_linkage
 from deniable.measure.membership import measure_membership
 from deniable.measure.utility import compare_balanced_accuracies
-from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.tokens import truncate_text
 
-RewritingMaker = Callable[[float], RewritingMethod]
+if TYPE_CHECKING:
+    from deniable.rewriting.methods.base import RewritingMethod
+
+RewritingMaker = Callable[[float], "RewritingMethod"]
 """Returns the rewriting method of an epsilon, with a public seed."""
 
 
@@ -30,7 +33,7 @@ class RecordDraft:
         seconds: of the release.
     """
 
-    method: RewritingMethod
+    method: "RewritingMethod"
     epsilon: float
     texts: list[str]
     seconds: float
