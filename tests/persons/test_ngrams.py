@@ -6,7 +6,7 @@ from scipy import stats
 
 from deniable.core.errors import InputError
 from deniable.measure.attackers.language_model import LanguageModel
-from deniable.persons.ngrams import MAX_SURPLUS, build_text_model
+from deniable.persons.ngrams import MAX_SURPLUS, build_text_model, tidy_marks
 from deniable.text.tokenization import split_tokens
 
 TEXTS = (
@@ -86,3 +86,10 @@ def test_unusable_texts_and_weights_are_refused():
     for weight in (31.0, np.nan):
         with pytest.raises(InputError, match="smaller strength"):
             model.write_texts(np.full(len(model.words), weight), np.array([3]), np.random.default_rng(0))
+
+
+def test_marks_are_spaced_as_people_write_them():
+    """Hyphens, dashes and quotation marks are attached to their words, and the tokens remain the same."""
+    text = 'he said " a well - made film " - - and " no'
+    assert tidy_marks(text) == 'he said "a well-made film" -- and " no'
+    assert split_tokens(tidy_marks(text)) == split_tokens(text)

@@ -18,6 +18,7 @@ are taken once for all words and all histories. A draw costs a handful of bisect
 
 import collections
 import dataclasses
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ MAX_SURPLUS = 40
 MAX_LOG_WEIGHT = 30.0
 """Largest absolute log weight of a word: beyond it cumulative sums in float64 would lose the others."""
 _SENTENCE_ENDS = (".", "!", "?")
+_DASH, _HYPHEN, _QUOTATION = re.compile(r" -(?: -)+ "), re.compile(r"(?<=\w) - (?=\w)"), re.compile(r'" ([^"]*) "')
 
 
 class CumulativeTables(NamedTuple):
@@ -109,7 +111,7 @@ class InterpolatedModel:
         numbers, offsets = _draw_texts(tables, is_sentence_end, lengths.astype(np.int64), generator)
         tokens = np.array(self.words, dtype=object)[numbers].tolist()
         return [
-            join_tokens(tokens[first:last])
+            tidy_marks(join_tokens(tokens[first:last]))
             for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         ]
 
@@ -188,6 +190,15 @@ def build_text_model(texts: Sequence[str]) -> InterpolatedModel:
         np.maximum(np.exp(tables.trigram_logs) - trigram_backoffs[pairs] * bigrams[suffixes], 0.0),
         trigram_backoffs,
     )
+
+
+def tidy_marks(text: str) -> str:
+    """Return a text with dashes, hyphens and quotation marks spaced as people write them; its tokens stay the same.
+
+    Tokens do not say whether they touched: one hyphen between two words joins them, several are a dash, and quotation
+    marks enclose what stands between an odd and an even one.
+    """
+    return _QUOTATION.sub(r'"\1"', _HYPHEN.sub("-", _DASH.sub(" -- ", text)))
 
 
 @compile_loop

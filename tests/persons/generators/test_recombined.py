@@ -16,8 +16,8 @@ def list_sentences(text):
 
 
 def test_every_sentence_is_public():
-    """Texts consist of public sentences, whole and in lower case, and their lengths are near those drawn."""
-    synthetic = generate_recombined_texts(KNOWLEDGE, [text.upper() for text in PUBLIC_TEXTS], 300, seed=1)
+    """Texts consist of whole public sentences, and their lengths are near those drawn."""
+    synthetic = generate_recombined_texts(KNOWLEDGE, PUBLIC_TEXTS, 300, seed=1)
     public = {sentence for text in PUBLIC_TEXTS for sentence in list_sentences(text)}
     assert {sentence for text in synthetic.texts for sentence in list_sentences(text)} == public
     lengths = np.array([len(split_tokens(text)) for text in synthetic.texts])
@@ -53,9 +53,10 @@ def test_classes_differ_by_the_words_of_the_classifier():
     assert count_share(positive, {"good", "fine"}) > 1.5 * count_share(negative, {"good", "fine"})
 
 
-def test_sentences_end_with_a_mark_before_a_space():
-    """A text is cut where white space follows a full stop, question or exclamation mark, and nowhere else."""
+def test_sentences_end_with_a_mark_before_a_word():
+    """A text is cut between a mark and a word with white space between them; tokenized marks are attached."""
     assert split_sentences("One. two?  Three! 3.5, no cut.x") == ["One.", "two?", "Three!", "3.5, no cut.x"]
+    assert split_sentences("so , it\n ends . . . here it is (  not ) .") == ["so, it ends...", "here it is (not)."]
 
 
 def test_no_rows_and_no_public_words_are_refused():

@@ -1,5 +1,7 @@
 """Texts of a tilted public model."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -60,3 +62,10 @@ def test_no_rows_and_no_public_words_are_refused():
         generate_tilted_texts(KNOWLEDGE, PUBLIC_TEXTS, 0, seed=0)
     with pytest.raises(InputError, match="public texts with words"):
         generate_tilted_texts(KNOWLEDGE, [" "], 5, seed=0)
+
+
+def test_a_single_row_and_a_classifier_that_knows_nothing_will_do():
+    """One row of two classes, or weights that are all 0, give texts all the same."""
+    assert len(generate_tilted_texts(KNOWLEDGE, PUBLIC_TEXTS, 1, seed=0).texts) == 1
+    blank = dataclasses.replace(KNOWLEDGE, word_weights=np.zeros((len(WORDS), 2)))
+    assert all(generate_tilted_texts(blank, PUBLIC_TEXTS, 5, seed=0).texts)

@@ -20,11 +20,12 @@ import numpy as np
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, check_count, check_positive
 from deniable.persons.generators.knowledge import ReleasedKnowledge, SyntheticTexts, count_drafts, label_texts
-from deniable.text.tokenization import join_tokens, split_tokens
+from deniable.text.tokenization import split_tokens
 
 STRENGTH = 2.0
 """Power of the classifier's probability with which sentences are drawn."""
-_SENTENCE_GAP = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE_GAP = re.compile(r"(?<=[.!?])\s+(?=\w)")
+_DETACHED_MARK = re.compile(r"\s+(?=[.,!?;:)\]])|(?<=[(\[])\s+")
 _FRESH_DRAWS = 64
 """Sentences drawn at a time."""
 
@@ -36,7 +37,7 @@ def generate_recombined_texts(
 
     Args:
         knowledge: what was released.
-        public_texts: all of their sentences may occur; the text of each is lower case.
+        public_texts: all of their sentences may occur, as they are written.
         rows: number of texts.
         strength: how strongly a class prefers its sentences, > 0.
         seed: public; the texts follow from it.
@@ -46,11 +47,10 @@ def generate_recombined_texts(
     """
     check_count("generate_recombined_texts", "rows", rows)
     check_positive("generate_recombined_texts", "strength", strength)
-    token_lists = [split_tokens(sentence) for text in public_texts for sentence in split_sentences(text)]
-    sentences = [join_tokens(tokens) for tokens in token_lists if tokens]
+    sentences = [sentence for text in public_texts for sentence in split_sentences(text) if split_tokens(sentence)]
     if not sentences:
         raise InputError("Texts cannot be put together from public texts without words: give texts with words.")
-    sentence_lengths = np.array([len(tokens) for tokens in token_lists if tokens])
+    sentence_lengths = np.array([len(split_tokens(sentence)) for sentence in sentences])
     logs = strength * np.log(np.maximum(knowledge.classifier.predict_probabilities(sentences), 1e-12))
     generator = np.random.default_rng(seed)
     codes = knowledge.draw_codes(count_drafts(rows), generator)
@@ -65,8 +65,11 @@ def generate_recombined_texts(
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return a text cut at white space that follows a full stop, a question mark or an exclamation mark."""
-    return _SENTENCE_GAP.split(text)
+    """Return a text cut at white space after a full stop, question or exclamation mark and before a word.
+
+    White space before punctuation, which tokenized corpora have, is left out, and other white space is one space.
+    """
+    return [_DETACHED_MARK.sub("", " ".join(part.split())) for part in _SENTENCE_GAP.split(text)]
 
 
 class _SentenceDraws:

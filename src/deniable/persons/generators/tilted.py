@@ -33,7 +33,7 @@ from deniable.persons.ngrams import MAX_LOG_WEIGHT, InterpolatedModel, build_tex
 
 AGREEMENT = 0.8
 """Share of the texts whose label is the class that they were drawn for."""
-_TRIALS, _TRIAL_TEXTS = 8, 1_000
+_TRIALS, _TRIAL_TEXTS = 8, 600
 _LARGEST_MEAN_WEIGHT = 4.0
 """Root of the mean square of the log weights, at most."""
 
