@@ -20,9 +20,7 @@ def list_units(units):
 @given(PERSONS, st.one_of(st.none(), st.integers(1, 5)))
 def test_each_person_has_their_first_rows(persons, maximum):
     """A unit holds the first rows of one person, in their order, and every person is one unit."""
-    expected = {
-        tuple([row for row, other in enumerate(persons) if other == person][:maximum]) for person in {*persons}
-    }
+    expected = {tuple([row for row, other in enumerate(persons) if other == person][:maximum]) for person in {*persons}}
     units = group_rows(len(persons), persons, maximum)
     assert list_units(units) == expected
     assert (len(units), units.unit) == (len(expected), "person")

@@ -16,7 +16,9 @@ PUBLIC = ["the film was good", "the film was bad", "a good plot", "not a good fi
 MAP = build_feature_map(PUBLIC)
 TEXTS = st.one_of(
     st.text(max_size=60),
-    st.lists(st.sampled_from([*MAP.words, "unknown", "<br />", "Ａ", "İ", "\ud800", "\x00"]), max_size=30).map(" ".join),
+    st.lists(st.sampled_from([*MAP.words, "unknown", "<br />", "Ａ", "İ", "\ud800", "\x00"]), max_size=30).map(
+        " ".join
+    ),
 )
 
 
