@@ -54,6 +54,13 @@ class MetricName(enum.StrEnum):
     GEODESIC = "geodesic"
 
 
+class NeedName(enum.StrEnum):
+    """What is needed of a table: those of `deniable.comparison.recommendation.Need`."""
+
+    TEXTS = "texts"
+    CLASSIFIER = "classifier"
+
+
 class TableFormatName(enum.StrEnum):
     """Formats of tables: those of `deniable.text.tables.TABLE_FORMATS`."""
 

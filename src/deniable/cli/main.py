@@ -13,6 +13,7 @@ import typer
 from deniable import __version__
 from deniable.cli import attack, audit, certify, train
 from deniable.cli.choices import VerifiedMechanismName
+from deniable.cli.compare import run_compare
 from deniable.cli.explain import run_explain
 from deniable.cli.key import run_key
 from deniable.cli.measure import run_measure
@@ -58,6 +59,7 @@ add_command(app, "privatize", run_privatize, "Release texts")
 add_command(app, "rewrite", run_rewrite, "Release texts")
 add_command(app, "synthesize", run_synthesize, "Release texts")
 add_command(app, "key", run_key, "Release texts")
+add_command(app, "compare", run_compare, "Choose epsilon")
 add_command(app, "tune", run_tune, "Choose epsilon")
 add_command(app, "measure", run_measure, "Choose epsilon")
 add_command(app, "explain", run_explain, "Choose epsilon")

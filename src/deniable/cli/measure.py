@@ -210,7 +210,7 @@ def run_measure(
         limits=limits,
         progress=show_passes,
     )
-    _write_report(survey_result, _format_command_line(context), output, figures_path, force=force)
+    _write_report(survey_result, format_command_line(context, "measure"), output, figures_path, force=force)
     for remark in table.remarks:
         typer.echo(remark, err=True)
     warn_of_texts(inputs.texts, word_space)
@@ -297,9 +297,9 @@ def _build_mechanisms(space: "Space", name: str, epsilons: list[float], prior: "
     return mechanisms
 
 
-def _format_command_line(context: typer.Context) -> str:
+def format_command_line(context: typer.Context, name: str) -> str:
     """Return the command line with the options that were given."""
-    arguments = ["deniable", "measure", context.params["source"]]
+    arguments = ["deniable", name, context.params["source"]]
     for option in context.command.params:
         parameter_source = context.get_parameter_source(option.name or "")
         if option.name == "source" or parameter_source is None or parameter_source.name != "COMMANDLINE":

@@ -124,6 +124,14 @@ MechanismOption = Annotated[
         metavar="MECHANISM",
     ),
 ]
+ChosenFromDataOption = Annotated[
+    bool,
+    make_option(
+        PRIVACY_PANEL,
+        "--chosen-from-data",
+        "Record in the certificate that epsilon was chosen by looking at this input.",
+    ),
+]
 TestSeedOption = Annotated[
     int | None,
     make_option(PRIVACY_PANEL, "--test-seed", "Public seed, for tests only: with it the output is NOT private."),

@@ -21,6 +21,7 @@ from deniable.cli.options import (
     OUTPUT_PANEL,
     PRIVACY_PANEL,
     CertificateOption,
+    ChosenFromDataOption,
     CopiedColumnsOption,
     DelimiterOption,
     DropOption,
@@ -81,14 +82,6 @@ KeyFileOption = Annotated[
         "--key-file",
         "Secret key written by deniable key, for a repeatable run; needs --id.",
         metavar="FILE",
-    ),
-]
-ChosenFromDataOption = Annotated[
-    bool,
-    make_option(
-        PRIVACY_PANEL,
-        "--chosen-from-data",
-        "Record in the certificate that epsilon was chosen by looking at this input.",
     ),
 ]
 PersonReportOption = Annotated[

@@ -14,6 +14,7 @@ from deniable.cli.options import (
     OUTPUT_PANEL,
     PRIVACY_PANEL,
     CertificateOption,
+    ChosenFromDataOption,
     DelimiterOption,
     EncodingOption,
     ForceOption,
@@ -149,6 +150,7 @@ def run_synthesize(
     public: PublicOption = None,
     public_label: PublicLabelOption = None,
     generator: GeneratorOption = None,
+    chosen_from_data: ChosenFromDataOption = False,
     candidates: CandidatesOption = None,
     column: TextColumnOption = "text",
     label: LabelOption,
@@ -184,6 +186,7 @@ def run_synthesize(
         public=public_file,
         space="glove",
         test=test,
+        chosen_from_data=chosen_from_data,
     )
     outputs = _name_outputs(output, certificate, counts, has_baseline=public_label is not None)
     _check_outputs(outputs, [source, test, public], force=force)

@@ -71,20 +71,24 @@ def _build_fasttext(seed: int) -> TextClassifier:
     return FastTextClassifier(seed)
 
 
-CLASSIFIERS: dict[str, Callable[[int], TextClassifier]] = {"tfidf": TfIdfClassifier, "fasttext": _build_fasttext}
+ClassifierMaker = Callable[[int], TextClassifier]
+"""Returns an untrained classifier of a public seed."""
+CLASSIFIERS: dict[str, ClassifierMaker] = {"tfidf": TfIdfClassifier, "fasttext": _build_fasttext}
 """The registry: name -> function of a seed."""
 
 
-def build_classifier(name: str, seed: int) -> TextClassifier:
-    """Return a new classifier of the registry.
+def build_classifier(name: str | ClassifierMaker, seed: int) -> TextClassifier:
+    """Return a new classifier of the registry, or another one.
 
     Args:
-        name: a name in `CLASSIFIERS`.
+        name: a name in `CLASSIFIERS`, or a function that makes a classifier.
         seed: public; everything that it draws follows from it.
 
     Raises:
         InputError: an unknown name, or its library is not installed.
     """
+    if not isinstance(name, str):
+        return name(seed)
     if name not in CLASSIFIERS:
         raise InputError(f"Unknown classifier {name!r}. Known: {', '.join(CLASSIFIERS)}.")
     return CLASSIFIERS[name](seed)

@@ -9,7 +9,7 @@ from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.parallel import parallel_map
 from deniable.measure.attackers.membership_scores import compute_lira_scores, compute_rmia_scores, compute_shadow_scores
-from deniable.measure.classifiers import build_classifier
+from deniable.measure.classifiers import ClassifierMaker, build_classifier
 from deniable.measure.labels import BooleanMask, ClassCodes
 from deniable.measure.roc import MembershipResult, compute_roc
 
@@ -23,7 +23,7 @@ def measure_membership(
     classes: int,
     *,
     private: Sequence[str] | None = None,
-    classifier: str = "tfidf",
+    classifier: str | ClassifierMaker = "tfidf",
     attack: str = "lira",
     shadows: int = 16,
     seed: int = 0,
@@ -44,7 +44,7 @@ def measure_membership(
             with the original records and with the privatized ones, since a model that was trained on no original says
             little about it. The shadow models are trained on these same private texts, where an attacker with
             the originals alone would have to privatize them anew: "original" errs on the attacker's side.
-        classifier: a name in `deniable.measure.classifiers.CLASSIFIERS`.
+        classifier: a name in `deniable.measure.classifiers.CLASSIFIERS`, or a function from a seed to a classifier.
         attack: "lira", "rmia" or "shadow", see `deniable.measure.attackers.membership_scores`; the last trains its
             network on one model of the next pair.
         shadows: number of models to train, even.

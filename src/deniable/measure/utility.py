@@ -91,7 +91,7 @@ def measure_utility(
     make_classifier()  # refuses an unknown name before anything is trained
     (original_hits,), *private_hits = run_folds(
         [
-            _build_fold_runner(make_classifier, column, texts, class_codes)
+            build_fold_runner(make_classifier, column, texts, class_codes)
             for column in (texts, *private_versions.values())
         ],
         splits,
@@ -100,7 +100,7 @@ def measure_utility(
     return {
         name: UtilityResult(
             _compare_accuracies(original_hits, hits, tested_codes),
-            _compare_balanced_accuracies(original_hits, hits, tested_codes),
+            compare_balanced_accuracies(original_hits, hits, tested_codes),
             classifier,
             folds,
             len(original_hits),
@@ -121,21 +121,34 @@ def _compare_accuracies(original_hits: BooleanMask, private_hits: BooleanMask, c
     )
 
 
-def _compare_balanced_accuracies(
+def compare_balanced_accuracies(
     original_hits: BooleanMask, private_hits: BooleanMask, codes: ClassCodes
 ) -> ScoreComparison:
-    """Return the balanced accuracies."""
+    """Return the balanced accuracies of two classifiers, trained on original and on private texts.
+
+    Args:
+        original_hits: (n,) whether the first was right.
+        private_hits: (n,) whether the second was.
+        codes: (n,) classes, from 0 to K - 1; each has a row.
+    """
     classes = int(codes.max()) + 1
     return compare_with_blind_guess(original_hits, private_hits, codes, np.full(classes, 1 / classes))
 
 
-def _build_fold_runner(
+def build_fold_runner(
     make_classifier: Callable[[], TextClassifier],
     train_texts: Sequence[str],
     test_texts: Sequence[str],
     codes: ClassCodes,
 ) -> FoldRunner:
-    """Return the runner that trains on one version of the table and tests on another."""
+    """Return the runner that trains on one version of the table and tests on another.
+
+    Args:
+        make_classifier: returns an untrained classifier.
+        train_texts: n texts to train on.
+        test_texts: n texts to test on, in the order of the same rows.
+        codes: (n,) classes, from 0 on.
+    """
     classes = int(codes.max()) + 1
 
     def run_fold(split: TrainTestSplit) -> list[BooleanMask]:

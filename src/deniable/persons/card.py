@@ -4,6 +4,7 @@ from deniable.core.evidence import limit_status
 from deniable.core.report import Fact, Report, Section, make_facts
 from deniable.learning.card import NO_GUARANTEE, build_card
 from deniable.persons.classifier import LinearClassifier
+from deniable.text.release_certificate import CHOICE_DISCLOSURE, CHOSEN_FROM_DATA
 
 _NOT_PROTECTED = (
     (
@@ -30,6 +31,8 @@ def build_linear_card(classifier: LinearClassifier, commitment: str) -> Report:
     not_protected = [line.format(unit=unit) for line in _NOT_PROTECTED]
     if unit == "record":
         not_protected.insert(0, _RECORD_NOT_PROTECTED)
+    if facts.get("epsilon chosen") == CHOSEN_FROM_DATA:
+        not_protected.insert(0, CHOICE_DISCLOSURE)
     count = facts.get("nominal number of units")
     count_facts = (
         [] if count is None else [Fact("nominal number", count, f"of {unit}s; {facts['nominal number']}", f"{count:,}")]
@@ -66,6 +69,7 @@ def _describe_protection(classifier: LinearClassifier) -> tuple[Fact, ...]:
         Fact("adjacency", guarantee.adjacency),
         Fact("status", shown.status),
         Fact("source", guarantee.source),
+        Fact("epsilon chosen", classifier.facts.get("epsilon chosen")),
         Fact("verdict", verdict.to_dict(), text=f"{verdict.status}; {verdict.method}"),
     ]
     groups = classifier.facts.get("groups")

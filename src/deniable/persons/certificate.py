@@ -11,7 +11,13 @@ from deniable.core.guarantees import ApproxDP, Unit, encode_guarantee
 from deniable.core.report import Fact
 from deniable.persons.group_privacy import describe_groups
 from deniable.persons.synthesis import MeasuredCollection, SynthesisOptions
-from deniable.text.release_certificate import ReleaseCertificate, format_odds
+from deniable.text.release_certificate import (
+    CHOICE_DISCLOSURE,
+    CHOSEN_BY_OWNER,
+    CHOSEN_FROM_DATA,
+    ReleaseCertificate,
+    format_odds,
+)
 
 SYNTHESIS_CERTIFICATE_SCHEMA = "deniable-synthesis-certificate/1"
 _FRESH_NOISE = "fresh noise from the operating system; not repeatable"
@@ -38,11 +44,13 @@ class SynthesisCertificate(ReleaseCertificate):
         nominal: public number of units, and where it comes from.
         measurements: everything that was measured with noise, with its share of the budget.
         groups: what persons with several records have; empty where persons are the units.
+        chosen: how epsilon was chosen.
     """
 
     nominal: dict[str, Any]
     measurements: list[dict[str, Any]]
     groups: list[str]
+    chosen: str
 
     def describe_amount(self) -> str:
         """Return the public number of units that the table was made from."""
@@ -50,10 +58,11 @@ class SynthesisCertificate(ReleaseCertificate):
 
     def describe_guarantee(self) -> str:
         """Return epsilon, delta and what they hold for."""
-        return (
+        line = (
             f"epsilon {self.guarantee['epsilon']:g} and delta {self.guarantee['delta']:g} for one "
             f"{self.guarantee['unit']}: {self.guarantee['adjacency']} (central differential privacy)"
         )
+        return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
 
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what the budget was spent on, and what persons with several records have."""
@@ -61,6 +70,7 @@ class SynthesisCertificate(ReleaseCertificate):
         facts = [
             Fact("nominal number", f"{self.nominal['units']:,}, {self.nominal['source']}"),
             Fact("measurements", spent),
+            Fact("epsilon chosen", self.chosen),
         ]
         return [*facts, Fact("groups", self.groups)] if self.groups else facts
 
@@ -91,10 +101,14 @@ def certify_synthesis(measured: MeasuredCollection, options: SynthesisOptions) -
         steps=[_WRITTEN_TEXTS[options.generator]],
         meaning=_describe_meaning(guarantee, verdict),
         records=options.rows,
-        not_protected=_list_unprotected(options.generator, budget.unit),
+        not_protected=[
+            *([CHOICE_DISCLOSURE] if options.training.chosen_from_data else []),
+            *_list_unprotected(options.generator, budget.unit),
+        ],
         nominal={"units": facts["nominal number of units"], "source": facts["nominal number"]},
         measurements=budget.describe_measurements(),
         groups=describe_groups(budget),
+        chosen=CHOSEN_FROM_DATA if options.training.chosen_from_data else CHOSEN_BY_OWNER,
     )
 
 

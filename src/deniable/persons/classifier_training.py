@@ -21,6 +21,7 @@ from deniable.persons.linear_training import (
     plan_linear_training,
 )
 from deniable.persons.nominal_count import NominalCount, find_nominal_count, plan_count_measurement
+from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA
 from deniable.vectors.discrete_noise import make_noise_generator
 
 PUBLIC_SEED_SOURCE = "not private: public seed"
@@ -80,6 +81,7 @@ class ClassifierOptions:
         delta: in (0, 1).
         records: declared number of units; None to measure it, for about a hundredth of the budget.
         seed: for tests only: public, so that the noise hides nothing; None for fresh noise.
+        chosen_from_data: whether epsilon was chosen by looking at the private records, as cards then say.
 
     Raises:
         InputError: fewer than two classes, or equal ones.
@@ -90,6 +92,7 @@ class ClassifierOptions:
     delta: float
     records: int | None = None
     seed: int | None = None
+    chosen_from_data: bool = False
 
     def __post_init__(self) -> None:
         if len({*self.classes}) < max(2, len(self.classes)):
@@ -168,6 +171,7 @@ def fit_with_budget(
         "feature map": feature_map.fingerprint,
         "started from": "zeros" if start is None else "weights learned from labelled public texts",
         "groups": describe_groups(budget),
+        "epsilon chosen": CHOSEN_FROM_DATA if options.chosen_from_data else CHOSEN_BY_OWNER,
         "seed": options.seed,
     }
     return LinearClassifier(feature_map, options.classes, weights, guarantee, verdict, facts)

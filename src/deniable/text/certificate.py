@@ -21,7 +21,16 @@ from deniable.core.report import Fact
 from deniable.space import Space
 from deniable.text.batches import Tally
 from deniable.text.release import Release
-from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied, list_steps
+from deniable.text.release_certificate import (
+    CHOICE_DISCLOSURE,
+    CHOSEN_BY_OWNER,
+    CHOSEN_FROM_DATA,
+    NOTHING_COPIED,
+    ReleaseCertificate,
+    format_odds,
+    list_copied,
+    list_steps,
+)
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior
@@ -30,10 +39,6 @@ CERTIFICATE_SCHEMA = "deniable-certificate/7"
 RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
-
-_CHOSEN_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
-_CHOSEN_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
-_CHOICE_DISCLOSURE = "what the choice of epsilon, made from the private texts, shows of them"
 
 _NOISE_DESCRIPTIONS: dict[NoiseSource, str] = {
     "random": "fresh noise from the operating system; not repeatable",
@@ -104,7 +109,7 @@ class Certificate(ReleaseCertificate):
             private=release.noise != "public seed" and verdict.status != "refuted",
             mechanism={"name": mechanism.name, **parameters},
             guarantee=encode_guarantee(guarantee),
-            chosen=_CHOSEN_FROM_DATA if chosen_from_data else _CHOSEN_BY_OWNER,
+            chosen=CHOSEN_FROM_DATA if chosen_from_data else CHOSEN_BY_OWNER,
             verification=verdict.to_dict(),
             documents=[]
             if verdict.status == "refuted"
@@ -133,7 +138,7 @@ class Certificate(ReleaseCertificate):
             words=tally.words,
             expected_kept=describe_expected_kept(mechanism, prior),
             not_protected=[
-                *([_CHOICE_DISCLOSURE] if chosen_from_data else []),
+                *([CHOICE_DISCLOSURE] if chosen_from_data else []),
                 *_list_unprotected(release, copied_content),
             ],
         )
@@ -145,7 +150,7 @@ class Certificate(ReleaseCertificate):
     def describe_guarantee(self) -> str:
         """Return epsilon per word, the metric, and how epsilon was chosen where that matters."""
         line = f"{self.guarantee['epsilon']:g}-metric-DP per word, distance {self.guarantee['metric']}"
-        return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == _CHOSEN_FROM_DATA else line
+        return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
 
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what is kept, what an attacker recovers, and the guarantees of whole records."""

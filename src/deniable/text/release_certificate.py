@@ -15,6 +15,9 @@ from deniable.text.tables.layout import CopiedContent
 _MAX_LISTED_COLUMNS = 20
 """Columns that are named."""
 NOTHING_COPIED = CopiedContent()
+CHOSEN_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
+CHOSEN_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
+CHOICE_DISCLOSURE = "what the choice of epsilon, made from the private texts, shows of them"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,7 @@ class PrivateTraining:
         public: public file; None for the words of the space.
         space: vector file, or ``glove``.
         test: table to test on; None for a tenth of the private rows.
+        chosen_from_data: whether epsilon was chosen by looking at the private rows.
     """
 
     source: Path
@@ -53,6 +54,7 @@ class PrivateTraining:
     public: PublicFile | None
     space: str
     test: Path | None
+    chosen_from_data: bool = False
 
 
 def train_private_text(training: PrivateTraining, output: ModelOutput) -> None:
@@ -109,7 +111,9 @@ def prepare_training(training: PrivateTraining) -> "tuple[ClassifierOptions, Fea
             "The classes must be declared, since which labels occur is private: give --classes A,B,... or public "
             "labels with --public and --public-label."
         )
-    options = ClassifierOptions(classes, training.epsilon, training.delta, training.records)
+    options = ClassifierOptions(
+        classes, training.epsilon, training.delta, training.records, chosen_from_data=training.chosen_from_data
+    )
     with show_passes("public features"):
         if public is None:
             feature_map = _build_space_features(training.space)

@@ -23,6 +23,7 @@ from deniable.cli.model_runs import (
 from deniable.cli.options import (
     HIDE_DEFAULT,
     MODEL_PANEL,
+    ChosenFromDataOption,
     DelimiterOption,
     EncodingOption,
     FormatOption,
@@ -171,6 +172,7 @@ def run_train_text(
     classes: ClassesOption = None,
     public: PublicOption = None,
     public_label: PublicLabelOption = None,
+    chosen_from_data: ChosenFromDataOption = False,
     epochs: EpochsOption = None,
     batch_size: BatchSizeOption = None,
     learning_rate: LearningRateOption = None,
@@ -212,6 +214,7 @@ def run_train_text(
         "classes": classes,
         "public": public,
         "public_label": public_label,
+        "chosen_from_data": chosen_from_data or None,
     }
     if kind in _PRIVATE_KINDS:
         other_options = {
@@ -277,6 +280,7 @@ def _train_private(
     from deniable.cli.train.private_text import PrivateTraining, train_private_text
 
     public, public_label = options.pop("public"), options.pop("public_label")
+    options["chosen_from_data"] = bool(options["chosen_from_data"])
     if public is None and public_label is not None:
         raise InputError("--public-label is for --public: name the public table too, or leave it out.")
     model_output.check(*[path for path in (source, test, public) if path is not None], *find_word_files(space, "none"))

@@ -12,7 +12,7 @@ from deniable.measure.report.findings import EpsilonResult, SurveyResult
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 
 def render_report(survey: SurveyResult, command: str = "") -> str:
@@ -40,12 +40,27 @@ def load_template() -> "Template":
     Raises:
         InputError: jinja2 is not installed.
     """
+    return make_environment().from_string(resources.files(__package__).joinpath("page.html.j2").read_text("utf-8"))
+
+
+def make_environment() -> "Environment":
+    """Return what templates of pages are read with; they may include ``style.css``, the style of all pages.
+
+    Raises:
+        InputError: jinja2 is not installed.
+    """
     try:
-        from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - an extra
+        from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 - an extra
     except ImportError:
         raise InputError("The report needs jinja2, which is missing: install deniable[measure].") from None
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(resources.files(__package__).joinpath("page.html.j2").read_text("utf-8"))
+    style = resources.files(__package__).joinpath("style.css").read_text("utf-8")
+    return Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=DictLoader({"style.css": style}),
+    )
 
 
 def answer_questions(survey: SurveyResult) -> list[tuple[str, str]]:

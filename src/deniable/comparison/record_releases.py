@@ -1,0 +1,112 @@
+"""Release record by record: every text rewritten as a whole by a public model, where there is one."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, UseFigures
+from deniable.comparison.fluency import FluencyJudge
+from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
+from deniable.core.guarantees import ApproxDP
+from deniable.measure.labels import BooleanMask
+from deniable.measure.linkage import measure_linkage
+from deniable.measure.membership import measure_membership
+from deniable.measure.utility import compare_balanced_accuracies
+from deniable.rewriting.methods.base import RewritingMethod
+from deniable.rewriting.tokens import truncate_text
+
+RewritingMaker = Callable[[float], RewritingMethod]
+"""Returns the rewriting method of an epsilon, with a public seed."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RecordDraft:
+    """The table rewritten once, in order to be measured.
+
+    Attributes:
+        method: with its epsilon.
+        epsilon: of each text.
+        texts: n new texts.
+        seconds: of the release.
+    """
+
+    method: RewritingMethod
+    epsilon: float
+    texts: list[str]
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """Name of the row."""
+        return f"records, epsilon {self.epsilon:g}"
+
+
+def draft_record_releases(
+    make_method: RewritingMaker, inputs: ComparisonInputs, plan: ComparisonPlan
+) -> list[RecordDraft]:
+    """Return a draft for each epsilon of a text.
+
+    Raises:
+        InputError: the method cannot serve an epsilon, or the model fails on a text.
+    """
+    drafts = []
+    for epsilon in plan.record_epsilons:
+        method = make_method(epsilon)
+        start = time.perf_counter()
+        texts = method.rewrite([truncate_text(text, method.model.limit) for text in inputs.texts])
+        drafts.append(RecordDraft(method, epsilon, texts, time.perf_counter() - start))
+    return drafts
+
+
+def measure_record_release(
+    draft: RecordDraft,
+    inputs: ComparisonInputs,
+    hits: tuple[BooleanMask, BooleanMask],
+    judge: FluencyJudge,
+    plan: ComparisonPlan,
+) -> ReleaseResult:
+    """Return the figures of a release record by record.
+
+    Args:
+        draft: the release.
+        inputs: its table.
+        hits: whether classifiers trained on originals, and on rewritten texts, were right, split after split.
+        judge: of the fluency.
+        plan: sizes and seed.
+    """
+    guarantee, verdict = draft.method.guarantee, draft.method.verify()
+    rows = inputs.sample(plan.linked, plan.seed)
+    members = inputs.sample(plan.members, plan.seed)
+    membership = measure_membership(
+        [inputs.texts[row] for row in members],
+        inputs.codes[members],
+        len(inputs.classes),
+        private=[draft.texts[row] for row in members],
+        classifier=plan.classifier,
+        shadows=plan.shadows,
+        seed=plan.seed,
+    )
+    linked = measure_linkage(judge.space, inputs.texts, [draft.texts[row] for row in rows], rows, is_aligned=False)
+    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else None
+    has_bound = verdict.status != "refuted"
+    return ReleaseResult(
+        "records",
+        draft.name,
+        draft.epsilon,
+        delta,
+        Promise(
+            f"epsilon {draft.epsilon:g} for each text as a whole, hidden before it leaves",
+            guarantee.unit,
+            guarantee.adjacency,
+            verdict.status,
+            draft.epsilon if has_bound else None,
+            "a record",
+        ),
+        AttackFigures(linked=linked, membership=membership["original"]),
+        UseFigures(
+            compare_balanced_accuracies(*hits, inputs.tested_codes),
+            perplexity=judge.measure_rows(draft.texts),
+        ),
+        draft.seconds,
+        f"method {draft.method.name}",
+    )

@@ -1,0 +1,130 @@
+"""A comparison as one report of labelled facts: what the page shows, and what stands in its JSON."""
+
+from deniable.comparison.findings import Baselines, Comparison, FailedRelease, ReleaseResult
+from deniable.comparison.recommendation import Recommendation
+from deniable.core.intervals import Estimate
+from deniable.core.numbers import format_number
+from deniable.core.report import Fact, Report, Section, make_facts
+from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES, MembershipResult
+
+SCHEMA = "deniable-comparison/1"
+_JUDGED_RATE = min(JUDGED_FALSE_POSITIVE_RATES)
+NOTHING = "-"
+"""Text of a figure that does not exist for a release."""
+
+
+def build_report(comparison: Comparison, recommendation: Recommendation, command: str, next_command: str) -> Report:
+    """Return the report of a comparison.
+
+    Args:
+        comparison: the figures.
+        recommendation: what to do.
+        command: the command line that compared; empty for none.
+        next_command: the command that does what is recommended; empty for none.
+    """
+    return Report(
+        "What to do with this table",
+        (
+            Section("recommendation", _list_recommendation(recommendation, next_command)),
+            Section("table", _list_table(comparison)),
+            *(Section(release.name, list_release_facts(release)) for release in comparison.releases),
+            *_list_failures(comparison.failures),
+            Section("baselines", _list_baselines(comparison.baselines)),
+            Section("how it was measured", (Fact("command", command), *make_facts(comparison.about))),
+        ),
+        SCHEMA,
+    )
+
+
+def list_release_facts(release: ReleaseResult) -> tuple[Fact, ...]:
+    """Return the facts of one release, the same labels for every way."""
+    promise, attacks, use = release.promise, release.attacks, release.use
+    whole = NOTHING if promise.whole is None else f"epsilon {format_number(promise.whole)} for {promise.whole_unit}"
+    names = None if attacks.names is None else attacks.names.total
+    return (
+        Fact("way", release.way),
+        Fact("epsilon", release.epsilon, text=f"{release.epsilon:g}"),
+        Fact("delta", release.delta, text=NOTHING if release.delta is None else f"{release.delta:g}"),
+        Fact("guarantee", promise.words),
+        Fact("unit", promise.unit),
+        Fact("adjacency", promise.adjacency),
+        Fact("status", promise.status),
+        Fact("all of a record or person", promise.whole, text=whole),
+        _make_share("words named", attacks.named),
+        _make_share("records linked", attacks.linked),
+        *_list_membership(attacks.membership),
+        _make_share("names in their text", None if names is None else names.in_text),
+        _make_share("the same by chance", None if names is None else names.chance_in_text),
+        _make_share("balanced accuracy", use.score.private),
+        _make_share("gain kept", use.score.retained),
+        _make_number("likeness", use.likeness, 2),
+        _make_number("perplexity", use.perplexity, 0),
+        Fact("seconds", round(release.seconds, 2), text=f"{release.seconds:.1f}"),
+        Fact("note", release.note),
+    )
+
+
+def format_interval(estimate: Estimate, scale: float, digits: int, unit: str = "") -> str:
+    """Return a number with its interval, as the page and the terminal show it."""
+    value = f"{scale * estimate.value:.{digits}f}{unit}"
+    if not estimate.count:
+        return f"{value} (exact)"
+    return f"{value} ({scale * estimate.low:.{digits}f} to {scale * estimate.high:.{digits}f})"
+
+
+def _make_share(label: str, estimate: Estimate | None, note: str = "") -> Fact:
+    return Fact(label, estimate, note, NOTHING if estimate is None else format_interval(estimate, 100, 1, " %"))
+
+
+def _make_number(label: str, estimate: Estimate | None, digits: int) -> Fact:
+    return Fact(label, estimate, text=NOTHING if estimate is None else format_interval(estimate, 1, digits))
+
+
+def _list_membership(membership: MembershipResult | None) -> tuple[Fact, ...]:
+    """Return the area under the curve, and the members found at one false alarm in a thousand."""
+    area = None if membership is None else membership.auc
+    found = None if membership is None else membership.tpr[_JUDGED_RATE]
+    return _make_number("membership", area, 3), _make_share(
+        "members found", found, "" if found is None or "zero false" not in found.method else found.method
+    )
+
+
+def _list_recommendation(recommendation: Recommendation, next_command: str) -> tuple[Fact, ...]:
+    limits = recommendation.limits
+    return (
+        Fact("answer", recommendation.answer.value),
+        Fact("headline", recommendation.headline),
+        Fact("reasons", list(recommendation.reasons)),
+        Fact("alternatives", list(recommendation.alternatives)),
+        Fact("command", next_command),
+        Fact("need", recommendation.need),
+        Fact("largest share of words named", limits.max_recovery, text=f"{100 * limits.max_recovery:g} %"),
+        Fact("least share of the gain", limits.min_retained, text=f"{100 * limits.min_retained:g} %"),
+    )
+
+
+def _list_table(comparison: Comparison) -> tuple[Fact, ...]:
+    return (
+        Fact("rows", comparison.rows, text=f"{comparison.rows:,}"),
+        Fact("usable rows", comparison.table_rows, text=f"{comparison.table_rows:,}"),
+        Fact("classes", list(comparison.classes), text=", ".join(comparison.classes)),
+        Fact("unit", comparison.unit),
+        Fact("units", comparison.units, text=f"{comparison.units:,}"),
+    )
+
+
+def _list_baselines(baselines: Baselines) -> tuple[Fact, ...]:
+    public = None if baselines.public is None else baselines.public.private
+    return (
+        _make_share("balanced accuracy on originals", baselines.originals),
+        Fact("balanced accuracy of a blind guess", baselines.blind, text=f"{100 * baselines.blind:.1f} %"),
+        _make_share("balanced accuracy of public labels alone", public),
+        *_list_membership(baselines.membership),
+        _make_number("perplexity", baselines.perplexity, 0),
+    )
+
+
+def _list_failures(failures: tuple[FailedRelease, ...]) -> tuple[Section, ...]:
+    if not failures:
+        return ()
+    return (Section("not possible on this table", tuple(Fact(one.name, one.reason) for one in failures)),)
