@@ -47,6 +47,7 @@ from deniable.cli.train.options import (
 )
 from deniable.cli.train.private_text import (
     PrivateTraining,
+    check_signal,
     prepare_training,
     read_test_table,
     warn_of_signal,
@@ -227,6 +228,9 @@ def _prepare(
     propose = None if candidates is None else import_callable(candidates)
     classifier_options, feature_map, public_texts = prepare_training(training)
     options = SynthesisOptions(classifier_options, rows, name, domains, counts is not None, propose)  # type: ignore[arg-type]
+    budget = options.plan_budget(feature_map, "record" if training.columns.person is None else "person")
+    if training.records is not None:  # the classifier has a part of the budget only
+        check_signal(budget, training.records, has_public_labels=public_texts is not None and public_texts.has_labels)
     return options, feature_map, public_texts
 
 

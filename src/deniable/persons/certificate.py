@@ -72,6 +72,8 @@ class SynthesisCertificate(ReleaseCertificate):
             Fact("measurements", spent),
             Fact("epsilon chosen", self.chosen),
         ]
+        if self.selection_delta:
+            facts.append(Fact("selection", f"{self.selection_delta:g} of delta, for which words and phrases are named"))
         return [*facts, Fact("groups", self.groups)] if self.groups else facts
 
 
@@ -107,6 +109,7 @@ def certify_synthesis(measured: MeasuredCollection, options: SynthesisOptions) -
         ],
         nominal={"units": facts["nominal number of units"], "source": facts["nominal number"]},
         measurements=budget.describe_measurements(),
+        selection_delta=budget.selection_delta,
         groups=describe_groups(budget),
         chosen=CHOSEN_FROM_DATA if options.training.chosen_from_data else CHOSEN_BY_OWNER,
     )

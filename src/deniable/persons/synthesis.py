@@ -27,6 +27,7 @@ from deniable.persons.generators.tilted import generate_tilted_texts
 from deniable.persons.histograms import (
     LENGTH_EDGES,
     ColumnDomain,
+    find_length_bins,
     measure_class_shares,
     measure_column_shares,
     measure_length_shares,
@@ -36,7 +37,6 @@ from deniable.persons.histograms import (
 from deniable.persons.linear_training import plan_linear_measurement
 from deniable.persons.ngram_counts import NgramCounts, measure_ngram_counts, plan_ngram_measurement
 from deniable.persons.nominal_count import find_nominal_count, plan_count_measurement
-from deniable.text.tokenization import split_tokens
 from deniable.vectors.discrete_noise import make_noise_generator
 
 GeneratorName = Literal["tilted", "recombined", "candidates", "counts"]
@@ -47,6 +47,8 @@ _KEYS_PER_UNIT = 100
 """Phrases that a unit counts, at most."""
 _SELECTION_SHARE = 0.5
 """Share of delta for the selection of phrases."""
+_COLUMN_SEED = 1_000_003
+"""Public, and not that of the texts, so that their draws have nothing to do with each other."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,10 +215,9 @@ def write_baseline(feature_map: FeatureMap, public: PublicTexts, options: Synthe
         raise InputError("The generator 'counts' writes from private counts alone: it has no baseline.")
     classes = options.training.classes
     classifier = fit_public_classifier(feature_map, classes, public)
-    lengths = np.array([len(split_tokens(text)) for text in public.texts])
-    length_counts = np.histogram(lengths, LENGTH_EDGES)[0].astype(np.float64)
+    length_counts = np.bincount(find_length_bins(public.texts), minlength=len(LENGTH_EDGES) - 1)
     class_shares = np.full(len(classes), 1 / len(classes))
-    knowledge = build_knowledge(classifier, class_shares, normalize_shares(length_counts))
+    knowledge = build_knowledge(classifier, class_shares, normalize_shares(length_counts.astype(np.float64)))
     synthetic = _write_texts(knowledge, public, None, options)
     return SyntheticTable(synthetic.texts, [classes[code] for code in synthetic.codes.tolist()], {})
 
@@ -249,7 +250,7 @@ def _write_texts(
 
 def _draw_columns(column_shares: Mapping[ColumnDomain, FloatArray], codes: IntArray) -> dict[str, list[str]]:
     """Return a value of each column for each synthetic record, drawn by the shares of its class."""
-    generator = np.random.default_rng(0)
+    generator = np.random.default_rng(_COLUMN_SEED)
     columns: dict[str, list[str]] = {}
     for domain, shares in column_shares.items():
         drawn = np.zeros(len(codes), dtype=np.int64)
