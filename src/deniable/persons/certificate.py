@@ -43,12 +43,14 @@ class SynthesisCertificate(ReleaseCertificate):
     Attributes:
         nominal: public number of units, and where it comes from.
         measurements: everything that was measured with noise, with its share of the budget.
+        selection_delta: part of delta that the selection of words and phrases has; the measurements have the rest.
         groups: what persons with several records have; empty where persons are the units.
         chosen: how epsilon was chosen.
     """
 
     nominal: dict[str, Any]
     measurements: list[dict[str, Any]]
+    selection_delta: float
     groups: list[str]
     chosen: str
 

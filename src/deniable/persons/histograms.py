@@ -52,6 +52,11 @@ class ColumnDomain:
         """Name of its measurement."""
         return f"column {self.name!r}"
 
+    def take_values(self, numbers: IntArray) -> list[str] | list[int]:
+        """Return values by their numbers, as integers where all of the domain are."""
+        values = [self.values[number] for number in numbers.tolist()]
+        return list(map(int, values)) if self.is_integer else values
+
 
 def parse_domain(text: str) -> ColumnDomain:
     """Return the domain that ``NAME=LOW..HIGH`` or ``NAME=A,B,...`` declares.

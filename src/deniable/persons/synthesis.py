@@ -40,6 +40,8 @@ from deniable.persons.nominal_count import find_nominal_count, plan_count_measur
 from deniable.vectors.discrete_noise import make_noise_generator
 
 GeneratorName = Literal["tilted", "recombined", "candidates", "counts"]
+_PUBLIC_GENERATORS = ("tilted", "recombined")
+"""Those that write with public texts."""
 COUNTS_MEASUREMENT = "words and phrases"
 _COUNTS_WEIGHT = 1.0
 """Weight of the counts of phrases beside 1 for the classifier."""
@@ -105,6 +107,24 @@ class SynthesisOptions:
         return Budget(training.epsilon, training.delta, unit, tuple(measurements), selection_delta)
 
 
+def choose_generator(
+    generator: GeneratorName | None, propose: CandidateGenerator | None, *, has_public: bool
+) -> GeneratorName:
+    """Return the generator that was named, or where none was, the one that fits what is given.
+
+    Raises:
+        InputError: it needs public texts, and there are none.
+    """
+    if generator is None:
+        return "candidates" if propose is not None else "tilted" if has_public else "counts"
+    if generator in _PUBLIC_GENERATORS and not has_public:
+        raise InputError(
+            f"The generator {generator!r} writes with public texts: give some of the kind of the private ones, or take "
+            "the generator 'counts'."
+        )
+    return generator
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class MeasuredCollection:
     """Everything that was measured of a private collection, with noise: what may be published, and nothing else.
@@ -133,12 +153,12 @@ class SyntheticTable:
     Attributes:
         texts: n texts.
         labels: n names of classes.
-        columns: n values of each further column.
+        columns: n values of each further column, integers where its domain is of these.
     """
 
     texts: list[str]
     labels: list[str]
-    columns: dict[str, list[str]]
+    columns: dict[str, list[str] | list[int]]
 
 
 def measure_collection(
@@ -187,11 +207,7 @@ def write_table(measured: MeasuredCollection, public: PublicTexts | None, option
     Raises:
         InputError: public texts are missing, or a generator cannot write.
     """
-    if public is None and options.generator in {"tilted", "recombined"}:
-        raise InputError(
-            f"The generator {options.generator!r} writes with public texts: give some of the kind of the private ones, "
-            "or take the generator 'counts'."
-        )
+    choose_generator(options.generator, options.propose, has_public=public is not None)
     knowledge = build_knowledge(measured.classifier, measured.class_shares, measured.length_shares)
     synthetic = _write_texts(knowledge, public, measured.counts, options)
     classes = options.training.classes
@@ -248,14 +264,16 @@ def _write_texts(
     return generate(knowledge, texts, rows, seed=seed)
 
 
-def _draw_columns(column_shares: Mapping[ColumnDomain, FloatArray], codes: IntArray) -> dict[str, list[str]]:
+def _draw_columns(
+    column_shares: Mapping[ColumnDomain, FloatArray], codes: IntArray
+) -> dict[str, list[str] | list[int]]:
     """Return a value of each column for each synthetic record, drawn by the shares of its class."""
     generator = np.random.default_rng(_COLUMN_SEED)
-    columns: dict[str, list[str]] = {}
+    columns: dict[str, list[str] | list[int]] = {}
     for domain, shares in column_shares.items():
         drawn = np.zeros(len(codes), dtype=np.int64)
         for code in range(len(shares)):
             members = np.flatnonzero(codes == code)
             drawn[members] = generator.choice(len(domain.values), len(members), p=shares[code])
-        columns[domain.name] = [domain.values[number] for number in drawn.tolist()]
+        columns[domain.name] = domain.take_values(drawn)
     return columns
