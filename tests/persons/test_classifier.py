@@ -88,21 +88,27 @@ def test_a_damaged_file_is_one_line(tmp_path, changes):
     assert "\n" not in str(caught.value)
 
 
+def read_predictions(path):
+    """Return the predictions of a stored model as bytes, and the refusal of a damaged one."""
+    try:
+        return load_model(path).predict_probabilities(TEXTS).tobytes(), ""
+    except InputError as error:
+        return b"", str(error)
+
+
 def test_changed_bytes_and_cut_files(tmp_path):
     """A byte changed anywhere, or a file cut short, is refused in one line or changes no number."""
     path = tmp_path / "m.pt"
     save_model(CLASSIFIER, path)
-    content = path.read_bytes()
+    content, true_predictions = path.read_bytes(), CLASSIFIER.predict_probabilities(TEXTS).tobytes()
+    refusals = []
     for place in np.linspace(0, len(content) - 1, 40).astype(int).tolist():
         changed = bytearray(content)
         changed[place] ^= 0x5A
         for damaged in (bytes(changed), content[:place]):
             path.write_bytes(damaged)
-            try:
-                restored = load_model(path)
-            except InputError as error:
-                assert "\n" not in str(error)
-            else:
-                assert restored.predict_probabilities(TEXTS).tobytes() == (
-                    CLASSIFIER.predict_probabilities(TEXTS).tobytes()
-                )
+            predictions, refusal = read_predictions(path)
+            assert refusal or predictions == true_predictions
+            assert "\n" not in refusal
+            refusals.append(bool(refusal))
+    assert sum(refusals) >= 60

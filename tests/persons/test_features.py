@@ -1,6 +1,7 @@
 """Public features of texts: the same for a text alone and among others, of norm 1, for whatever stands in it."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ TEXTS = st.one_of(
 def list_features(text):
     """Return the features of a text as words and pairs, by definition."""
     tokens = split_tokens(text)
-    pairs = {f"{one} {two}" for one, two in zip(tokens, tokens[1:], strict=False)}
+    pairs = {f"{one} {two}" for one, two in itertools.pairwise(tokens)}
     return sorted({*tokens} & {*MAP.words}), sorted(pairs & {*MAP.pairs})
 
 

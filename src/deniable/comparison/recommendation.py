@@ -2,6 +2,7 @@
 
 import dataclasses
 import enum
+from collections.abc import Sequence
 from typing import Literal
 
 from deniable.comparison.findings import Comparison, ReleaseResult, Way
@@ -85,11 +86,12 @@ def recommend_release(
         candidates = [one for one in comparison.releases if one.way == way and _is_useful(one, limits)]
         candidates = [one for one in candidates if _is_protected(one, limits)]
         if candidates:
-            release = min(candidates, key=lambda one: one.epsilon)
-            if _is_public_as_good(release, comparison):
-                facts = _describe_public(release, comparison)
+            better = [one for one in candidates if _is_better_than_public(one, comparison)]
+            if not better:
+                facts = (*_describe_public(candidates, comparison), *_describe_better_classifier(comparison, limits))
                 headline = "Use the labelled public texts alone: the private records add nothing that shows."
                 return Recommendation(Answer.USE_PUBLIC_TEXTS, None, headline, facts, (), limits, need)
+            release = min(better, key=lambda one: one.epsilon)
             reasons = [_describe_gain(release), *_explain_choice(release, comparison, need, limits)]
             return Recommendation(
                 _ANSWERS[way], release, _describe_choice(release, need), tuple(reasons), (), limits, need
@@ -120,23 +122,36 @@ def _is_protected(release: ReleaseResult, limits: AdviceLimits) -> bool:
     return release.promise.whole is not None and release.promise.whole <= _MAX_WHOLE_EPSILON
 
 
-def _is_public_as_good(release: ReleaseResult, comparison: Comparison) -> bool:
-    """Return whether labelled public texts alone are measured to be as good as every release of the same way."""
+def _is_better_than_public(release: ReleaseResult, comparison: Comparison) -> bool:
+    """Return whether a release is measured to be better than labelled public texts alone, if there are any."""
     public = comparison.baselines.public
-    scores = [one.use.score.private.value for one in comparison.releases if one.way == release.way]
-    return public is not None and public.private.value >= max(scores)
+    return public is None or release.use.score.private.value > public.private.value
 
 
-def _describe_public(release: ReleaseResult, comparison: Comparison) -> tuple[str, ...]:
+def _describe_public(releases: Sequence[ReleaseResult], comparison: Comparison) -> list[str]:
     public = comparison.baselines.public
     if public is None:
-        return ()
-    own = release.use.score.private.format_percent()
+        return []
+    best = max(releases, key=lambda one: one.use.score.private.value)
+    own = best.use.score.private.format_percent()
     sentence = (
         f"A classifier of the public labels has a balanced accuracy of {public.private.format_percent()} on these "
-        f"originals, without any budget; {release.name} has {own}."
+        f"originals, without any budget; the best of what could be released, {best.name}, gives {own}."
     )
-    return sentence, "More private rows, or a larger epsilon, may change that."
+    return [sentence, f"More private {comparison.unit}s, or a larger epsilon, may change that."]
+
+
+def _describe_better_classifier(comparison: Comparison, limits: AdviceLimits) -> list[str]:
+    """Return that a private classifier is better than public texts, where it is."""
+    classifiers = [one for one in comparison.releases if one.way == "classifier" and _is_protected(one, limits)]
+    better = [one for one in classifiers if _is_better_than_public(one, comparison)]
+    if not better:
+        return []
+    best = min(better, key=lambda one: one.epsilon)
+    accuracy = best.use.score.private.format_percent()
+    return [
+        f"If only a classifier is needed (--need classifier), a private one has {accuracy} at epsilon {best.epsilon:g}."
+    ]
 
 
 def _describe_choice(release: ReleaseResult, need: Need) -> str:

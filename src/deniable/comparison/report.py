@@ -49,7 +49,7 @@ def list_release_facts(release: ReleaseResult) -> tuple[Fact, ...]:
         Fact("unit", promise.unit),
         Fact("adjacency", promise.adjacency),
         Fact("status", promise.status),
-        Fact("all of a record or person", promise.whole, text=whole),
+        Fact("all of a record or person", {"epsilon": promise.whole, "of": promise.whole_unit}, text=whole),
         _make_share("words named", attacks.named),
         _make_share("records linked", attacks.linked),
         *_list_membership(attacks.membership),

@@ -1,8 +1,8 @@
 """What accuracy a private classifier can be expected to reach, from public numbers alone.
 
-What counts is the signal: the nominal number of units times mu, the root of the squared bounds of a unit's contributions
-to all sums in deviations of their noise. The figures are of film reviews of two classes without public labels
-(`studies/persons_imdb.py`); other texts and classes differ, so they are a warning and no promise.
+What counts is the signal: the nominal number of units times mu, the root of the squared bounds of a unit's
+contributions to all sums in deviations of their noise. The figures are of film reviews of two classes without public
+labels (`studies/persons_imdb.py`); other texts and classes differ, so they are a warning and no promise.
 """
 
 import math
