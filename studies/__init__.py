@@ -9,6 +9,7 @@ from studies import (
     frontier,
     gumbel_deniability,
     metrics,
+    persons_imdb,
     robust,
     sanity_check,
     tem_utility,
@@ -29,6 +30,7 @@ STUDIES: dict[str, Study] = {
         dptext.STUDY,
         adept_atis.STUDY,
         robust.STUDY,
+        persons_imdb.STUDY,
     )
 }
 """The registry: a new study is one file and one entry here."""

@@ -14,6 +14,8 @@ from .core.evidence import Witness as Witness
 from .core.guarantees import ApproxDP as ApproxDP
 from .core.guarantees import MetricDP as MetricDP
 from .core.guarantees import PureDP as PureDP
+from .persons.release import SyntheticRelease as SyntheticRelease
+from .persons.release import synthesize as synthesize
 from .published.adept.mechanism import ADePT as ADePT
 from .published.dptext.mechanism import DPText as DPText
 from .registry.methods import rewriting_method as rewriting_method

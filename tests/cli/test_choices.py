@@ -33,7 +33,7 @@ from tests.rewriting.untrained import untrained
         (choices.ClassifierName, CLASSIFIERS),
         (choices.ImageKind, IMAGE_TRAINERS),
         (choices.NetworkName, IMAGE_NETWORKS),
-        (choices.TextKind, TEXT_NETWORKS),
+        (choices.TextKind, ["dp-linear", *TEXT_NETWORKS]),
         (choices.TextTraining, TEXT_TRAINING_METHODS),
         (choices.SearchName, TEXT_ATTACKS),
         (choices.EscapesName, get_args(Escapes)),

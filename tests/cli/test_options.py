@@ -12,7 +12,7 @@ PURPOSES = {
     "--epsilon": {"budget"},
     "--seed": {"seed"},
     "--test-seed": {"not private"},
-    "--output": {"write", "table,", "json file"},
+    "--output": {"write", "table,", "json file", "model file", "synthetic table"},
     "--kind": {"kind of model"},
     "--mechanism-epsilon": {"epsilon of --mechanism"},
     "--limit": {"maximum number of"},
@@ -53,8 +53,8 @@ def test_every_option_has_a_sentence():
 
 
 def test_no_page_is_too_long():
-    """No command has more than 28 options."""
-    assert max(len(command.params) for command in commands().values()) <= 28
+    """No command has more than 36 options."""
+    assert max(len(command.params) for command in commands().values()) <= 36
 
 
 def test_names_that_are_many():

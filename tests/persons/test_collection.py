@@ -1,5 +1,7 @@
 """Units of rows: every row once, the first rows of each person, nothing of one in another."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,15 +16,13 @@ PERSONS = st.lists(st.sampled_from(["a", "b", "c", "", "é", "B"]), max_size=40)
 def list_units(units):
     """Return the rows of every unit, as a set of tuples."""
     bounds = units.offsets.tolist()
-    return {tuple(units.rows[first:last].tolist()) for first, last in zip(bounds, bounds[1:], strict=False)}
+    return {tuple(units.rows[first:last].tolist()) for first, last in itertools.pairwise(bounds)}
 
 
 @given(PERSONS, st.one_of(st.none(), st.integers(1, 5)))
 def test_each_person_has_their_first_rows(persons, maximum):
     """A unit holds the first rows of one person, in their order, and every person is one unit."""
-    expected = {
-        tuple([row for row, other in enumerate(persons) if other == person][:maximum]) for person in {*persons}
-    }
+    expected = {tuple([row for row, other in enumerate(persons) if other == person][:maximum]) for person in {*persons}}
     units = group_rows(len(persons), persons, maximum)
     assert list_units(units) == expected
     assert (len(units), units.unit) == (len(expected), "person")
@@ -47,7 +47,7 @@ def test_records_are_units():
 
 def test_what_does_not_match_is_refused():
     """A person is needed for each row, and at least one row of each."""
-    with pytest.raises(InputError, match="3 rows need as many persons. Got 2"):
+    with pytest.raises(InputError, match=r"3 rows need as many persons\. Got 2"):
         group_rows(3, ["a", "b"])
     with pytest.raises(InputError, match="'maximum' parameter"):
         group_rows(2, ["a", "b"], 0)

@@ -1,6 +1,7 @@
 """Public features of texts: the same for a text alone and among others, of norm 1, for whatever stands in it."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -16,14 +17,16 @@ PUBLIC = ["the film was good", "the film was bad", "a good plot", "not a good fi
 MAP = build_feature_map(PUBLIC)
 TEXTS = st.one_of(
     st.text(max_size=60),
-    st.lists(st.sampled_from([*MAP.words, "unknown", "<br />", "Ａ", "İ", "\ud800", "\x00"]), max_size=30).map(" ".join),
+    st.lists(st.sampled_from([*MAP.words, "unknown", "<br />", "Ａ", "İ", "\ud800", "\x00"]), max_size=30).map(
+        " ".join
+    ),
 )
 
 
 def list_features(text):
     """Return the features of a text as words and pairs, by definition."""
     tokens = split_tokens(text)
-    pairs = {f"{one} {two}" for one, two in zip(tokens, tokens[1:], strict=False)}
+    pairs = {f"{one} {two}" for one, two in itertools.pairwise(tokens)}
     return sorted({*tokens} & {*MAP.words}), sorted(pairs & {*MAP.pairs})
 
 

@@ -1,6 +1,7 @@
 """``deniable synthesize``: a private table in, a synthetic one out, with its certificate and the private classifier."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,6 +48,7 @@ from deniable.cli.train.options import (
 )
 from deniable.cli.train.private_text import (
     PrivateTraining,
+    check_signal,
     prepare_training,
     read_test_table,
     warn_of_signal,
@@ -217,33 +219,23 @@ def _prepare(
         InputError: options at odds with each other, or a public file that cannot be used.
     """
     from deniable.persons.histograms import parse_domain
-    from deniable.persons.synthesis import SynthesisOptions
+    from deniable.persons.synthesis import SynthesisOptions, choose_generator
 
-    name = _choose_generator(generator, candidates, has_public=training.public is not None)
+    if generator is not None and (generator is GeneratorChoice.CANDIDATES) != (candidates is not None):
+        raise InputError("--generator candidates and --candidates PKG.MOD:F go together: give both, or neither.")
+    has_public = training.public is not None
     domains = tuple(map(parse_domain, domain or ()))
     for one in domains:
         if one.name in {training.columns.text, training.columns.label, training.columns.person}:
             raise InputError(f"--domain is for further columns. Got {one.name!r}: leave it out.")
     propose = None if candidates is None else import_callable(candidates)
+    name = choose_generator(None if generator is None else generator.value, propose, has_public=has_public)
     classifier_options, feature_map, public_texts = prepare_training(training)
-    options = SynthesisOptions(classifier_options, rows, name, domains, counts is not None, propose)  # type: ignore[arg-type]
+    options = SynthesisOptions(classifier_options, rows, name, domains, counts is not None, propose)
+    budget = options.plan_budget(feature_map, "record" if training.columns.person is None else "person")
+    if training.records is not None:  # the classifier has a part of the budget only
+        check_signal(budget, training.records, has_public_labels=public_texts is not None and public_texts.has_labels)
     return options, feature_map, public_texts
-
-
-def _choose_generator(generator: GeneratorChoice | None, candidates: str | None, *, has_public: bool) -> str:
-    """Return the generator that was named, or that what is given allows."""
-    if generator is None:
-        if candidates is not None:
-            return "candidates"
-        return "tilted" if has_public else "counts"
-    if (generator is GeneratorChoice.CANDIDATES) != (candidates is not None):
-        raise InputError("--generator candidates and --candidates PKG.MOD:F go together: give both, or neither.")
-    if not has_public and generator in {GeneratorChoice.TILTED, GeneratorChoice.RECOMBINED}:
-        raise InputError(
-            f"--generator {generator.value} writes with public texts: give a file of the kind with --public, or take "
-            "--generator counts."
-        )
-    return generator.value
 
 
 def _read_tables(training: PrivateTraining, options: "SynthesisOptions") -> tuple[PrivateTable, PrivateTable]:
@@ -350,14 +342,13 @@ def _encode_outputs(
 
     table_format = parse_output_format(outputs.table)
     contents = {
-        outputs.table: encode_rows(_build_columns(written.synthetic, options, names), table_format),
+        outputs.table: encode_rows(_build_columns(written.synthetic, names), table_format),
         outputs.certificate: _certify(measured, options).to_json().encode(),
         outputs.classifier: serialize_model(measured.classifier),
         outputs.owner: encode_json({name: dataclasses.asdict(figure) for name, figure in figures.items()}),
     }
     if outputs.baseline is not None and written.baseline is not None:
-        columns = {names[0]: written.baseline.texts, names[1]: written.baseline.labels}
-        contents[outputs.baseline] = encode_rows(columns, table_format)
+        contents[outputs.baseline] = encode_rows(_build_columns(written.baseline, names), table_format)
     if outputs.counts is not None and measured.counts is not None:
         contents[outputs.counts] = format_ngram_counts(measured.counts, options.training.classes).encode()
     return contents
@@ -373,15 +364,9 @@ def _write_outputs(outputs: _Outputs, contents: dict[str, bytes], *, force: bool
     note_written(*contents)
 
 
-def _build_columns(
-    table: "SyntheticTable", options: "SynthesisOptions", names: tuple[str, str]
-) -> dict[str, list[Any]]:
+def _build_columns(table: "SyntheticTable", names: tuple[str, str]) -> dict[str, Sequence[Any]]:
     """Return the columns of the synthetic table."""
-    columns: dict[str, list[Any]] = {names[0]: table.texts, names[1]: table.labels}
-    for domain in options.domains:
-        values = table.columns[domain.name]
-        columns[domain.name] = [int(value) for value in values] if domain.is_integer else values
-    return columns
+    return {names[0]: table.texts, names[1]: table.labels, **table.columns}
 
 
 def _measure_utility(

@@ -12,7 +12,7 @@ from deniable.measure.labels import BooleanMask
 from deniable.measure.membership import measure_membership
 from deniable.measure.roc import MembershipResult
 from deniable.measure.utility import compare_balanced_accuracies
-from deniable.persons.group_privacy import compute_group_epsilon
+from deniable.persons.group_privacy import bound_group_epsilon
 
 _GROUP = 10
 """Records of one person that the guarantee of a record is spelled out for."""
@@ -105,7 +105,7 @@ def _describe_promise(setting: CollectionSetting, epsilon: float, guarantee: App
     """Return the guarantee of a unit; where that is a record, also that of a person with several."""
     words = f"epsilon {epsilon:g}, delta {setting.delta:g} for everything that one {setting.unit} has in the table"
     if setting.unit == "record":
-        group = compute_group_epsilon(setting.plan_training_budget(epsilon), _GROUP)
+        group = bound_group_epsilon(setting.plan_training_budget(epsilon), _GROUP)
         words += f"; a person with {_GROUP} records: epsilon {group:.3g}"
     adjacency = "" if guarantee is None else guarantee.adjacency
     # Drafts are drawn with a public seed; a release is not, and has the status of its theorem.

@@ -34,6 +34,9 @@ def build_linear_card(classifier: LinearClassifier, commitment: str) -> Report:
     if facts.get("epsilon chosen") == CHOSEN_FROM_DATA:
         not_protected.insert(0, CHOICE_DISCLOSURE)
     count = facts.get("nominal number of units")
+    count_facts = (
+        [] if count is None else [Fact("nominal number", count, f"of {unit}s; {facts['nominal number']}", f"{count:,}")]
+    )
     return build_card(
         "dp-linear",
         "a linear classifier of texts",
@@ -44,10 +47,10 @@ def build_linear_card(classifier: LinearClassifier, commitment: str) -> Report:
             Section("training", make_facts(facts.get("training", {}))),
         ),
         data=(
-            Fact("nominal number", count, f"of {unit}s; {facts.get('nominal number')}", f"{count:,}"),
+            *count_facts,
             Fact("classes", list(classifier.classes), text=", ".join(classifier.classes)),
             Fact("vocabulary", facts.get("features")),
-            Fact("started from", facts.get("started from")),
+            Fact("started from", facts.get("started from", "zeros")),
         ),
         commitment=commitment,
         results=(),

@@ -43,12 +43,14 @@ class SynthesisCertificate(ReleaseCertificate):
     Attributes:
         nominal: public number of units, and where it comes from.
         measurements: everything that was measured with noise, with its share of the budget.
+        selection_delta: part of delta that the selection of words and phrases has; the measurements have the rest.
         groups: what persons with several records have; empty where persons are the units.
         chosen: how epsilon was chosen.
     """
 
     nominal: dict[str, Any]
     measurements: list[dict[str, Any]]
+    selection_delta: float
     groups: list[str]
     chosen: str
 
@@ -72,6 +74,8 @@ class SynthesisCertificate(ReleaseCertificate):
             Fact("measurements", spent),
             Fact("epsilon chosen", self.chosen),
         ]
+        if self.selection_delta:
+            facts.append(Fact("selection", f"{self.selection_delta:g} of delta, for which words and phrases are named"))
         return [*facts, Fact("groups", self.groups)] if self.groups else facts
 
 
@@ -107,6 +111,7 @@ def certify_synthesis(measured: MeasuredCollection, options: SynthesisOptions) -
         ],
         nominal={"units": facts["nominal number of units"], "source": facts["nominal number"]},
         measurements=budget.describe_measurements(),
+        selection_delta=budget.selection_delta,
         groups=describe_groups(budget),
         chosen=CHOSEN_FROM_DATA if options.training.chosen_from_data else CHOSEN_BY_OWNER,
     )

@@ -10,7 +10,7 @@ GROUP_SIZES = (2, 5, 10)
 _MAX_HALVINGS = 60
 
 
-def compute_group_epsilon(budget: Budget, size: int) -> float:
+def bound_group_epsilon(budget: Budget, size: int) -> float:
     r"""Return an epsilon at which k units together are (epsilon, delta)-DP, with the delta of the budget.
 
     k units move every sum by at most k B: Gaussian noise with k times the sensitivity. The least epsilon with
@@ -40,7 +40,7 @@ def describe_groups(budget: Budget) -> list[str]:
     if budget.selection_delta:
         return [_describe_general_group(budget, size) for size in GROUP_SIZES]
     return [
-        f"a person with {size} records: epsilon {compute_group_epsilon(budget, size):.3g} at delta {budget.delta:g}"
+        f"a person with {size} records: epsilon {bound_group_epsilon(budget, size):.3g} at delta {budget.delta:g}"
         for size in GROUP_SIZES
     ]
 

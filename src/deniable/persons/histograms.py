@@ -52,6 +52,11 @@ class ColumnDomain:
         """Name of its measurement."""
         return f"column {self.name!r}"
 
+    def take_values(self, numbers: IntArray) -> list[str] | list[int]:
+        """Return values by their numbers, as integers where all of the domain are."""
+        values = [self.values[number] for number in numbers.tolist()]
+        return list(map(int, values)) if self.is_integer else values
+
 
 def parse_domain(text: str) -> ColumnDomain:
     """Return the domain that ``NAME=LOW..HIGH`` or ``NAME=A,B,...`` declares.
@@ -66,6 +71,8 @@ def parse_domain(text: str) -> ColumnDomain:
     if span is None:
         return ColumnDomain(name, tuple(value.strip() for value in values.split(",")))
     low, high = int(span[1]), int(span[2])
+    if low >= high:
+        raise InputError(f"A domain goes from a lower to a higher number. Got {text!r}: write it as LOW..HIGH.")
     if high - low >= _MAX_VALUES:
         raise InputError(f"The domain of {name!r} has more than {_MAX_VALUES:,} values. Got {values}: take fewer.")
     return ColumnDomain(name, tuple(map(str, range(low, high + 1))), is_integer=True)
@@ -87,12 +94,16 @@ def measure_class_shares(
     return normalize_shares(measure_histogram(budget, CLASS_MEASUREMENT, labels, units, class_count, generator))
 
 
-def measure_length_shares(budget: Budget, texts: Sequence[str], units: UnitRows, generator: AESCounter) -> FloatArray:
-    """Return (L,) the noisy shares of texts in the bins of `LENGTH_EDGES`; an empty text counts in the first one."""
+def find_length_bins(texts: Sequence[str]) -> IntArray:
+    """Return (n,) the bin of `LENGTH_EDGES` that each text is in; shorter and longer ones are in the first and last."""
     lengths = np.array([len(split_tokens(text)) for text in texts], dtype=np.int64)
-    last_bin = len(LENGTH_EDGES) - 2
-    bins = np.clip(np.searchsorted(LENGTH_EDGES, lengths, side="right") - 1, 0, last_bin)
-    return normalize_shares(measure_histogram(budget, LENGTH_MEASUREMENT, bins, units, last_bin + 1, generator))
+    return np.clip(np.searchsorted(LENGTH_EDGES, lengths, side="right") - 1, 0, len(LENGTH_EDGES) - 2)
+
+
+def measure_length_shares(budget: Budget, texts: Sequence[str], units: UnitRows, generator: AESCounter) -> FloatArray:
+    """Return (L,) the noisy shares of texts in the bins of `LENGTH_EDGES`."""
+    bins, bin_count = find_length_bins(texts), len(LENGTH_EDGES) - 1
+    return normalize_shares(measure_histogram(budget, LENGTH_MEASUREMENT, bins, units, bin_count, generator))
 
 
 def measure_column_shares(
@@ -117,8 +128,21 @@ def measure_column_shares(
 
 
 def normalize_shares(counts: FloatArray) -> FloatArray:
-    """Return noisy counts (n,) as shares: negative ones are 0, and where none is left all are equal."""
-    positive = np.maximum(counts, 0.0)
-    total = positive.sum()
-    shares: FloatArray = positive / total if total > 0 else np.full(len(counts), 1 / len(counts))
+    """Return noisy counts c (n,) as shares; where their sum S is not positive, all are equal.
+
+    The counts become the nearest ones that are not negative and have the same sum::
+
+        max(c_i - t, 0) / S,   with t such that these are shares
+
+    Cutting negative counts off at 0 instead would leave the positive noise in every empty bin, and so far too many long
+    texts where there are few records.
+    """
+    total = counts.sum()
+    if total <= 0:
+        return np.full(len(counts), 1 / len(counts))
+    descending = np.sort(counts)[::-1]
+    excesses = (np.cumsum(descending) - total) / np.arange(1, len(counts) + 1)
+    threshold = excesses[np.flatnonzero(descending > excesses)[-1]]
+    positive = np.maximum(counts - threshold, 0.0)
+    shares: FloatArray = positive / positive.sum()
     return shares

@@ -27,6 +27,7 @@ from deniable.persons.generators.tilted import generate_tilted_texts
 from deniable.persons.histograms import (
     LENGTH_EDGES,
     ColumnDomain,
+    find_length_bins,
     measure_class_shares,
     measure_column_shares,
     measure_length_shares,
@@ -36,10 +37,11 @@ from deniable.persons.histograms import (
 from deniable.persons.linear_training import plan_linear_measurement
 from deniable.persons.ngram_counts import NgramCounts, measure_ngram_counts, plan_ngram_measurement
 from deniable.persons.nominal_count import find_nominal_count, plan_count_measurement
-from deniable.text.tokenization import split_tokens
 from deniable.vectors.discrete_noise import make_noise_generator
 
 GeneratorName = Literal["tilted", "recombined", "candidates", "counts"]
+_PUBLIC_GENERATORS = ("tilted", "recombined")
+"""Those that write with public texts."""
 COUNTS_MEASUREMENT = "words and phrases"
 _COUNTS_WEIGHT = 1.0
 """Weight of the counts of phrases beside 1 for the classifier."""
@@ -47,6 +49,8 @@ _KEYS_PER_UNIT = 100
 """Phrases that a unit counts, at most."""
 _SELECTION_SHARE = 0.5
 """Share of delta for the selection of phrases."""
+_COLUMN_SEED = 1_000_003
+"""Public, and not that of the texts, so that their draws have nothing to do with each other."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,6 +107,24 @@ class SynthesisOptions:
         return Budget(training.epsilon, training.delta, unit, tuple(measurements), selection_delta)
 
 
+def choose_generator(
+    generator: GeneratorName | None, propose: CandidateGenerator | None, *, has_public: bool
+) -> GeneratorName:
+    """Return the generator that was named, or where none was, the one that fits what is given.
+
+    Raises:
+        InputError: it needs public texts, and there are none.
+    """
+    if generator is None:
+        return "candidates" if propose is not None else "tilted" if has_public else "counts"
+    if generator in _PUBLIC_GENERATORS and not has_public:
+        raise InputError(
+            f"The generator {generator!r} writes with public texts: give some of the kind of the private ones, or take "
+            "the generator 'counts'."
+        )
+    return generator
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class MeasuredCollection:
     """Everything that was measured of a private collection, with noise: what may be published, and nothing else.
@@ -131,12 +153,12 @@ class SyntheticTable:
     Attributes:
         texts: n texts.
         labels: n names of classes.
-        columns: n values of each further column.
+        columns: n values of each further column, integers where its domain is of these.
     """
 
     texts: list[str]
     labels: list[str]
-    columns: dict[str, list[str]]
+    columns: dict[str, list[str] | list[int]]
 
 
 def measure_collection(
@@ -185,11 +207,7 @@ def write_table(measured: MeasuredCollection, public: PublicTexts | None, option
     Raises:
         InputError: public texts are missing, or a generator cannot write.
     """
-    if public is None and options.generator in {"tilted", "recombined"}:
-        raise InputError(
-            f"The generator {options.generator!r} writes with public texts: give some of the kind of the private ones, "
-            "or take the generator 'counts'."
-        )
+    choose_generator(options.generator, options.propose, has_public=public is not None)
     knowledge = build_knowledge(measured.classifier, measured.class_shares, measured.length_shares)
     synthetic = _write_texts(knowledge, public, measured.counts, options)
     classes = options.training.classes
@@ -213,10 +231,9 @@ def write_baseline(feature_map: FeatureMap, public: PublicTexts, options: Synthe
         raise InputError("The generator 'counts' writes from private counts alone: it has no baseline.")
     classes = options.training.classes
     classifier = fit_public_classifier(feature_map, classes, public)
-    lengths = np.array([len(split_tokens(text)) for text in public.texts])
-    length_counts = np.histogram(lengths, LENGTH_EDGES)[0].astype(np.float64)
+    length_counts = np.bincount(find_length_bins(public.texts), minlength=len(LENGTH_EDGES) - 1)
     class_shares = np.full(len(classes), 1 / len(classes))
-    knowledge = build_knowledge(classifier, class_shares, normalize_shares(length_counts))
+    knowledge = build_knowledge(classifier, class_shares, normalize_shares(length_counts.astype(np.float64)))
     synthetic = _write_texts(knowledge, public, None, options)
     return SyntheticTable(synthetic.texts, [classes[code] for code in synthetic.codes.tolist()], {})
 
@@ -247,14 +264,16 @@ def _write_texts(
     return generate(knowledge, texts, rows, seed=seed)
 
 
-def _draw_columns(column_shares: Mapping[ColumnDomain, FloatArray], codes: IntArray) -> dict[str, list[str]]:
+def _draw_columns(
+    column_shares: Mapping[ColumnDomain, FloatArray], codes: IntArray
+) -> dict[str, list[str] | list[int]]:
     """Return a value of each column for each synthetic record, drawn by the shares of its class."""
-    generator = np.random.default_rng(0)
-    columns: dict[str, list[str]] = {}
+    generator = np.random.default_rng(_COLUMN_SEED)
+    columns: dict[str, list[str] | list[int]] = {}
     for domain, shares in column_shares.items():
         drawn = np.zeros(len(codes), dtype=np.int64)
         for code in range(len(shares)):
             members = np.flatnonzero(codes == code)
             drawn[members] = generator.choice(len(domain.values), len(members), p=shares[code])
-        columns[domain.name] = [domain.values[number] for number in drawn.tolist()]
+        columns[domain.name] = domain.take_values(drawn)
     return columns

@@ -182,7 +182,9 @@ def test_many_classes(train, place):
             ["--checkpoint-every", "0"],
             "Invalid value for '--checkpoint-every': it must be greater than or equal to 1. Got 0.",
         ),
-        (["--delta", "1e-5"], "No such option: --delta"),
+        (["--delta", "1e-5"], "--delta means nothing to --kind fasttext: leave it out."),
+        (["--epsilon", "1"], "--epsilon means nothing to --kind fasttext: leave it out."),
+        (["--max-records", "5"], "--max-records means nothing to --kind fasttext: leave it out."),
         (["--network", "small"], "No such option: --network"),
         (["--noise", "0"], "No such option: --noise"),
         (["--premise", "label"], "cannot be classes and premises at once"),
@@ -212,7 +214,7 @@ def test_options_that_cannot_be_used(train, refused, options, message):
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        ("dp-sgd", [], "'dp-sgd' is not one of cnn, bow, fasttext, attention."),
+        ("dp-sgd", [], "'dp-sgd' is not one of dp-linear, cnn, bow, fasttext, attention."),
         ("fastext", [], "Did you mean 'fasttext'?"),
         ("attention", [], "The model is for pairs of texts: name the column of the premise with --premise."),
     ],

@@ -60,17 +60,24 @@ PersonOption = Annotated[
 ]
 MaxRecordsOption = Annotated[
     int | None,
-    make_option(PRIVACY_PANEL, "--max-records", "Records that count of each person.", min=1, default_text="all"),
+    make_option(
+        PRIVACY_PANEL, "--max-records", "Records that count of each person.", min=1, metavar="N", default_text="all"
+    ),
 ]
 RecordsOption = Annotated[
     int | None,
-    make_option(PRIVACY_PANEL, "--records", "Public number of records or persons.", min=1, default_text="measured"),
+    make_option(
+        PRIVACY_PANEL,
+        "--records",
+        "Public number of records or persons.",
+        min=1,
+        metavar="N",
+        default_text="measured",
+    ),
 ]
 PublicOption = Annotated[
     Path | None,
-    make_option(
-        PRIVACY_PANEL, "--public", "Public texts of the kind: table or lines.", metavar="FILE", default_text="none"
-    ),
+    make_option(PRIVACY_PANEL, "--public", "Public texts of the kind: table or lines.", metavar="FILE"),
 ]
 PublicLabelOption = Annotated[
     str | None,

@@ -1,0 +1,282 @@
+"""Private classifiers and synthetic records from Python: columns in, one release out."""
+
+import dataclasses
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from deniable.core.arrays import IntArray
+from deniable.core.errors import InputError
+from deniable.persons.certificate import SynthesisCertificate, certify_synthesis
+from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND, LinearClassifier, restore_linear_classifier
+from deniable.persons.classifier_training import (
+    ClassifierOptions,
+    PrivateTexts,
+    PublicTexts,
+    fit_linear_classifier,
+    make_private_texts,
+)
+from deniable.persons.features import FeatureMap, build_feature_map, build_space_feature_map
+from deniable.persons.generators.candidates import CandidateGenerator
+from deniable.persons.histograms import ColumnDomain
+from deniable.persons.ngram_counts import NgramCounts
+from deniable.persons.synthesis import (
+    GeneratorName,
+    SynthesisOptions,
+    choose_generator,
+    measure_collection,
+    write_table,
+)
+from deniable.space import Space
+from deniable.text.batches import read_batch_texts
+from deniable.text.columns import is_null, read_text_column
+
+_ColumnName = Literal["labels", "persons", "public labels", "columns"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SyntheticRelease:
+    """Everything that was released of a private collection; all of it has the guarantee of the certificate.
+
+    Attributes:
+        texts: n synthetic texts.
+        labels: n names of their classes.
+        columns: n values of each further column.
+        classifier: the private classifier, more accurate than any that learns from the texts.
+        certificate: of all of it.
+        counts: of words and phrases; None where they were not asked for.
+    """
+
+    texts: list[str]
+    labels: list[str]
+    columns: dict[str, list[str] | list[int]]
+    classifier: LinearClassifier
+    certificate: SynthesisCertificate
+    counts: NgramCounts | None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Collection:
+    """Private records as training takes them, and the rows of the columns that they are."""
+
+    private: PrivateTexts
+    rows: list[int]
+
+
+def synthesize(
+    texts: Sequence[str | None],
+    labels: Sequence[Any],
+    *,
+    classes: Sequence[Any],
+    epsilon: float,
+    delta: float,
+    rows: int,
+    persons: Sequence[Any] | None = None,
+    max_records: int | None = None,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+    domains: Mapping[str, Iterable[Any]] | None = None,
+    public_texts: Sequence[str | None] | None = None,
+    public_labels: Sequence[Any] | None = None,
+    generator: GeneratorName | None = None,
+    propose: CandidateGenerator | None = None,
+    counts: bool = False,
+    records: int | None = None,
+    space: Space | None = None,
+    seed: int | None = None,
+) -> SyntheticRelease:
+    """Return synthetic records that hide every record, or every person, of private ones.
+
+    Columns are lists, arrays, or series of pandas or polars, of n cells each. A record without a text, class or person
+    is left out, each by itself, with a warning that is for the owner of the records only. Needs ``deniable[train]`` to
+    save the classifier.
+
+    Args:
+        texts: n private texts.
+        labels: n private classes.
+        classes: all K classes, declared or public; never read off the labels.
+        epsilon: > 0, of the whole release.
+        delta: in (0, 1), far below 1/n.
+        rows: number of synthetic records.
+        persons: to whom each record belongs; None to hide each record by itself.
+        max_records: records that count of each person, the first ones; None for all.
+        columns: further private columns by name.
+        domains: all values of each of them, declared or public; a record with another counts nowhere.
+        public_texts: texts of the kind of the private ones that everybody may read; None for none.
+        public_labels: their classes, None for a text without one; with them training begins from public weights.
+        generator: ``tilted``, ``recombined``, ``candidates`` or ``counts``; None for the first where there are public
+            texts, else for the last, and for ``candidates`` where texts are proposed.
+        propose: the callable of ``candidates``, see `CandidateRequest`.
+        counts: whether noisy counts of words and phrases are released too.
+        records: public number of records, or of persons; None to measure it.
+        space: its words are the vocabulary where there are no public texts; None for `Space.glove`.
+        seed: for tests only: public, so that nothing is hidden; None for fresh noise.
+
+    Raises:
+        InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
+    """
+    training = _make_options(classes, epsilon, delta, records, seed)
+    chosen = choose_generator(generator, propose, has_public=public_texts is not None)
+    options = SynthesisOptions(training, rows, chosen, _read_domains(columns, domains), counts, propose)
+    public = _read_public(public_texts, public_labels, training.classes)
+    collection = _read_collection(texts, labels, training.classes, persons, max_records)
+    others = _read_others(columns or {}, options.domains, len(texts), collection.rows)
+    measured = measure_collection(collection.private, others, _build_features(public, space), public, options)
+    table = write_table(measured, public, options)
+    certificate = certify_synthesis(measured, options)
+    return SyntheticRelease(table.texts, table.labels, table.columns, measured.classifier, certificate, measured.counts)
+
+
+def fit_private_classifier(
+    texts: Sequence[str | None],
+    labels: Sequence[Any],
+    *,
+    classes: Sequence[Any],
+    epsilon: float,
+    delta: float,
+    persons: Sequence[Any] | None = None,
+    max_records: int | None = None,
+    public_texts: Sequence[str | None] | None = None,
+    public_labels: Sequence[Any] | None = None,
+    records: int | None = None,
+    space: Space | None = None,
+    seed: int | None = None,
+) -> LinearClassifier:
+    """Return a linear classifier of texts that hides every record, or every person, that it learned from.
+
+    Arguments are those of `synthesize`.
+
+    Raises:
+        InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
+    """
+    training = _make_options(classes, epsilon, delta, records, seed)
+    public = _read_public(public_texts, public_labels, training.classes)
+    collection = _read_collection(texts, labels, training.classes, persons, max_records)
+    return fit_linear_classifier(collection.private, _build_features(public, space), training, public)
+
+
+def load_linear_classifier(path: Path) -> LinearClassifier:
+    """Read a private classifier that `deniable.learning.artifact.save_model` wrote.
+
+    Raises:
+        InputError: no such file, or it is no linear classifier of texts.
+    """
+    from deniable.learning.artifact import read_artifact  # noqa: PLC0415 - imports torch, of an extra
+
+    return restore_linear_classifier(read_artifact(path, LINEAR_CLASSIFIER_KIND))
+
+
+def _make_options(
+    classes: Sequence[Any], epsilon: float, delta: float, records: int | None, seed: int | None
+) -> ClassifierOptions:
+    if isinstance(classes, str):
+        raise InputError(f"Classes are a list of names. Got one str, {classes!r}: pass a list of them all.")
+    return ClassifierOptions(tuple(map(str, classes)), epsilon, delta, records, seed)
+
+
+def _read_cells(name: _ColumnName, column: Sequence[Any], count: int) -> list[str | None]:
+    """Return the cells of a column as texts, None for nulls."""
+    cells = read_text_column(name.capitalize(), column).cells
+    if len(cells) != count:
+        raise InputError(
+            f"{name.capitalize()} must be as many as texts, {count:,}. Got {len(cells):,}: give one for each."
+        )
+    return [None if is_null(cell) else str(cell) for cell in cells]
+
+
+def _number_labels(labels: Sequence[str | None], classes: Sequence[str]) -> IntArray:
+    """Return the class number of each label, -1 for one that is none of the classes."""
+    numbers = {name: number for number, name in enumerate(classes)}
+    return np.array([-1 if label is None else numbers.get(label, -1) for label in labels], dtype=np.int64)
+
+
+def _read_collection(
+    texts: Sequence[str | None],
+    labels: Sequence[Any],
+    classes: Sequence[str],
+    persons: Sequence[Any] | None,
+    max_records: int | None,
+) -> _Collection:
+    """Return the records that have a text, one of the classes, and a person where one is needed."""
+    if max_records is not None and persons is None:
+        raise InputError("A maximum of records is for persons: give persons too, or leave max_records out.")
+    cells = read_batch_texts(texts)
+    codes = _number_labels(_read_cells("labels", labels, len(cells)), classes)
+    owners = None if persons is None else _read_cells("persons", persons, len(cells))
+    rows = [
+        row
+        for row, text in enumerate(cells)
+        if text and text.strip() and codes[row] >= 0 and (owners is None or owners[row] is not None)
+    ]
+    if not rows:
+        raise InputError(
+            "No record has a text and one of the declared classes: declare the classes as labels spell them."
+        )
+    if len(rows) < len(cells):
+        warnings.warn(
+            f"for you only: {len(cells) - len(rows):,} of {len(cells):,} records have no text, none of the declared "
+            "classes, or no person: left out",
+            UserWarning,
+            stacklevel=3,
+        )
+    private = make_private_texts(
+        [str(cells[row]) for row in rows],
+        codes[rows],
+        None if owners is None else [str(owners[row]) for row in rows],
+        max_records,
+    )
+    return _Collection(private, rows)
+
+
+def _read_domains(
+    columns: Mapping[str, Sequence[Any]] | None, domains: Mapping[str, Iterable[Any]] | None
+) -> tuple[ColumnDomain, ...]:
+    """Return the domain of each further column."""
+    names, declared = {*(columns or {})}, domains or {}
+    if names != {*declared}:
+        raise InputError(
+            f"Each further column needs the list of all its values. Got columns {sorted(names)}, domains "
+            f"{sorted(declared)}: declare the domain of each."
+        )
+    return tuple(_make_domain(name, list(values)) for name, values in declared.items())
+
+
+def _make_domain(name: str, values: Sequence[Any]) -> ColumnDomain:
+    is_integer = all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values)
+    return ColumnDomain(name, tuple(map(str, values)), is_integer)
+
+
+def _read_others(
+    columns: Mapping[str, Sequence[Any]], domains: Sequence[ColumnDomain], count: int, rows: Sequence[int]
+) -> dict[str, list[str | None]]:
+    """Return the cells of the further columns at the rows that are used."""
+    cells = {domain.name: _read_cells("columns", columns[domain.name], count) for domain in domains}
+    return {name: [column[row] for row in rows] for name, column in cells.items()}
+
+
+def _read_public(
+    texts: Sequence[str | None] | None, labels: Sequence[Any] | None, classes: Sequence[str]
+) -> PublicTexts | None:
+    """Return public texts, those that are empty left out."""
+    if texts is None:
+        if labels is not None:
+            raise InputError("Public labels are for public texts: give these too, or leave the labels out.")
+        return None
+    cells = read_batch_texts(texts)
+    rows = [row for row, text in enumerate(cells) if text and text.strip()]
+    kept_texts = [str(cells[row]) for row in rows]
+    if labels is None:
+        return PublicTexts(kept_texts)
+    codes = _number_labels(_read_cells("public labels", labels, len(cells)), classes)[rows]
+    if not (codes >= 0).any():
+        raise InputError(f"No public text has one of the classes {', '.join(classes)}: leave out the public labels.")
+    return PublicTexts(kept_texts, codes)
+
+
+def _build_features(public: PublicTexts | None, space: Space | None) -> FeatureMap:
+    """Return the vocabulary of the public texts, or of a space."""
+    if public is not None:
+        return build_feature_map(public.texts, "the public texts")
+    return build_space_feature_map(Space.glove(hide=()) if space is None else space)

@@ -1,0 +1,132 @@
+"""Private tables: every row judged by itself, the public file beside them, what is held out."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from deniable.cli.private_tables import (
+    PrivateColumns,
+    PrivateTable,
+    PublicFile,
+    describe_capped_rows,
+    hold_out_rows,
+    parse_classes,
+    read_private_table,
+)
+from deniable.cli.tables import TableFormat
+from deniable.core.errors import InputError
+from tests.cli.text_models import write
+
+CSV = TableFormat(None, None, "utf-8")
+CLASSES = ("good", "bad")
+ROWS = [
+    ("fine", "good", "ann"),
+    ("", "good", "ben"),
+    ("poor", " ", "ann"),
+    ("dull", "mixed", "ben"),
+    ("awful", "bad", ""),
+    ("poor", "bad", "ben"),
+]
+
+
+def read(folder, rows=ROWS, person="who"):
+    """Return the usable rows of a csv."""
+    write(folder / "t.csv", rows, ("text", "label", "who"))
+    return read_private_table(str(folder / "t.csv"), PrivateColumns("text", "label", person, CSV), CLASSES)
+
+
+def test_rows_that_cannot_be_used(tmp_path):
+    """Rows without text, label or person, or of another class, are left out, and the remarks name them."""
+    table = read(tmp_path)
+    assert (table.texts, table.labels, table.persons) == (["fine", "poor"], ["good", "bad"], ["ann", "ben"])
+    assert [remark.split(" left out: ")[-1] for remark in table.remarks] == ["row 2", "row 3", "row 4", "row 5"]
+    assert read(tmp_path, person=None).texts == ["fine", "awful", "poor"]
+
+
+def test_no_row_decides_on_another(tmp_path):
+    """What becomes of each row is the same in every part of the table that has a usable row."""
+    for kept in itertools.chain.from_iterable(itertools.combinations(range(6), size) for size in range(1, 7)):
+        usable = [ROWS[row] for row in kept if row in (0, 5)]
+        if usable:
+            table = read(tmp_path, [ROWS[row] for row in kept])
+            assert list(zip(table.texts, table.labels, table.persons, strict=True)) == usable
+
+
+def test_nothing_is_left(tmp_path):
+    """A table without a usable row is refused in one line with the reasons."""
+    with pytest.raises(InputError, match=r"1 row whose label in 'label' is none of the declared classes\)"):
+        read(tmp_path, [ROWS[3]])
+    with pytest.raises(InputError, match="has no rows"):
+        read(tmp_path, [])
+
+
+def test_labels_become_numbers_of_the_declared_classes(tmp_path):
+    """Class numbers follow the declared order, and a person's further rows do not count beyond the maximum."""
+    rows = [("one", "bad", "ann"), ("two", "good", "ann"), ("three", "good", "ben")]
+    private = read(tmp_path, rows).to_private_texts(CLASSES, 1)
+    assert private.labels.tolist() == [1, 0, 0]
+    assert (private.units.rows.tolist(), private.units.unit) == ([0, 2], "person")
+    assert describe_capped_rows("t.csv", ["ann", "ann", "ben"], 1) == [
+        "t.csv: 1 row beyond the first 1 of their person not used: row 2"
+    ]
+    assert describe_capped_rows("t.csv", None, 1) == describe_capped_rows("t.csv", ["ann"], None) == []
+
+
+def test_fingerprints_tell_tables_apart(tmp_path):
+    """Whatever is read of a table changes its fingerprint, rows that are left out too."""
+    prints = [read(tmp_path, rows).fingerprint for rows in (ROWS, ROWS[:-1], [*ROWS[:-1], ("poor", "good", "ben")])]
+    assert len({*prints}) == 3
+    assert read(tmp_path).fingerprint == prints[0]
+
+
+@pytest.mark.parametrize("persons", [None, [str(row // 4) for row in range(8_000)]])
+def test_a_tenth_is_held_out(persons):
+    """About a tenth of records or whole persons is held out, others in every run, and no row is lost."""
+    texts = [str(row) for row in range(8_000)]
+    table = PrivateTable(texts, ["good"] * 8_000, persons, {}, "", ())
+    parts = [hold_out_rows(table) for _ in range(2)]
+    for training, test in parts:
+        assert sorted([*training.texts, *test.texts]) == sorted(texts)
+        assert 0.07 < len(test) / 8_000 < 0.13
+        if persons is not None:
+            assert not {*training.persons} & {*test.persons}
+    assert parts[0][1].texts != parts[1][1].texts
+
+
+def test_class_names():
+    """Names stand between commas; an empty one is refused."""
+    assert parse_classes(" a, b c ,d") == ("a", "b c", "d")
+    assert parse_classes(None) is None
+    for text in ("", "a,", "a,,b"):
+        with pytest.raises(InputError, match="leave no name empty"):
+            parse_classes(text)
+
+
+def test_a_public_file_that_is_the_private_one(tmp_path):
+    """The private table under its name, a link or a copy of it is refused as public text; another file is not."""
+    for name, rows in (("t.csv", ROWS), ("copy.csv", ROWS), ("other.csv", ROWS[:-1])):
+        write(tmp_path / name, rows, ("text", "label", "who"))
+    (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
+    for name in ("t.csv", "copy.csv", "link.csv"):
+        with pytest.raises(InputError, match="is the private table itself"):
+            PublicFile(tmp_path / name, "text", None, CSV).check_is_other_file(str(tmp_path / "t.csv"))
+    PublicFile(tmp_path / "other.csv", "text", None, CSV).check_is_other_file(str(tmp_path / "t.csv"))
+    PublicFile(tmp_path / "other.csv", "text", None, CSV).check_is_other_file("-")
+
+
+def test_public_texts_and_labels(tmp_path):
+    """Public labels are numbered by the declared classes, or are the classes, sorted; others are none."""
+    write(tmp_path / "p.csv", ROWS, ("text", "label", "who"))
+    labelled = PublicFile(tmp_path / "p.csv", "text", "label", CSV)
+    texts, classes = labelled.read_texts(CLASSES)
+    assert classes == CLASSES
+    assert texts.texts == ["fine", "poor", "dull", "awful", "poor"]
+    np.testing.assert_array_equal(texts.labels, [0, -1, -1, 1, 1])
+    assert labelled.read_texts(None)[1] == ("bad", "good", "mixed")
+    texts, classes = PublicFile(tmp_path / "p.csv", "text", None, CSV).read_texts(None)
+    assert (texts.labels, classes, len(texts.texts)) == (None, None, 5)
+    (tmp_path / "lines.txt").write_text("one line\n\nanother\n")
+    assert PublicFile(tmp_path / "lines.txt", "text", None, CSV).read_texts(CLASSES)[0].texts == ["one line", "another"]
+    with pytest.raises(InputError, match="no text with one of the classes x, y"):
+        labelled.read_texts(("x", "y"))
