@@ -209,7 +209,7 @@ def _describe_words(comparison: Comparison, limits: AdviceLimits) -> list[str]:
         f"Do not share word by word: at epsilon {strongest.epsilon:g} attackers name {_format_named(strongest)} of "
         f"the words, and {_format_retained(strongest)} of the gain is kept"
     )
-    if useful:
+    if useful and useful[0].epsilon > strongest.epsilon:
         sentence += (
             f"; {_format_limit(limits)} is kept only from epsilon {useful[0].epsilon:g} on, where attackers name "
             f"{_format_named(useful[0])}"

@@ -20,6 +20,7 @@ _ABOUT_LABELS = {
     "rows": "rows, at most",
 }
 """What sizes of a plan are of."""
+_NO_FALSE_ALARM = "without any false alarm: too few records for a rate"
 NOTHING = "-"
 """Text of a figure that does not exist for a release."""
 
@@ -97,7 +98,7 @@ def _list_membership(membership: MembershipResult | None) -> tuple[Fact, ...]:
     area = None if membership is None else membership.auc
     found = None if membership is None else membership.tpr[_JUDGED_RATE]
     return _make_number("membership", area, 3), _make_share(
-        "members found", found, "" if found is None or "zero false" not in found.method else found.method
+        "members found", found, _NO_FALSE_ALARM if found is not None and "zero false" in found.method else ""
     )
 
 
