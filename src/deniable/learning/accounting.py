@@ -172,7 +172,9 @@ def plan_schedule(
     return SamplingSchedule(rate, count_steps_within(rate, multiplier, epsilon, delta, steps)), multiplier
 
 
-def build_dp_sgd_guarantee(schedule: SamplingSchedule, multiplier: float, delta: float) -> ApproxDP:
+def build_dp_sgd_guarantee(
+    schedule: SamplingSchedule, multiplier: float, delta: float, adjacency: str = EMPTY_RECORD
+) -> ApproxDP:
     """Return the guarantee of a run with this schedule and noise for its training records.
 
     It is proved for ideal arithmetic: the noise and the sum that it hides are floating-point numbers.
@@ -183,7 +185,7 @@ def build_dp_sgd_guarantee(schedule: SamplingSchedule, multiplier: float, delta:
         delta,
         "DP-SGD (Abadi et al. 2016), composed by privacy loss distributions (dp-accounting)",
         PROVED_IDEAL,
-        adjacency=EMPTY_RECORD,
+        adjacency=adjacency,
     )
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from deniable.core.errors import InputError, check_count, check_number_within, check_positive
+from deniable.core.guarantees import EMPTY_PLACE
 from deniable.core.randomness import generate_key, make_generator
 from deniable.learning.accounting import (
     build_dp_sgd_guarantee,
@@ -146,7 +147,7 @@ def fit_private_text_model(
     )
     run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
     layer.load_state_dict(run.result)
-    guarantee = build_dp_sgd_guarantee(settings.schedule, settings.noise_multiplier, options.delta)
+    guarantee = build_dp_sgd_guarantee(settings.schedule, settings.noise_multiplier, options.delta, EMPTY_PLACE)
     return TextModel(
         PRIVATE_TEXT_KIND,
         network.eval(),

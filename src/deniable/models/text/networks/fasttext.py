@@ -86,7 +86,7 @@ class EmbeddingMean(TextNetwork):
 
 
 class FastText(EmbeddingMean):
-    """The network of `deniable.measure.fasttext.FastTextClassifier` over the words of a space, without their vectors."""
+    """The network of `deniable.measure.fasttext.FastTextClassifier` over the words of a space, not their vectors."""
 
     def __init__(self, vectors: Tensor, classes: int) -> None:
         # Initial weights of a linear layer are uniform in +-1 / sqrt(inputs).
