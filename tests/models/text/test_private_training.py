@@ -67,7 +67,7 @@ def test_noise_follows_from_the_budget(words_space, reviews):
 
 def test_a_model_comes_back(model, words_space, reviews, tmp_path):
     """A file holds weights, guarantee and verdict; the vectors come from the space."""
-    save_model(tmp_path / "m.pt", model)
+    save_model(model, tmp_path / "m.pt")
     back = load_text_model(tmp_path / "m.pt", words_space)
     assert (back.name, back.guarantee, back.verdict, back.facts) == (
         model.name,
