@@ -242,7 +242,7 @@ def _read_tables(training: PrivateTraining, options: "SynthesisOptions") -> tupl
     """Return rows to learn from, and rows to test on, with remarks for the owner."""
     names = [domain.name for domain in options.domains]
     table = read_private_table(str(training.source), training.columns, options.training.classes, names)
-    test_table = read_test_table(training, options.training.classes)
+    test_table = read_test_table(training.test, training.columns, options.training.classes)
     remarks = [*table.remarks, *describe_capped_rows(str(training.source), table.persons, training.max_records)]
     remarks += [remark for domain in options.domains for remark in _describe_foreign_values(training, table, domain)]
     for remark in remarks:
