@@ -111,13 +111,13 @@ def test_ways_to_write(synthesize, place, options):
     assert len(read(place / "o.csv")) == 30
     certificate = json.loads((place / "o.csv.certificate.json").read_text())
     assert certificate["guarantee"]["unit"] == ("person" if "--person" in options else "record")
-    has_baseline = "--public-label" in options and "--generator" not in options or "recombined" in options
+    has_baseline = "--public-label" in options and "counts" not in options
     assert (place / "o.csv.baseline.csv").exists() == has_baseline
 
 
 @pytest.mark.parametrize("name", ["o.csv", "o.tsv", "o.jsonl", "o.parquet", "o.csv.gz", "o.jsonl.zst", "o.tsv.gz"])
 def test_formats(synthesize, place, name):
-    """Every format is written by its ending, with its baseline in the same one; integers are typed where they can be."""
+    """Every format is written by its ending, the baseline alike; integers are typed where they can be."""
     assert synthesize(*PUBLIC, "--domain", "stars=1..5", output=name).code == 0
     ending = name.partition(".")[2]
     assert (place / f"{name}.baseline.{ending}").exists()
@@ -152,7 +152,7 @@ def test_warnings_are_of_public_numbers(synthesize):
 
 
 def test_rows_that_cannot_be_used(synthesize, place):
-    """Empty texts, labels of no class and foreign values are counted for the owner on stderr, and stand nowhere else."""
+    """Empty texts, labels of no class and foreign values are counted for the owner on stderr alone."""
     rows = draw_rows(600, 1)
     write(place / "private.csv", [*rows, ("", "good", "q", "1"), ("a film", "sécret", "q", "zürk"), ("a", "", "q", "1"),
                                   ("a film", "good", "q", "zork")],
@@ -164,7 +164,7 @@ def test_rows_that_cannot_be_used(synthesize, place):
         "1 row without a text in 'text' left out: row 601",
         "1 row without a label in 'label' left out: row 603",
         "1 row whose label in 'label' is none of the declared classes left out: row 602",
-        "1 rows whose 'stars' is not of its domain, not counted for it",
+        "1 row whose 'stars' is not of its domain not counted for it",
     ]
     written = b"".join((place / name).read_bytes() for name in FILES)
     assert "sécret".encode() not in written
