@@ -68,11 +68,11 @@ def test_every_step_follows_the_formula(start):
     bound = budget.compute_norm_bound("classifier")
     sums = ResidualSums(ROWS.offsets, ROWS.columns, ROWS.values, CODES, units, compute_contrasts(2))
     weights, visited = np.zeros((len(MAP), 1)) if start is None else start, []
-    for _ in range(24):
+    for _ in range(STEPS):
         noisy_sum = add_noise(sums.sum_gradients(weights, plan.clip, bound), generator)
         weights = weights + plan.rate / count * MAP.condition(noisy_sum * (plan.clip / bound))
         visited.append(weights)
-    np.testing.assert_allclose(found, np.mean(visited[12:], axis=0), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found, np.mean(visited[STEPS // 2 :], axis=0), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(START, np.random.default_rng(4).normal(size=(len(MAP), 1)))  # left as it was
 
 
@@ -97,9 +97,9 @@ def test_each_step_draws_fresh_noise(monkeypatch):
         make_noise_generator(0),
         progress=lambda done, total: progress.append((done, total)),
     )
-    assert shapes == [(len(MAP), 1)] * 24
+    assert shapes == [(len(MAP), 1)] * STEPS
     assert sum(rows * columns for rows, columns in shapes) == make_budget().coordinates
-    assert progress == [(step, 24) for step in range(1, 25)]
+    assert progress == [(step, STEPS) for step in range(1, STEPS + 1)]
 
 
 def test_public_weights_learn():

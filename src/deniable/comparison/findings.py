@@ -57,11 +57,13 @@ class UseFigures:
     Attributes:
         score: balanced accuracy of a classifier trained on the release, or of the released one, on held-out originals.
         likeness: mean cosine between the word vectors of a text before and after.
+        unrelated: the same between a text and the release of another one, with which likeness is to be compared.
         perplexity: per word, of the released texts under a language model of originals.
     """
 
     score: ScoreComparison
     likeness: Estimate | None = None
+    unrelated: Estimate | None = None
     perplexity: Estimate | None = None
 
 

@@ -33,6 +33,7 @@ _TABLES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("balanced accuracy", "balanced accuracy"),
             ("gain kept", "gain kept"),
             ("likeness", "likeness"),
+            ("likeness of others", "likeness of others"),
             ("perplexity", "perplexity"),
             ("seconds", "seconds"),
         ),
@@ -63,6 +64,7 @@ def render_page(comparison: Comparison, report: Report) -> str:
             tables=[(title, _list_columns(title, comparison)) for title, _ in _TABLES],
             rows=[(name, sections[name]) for name in names],
             charts=[(chart.title, draw_chart(chart)) for chart in build_charts(comparison)],
+            notes=_group_notes(comparison),
             split=split_cell,
         )
     )
@@ -95,6 +97,15 @@ def build_charts(comparison: Comparison) -> list[LineChart]:
             x_is_share=True,
         )
     ]
+
+
+def _group_notes(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return every note once, with the names of the releases that it is on."""
+    names_by_note: dict[str, list[str]] = {}
+    for release in comparison.releases:
+        if release.note:
+            names_by_note.setdefault(release.note, []).append(release.name)
+    return [("; ".join(names), note) for note, names in names_by_note.items()]
 
 
 def _list_columns(title: str, comparison: Comparison) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,17 @@ from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES, MembershipResult
 
 SCHEMA = "deniable-comparison/1"
 _JUDGED_RATE = min(JUDGED_FALSE_POSITIVE_RATES)
+_ABOUT_LABELS = {
+    "budgets": "epsilons of the collection",
+    "recoveries": "shares of words to be named",
+    "record_epsilons": "epsilons of a text",
+    "shadows": "models for each attack on membership",
+    "attacked": "texts whose words were attacked, at most",
+    "members": "records whose membership was attacked, at most",
+    "linked": "released texts that were linked, at most",
+    "rows": "rows, at most",
+}
+"""What sizes of a plan are of."""
 NOTHING = "-"
 """Text of a figure that does not exist for a release."""
 
@@ -30,7 +41,7 @@ def build_report(comparison: Comparison, recommendation: Recommendation, command
             *(Section(release.name, list_release_facts(release)) for release in comparison.releases),
             *_list_failures(comparison.failures),
             Section("baselines", _list_baselines(comparison.baselines)),
-            Section("how it was measured", (Fact("command", command), *make_facts(comparison.about))),
+            Section("how it was measured", (Fact("command", command), *_list_about(comparison))),
         ),
         SCHEMA,
     )
@@ -58,6 +69,7 @@ def list_release_facts(release: ReleaseResult) -> tuple[Fact, ...]:
         _make_share("balanced accuracy", use.score.private),
         _make_share("gain kept", use.score.retained),
         _make_number("likeness", use.likeness, 2),
+        _make_number("likeness of others", use.unrelated, 2),
         _make_number("perplexity", use.perplexity, 0),
         Fact("seconds", round(release.seconds, 2), text=f"{release.seconds:.1f}"),
         Fact("note", release.note),
@@ -66,10 +78,10 @@ def list_release_facts(release: ReleaseResult) -> tuple[Fact, ...]:
 
 def format_interval(estimate: Estimate, scale: float, digits: int, unit: str = "") -> str:
     """Return a number with its interval, as the page and the terminal show it."""
-    value = f"{scale * estimate.value:.{digits}f}{unit}"
+    value = f"{scale * estimate.value:,.{digits}f}{unit}"
     if not estimate.count:
         return f"{value} (exact)"
-    return f"{value} ({scale * estimate.low:.{digits}f} to {scale * estimate.high:.{digits}f})"
+    return f"{value} ({scale * estimate.low:,.{digits}f} to {scale * estimate.high:,.{digits}f})"
 
 
 def _make_share(label: str, estimate: Estimate | None, note: str = "") -> Fact:
@@ -121,6 +133,13 @@ def _list_baselines(baselines: Baselines) -> tuple[Fact, ...]:
         _make_share("balanced accuracy of public labels alone", public),
         *_list_membership(baselines.membership),
         _make_number("perplexity", baselines.perplexity, 0),
+    )
+
+
+def _list_about(comparison: Comparison) -> tuple[Fact, ...]:
+    """Return sizes, versions and seconds under names that say what they are of."""
+    return make_facts(
+        {_ABOUT_LABELS.get(name, name.replace("_", " ")): value for name, value in comparison.about.items()}
     )
 
 

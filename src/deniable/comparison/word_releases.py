@@ -120,6 +120,7 @@ def measure_word_release(
     use = UseFigures(
         compare_balanced_accuracies(*hits, inputs.tested_codes),
         similarity.cosine,
+        similarity.unrelated,
         judge.measure_rows(batch.texts),
     )
     return ReleaseResult(

@@ -1,0 +1,143 @@
+"""``deniable compare``: a page from end to end, the command that it recommends, and what is refused."""
+
+import json
+import re
+import shlex
+import stat
+
+import pytest
+
+from tests.comparison.toy import CLASSES, make_table
+
+QUICK = ("--space", "space.npz", "--folds", "2", "--shadow-models", "6", "--recoveries", "0.5", "--epsilons", "8")
+FIGURE = re.compile(r"\d+\.\d %")
+
+
+@pytest.fixture(autouse=True)
+def given(place, monkeypatch):
+    """Put a table of eighty labelled rows of forty persons, and public texts, beside the space; write few texts."""
+    for name, rows, seed in (("t.csv", 80, 0), ("public.csv", 200, 1)):
+        texts, codes = make_table(rows, seed=seed)
+        lines = [
+            f"{text},{CLASSES[code]},p{row // 2}" for row, (text, code) in enumerate(zip(texts, codes, strict=True))
+        ]
+        (place / name).write_text("\n".join(["text,kind,who", *lines]) + "\n")
+    monkeypatch.setattr("deniable.comparison.inputs.ComparisonPlan.synthetic_rows", 200)
+
+
+@pytest.fixture
+def compare(call):
+    """Return a function that compares t.csv into r.html, unless told otherwise."""
+
+    def comparing(*options, source="t.csv", report="r.html"):
+        return call("compare", source, "--label", "kind", "--report", report, *QUICK, *options)
+
+    return comparing
+
+
+def test_a_page(compare, place):
+    """The page appears, nobody else can read it, and the terminal shows a line for each release."""
+    before = {path.name for path in place.iterdir()}
+    result = compare("--public", "public.csv", "--public-label", "kind", "--min-retained", "0.1")
+    assert result.code == 0, result.err
+    assert {path.name for path in place.iterdir()} - before == {"r.html"}
+    assert stat.S_IMODE((place / "r.html").stat().st_mode) == 0o600
+    page = (place / "r.html").read_text("utf-8")
+    lines = result.text.splitlines()
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split()[:1] == ["release"]
+    assert [line.partition(",")[0] for line in table[1:4]] == ["words", "classifier", "synthetic texts"]
+    assert [line.split("  ")[0] for line in table[4:6]] == ["originals", "blind guess"]
+    for line in table[1:5]:
+        for figure in FIGURE.findall(line):
+            assert figure in page
+    assert result.err.splitlines()[-1] == "report: r.html (figures about private records: for you only)"
+    assert "deniable compare t.csv --label kind" in page
+
+
+def test_json(compare):
+    """With --json the report goes to standard output, and nothing else does."""
+    result = compare("--json")
+    assert result.code == 0, result.err
+    content = json.loads(result.text)
+    assert content["schema"] == "deniable-comparison/1"
+    assert content["words, epsilon 8"] if "words, epsilon 8" in content else content["classifier, epsilon 8"]
+    assert content["how it was measured"]["command"].startswith("deniable compare t.csv")
+
+
+@pytest.mark.parametrize(
+    ("need", "command"), [("classifier", ["train", "text"]), ("texts", ["synthesize"])], ids=["classifier", "texts"]
+)
+def test_the_printed_command_runs(compare, call, place, monkeypatch, need, command):
+    """The recommended command runs as it stands, and its card or certificate says that epsilon was chosen from data."""
+    monkeypatch.setattr("deniable.comparison.recommendation._is_useful", lambda *_: True)
+    monkeypatch.setattr("deniable.comparison.recommendation._is_better_than_public", lambda *_: True)
+    result = compare("--person", "who", "--public", "public.csv", "--need", need)
+    assert result.code == 0, result.err
+    (line,) = (line for line in result.text.splitlines() if line.startswith("run: "))
+    arguments = shlex.split(line.removeprefix("run: "))[1:]
+    assert arguments[: len(command)] == command
+    assert "--chosen-from-data" in arguments
+    assert arguments[arguments.index("--classes") + 1] == "fine,poor"
+    done = call(*arguments)
+    assert done.code == 0, done.err
+    output = arguments[-1]
+    ending = ".card.json" if need == "classifier" else ".certificate.json"
+    assert "from the private texts themselves" in (place / f"{output}{ending}").read_text("utf-8")
+
+
+def test_words_are_shared_by_the_printed_command(compare, call, place, monkeypatch):
+    """Where words are recommended the command copies the label, no other column, and runs."""
+    monkeypatch.setattr("deniable.comparison.recommendation._PREFERRED_WAYS", {"texts": ("words",)})
+    result = compare("--max-recovery", "0.9", "--min-retained", "0.01")
+    (line,) = (line for line in result.text.splitlines() if line.startswith("run: "))
+    arguments = shlex.split(line.removeprefix("run: "))[1:]
+    assert arguments[0] == "privatize"
+    assert call(*arguments).code == 0
+    assert (place / arguments[-1]).read_text("utf-8").splitlines()[0] == "text,kind"
+
+
+def test_without_public_texts(compare):
+    """Synthetic texts are then written from counts, or what stands against that is said."""
+    result = compare("--json")
+    content = json.loads(result.text)
+    assert "generator counts" in content.get("synthetic texts, epsilon 8", {}).get("note", "") or (
+        "synthetic texts, epsilon 8" in content["not possible on this table"]
+    )
+
+
+def test_unusable_rows(compare, place):
+    """Rows without a label are left out and named, on standard error alone."""
+    table = (place / "t.csv").read_text().splitlines()
+    table[3] = table[3].replace("fine", "").replace("poor", "")
+    (place / "t.csv").write_text("\n".join(table))
+    result = compare("--public", "public.csv", "--json")
+    assert "t.csv: 1 row without a label in 'kind' left out: row 3" in result.err
+    assert json.loads(result.text)["table"]["rows"] == 79
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--epsilons", "1,x"), "finite numbers above 0"),
+        (("--recoveries", "2"), "recoveries"),
+        (("--max-records", "2"), "--max-records is for --person"),
+        (("--public-label", "kind"), "--public-label is for --public"),
+        (("--public", "t.csv"), "is the private table itself"),
+        (("--min-retained", "1.5"), "--min-retained is a share"),
+        (("--person", "nobody"), "nobody"),
+        (("--limit", "5"), "rows"),
+    ],
+)
+def test_refusals(compare, refused, options, message):
+    """What cannot be compared is refused in one line, and nothing is written."""
+    refused.given()
+    assert message in refused(compare(*options))
+
+
+def test_a_page_is_a_file(compare, refused, place):
+    """The page goes to no pipe, and over no file unless told."""
+    refused.given(r__html="mine")
+    assert "The page must be a file" in refused(compare(report="-"))
+    assert "r.html" in refused(compare())
+    assert (place / "r.html").read_text() == "mine"
