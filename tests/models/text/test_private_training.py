@@ -92,7 +92,7 @@ def test_the_number_of_records_stands_nowhere(words_space, reviews):
 
 def test_a_choice_from_the_data_is_disclosed(model):
     """The card says that epsilon was chosen by looking at the records, where the owner declared it."""
-    chosen = private_training._describe_run(  # noqa: SLF001 - another training would say the same
+    chosen = private_training._describe_run(
         dataclasses.replace(OPTIONS, chosen_from_data=True), OPTIONS.plan_settings(6)
     )
     card = build_private_text_card(dataclasses.replace(model, facts=chosen), "0" * 32)
