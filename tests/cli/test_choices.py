@@ -8,7 +8,7 @@ from deniable.cli import choices
 from deniable.measure.classifiers import CLASSIFIERS
 from deniable.models.images.networks import IMAGE_NETWORKS
 from deniable.models.text.attacks import TEXT_ATTACKS
-from deniable.models.text.networks import TEXT_NETWORKS
+from deniable.models.text.networks import PRIVATE_TEXT_NETWORKS, TEXT_NETWORKS
 from deniable.models.text.training import TEXT_TRAINING_METHODS
 from deniable.registry.methods import REWRITING_METHODS
 from deniable.registry.trainers import IMAGE_TRAINERS
@@ -33,7 +33,7 @@ from tests.rewriting.untrained import untrained
         (choices.ClassifierName, CLASSIFIERS),
         (choices.ImageKind, IMAGE_TRAINERS),
         (choices.NetworkName, IMAGE_NETWORKS),
-        (choices.TextKind, ["dp-linear", *TEXT_NETWORKS]),
+        (choices.TextKind, ["dp-linear", *PRIVATE_TEXT_NETWORKS, *TEXT_NETWORKS]),
         (choices.TextTraining, TEXT_TRAINING_METHODS),
         (choices.SearchName, TEXT_ATTACKS),
         (choices.EscapesName, get_args(Escapes)),

@@ -17,6 +17,7 @@ COMMANDS = [
     "privatize",
     "predict",
     "rewrite",
+    "synthesize",
     "measure",
     "tune",
     "explain",

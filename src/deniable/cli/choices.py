@@ -147,9 +147,10 @@ class NetworkName(enum.StrEnum):
 
 
 class TextKind(enum.StrEnum):
-    """Kinds of text classifiers: the private one, and those of `deniable.models.text.networks.TEXT_NETWORKS`."""
+    """Kinds of text classifiers: the private ones, and those of `deniable.models.text.networks.TEXT_NETWORKS`."""
 
     DP_LINEAR = "dp-linear"
+    DP_FASTTEXT = "dp-fasttext"
     CNN = "cnn"
     BOW = "bow"
     FASTTEXT = "fasttext"

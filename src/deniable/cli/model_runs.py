@@ -84,12 +84,14 @@ class ModelFiles:
         card: for those who receive the model.
         owner_record: for the owner only.
         figures: one line for standard output.
+        are_figures_private: whether that line is for the owner alone, and goes to standard error.
     """
 
     model: "StoredModel"
     card: "Report"
     owner_record: object
     figures: str
+    are_figures_private: bool = False
 
 
 def train_and_write(
@@ -115,7 +117,7 @@ def train_and_write(
         output.write(files)
     checkpoint.remove()
     typer.echo(files.card.to_text(), err=True)
-    typer.echo(files.figures)
+    typer.echo(files.figures, err=files.are_figures_private)
 
 
 def check_torch() -> None:

@@ -42,6 +42,8 @@ class PrivateTable:
         labels: n labels, each one of the classes.
         persons: n persons; None where each record is hidden by itself.
         others: further columns by name, n cells each.
+        rows: numbers of these rows in the file, ascending, from 0.
+        row_count: number of all rows of the file.
         fingerprint: of all that was read.
         remarks: on rows that were left out, for the owner.
     """
@@ -50,6 +52,8 @@ class PrivateTable:
     labels: list[str]
     persons: list[str] | None
     others: dict[str, list[str | None]]
+    rows: list[int]
+    row_count: int
     fingerprint: str
     remarks: tuple[str, ...]
 
@@ -65,6 +69,7 @@ class PrivateTable:
             labels=[self.labels[row] for row in rows],
             persons=None if self.persons is None else [self.persons[row] for row in rows],
             others={name: [cells[row] for row in rows] for name, cells in self.others.items()},
+            rows=[self.rows[row] for row in rows],
         )
 
     def to_private_texts(self, classes: Sequence[str], max_records: int | None) -> "PrivateTexts":
@@ -118,6 +123,8 @@ def read_private_table(
         [str(labels[row]) for row in rows],
         None if columns.person is None else [str(cells[columns.person][row]) for row in rows],
         {name: [cells[name][row] for row in rows] for name in other_columns},
+        rows,
+        len(texts),
         fingerprint_columns({name: cells[name] for name in names if name is not None}),
         tuple(remarks),
     )
@@ -211,14 +218,18 @@ class PublicFile:
         return PublicTexts([str(columns[self.text][row]) for row in rows], np.array(codes, dtype=np.int64)), names
 
 
-def hold_out_rows(table: PrivateTable) -> tuple[PrivateTable, PrivateTable]:
+def hold_out_rows(table: PrivateTable, key: bytes | None = None) -> tuple[PrivateTable, PrivateTable]:
     """Return rows to train on, and about a tenth of all persons or records, chosen by a keyed hash of each, to test on.
 
-    The key is fresh. Whether one unit is held out depends on no other.
+    Whether one unit is held out depends on no other.
+
+    Args:
+        table: of private rows.
+        key: 32 bytes, secret; None for a fresh one.
     """
     from deniable.core.randomness import derive_stream_start, generate_key
 
-    key = generate_key()
+    key = generate_key() if key is None else key
     units = table.persons if table.persons is not None else [str(row) for row in range(len(table))]
     threshold = round(_HELD_OUT_SHARE * 2**32)
     is_held_out = [int.from_bytes(derive_stream_start(key, "hold out", unit)[:4], "big") < threshold for unit in units]

@@ -53,6 +53,7 @@ from deniable.cli.train.private_text import (
     read_test_table,
     warn_of_signal,
 )
+from deniable.cli.usable_rows import format_row_count
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 
@@ -242,7 +243,7 @@ def _read_tables(training: PrivateTraining, options: "SynthesisOptions") -> tupl
     """Return rows to learn from, and rows to test on, with remarks for the owner."""
     names = [domain.name for domain in options.domains]
     table = read_private_table(str(training.source), training.columns, options.training.classes, names)
-    test_table = read_test_table(training, options.training.classes)
+    test_table = read_test_table(training.test, training.columns, options.training.classes)
     remarks = [*table.remarks, *describe_capped_rows(str(training.source), table.persons, training.max_records)]
     remarks += [remark for domain in options.domains for remark in _describe_foreign_values(training, table, domain)]
     for remark in remarks:
@@ -253,10 +254,11 @@ def _read_tables(training: PrivateTraining, options: "SynthesisOptions") -> tupl
 def _describe_foreign_values(training: PrivateTraining, table: PrivateTable, domain: "ColumnDomain") -> list[str]:
     """Return a line, for the owner, on values outside a domain."""
     values = {*domain.values}
-    count = sum(cell is None or cell.strip() not in values for cell in table.others[domain.name])
-    if not count:
-        return []
-    return [f"{training.source}: {count:,} rows whose {domain.name!r} is not of its domain, not counted for it"]
+    cells = table.others[domain.name]
+    rows = [row for row, cell in enumerate(cells) if cell is None or cell.strip() not in values]
+    noun = format_row_count(rows)
+    # Without their numbers: rows that were left out before are not among the cells.
+    return [f"{training.source}: {noun} whose {domain.name!r} is not of its domain not counted for it"] if rows else []
 
 
 def _name_outputs(output: str, certificate: str | None, counts: str | None, *, has_baseline: bool) -> _Outputs:

@@ -41,6 +41,8 @@ EMPTY_RECORD = "one record made empty: the number of records and the sampling ra
 An empty record keeps its place and has the gradient 0. Rate and divisor follow from the number of records, which the
 model card states: a record that is added or removed would change both.
 """
+EMPTY_PLACE = "one record made empty: the number of places for records and the sampling rate are public"
+"""The same where the places are declared: a record is added to an empty place, or removed from its place."""
 REPLACED_RECORD = "one record replaced by another"
 ADDED_OR_REMOVED_RECORD = "one record added or removed"
 ADDED_OR_REMOVED_PERSON = "all records of one person added or removed"

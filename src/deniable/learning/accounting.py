@@ -3,11 +3,12 @@
 import dataclasses
 import functools
 import math
-from typing import Literal
+from typing import Any, Literal
 
 from scipy import optimize
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.evidence import Verdict
 from deniable.core.guarantees import EMPTY_RECORD, PROVED_IDEAL, ApproxDP
 
 RecordAdjacency = Literal["make one empty", "replace one"]
@@ -148,7 +149,32 @@ def count_steps_within(rate: float, multiplier: float, epsilon: float, delta: fl
     return low
 
 
-def build_dp_sgd_guarantee(schedule: SamplingSchedule, multiplier: float, delta: float) -> ApproxDP:
+def plan_schedule(
+    count: int, batch_size: int, steps: int, epsilon: float, delta: float, multiplier: float | None = None
+) -> tuple[SamplingSchedule, float]:
+    """Return the schedule and the noise multiplier that spend at most a budget on so many records.
+
+    Args:
+        count: public number of records.
+        batch_size: expected size of a batch.
+        steps: T; with a given multiplier the maximum, since training ends when the budget is spent.
+        epsilon: of the budget.
+        delta: of the budget.
+        multiplier: noise per unit of the clipping norm; None computes it from the budget.
+
+    Raises:
+        InputError: the budget cannot be met.
+    """
+    rate = min(batch_size / count, 1.0)
+    if multiplier is None:
+        schedule = SamplingSchedule(rate, steps)
+        return schedule, find_noise_multiplier(schedule, epsilon, delta)
+    return SamplingSchedule(rate, count_steps_within(rate, multiplier, epsilon, delta, steps)), multiplier
+
+
+def build_dp_sgd_guarantee(
+    schedule: SamplingSchedule, multiplier: float, delta: float, adjacency: str = EMPTY_RECORD
+) -> ApproxDP:
     """Return the guarantee of a run with this schedule and noise for its training records.
 
     It is proved for ideal arithmetic: the noise and the sum that it hides are floating-point numbers.
@@ -159,8 +185,37 @@ def build_dp_sgd_guarantee(schedule: SamplingSchedule, multiplier: float, delta:
         delta,
         "DP-SGD (Abadi et al. 2016), composed by privacy loss distributions (dp-accounting)",
         PROVED_IDEAL,
-        adjacency=EMPTY_RECORD,
+        adjacency=adjacency,
     )
+
+
+def build_dp_sgd_verdict(guarantee: ApproxDP) -> Verdict:
+    """Return the verdict on a guarantee of `build_dp_sgd_guarantee`: it rests on a theorem, and on no sample."""
+    return Verdict(
+        guarantee=guarantee,
+        status=PROVED_IDEAL,
+        epsilon=guarantee.epsilon,
+        lower_bound=0.0,
+        confidence=1.0,
+        samples=0,
+        witness=None,
+        method="by theorem: Poisson sampling, gradients clipped example by example, Gaussian noise on their sum; "
+        "losses composed by dp-accounting, rounded up; holds for real arithmetic; sampled and added in floating point",
+        seconds=0.0,
+    )
+
+
+def describe_accounting(schedule: SamplingSchedule, multiplier: float, clip: float, delta: float) -> dict[str, Any]:
+    """Return what the card of a model says of the accounting of DP-SGD, as JSON values."""
+    return {
+        "sampling rate": schedule.rate,
+        "steps": schedule.steps,
+        "noise multiplier": multiplier,
+        "clipping norm": clip,
+        "epsilon, one record made empty": compute_epsilon_spent(schedule, multiplier, delta),
+        "epsilon, replace one record": compute_epsilon_spent(schedule, multiplier, delta, "replace one"),
+        "delta": delta,
+    }
 
 
 def _compute_finite_epsilon(schedule: SamplingSchedule, multiplier: float, delta: float) -> float:

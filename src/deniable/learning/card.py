@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Sequence
 
 from deniable import __version__
+from deniable.core.evidence import Verdict, limit_status
+from deniable.core.guarantees import Guarantee
 from deniable.core.intervals import Estimate
 from deniable.core.report import Fact, Report, Section
 
@@ -51,6 +53,20 @@ def build_card(
             Section("", (Fact("not protected", list(not_protected)),)),
         ),
         schema=CARD_SCHEMA,
+    )
+
+
+def describe_protection(guarantee: Guarantee | None, verdict: Verdict | None) -> tuple[Fact, ...]:
+    """Return what is claimed of the training records, and the verdict; `NO_GUARANTEE` where either is None."""
+    if guarantee is None or verdict is None:
+        return NO_GUARANTEE
+    return (
+        Fact("guarantee", str(guarantee)),
+        Fact("unit", guarantee.unit),
+        Fact("adjacency", guarantee.adjacency),
+        Fact("status", limit_status(guarantee, verdict).status),
+        Fact("source", guarantee.source),
+        Fact("verdict", verdict.to_dict(), text=f"{verdict.status}; {verdict.method}"),
     )
 
 

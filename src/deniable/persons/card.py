@@ -1,8 +1,7 @@
 """What the card of a private classifier says: its guarantee, what the budget was spent on, and what is public."""
 
-from deniable.core.evidence import limit_status
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.card import NO_GUARANTEE, build_card
+from deniable.learning.card import build_card, describe_protection
 from deniable.persons.classifier import LinearClassifier
 from deniable.text.release_certificate import CHOICE_DISCLOSURE, CHOSEN_FROM_DATA
 
@@ -59,21 +58,12 @@ def build_linear_card(classifier: LinearClassifier, commitment: str) -> Report:
 
 
 def _describe_protection(classifier: LinearClassifier) -> tuple[Fact, ...]:
-    guarantee, verdict = classifier.guarantee, classifier.verdict
-    if guarantee is None or verdict is None:
-        return NO_GUARANTEE
-    shown = limit_status(guarantee, verdict)
-    facts = [
-        Fact("guarantee", str(guarantee)),
-        Fact("unit", guarantee.unit),
-        Fact("adjacency", guarantee.adjacency),
-        Fact("status", shown.status),
-        Fact("source", guarantee.source),
-        Fact("epsilon chosen", classifier.facts.get("epsilon chosen")),
-        Fact("verdict", verdict.to_dict(), text=f"{verdict.status}; {verdict.method}"),
-    ]
+    facts = describe_protection(classifier.guarantee, classifier.verdict)
+    if classifier.guarantee is None:
+        return facts
     groups = classifier.facts.get("groups")
-    return (*facts, Fact("groups", groups)) if groups else (*facts,)
+    chosen = Fact("epsilon chosen", classifier.facts.get("epsilon chosen"))
+    return (*facts, chosen, Fact("groups", groups)) if groups else (*facts, chosen)
 
 
 def _describe_measurements(classifier: LinearClassifier) -> tuple[Fact, ...]:

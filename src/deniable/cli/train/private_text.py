@@ -20,6 +20,7 @@ from deniable.cli.progress import show_passes, show_steps
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
+    from deniable.models.text.prediction import TextPredictor
     from deniable.persons.budget import Budget
     from deniable.persons.classifier import LinearClassifier
     from deniable.persons.classifier_training import ClassifierOptions, PublicTexts
@@ -67,7 +68,7 @@ def train_private_text(training: PrivateTraining, output: ModelOutput) -> None:
     """
     options, feature_map, public = prepare_training(training)
     table = read_private_table(str(training.source), training.columns, options.classes)
-    test_table = read_test_table(training, options.classes)
+    test_table = read_test_table(training.test, training.columns, options.classes)
     remarks = [*table.remarks, *describe_capped_rows(str(training.source), table.persons, training.max_records)]
     if test_table is None:
         table, test_table = hold_out_rows(table)
@@ -98,8 +99,7 @@ def prepare_training(training: PrivateTraining) -> "tuple[ClassifierOptions, Fea
     from deniable.persons.classifier_training import ClassifierOptions
     from deniable.persons.features import build_feature_map
 
-    if training.epsilon is None or training.delta is None:
-        raise InputError("A private model needs a budget: give --epsilon and --delta, for example 1 and 1e-6.")
+    epsilon, delta = check_budget(training.epsilon, training.delta)
     if training.max_records is not None and training.columns.person is None:
         raise InputError("--max-records is for --person: leave it out, or name the column of persons.")
     classes, public = parse_classes(training.classes), None
@@ -111,9 +111,7 @@ def prepare_training(training: PrivateTraining) -> "tuple[ClassifierOptions, Fea
             "The classes must be declared, since which labels occur is private: give --classes A,B,... or public "
             "labels with --public and --public-label."
         )
-    options = ClassifierOptions(
-        classes, training.epsilon, training.delta, training.records, chosen_from_data=training.chosen_from_data
-    )
+    options = ClassifierOptions(classes, epsilon, delta, training.records, chosen_from_data=training.chosen_from_data)
     with show_passes("public features"):
         if public is None:
             feature_map = _build_space_features(training.space)
@@ -122,8 +120,15 @@ def prepare_training(training: PrivateTraining) -> "tuple[ClassifierOptions, Fea
     budget = options.plan_budget(feature_map, "record" if training.columns.person is None else "person")
     if training.records is not None:
         check_signal(budget, training.records, has_public_labels=public is not None and public.has_labels)
-        warn_of_delta(training.delta, training.records)
+        warn_of_delta(delta, training.records)
     return options, feature_map, public
+
+
+def check_budget(epsilon: float | None, delta: float | None) -> tuple[float, float]:
+    """Return epsilon and delta, or raise `InputError` where one was not given."""
+    if epsilon is None or delta is None:
+        raise InputError("A private model needs a budget: give --epsilon and --delta, for example 1 and 1e-6.")
+    return epsilon, delta
 
 
 def check_signal(budget: "Budget", records: int, *, has_public_labels: bool) -> None:
@@ -172,37 +177,53 @@ def _build_space_features(space: str) -> "FeatureMap":
     return build_space_feature_map(build_space(space, MetricName.EUCLIDEAN, "none"))
 
 
-def read_test_table(training: PrivateTraining, classes: tuple[str, ...]) -> PrivateTable | None:
+def read_test_table(test: Path | None, columns: PrivateColumns, classes: tuple[str, ...]) -> PrivateTable | None:
     """Return the usable rows of the test table, where one was named.
+
+    Args:
+        test: its path; None for no table.
+        columns: of the private table, whose persons the test table need not have.
+        classes: declared or public.
 
     Raises:
         InputError: it cannot be used; the message says which table it is about.
     """
-    if training.test is None:
+    if test is None:
         return None
-    columns = dataclasses.replace(training.columns, person=None)
     try:
-        return read_private_table(str(training.test), columns, classes)
+        return read_private_table(str(test), dataclasses.replace(columns, person=None), classes)
     except InputError as error:
         raise InputError(f"In --test: {error}") from None
 
 
 def _describe_classifier(classifier: "LinearClassifier", table: PrivateTable, test_table: PrivateTable) -> ModelFiles:
     """Return the files of a classifier; what was measured on private rows goes to the owner alone."""
-    from deniable.core.intervals import estimate_share
     from deniable.learning.card import commit_to_data
     from deniable.persons.card import build_linear_card
 
     owner_record: dict[str, Any] = dict(commit_to_data(table.fingerprint))
-    figures = "for you only: too few rows were held out to measure an accuracy"
-    if len(test_table):
-        with show_passes("testing the model"):
-            predicted = classifier.predict_probabilities(test_table.texts).argmax(axis=1)
-        hits = [classifier.classes[code] == label for code, label in zip(predicted, test_table.labels, strict=True)]
-        accuracy = estimate_share(sum(hits), len(hits))
-        owner_record |= {"test accuracy": dataclasses.asdict(accuracy), "training rows": len(table)}
-        figures = (
-            f"for you only: accuracy {accuracy.format_percent()} on {len(hits):,} test rows; it is a figure about "
-            "private records, so do not publish it"
-        )
-    return ModelFiles(classifier, build_linear_card(classifier, owner_record["commitment"]), owner_record, figures)
+    figures, accuracy = describe_test_accuracy(classifier, test_table)
+    if accuracy:
+        owner_record |= accuracy | {"training rows": len(table)}
+    card = build_linear_card(classifier, owner_record["commitment"])
+    return ModelFiles(classifier, card, owner_record, figures, are_figures_private=True)
+
+
+def describe_test_accuracy(predictor: "TextPredictor", test_table: PrivateTable) -> tuple[str, dict[str, Any]]:
+    """Return a line about the accuracy on private rows, and what the owner's file says of it; nothing of no rows.
+
+    A text that the classifier cannot read counts as one of the first class.
+    """
+    from deniable.core.intervals import estimate_share
+
+    if not len(test_table):
+        return "for you only: too few rows were held out to measure an accuracy", {}
+    with show_passes("testing the model"):
+        predicted = predictor.predict_probabilities(test_table.texts).argmax(axis=1)
+    hits = [predictor.classes[code] == label for code, label in zip(predicted, test_table.labels, strict=True)]
+    accuracy = estimate_share(sum(hits), len(hits))
+    figures = (
+        f"for you only: accuracy {accuracy.format_percent()} on {len(hits):,} test rows; it is a figure about "
+        "private records, so do not publish it"
+    )
+    return figures, {"test accuracy": dataclasses.asdict(accuracy)}

@@ -74,8 +74,11 @@ if TYPE_CHECKING:
     from deniable.space import Space
 
 _PERTURBED_PANEL = "Perturbed words, for ibp and augmented"
-_PRIVATE_KINDS = (TextKind.DP_LINEAR,)
+_PRIVATE_KINDS = (TextKind.DP_LINEAR, TextKind.DP_FASTTEXT)
+_LINEAR_OPTIONS = ("person", "max_records", "public", "public_label")
+"""Options that only dp-linear takes."""
 _DEFAULT_CHECKPOINT = 20
+_NO_PIPE = "An interrupted run reads its tables again, which a pipe cannot do: give the path of a file."
 
 KindOption = Annotated[
     TextKind, make_option(MODEL_PANEL, "--kind", f"Kind of model: {list_choices(TextKind)}.", metavar="KIND")
@@ -196,9 +199,10 @@ def run_train_text(
 ) -> None:
     """Train a text classifier, and write it with its model card.
 
-    dp-linear is private: it hides every record, or every person, and takes the options under Privacy; the other kinds
-    claim no privacy. FILE.card.json and FILE.card.txt are for those who receive the model; FILE.owner.json is for its
-    owner only. Run the same command again to resume an interrupted run. Requires the train extra of deniable.
+    dp-linear and dp-fasttext are private and take the options under Privacy: both hide every record, and dp-linear
+    also every person. The other kinds claim no privacy. FILE.card.json and FILE.card.txt are for those who receive the
+    model; FILE.owner.json is for its owner only. Run the same command again to resume an interrupted run. Requires the
+    train extra of deniable.
     """
     check_torch()
     from deniable.models.text.training import check_substitute_source
@@ -216,14 +220,16 @@ def run_train_text(
         "public_label": public_label,
         "chosen_from_data": chosen_from_data or None,
     }
+    step_options: dict[str, Any] = {
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "learning_rate": learning_rate,
+        "clip": clip,
+    }
     if kind in _PRIVATE_KINDS:
         other_options = {
             "training": None if training is TextTraining.NORMAL else training,
             "premise": premise,
-            "epochs": epochs,
-            "batch_size": batch_size,
-            "learning_rate": learning_rate,
-            "clip": clip,
             "ibp_weight": ibp_weight,
             "ibp_ramp": ibp_ramp,
             "copies": copies,
@@ -231,11 +237,17 @@ def run_train_text(
             "mechanism": mechanism,
             "mechanism_epsilon": mechanism_epsilon,
             "metric": None if metric is MetricName.EUCLIDEAN else metric,
-            "hide": None if hide == HIDE_DEFAULT else hide,
-            "checkpoint_every": None if checkpoint_every == _DEFAULT_CHECKPOINT else checkpoint_every,
             "seed": seed,
         }
         refuse_options(kind.value, other_options)
+        if kind is TextKind.DP_FASTTEXT:
+            _train_dp_fasttext(source, columns, {**private_options, **step_options}, (space, hide), test, model_output)
+            return
+        linear_options = {
+            "hide": None if hide == HIDE_DEFAULT else hide,
+            "checkpoint_every": None if checkpoint_every == _DEFAULT_CHECKPOINT else checkpoint_every,
+        }
+        refuse_options(kind.value, {**step_options, **linear_options})
         _train_private(source, columns, private_options, space, test, model_output)
         return
     refuse_options(kind.value, private_options)
@@ -243,7 +255,7 @@ def run_train_text(
         kind.value,
         training.value,
         (ibp_weight, ibp_ramp, copies),
-        {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "clip": clip},
+        step_options,
     )
     if training is TextTraining.NORMAL and (substitutions or mechanism or mechanism_epsilon) is not None:
         raise InputError(
@@ -252,7 +264,7 @@ def run_train_text(
         )
     tables = [path for path in (source, test) if path is not None]
     if PIPE in map(str, tables):
-        raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
+        raise InputError(_NO_PIPE)
     model_output.check(*tables, substitutions, *find_word_files(space, hide))
     word_space = build_space(space, metric, hide)
     word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
@@ -290,6 +302,32 @@ def _train_private(
         source=source, columns=private_columns, public=public_file, space=space, test=test, **options
     )
     train_private_text(training, model_output)
+
+
+def _train_dp_fasttext(
+    source: Path,
+    columns: LabelledColumns,
+    options: dict[str, Any],
+    words: tuple[str, str],
+    test: Path | None,
+    model_output: ModelOutput,
+) -> None:
+    """Train a private kind on frozen word vectors; ``words`` are the space and its hidden classes."""
+    from deniable.cli.train.dp_fasttext import train_dp_fasttext
+
+    given = select_given(options)
+    for name in _LINEAR_OPTIONS:
+        if name in given:
+            raise InputError(
+                f"--{name.replace('_', '-')} means nothing to --kind dp-fasttext, which hides single records and knows "
+                "no public texts: take --kind dp-linear, or leave it out."
+            )
+    tables = [path for path in (source, test) if path is not None]
+    if PIPE in map(str, tables):
+        raise InputError(_NO_PIPE)
+    model_output.check(*tables, *find_word_files(*words))
+    private_columns = PrivateColumns(columns.text, columns.label, None, columns.table_format)
+    train_dp_fasttext(source, private_columns, given, words, test, model_output)
 
 
 def refuse_options(kind: str, options: Mapping[str, object]) -> None:

@@ -6,7 +6,7 @@ from deniable.core.evidence import limit_status
 from deniable.core.guarantees import PROVED_IDEAL, is_proved
 from deniable.core.intervals import Estimate
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.card import NO_GUARANTEE, build_card, make_share_fact
+from deniable.learning.card import build_card, describe_protection, make_share_fact
 from deniable.models.images.certification import CertifiedAccuracyCurve
 from deniable.models.images.dataset import ImageDataset
 from deniable.models.images.model import ImageModel
@@ -73,19 +73,10 @@ def _list_undeclared(data: ImageDataset) -> list[str]:
 
 def _describe_protection(model: ImageModel, *, public_seed: bool) -> tuple[Fact, ...]:
     """Return what is claimed of the training records, and the verdict."""
-    guarantee, verdict = model.guarantee, model.verdict
-    if guarantee is None or verdict is None:
-        return NO_GUARANTEE
-    if public_seed and is_proved(guarantee.status):
+    guarantee = model.guarantee
+    if public_seed and guarantee is not None and is_proved(guarantee.status):
         return (Fact("guarantee", "none"), Fact("status", PUBLIC_SEED_STATUS))
-    return (
-        Fact("guarantee", str(guarantee)),
-        Fact("unit", guarantee.unit),
-        Fact("adjacency", guarantee.adjacency),
-        Fact("status", limit_status(guarantee, verdict).status),
-        Fact("source", guarantee.source),
-        Fact("verdict", verdict.to_dict(), text=f"{verdict.status}; {verdict.method}"),
-    )
+    return describe_protection(guarantee, model.verdict)
 
 
 def _describe_data(data: ImageDataset) -> tuple[Fact, ...]:

@@ -4,14 +4,25 @@ import dataclasses
 
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.card import build_card, make_share_fact
+from deniable.learning.card import build_card, describe_protection, make_share_fact
 from deniable.models.text.documents import Documents
 from deniable.models.text.model import TextModel, describe_source
 from deniable.models.text.substitutions import SubstituteSource
+from deniable.text.release_certificate import CHOICE_DISCLOSURE, CHOSEN_FROM_DATA
 
 _NOT_PROTECTED = (
     "the training texts: no guarantee is claimed of them; privatize them first if they are to be protected",
     "the test texts, and the figures about them",
+)
+_PLACES_NOTE = (
+    "declared number of places for records; empty records fill those that are left, and of more rows than places a "
+    "random choice has one. The number of records stands nowhere"
+)
+_NOT_PROTECTED_BY_DP_SGD = (
+    "what the least significant bits of the weights may show: the noise is drawn and added in floating point",
+    "a person with many records: this kind hides single records, and dp-linear hides persons",
+    "what everybody could know without any one record: which words go with which class",
+    "the declared classes, places and options, and their choice if it was made by looking at the data",
 )
 _CERTIFIED_NOTE = (
     "right, by interval bounds, whatever choices from the substitution sets replace the words; nothing is certified of "
@@ -70,6 +81,36 @@ def build_text_card(
             ),
         ),
         not_protected=_NOT_PROTECTED,
+    )
+
+
+def build_private_text_card(model: TextModel, commitment: str) -> Report:
+    """Return the card of a private text classifier.
+
+    Neither the number of records nor a figure about them, such as an accuracy, stands in it.
+
+    Args:
+        model: trained by DP-SGD.
+        commitment: to the data, see `deniable.learning.card.commit_to_data`.
+    """
+    facts, chosen = model.facts, model.facts["epsilon chosen"]
+    return build_card(
+        model.name,
+        "a classifier of texts",
+        protection=(*describe_protection(model.guarantee, model.verdict), Fact("epsilon chosen", chosen)),
+        training=(
+            Section("accounting", make_facts(facts["accounting"])),
+            Section("options", make_facts(facts["options"])),
+        ),
+        data=(
+            Fact("places", facts["places"], _PLACES_NOTE, f"{facts['places']:,}"),
+            Fact("classes", list(model.classes), text=", ".join(model.classes)),
+            Fact("space", model.space_source, "a text is the mean of its words' vectors; other words are left out"),
+            Fact("space fingerprint", model.space_fingerprint),
+        ),
+        commitment=commitment,
+        results=(),
+        not_protected=[*([CHOICE_DISCLOSURE] if chosen == CHOSEN_FROM_DATA else []), *_NOT_PROTECTED_BY_DP_SGD],
     )
 
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ApproxDP, decode_guarantee, encode_guarantee
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
 from deniable.models.text.documents import Documents, RowIndices
-from deniable.models.text.networks import build_text_network
+from deniable.models.text.networks import TEXT_NETWORKS, build_text_network
 from deniable.models.text.networks.base import TextNetwork, make_text_batch
 from deniable.models.text.substitutions import SubstituteSource, Substitutions
 from deniable.models.text.training import METHOD_OF_OPTION, TextTrainingOptions, check_documents_fit, prepare_text_run
@@ -31,13 +33,15 @@ class TextModel:
     """A classifier of texts.
 
     Attributes:
-        name: one of `deniable.models.text.networks.TEXT_NETWORKS`.
+        name: one of `deniable.models.text.networks.TEXT_NETWORKS` or `PRIVATE_TEXT_NETWORKS`.
         network: with its weights, in evaluation mode.
         classes: their names.
         pairs: whether a document is a premise and a text.
         space_fingerprint: fingerprint of the space.
         space_source: of the space, in words.
         facts: about the run, as JSON holds them; they go into the model card.
+        guarantee: of the training records; None where nothing is claimed.
+        verdict: on that claim.
     """
 
     name: str
@@ -47,6 +51,8 @@ class TextModel:
     space_fingerprint: str
     space_source: str
     facts: dict[str, Any]
+    guarantee: ApproxDP | None = None
+    verdict: Verdict | None = None
 
     def to_artifact(self) -> Artifact:
         """Return the model as a file holds it; the space's own vectors are left out."""
@@ -56,6 +62,8 @@ class TextModel:
             "pairs": self.pairs,
             "space": self.space_fingerprint,
             "source": self.space_source,
+            "guarantee": None if self.guarantee is None else encode_guarantee(self.guarantee),
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
         return Artifact(TEXT_MODEL_KIND, configuration, self.network.state_dict(), self.facts)
 
@@ -96,11 +104,11 @@ def fit_text_model(
         InputError: documents, options or a space that do not fit, or a checkpoint of another run.
         DeniableError: the loss became NaN or infinite, or a checkpoint cannot be written.
     """
+    if name not in TEXT_NETWORKS:
+        # A private network has its own training: this one would claim nothing of the texts that it learns by heart.
+        raise make_parameter_error("a text classifier", "name", f"one of {', '.join(TEXT_NETWORKS)}", name)
     if space.fingerprint is None:
-        raise InputError(
-            f"A model of texts needs a space whose metric has a name, so that its file can name the space. Got "
-            f"{space.metric}: use 'euclidean'."
-        )
+        raise make_space_error(space)
     key = generate_key() if seed is None else derive_key_from_seed(seed)
     options = options.resolve_epochs(len(documents))
     if checkpoint is not None:
@@ -133,6 +141,14 @@ def fit_text_model(
         "steps": run.steps,
     }
     return TextModel(name, network.cpu().eval(), documents.classes, pairs, space.fingerprint, space.source, facts)
+
+
+def make_space_error(space: Space) -> InputError:
+    """Return the error about a space that no file of a model can name."""
+    return InputError(
+        f"A model of texts needs a space whose metric has a name, so that its file can name the space. Got "
+        f"{space.metric}: use 'euclidean'."
+    )
 
 
 def describe_source(source: SubstituteSource) -> str:
@@ -222,4 +238,13 @@ def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
             space_fingerprint=content["space"],
             space_source=content["source"],
             facts=artifact.facts,
+            guarantee=_decode_guarantee(content["guarantee"]),
+            verdict=None if content["verdict"] is None else Verdict.from_dict(content["verdict"]),
         )
+
+
+def _decode_guarantee(content: dict[str, Any] | None) -> ApproxDP | None:
+    guarantee = None if content is None else decode_guarantee(content)
+    if guarantee is not None and not isinstance(guarantee, ApproxDP):
+        raise InputError(f"a guarantee of another kind, {type(guarantee).__name__}")
+    return guarantee

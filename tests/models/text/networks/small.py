@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from deniable.models.text.documents import Documents, concatenate_texts
-from deniable.models.text.networks import TEXT_NETWORKS
+from deniable.models.text.networks import PRIVATE_TEXT_NETWORKS, TEXT_NETWORKS
 from deniable.models.text.networks.base import make_text_batch
 from deniable.models.text.substitutions import Substitutions
 
 WORDS, CLASSES = 12, 3
-KINDS = [kind for kinds in TEXT_NETWORKS.values() for kind in kinds]
+KINDS = [kind for kinds in (TEXT_NETWORKS | PRIVATE_TEXT_NETWORKS).values() for kind in kinds]
 
 
 def network(kind, seed=0, *, scale=3.0):

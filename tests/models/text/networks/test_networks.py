@@ -13,6 +13,7 @@ from deniable.models.text import interval_bounds
 from deniable.models.text.documents import Documents, concatenate_texts
 from deniable.models.text.networks import TEXT_NETWORKS, build_text_network, fasttext, projected
 from deniable.models.text.networks.base import make_text_batch
+from deniable.models.text.networks.fasttext import EmbeddingMean
 from tests.models.text.networks.small import (
     CLASSES,
     KINDS,
@@ -79,7 +80,7 @@ class TestBounds:
             monkeypatch.setattr(projected, "bound_margins", _margins_of_the_middle)
         else:  # as if each word had one substitute at most
             monkeypatch.setattr(projected.Projection, "project_boxes", _box_of_two)
-        if kind in TEXT_NETWORKS["fasttext"]:
+        if issubclass(kind, EmbeddingMean):
             monkeypatch.setattr(kind, "compute_logits_and_bounds", _half)
         assert max(violation(network(kind, seed), documents(kind, (1, 1), seed), sets(seed)) for seed in range(20)) > 0
 
@@ -126,7 +127,7 @@ def _box_of_two(self, numbers, choices, scale):
 
 
 _BOX = projected.Projection.project_boxes
-_BOTH = TEXT_NETWORKS["fasttext"][0].compute_logits_and_bounds
+_BOTH = EmbeddingMean.compute_logits_and_bounds
 
 
 class TestLogits:
@@ -173,7 +174,7 @@ class TestLogits:
         logits, bounds = drawn(1)
         assert torch.equal(logits, drawn(1)[0])
         assert torch.equal(before, torch.get_rng_state())
-        assert torch.equal(logits, drawn(2)[0]) is (kind in TEXT_NETWORKS["fasttext"])
+        assert torch.equal(logits, drawn(2)[0]) is issubclass(kind, EmbeddingMean)
         true = logits.gather(1, given.labels[:, None]) - logits
         torch.testing.assert_close(bounds, true, rtol=1e-4, atol=1e-4)  # the same units are dropped
         torch.testing.assert_close(made.eval()(given), drawn(3)[0])
@@ -228,7 +229,7 @@ class TestRegistry:
 
     def test_unknown_name_is_refused(self, small_space):
         """A name that is none is refused with those that are."""
-        with pytest.raises(InputError, match=r"one of cnn, bow, fasttext, attention\. Got 'lstm'\.$"):
+        with pytest.raises(InputError, match=r"one of cnn, bow, fasttext, attention, dp-fasttext\. Got 'lstm'\.$"):
             build_text_network("lstm", small_space, 2)
 
     def test_pairs_need_premises(self):

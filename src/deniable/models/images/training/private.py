@@ -7,14 +7,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import PROVED_IDEAL, ApproxDP
 from deniable.learning.accounting import (
     SamplingSchedule,
     build_dp_sgd_guarantee,
+    build_dp_sgd_verdict,
     compute_epsilon_spent,
-    count_steps_within,
-    find_noise_multiplier,
+    describe_accounting,
+    plan_schedule,
 )
 from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, NoisyForwardFunction, ViewFunction
 from deniable.models.images.attacks import pgd
@@ -102,7 +101,9 @@ def prepare_dp_sgd(
     """
     options = task.options
     epsilon, delta = _get_budget(options)
-    schedule, multiplier = _choose_schedule(options, len(task.images), epsilon, delta)
+    schedule, multiplier = plan_schedule(
+        len(task.images), options.batch_size, options.steps, epsilon, delta, options.noise_multiplier
+    )
     settings = DPSGDSettings(
         schedule=schedule,
         noise_multiplier=multiplier,
@@ -125,17 +126,9 @@ def prepare_dp_sgd(
             network=network.eval(),
             noises=get_noises(),
             guarantee=proved_guarantee,
-            verdict=_build_theorem_verdict(proved_guarantee),
+            verdict=build_dp_sgd_verdict(proved_guarantee),
             certificate=build_certificate(),
-            facts={
-                "sampling rate": schedule.rate,
-                "steps": schedule.steps,
-                "noise multiplier": multiplier,
-                "clipping norm": options.clip,
-                "epsilon, one record made empty": proved_guarantee.epsilon,
-                "epsilon, replace one record": compute_epsilon_spent(schedule, multiplier, delta, "replace one"),
-                "delta": delta,
-            },
+            facts=describe_accounting(schedule, multiplier, options.clip, delta),
         )
 
     return PreparedTraining(
@@ -152,33 +145,6 @@ def _get_budget(options: ImageTrainingOptions) -> tuple[float, float]:
     if options.epsilon is None or options.delta is None:
         raise InputError("DP-SGD needs a budget: give --epsilon and --delta.")
     return options.epsilon, options.delta
-
-
-def _choose_schedule(
-    options: ImageTrainingOptions, count: int, epsilon: float, delta: float
-) -> tuple[SamplingSchedule, float]:
-    """Return the schedule and the noise multiplier that spend at most a budget on ``count`` records."""
-    rate = min(options.batch_size / count, 1.0)
-    if options.noise_multiplier is None:
-        schedule = SamplingSchedule(rate, options.steps)
-        return schedule, find_noise_multiplier(schedule, epsilon, delta)
-    steps = count_steps_within(rate, options.noise_multiplier, epsilon, delta, options.steps)
-    return SamplingSchedule(rate, steps), options.noise_multiplier
-
-
-def _build_theorem_verdict(guarantee: ApproxDP) -> Verdict:
-    return Verdict(
-        guarantee=guarantee,
-        status=PROVED_IDEAL,
-        epsilon=guarantee.epsilon,
-        lower_bound=0.0,
-        confidence=1.0,
-        samples=0,
-        witness=None,
-        method="by theorem: Poisson sampling, gradients clipped example by example, Gaussian noise on their sum; "
-        "losses composed by dp-accounting, rounded up; holds for real arithmetic; sampled and added in floating point",
-        seconds=0.0,
-    )
 
 
 def _prepare_plain_dp_sgd(task: ImageTrainingTask) -> PreparedTraining:

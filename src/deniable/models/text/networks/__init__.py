@@ -8,6 +8,7 @@ from deniable.models.text.networks.bag_of_words import BagOfWords, PairedBagOfWo
 from deniable.models.text.networks.base import TextNetwork
 from deniable.models.text.networks.convolutional import ConvolutionalNetwork
 from deniable.models.text.networks.fasttext import FastText
+from deniable.models.text.networks.frozen_mean import FrozenMean
 from deniable.space import Space
 
 TEXT_NETWORKS: dict[str, tuple[type[TextNetwork], ...]] = {
@@ -16,10 +17,14 @@ TEXT_NETWORKS: dict[str, tuple[type[TextNetwork], ...]] = {
     "fasttext": (FastText,),
     "attention": (DecomposableAttention,),
 }
-"""Networks by name; where there are two, one is for single texts and one for pairs.
+"""Networks of kinds that claim no privacy, by name; where there are two, one is for single texts and one for pairs.
 
 Each takes the vectors (V, d) of the words, float32, and the number of classes.
 """
+
+PRIVATE_TEXT_NETWORKS: dict[str, tuple[type[TextNetwork], ...]] = {"dp-fasttext": (FrozenMean,)}
+"""Networks that `deniable.models.text.private_training` trains, by name."""
+_ALL_NETWORKS = TEXT_NETWORKS | PRIVATE_TEXT_NETWORKS
 
 
 def select_text_network(name: str, *, pairs: bool = False) -> type[TextNetwork]:
@@ -28,17 +33,17 @@ def select_text_network(name: str, *, pairs: bool = False) -> type[TextNetwork]:
     Raises:
         InputError: no such model.
     """
-    if name not in TEXT_NETWORKS:
-        raise make_parameter_error("a text classifier", "name", f"one of {', '.join(TEXT_NETWORKS)}", name)
-    matching = [network for network in TEXT_NETWORKS[name] if network.takes_pairs == pairs]
-    return (matching or list(TEXT_NETWORKS[name]))[0]
+    if name not in _ALL_NETWORKS:
+        raise make_parameter_error("a text classifier", "name", f"one of {', '.join(_ALL_NETWORKS)}", name)
+    matching = [network for network in _ALL_NETWORKS[name] if network.takes_pairs == pairs]
+    return (matching or list(_ALL_NETWORKS[name]))[0]
 
 
 def build_text_network(name: str, space: Space, classes: int, *, pairs: bool = False) -> TextNetwork:
     """Return a network in training mode, its first weights drawn where `deniable.learning.loop.build_with_seed` says.
 
     Args:
-        name: one of `TEXT_NETWORKS`.
+        name: one of `TEXT_NETWORKS` or `PRIVATE_TEXT_NETWORKS`.
         space: whose words it reads.
         classes: how many there are.
         pairs: whether a document is a pair of texts; a model that is for the other kind alone is returned all the same.

@@ -17,23 +17,23 @@ from deniable.models.text.substitutions import Substitutions
 FASTTEXT_DIMENSIONS = 16
 
 
-class FastText(TextNetwork):
-    """The network of `deniable.measure.fasttext.FastTextClassifier` over the words of a space, without their vectors.
+class EmbeddingMean(TextNetwork):
+    """One linear layer on the mean of the embeddings of a text's words.
 
     It is linear, so a text's logits are the means of its words' scores, and its margin bounds are exact but for the
     slack for rounding: a text's margin is least where every word is the worst of its choices.
+
+    Args:
+        embeddings: float32 (V, h), the first ones.
+        classes: K.
     """
 
     max_words = 20_000
     takes_pairs = False
 
-    def __init__(self, vectors: Tensor, classes: int) -> None:
+    def __init__(self, embeddings: Tensor, classes: int) -> None:
         super().__init__()
-        # Initial weights of a linear layer are uniform in +-1 / sqrt(inputs).
-        first_embeddings = nn.Linear(FASTTEXT_DIMENSIONS, len(vectors), bias=False).weight.detach() / math.sqrt(
-            FASTTEXT_DIMENSIONS
-        )
-        self.net = FastTextNetwork(first_embeddings, classes)
+        self.net = FastTextNetwork(embeddings, classes)
 
     def forward(self, batch: TextBatch) -> Tensor:
         """Return logits (b, K)."""
@@ -83,3 +83,12 @@ class FastText(TextNetwork):
             return logits
 
         return score
+
+
+class FastText(EmbeddingMean):
+    """The network of `deniable.measure.fasttext.FastTextClassifier` over the words of a space, not their vectors."""
+
+    def __init__(self, vectors: Tensor, classes: int) -> None:
+        # Initial weights of a linear layer are uniform in +-1 / sqrt(inputs).
+        weights = nn.Linear(FASTTEXT_DIMENSIONS, len(vectors), bias=False).weight.detach()
+        super().__init__(weights / math.sqrt(FASTTEXT_DIMENSIONS), classes)
