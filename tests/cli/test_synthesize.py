@@ -175,7 +175,7 @@ def test_rows_that_cannot_be_used(synthesize, place):
 def test_hold_out_keeps_persons_apart():
     """All rows of a person are in one part, about a tenth of the persons are held out, and others each time."""
     persons = [f"p{row // 4}" for row in range(4_000)]
-    table = PrivateTable(["a"] * 4_000, ["b"] * 4_000, persons, {"n": persons}, "", ())
+    table = PrivateTable(["a"] * 4_000, ["b"] * 4_000, persons, {"n": persons}, [*range(4_000)], 4_000, "", ())
     parts = [hold_out_rows(table) for _ in range(2)]
     for train, test in parts:
         assert not {*train.persons} & {*test.persons}

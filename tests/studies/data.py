@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from studies.private_collections import PUBLIC_REVIEWS
 from studies.vocabularies import TABLES, VECTORS
 
 SUBSTITUTIONS = "counterfitted_neighbors.json.xz"
@@ -22,7 +23,7 @@ into last some government time you years world can three president only state mi
 WORDS = tuple(_WORDS.split())
 """Sixty words that are among the most frequent of GloVe; those that two groups of texts use follow."""
 KNOWN = {"IMDB": WORDS[:40], "NLI": WORDS[10:50]}
-_REVIEWS = 48
+_REVIEWS, _SENTENCES = 48, 60
 
 
 def make(place):
@@ -31,6 +32,7 @@ def make(place):
     np.savez(place / VECTORS, words=np.bytes_("\n".join(WORDS)), vectors=vectors)
     for seed, name in enumerate(("imdb_train.parquet", "imdb_test.parquet")):
         pq.write_table(pa.table(reviews(_REVIEWS, seed)), place / name)
+    pq.write_table(pa.table(sentences(_SENTENCES)), place / PUBLIC_REVIEWS)
     for file, columns in TABLES["NLI"].items():
         texts = {column: [" ".join(KNOWN["NLI"][20:]).title() + "!", None] for column in columns}
         texts[columns[0]][1] = f"{', '.join(KNOWN['NLI'][:20])} zzz"
@@ -87,6 +89,15 @@ def reviews(count, seed):
     halves = KNOWN["IMDB"][:20], KNOWN["IMDB"][20:]
     texts = [f"{' '.join(rng.permutation(halves[label])).title()}, zzz." for label in labels]
     return {"text": texts, "label": labels}
+
+
+def sentences(count):
+    """Return public sentences, most of whose words are those of their class."""
+    rng = np.random.default_rng(7)
+    labels = rng.permutation(np.arange(count) % 2)
+    halves = KNOWN["IMDB"][:20], KNOWN["IMDB"][20:]
+    words = [[*rng.choice(halves[label], 8), *rng.choice(halves[1 - label], 2)] for label in labels]
+    return {"text": [f"{' '.join(each)} ." for each in words], "label": labels}
 
 
 def pairs(count):

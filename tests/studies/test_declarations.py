@@ -18,6 +18,7 @@ from studies import (
     frontier,
     gumbel_deniability,
     metrics,
+    persons_imdb,
     robust,
     sanity_check,
     tem_utility,
@@ -173,6 +174,14 @@ TINY = {
             }
         ),
         robust.Sizes(ROBUST, dataclasses.replace(ROBUST, batch=8)),
+    ),
+    "persons-imdb": Grid(
+        tuple(
+            (curve, epsilon)
+            for curve, epsilon in persons_imdb.STUDY.full.cells
+            if epsilon in {None, 4.0} and curve != persons_imdb.COUNTED  # which needs thousands of records
+        ),
+        persons_imdb.Sizes(trials=2, rows=30),
     ),
 }
 """Study -> a small grid."""
@@ -562,3 +571,16 @@ def test_statements_on_robust_training():
             for place, ends in ((100.0, early), (200.0, late))
         ]
         assert judge(order, *shares) == outcome
+
+
+def test_gains_are_shares_of_those_without_noise():
+    """What is left of the gain over a blind guess is a share of that of all records with next to no noise."""
+    rows = [
+        *rows_of(persons_imdb.name_records(5_000), 4.0, accuracy=0.7),
+        *rows_of(persons_imdb.PERSONS, 4.0, accuracy=0.8),
+    ]
+    assert list(persons_imdb.derive_rows(rows)) == []
+    rows += rows_of(persons_imdb.name_records(25_000) + persons_imdb.NOISELESS, None, accuracy=0.9)
+    (row,) = persons_imdb.derive_rows(rows)
+    assert (row.curve, row.x, row.metric) == ("records, 5,000", 4.0, "gain left")
+    assert row.value == pytest.approx(0.5)
