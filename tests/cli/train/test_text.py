@@ -214,7 +214,7 @@ def test_options_that_cannot_be_used(train, refused, options, message):
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        ("dp-sgd", [], "'dp-sgd' is not one of dp-linear, cnn, bow, fasttext, attention."),
+        ("dp-sgd", [], "'dp-sgd' is not one of dp-linear, dp-fasttext, cnn, bow, fasttext, attention."),
         ("fastext", [], "Did you mean 'fasttext'?"),
         ("attention", [], "The model is for pairs of texts: name the column of the premise with --premise."),
     ],
