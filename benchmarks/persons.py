@@ -37,7 +37,7 @@ from deniable.persons.linear_training import compute_contrasts
 from deniable.persons.synthesis import SynthesisOptions, measure_collection, write_table
 
 DELTA, CLASSES, ROWS = 1e-5, ("negative", "positive"), 24_000
-CLIP, BATCH, STEPS_PER_EPOCH, EPOCHS = 0.7, 2_500, 10, 8
+CLIP, BATCH, STEPS_PER_EPOCH, EPOCHS = 0.7, 2_500, 10, 4
 RATES = (16.0, 64.0)
 SIDES = ("dp-linear", "dp-linear, public labels", "synthesize", "opacus")
 Table = tuple[list[str], IntArray]

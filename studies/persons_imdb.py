@@ -204,24 +204,24 @@ _SLOW = {PERSONS, PERSONS + LABELS, TEN_RECORDS, SPACE_WORDS, TILTED, COUNTED, R
 """Curves of 25,000 records, and of many features: left out of the small grid."""
 _TITLES = {count: name_records(count).removeprefix("records, ") + " records" for count in COUNTS}
 CURVES = {
-    PUBLIC: "classifier of the public sentences alone",
+    PUBLIC: "public classifier",
     **{name_records(count): title for count, title in _TITLES.items()},
     **{name_records(count) + LABELS: title + LABELS for count, title in _TITLES.items()},
     **{name_records(count) + NOISELESS: title + NOISELESS for count, title in _TITLES.items()},
     **{name_records(count) + LABELS + NOISELESS: title + LABELS + NOISELESS for count, title in _TITLES.items()},
-    PERSONS: "persons with 1 to 10 reviews",
-    PERSONS + LABELS: "persons with 1 to 10 reviews, public labels",
-    TEN_RECORDS: "persons, by clipping record by record",
-    SPACE_WORDS: "25,000 records, features of the space's words",
-    REAL: "student of the 25,000 real reviews",
-    "baseline, tilted": "baseline: tilted, no private record",
-    "baseline, recombined": "baseline: recombined, no private record",
+    PERSONS: "persons, 1 to 10 reviews",
+    PERSONS + LABELS: "persons, 1 to 10 reviews, public labels",
+    TEN_RECORDS: "persons of ten, by records",
+    SPACE_WORDS: "25,000 records, words of a space",
+    REAL: "student of real reviews",
+    "baseline, tilted": "baseline, tilted",
+    "baseline, recombined": "baseline, recombined",
     TILTED: "student of tilted texts",
     RECOMBINED: "student of recombined texts",
-    SMALL: "student of tilted texts, 5,000 records",
-    COUNTED: "student of texts from private phrases",
-    ATIS_PUBLIC: "ATIS, features of public sentences",
-    ATIS_SPACE: "ATIS, features of the space's words",
+    SMALL: "tilted texts, 5,000 records",
+    COUNTED: "student of private phrases",
+    ATIS_PUBLIC: "ATIS, public sentences",
+    ATIS_SPACE: "ATIS, words of a space",
     ATIS_BLIND: "ATIS, blind guess",
 }
 _X = Axis("epsilon", log=2, limits=(0.45, 9), ticks=EPSILONS)
@@ -233,7 +233,10 @@ def draw_panel(
     title: str, curves: dict[str, tuple[str, int]], references: tuple[Reference, ...], y: Axis = _REVIEW_AXIS
 ) -> Panel:
     """Return accuracy against epsilon."""
-    lines = tuple(Line(curve, "accuracy", style, colour) for curve, (style, colour) in curves.items())
+    lines = tuple(
+        Line(curve, "accuracy", style, colour, label="" if LABELS in curve else None)
+        for curve, (style, colour) in curves.items()
+    )
     return Panel(title, lines, _X, y, references)
 
 
@@ -328,6 +331,7 @@ STUDY = Study(
         ),
         Table("Signal", ("signal", "gain left"), tuple(map(name_records, COUNTS)), x="epsilon"),
     ),
+    keys=(Line("", "", "--o", label="started from public labels"),),
     files=FILES,
     packages=("sklearn",),
 )
