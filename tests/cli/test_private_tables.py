@@ -84,7 +84,7 @@ def test_fingerprints_tell_tables_apart(tmp_path):
 def test_a_tenth_is_held_out(persons):
     """About a tenth of records or whole persons is held out, others in every run, and no row is lost."""
     texts = [str(row) for row in range(8_000)]
-    table = PrivateTable(texts, ["good"] * 8_000, persons, {}, "", ())
+    table = PrivateTable(texts, ["good"] * 8_000, persons, {}, [*range(8_000)], 8_000, "", ())
     parts = [hold_out_rows(table) for _ in range(2)]
     for training, test in parts:
         assert sorted([*training.texts, *test.texts]) == sorted(texts)
