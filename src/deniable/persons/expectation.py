@@ -1,7 +1,8 @@
 """What accuracy a private classifier can be expected to reach, from public numbers alone.
 
 What counts is the signal: the nominal number of units times mu, the root of the squared bounds of a unit's
-contributions to all sums in deviations of their noise. The figures are of film reviews of two classes without public labels, means
+contributions to all sums in deviations of their noise. The
+figures are of film reviews of two classes without public labels, means
 of three runs each, neighbours joined where they differ by less than the runs do (`studies/results/persons_imdb.csv`,
 rows of 1,000, 5,000 and 25,000 records); other texts and classes differ, so they are a warning and no promise.
 """
