@@ -9,6 +9,7 @@ import numpy as np
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, check_count, make_parameter_error
 from deniable.core.guarantees import Unit
+from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.persons.budget import Budget
 from deniable.persons.classifier import LinearClassifier
 from deniable.persons.classifier_training import (
@@ -49,8 +50,6 @@ _KEYS_PER_UNIT = 100
 """Phrases that a unit counts, at most."""
 _SELECTION_SHARE = 0.5
 """Share of delta for the selection of phrases."""
-_COLUMN_SEED = 1_000_003
-"""Public, and not that of the texts, so that their draws have nothing to do with each other."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -268,7 +267,7 @@ def _draw_columns(
     column_shares: Mapping[ColumnDomain, FloatArray], codes: IntArray
 ) -> dict[str, list[str] | list[int]]:
     """Return a value of each column for each synthetic record, drawn by the shares of its class."""
-    generator = np.random.default_rng(_COLUMN_SEED)
+    generator = make_generator(derive_key_from_seed(0), "further columns")
     columns: dict[str, list[str] | list[int]] = {}
     for domain, shares in column_shares.items():
         drawn = np.zeros(len(codes), dtype=np.int64)

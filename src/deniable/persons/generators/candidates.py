@@ -13,6 +13,7 @@ import numpy as np
 
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError, check_count, shorten_text
+from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.persons.generators.knowledge import ReleasedKnowledge, SyntheticTexts, count_drafts, label_texts
 
 _CLASS_WORDS = 50
@@ -60,7 +61,7 @@ def generate_candidate_texts(
         InputError: no row is asked for, or the callable fails or returns anything but that many texts.
     """
     check_count("generate_candidate_texts", "rows", rows)
-    generator = np.random.default_rng(seed)
+    generator = make_generator(derive_key_from_seed(seed), "proposed texts")
     codes = knowledge.draw_codes(count_drafts(rows), generator)
     lengths = knowledge.draw_lengths(len(codes), generator)
     request = CandidateRequest(knowledge.classes, list_class_words(knowledge), codes, lengths, seed)

@@ -17,6 +17,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, check_count
+from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.persons.generators.knowledge import ReleasedKnowledge, SyntheticTexts, count_drafts, label_texts
 from deniable.persons.ngram_counts import NgramCounts
 from deniable.persons.ngrams import InterpolatedModel
@@ -40,7 +41,7 @@ def generate_counted_texts(
         InputError: no row is asked for, or a class has no released word.
     """
     check_count("generate_counted_texts", "rows", rows)
-    generator = np.random.default_rng(seed)
+    generator = make_generator(derive_key_from_seed(seed), "counted texts")
     codes = knowledge.draw_codes(count_drafts(rows), generator)
     lengths = knowledge.draw_lengths(len(codes), generator)
     drafts = [""] * len(codes)

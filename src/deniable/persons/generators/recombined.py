@@ -19,6 +19,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, check_count, check_positive
+from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.persons.generators.knowledge import ReleasedKnowledge, SyntheticTexts, count_drafts, label_texts
 from deniable.text.tokenization import split_tokens
 
@@ -52,7 +53,7 @@ def generate_recombined_texts(
         raise InputError("Texts cannot be put together from public texts without words: give texts with words.")
     sentence_lengths = np.array([len(split_tokens(sentence)) for sentence in sentences])
     logs = strength * np.log(np.maximum(knowledge.classifier.predict_probabilities(sentences), 1e-12))
-    generator = np.random.default_rng(seed)
+    generator = make_generator(derive_key_from_seed(seed), "recombined texts")
     codes = knowledge.draw_codes(count_drafts(rows), generator)
     lengths = knowledge.draw_lengths(len(codes), generator)
     drafts = [""] * len(codes)

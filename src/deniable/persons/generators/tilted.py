@@ -22,6 +22,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import check_count
+from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.persons.generators.knowledge import (
     ReleasedKnowledge,
     SyntheticTexts,
@@ -55,7 +56,7 @@ def generate_tilted_texts(
     check_count("generate_tilted_texts", "rows", rows)
     model = build_text_model(public_texts)
     log_weights = _look_up_weights(knowledge, model)
-    generator = np.random.default_rng(seed)
+    generator = make_generator(derive_key_from_seed(seed), "tilted texts")
     log_weights *= find_strength(knowledge, model, log_weights, generator)
     codes = knowledge.draw_codes(count_drafts(rows), generator)
     return label_texts(knowledge, _write_drafts(knowledge, model, log_weights, codes, generator), rows)
