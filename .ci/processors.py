@@ -34,6 +34,7 @@ TESTS = (
     "tests/models/images/test_smoothing.py",
     "tests/models/shared",
     "tests/models/text",
+    "tests/persons",
     "tests/rewriting",
     "tests/published/adept",
     "tests/published/dpal/test_certificate.py",
