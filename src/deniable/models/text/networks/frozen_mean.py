@@ -9,6 +9,8 @@ from deniable.models.text.networks.fasttext import EmbeddingMean
 
 _RIDGE = 1e-3
 """Share of the largest variance that is added to all, so that no direction is blown up."""
+_ROUNDING = 1e-12
+"""Share of the largest coordinate below which a difference from the mean is none."""
 _USUAL_NORM, _USUAL_WORDS = 3.0, 200
 """The vectors are scaled so that the mean of so many independent words has this norm."""
 
@@ -45,6 +47,7 @@ def standardise_vectors(vectors: FloatArray) -> FloatArray:
     frequencies = 1 / np.arange(2, len(vectors) + 2)
     frequencies /= frequencies.sum()
     centred = vectors - frequencies @ vectors
+    centred[np.abs(centred) <= _ROUNDING * np.abs(vectors).max()] = 0.0  # the mean of equal numbers is rounded
     variances, directions = np.linalg.eigh((centred.T * frequencies) @ centred)
     scales = 1 / np.sqrt(np.maximum(variances + _RIDGE * variances.max(), np.finfo(np.float64).tiny))
     whitened = centred @ (directions * scales) @ directions.T
