@@ -40,7 +40,7 @@ class PrivateTable:
     Attributes:
         texts: n texts.
         labels: n labels, each one of the classes.
-        persons: n persons; None where each record is hidden by itself.
+        persons: n persons, without white space around; None where each record is hidden by itself.
         others: further columns by name, n cells each.
         rows: numbers of these rows in the file, ascending, from 0.
         row_count: number of all rows of the file.
@@ -121,7 +121,7 @@ def read_private_table(
     return PrivateTable(
         [str(texts[row]) for row in rows],
         [str(labels[row]) for row in rows],
-        None if columns.person is None else [str(cells[columns.person][row]) for row in rows],
+        None if columns.person is None else [str(cells[columns.person][row]).strip() for row in rows],
         {name: [cells[name][row] for row in rows] for name in other_columns},
         rows,
         len(texts),

@@ -345,14 +345,15 @@ def _encode_outputs(
     table_format = parse_output_format(outputs.table)
     contents = {
         outputs.table: encode_rows(_build_columns(written.synthetic, names), table_format),
-        outputs.certificate: _certify(measured, options).to_json().encode(),
+        outputs.certificate: _certify(measured, options).to_json().encode("utf-8", "backslashreplace"),
         outputs.classifier: serialize_model(measured.classifier),
         outputs.owner: encode_json({name: dataclasses.asdict(figure) for name, figure in figures.items()}),
     }
     if outputs.baseline is not None and written.baseline is not None:
         contents[outputs.baseline] = encode_rows(_build_columns(written.baseline, names), table_format)
     if outputs.counts is not None and measured.counts is not None:
-        contents[outputs.counts] = format_ngram_counts(measured.counts, options.training.classes).encode()
+        counts = format_ngram_counts(measured.counts, options.training.classes)
+        contents[outputs.counts] = counts.encode("utf-8", "backslashreplace")  # jsonl may hold lone surrogates
     return contents
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError
+from deniable.measure.labels import is_blank
 from deniable.persons.certificate import SynthesisCertificate, certify_synthesis
 from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND, LinearClassifier, restore_linear_classifier
 from deniable.persons.classifier_training import (
@@ -171,8 +172,10 @@ def load_linear_classifier(path: Path) -> LinearClassifier:
 def _make_options(
     classes: Sequence[Any], epsilon: float, delta: float, records: int | None, seed: int | None
 ) -> ClassifierOptions:
-    if isinstance(classes, str):
-        raise InputError(f"Classes are a list of names. Got one str, {classes!r}: pass a list of them all.")
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise InputError(
+            f"Classes are a list of names. Got one {type(classes).__name__}, {classes!r}: pass a list of them all."
+        )
     return ClassifierOptions(tuple(map(str, classes)), epsilon, delta, records, seed)
 
 
@@ -208,7 +211,7 @@ def _read_collection(
     rows = [
         row
         for row, text in enumerate(cells)
-        if text and text.strip() and codes[row] >= 0 and (owners is None or owners[row] is not None)
+        if text and text.strip() and codes[row] >= 0 and (owners is None or not is_blank(owners[row]))
     ]
     if not rows:
         raise InputError(
@@ -224,7 +227,7 @@ def _read_collection(
     private = make_private_texts(
         [str(cells[row]) for row in rows],
         codes[rows],
-        None if owners is None else [str(owners[row]) for row in rows],
+        None if owners is None else [str(owners[row]).strip() for row in rows],
         max_records,
     )
     return _Collection(private, rows)

@@ -82,7 +82,7 @@ def _propose_texts(propose: CandidateGenerator, request: CandidateRequest) -> li
     name = getattr(propose, "__name__", type(propose).__name__)
     try:
         texts: object = propose(request)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a callable that exits would end the command as if all were well
         raise InputError(
             f"The generator {name!r} failed: {type(error).__name__}: {shorten_text(str(error))}."
         ) from error
