@@ -2,7 +2,8 @@
 
 numpy, OpenBLAS (also scipy's), torch with MKL and oneDNN, and numba choose their instructions when they are loaded, and
 can be told to choose older ones. Results then differ in their last bits, as they do on a machine that has no others. A
-setting that this processor lacks is skipped, with the reason; one that a library does not obey is an error.
+setting that this processor lacks is skipped, with the reason; one that a library does not obey is an error. Skipped
+too, unless it is named, is what the libraries choose here by themselves: the suite without a setting runs in it.
 
     python .ci/processors.py [SETTING ...] [-- PYTEST OPTIONS]
 """
@@ -135,6 +136,11 @@ def is_in_effect(setting, seen):
     )
 
 
+def is_own(seen, own):
+    """Say whether the libraries choose the same without a setting; numba has another name for each processor."""
+    return all(seen[library] == own[library] for library in ("dispatched", "blas", "torch"))
+
+
 def main(arguments):
     """Run the settings that are named, all by default; return the first exit status that is not 0."""
     split = arguments.index("--") if "--" in arguments else len(arguments)
@@ -152,6 +158,9 @@ def main(arguments):
             seen = probe(environment)
             if not is_in_effect(setting, seen):
                 sys.exit(f"{name}: the setting is not in effect: {seen}")
+            if is_own(seen, own) and name not in arguments[:split]:
+                print(f"{name}: skipped, what this processor runs without a setting", flush=True)
+                continue
             chosen = seen["dispatched"] or "its baseline"
             print(f"{name}: numpy {chosen}, OpenBLAS {seen['blas']}, torch {seen['torch']}", flush=True)
             command = [sys.executable, "-m", "pytest", *TESTS, *(f"--deselect={test}" for test in SLOW), *options]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 import deniable as dn
 from deniable.words.laws import ExponentialLaw
-from deniable.words.laws.exponential_proof import find_worst_pairs
+from deniable.words.laws.exponential_proof import prove_exact_epsilon
 from deniable.words.prior import compute_zipf_prior
 
 MECHANISMS: tuple[type[dn.WordMechanism], ...] = (dn.TEM, dn.CalibratedExponential, dn.TightExponential)
@@ -62,7 +62,7 @@ def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
             if not isinstance(law, ExponentialLaw):
                 raise SystemExit(f"{kind.__name__} has no closed form.")
             seconds = time.perf_counter() - start
-            exact = find_worst_pairs(domain, law.kernel)[0].epsilon
+            exact = prove_exact_epsilon(domain, law.kernel).epsilon
             kept, success = law.outcomes(prior)
             how = ", ".join(f"{v:.4f}" if isinstance(v, float) else v for v in mechanism.derived_parameters.values())
             yield (

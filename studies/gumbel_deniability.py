@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from deniable.auditing import verify
 from deniable.measure.deniability import measure_deniability
 from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.words import WordMechanism
-from studies.reviews import LAPLACE, build_mechanism, verify_mechanism
+from studies.reviews import LAPLACE, build_mechanism
 from studies.rows import Row, at, find_row, row_of, rows_of
 from studies.runner import Context
 from studies.study import Axis, Grid, Line, Metric, Panel, Statement, Study, Table, above, below, near
@@ -120,7 +121,7 @@ def count_outputs(context: Context, vocabulary: Vocabulary, name: str, epsilon: 
 
 def describe_loss(mechanism: WordMechanism, curve: str) -> list[Row]:
     """Return the true epsilon of a mechanism, as far as it is known, and whether the claim is refuted."""
-    verdict, epsilon = verify_mechanism(mechanism), mechanism.epsilon
+    verdict, epsilon = verify(mechanism), mechanism.epsilon
     if verdict.method.startswith("by theorem"):
         return rows_of(curve, epsilon, epsilon_by_theorem=verdict.epsilon, refuted=0)
     least = verdict.lower_bound

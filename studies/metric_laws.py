@@ -47,6 +47,7 @@ class StoredDistances:
     """
 
     identity = b""
+    panels = None
 
     def __init__(self, distances: Distances, count: int) -> None:
         self.edges = distances.edges

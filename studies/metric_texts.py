@@ -181,7 +181,7 @@ class Outcome:
         """
         head = self.corpus.head(texts)
         batch = PrivatizedBatch(
-            texts=[],
+            new_texts=[],
             offsets=head.offsets,
             words=head.words,
             outputs=self.outputs[: len(head.words)],

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 
 from deniable.auditing import verify
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure import recovery
 from deniable.measure.labels import ClassCodes
@@ -134,26 +133,15 @@ def privatize_corpus(context: Context, mechanism: WordMechanism, corpus: Corpus,
 
 
 def build_mechanism(name: str, space: Space, epsilon: float) -> WordMechanism:
-    """Return a mechanism by name, ``choose_word_mechanism`` among them; multivariate Laplace in its quick form."""
+    """Return a mechanism by name, ``choose_word_mechanism`` among them."""
     if name == "auto":
         return choose_word_mechanism(space, epsilon)
-    if name == LAPLACE:
-        from studies.laplace import QuickLaplace  # noqa: PLC0415 - torch is an extra
-
-        return QuickLaplace(space, epsilon=epsilon)
     return WORD_MECHANISMS[name](space, epsilon=epsilon)
-
-
-def verify_mechanism(mechanism: WordMechanism) -> Verdict:
-    """Return what is known of a mechanism's claim, of multivariate Laplace also in its quick form."""
-    # The quick form gives the same words for the same noise, but only the package's own class is known to `verify`.
-    is_laplace = mechanism.name == LAPLACE
-    return verify(MultivariateLaplace(mechanism.space, epsilon=mechanism.epsilon) if is_laplace else mechanism)
 
 
 def describe_mechanism(context: Context, mechanism: WordMechanism, curve: str) -> list[Row]:
     """Return what is proved of a mechanism, and its attacker's success under a public Zipf prior."""
-    epsilon, verdict = mechanism.epsilon, verify_mechanism(mechanism)
+    epsilon, verdict = mechanism.epsilon, verify(mechanism)
     seed = context.derive_seed("guess", mechanism.name)
     guessed = recovery.simulate_recovery(mechanism, draws=GUESSES, seed=seed)
     is_proved = verdict.status.startswith("proved")

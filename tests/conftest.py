@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 import deniable as dn
+from deniable.core.parallel import count_cores
 
 pytest.register_assert_rewrite("tests.contracts")
 
@@ -24,10 +26,45 @@ SMALL_WORDS = tuple(first + second for first in _FIRST for second in _SECOND)
 """Sixty words that the grammar finds as one word each."""
 
 
+MAXIMUM_PROCESSES = 8
+"""Each holds about 1 GB."""
+LONG_TESTS = ("tests/test_howto.py", "tests/test_docs.py", "tests/test_contributing.py")
+"""Where single tests take long: run first, so that no process is left alone with one of them at the end."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Share folders of tests among all processors; run single files and tests in this process, for a debugger."""
+    if not any(Path(str(argument).partition("::")[0]).is_dir() for argument in config.args):
+        return 0
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # of the processes, and of programs that they start
+        os.environ.setdefault(variable, "1")
+    return min(count_cores(), MAXIMUM_PROCESSES)
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the long tests; the others stay in order, for the sake of what is made once per module."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG_TESTS))
+
+
+@pytest.fixture
+def own_cache_folder(tmp_path, monkeypatch):
+    """Return an empty cache folder that no other process of the run writes to."""
+    folder = tmp_path / "cache"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("DENIABLE_CACHE", str(folder))
+    return folder
+
+
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory):
-    """Keep every test, and every program that one starts, off the user's cache and the checkout."""
-    folder = tmp_path_factory.mktemp("deniable-cache")
+    """Keep every test, and every program that one starts, off the user's cache and the checkout.
+
+    The processes of one run share a fresh folder: a fact that one of them has proved, the others believe.
+    """
+    run_folder = tmp_path_factory.getbasetemp()
+    folder = (run_folder.parent if "PYTEST_XDIST_WORKER" in os.environ else run_folder) / "deniable-cache"
+    folder.mkdir(mode=0o700, exist_ok=True)
     set_hypothesis_home_dir(str(tmp_path_factory.mktemp("hypothesis")))
     before = os.environ.get("DENIABLE_CACHE")
     os.environ["DENIABLE_CACHE"] = str(folder)

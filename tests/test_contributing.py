@@ -13,6 +13,8 @@ ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 COPIED = ("src", "tests", "docs", ".ci", "pyproject.toml", "zensical.toml", "CONTRIBUTING.md")
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+UNFINISHED = ("*.tmp.*", "*.pyc.*")
+"""Compiled code that another process is about to write."""
 REGISTRY = "src/deniable/registry/word_mechanisms.py"
 NOTICING_TESTS = (
     "tests/words/test_plain_exponential.py",
@@ -40,7 +42,10 @@ def copy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
     for name in COPIED:
         source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copy2)(source, folder / name)
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns(*UNFINISHED))
+        else:
+            shutil.copy2(source, folder / name)
     files = read_files()
     assert len(files) == 4
     for name, text in files.items():

@@ -87,9 +87,15 @@ def verdicts(text):
 
 
 @pytest.fixture
-def service():
-    """Run the example's rewriting service on the port that the page names."""
+def service(arguments):
+    """Run the example's rewriting service on the port that the page names, for a command that asks it.
+
+    Only one process may have the port: no other test takes it.
+    """
     (port,) = re.findall(r"service\.py (\d+)", AUDIT)
+    if not any(f"localhost:{port}" in argument for argument in arguments):
+        yield
+        return
     with subprocess.Popen([sys.executable, ROOT / "examples" / "audit" / "service.py", port]) as process:
         for _ in range(100):
             with contextlib.suppress(OSError), socket.create_connection(("localhost", int(port))):

@@ -94,3 +94,15 @@ def test_a_command_must_answer_every_line():
     """A program that drops lines is refused."""
     with pytest.raises(dn.InputError, match="must answer each line by one line"):
         make_command_sampler(python("print('a')"), timeout=30, line_by_line=True)(["a", "b"])
+
+
+def test_an_interruption_ends_the_audit():
+    """Ctrl-C while a sampler runs is none of its failures, also where compiled code made another error of it."""
+    error = SystemError("an exception set")
+    error.__cause__ = KeyboardInterrupt()
+
+    def sample(_):
+        raise error
+
+    with pytest.raises(SystemError):
+        dn.audit(sample, 0, 1, claim=1.0)

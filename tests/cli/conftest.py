@@ -7,8 +7,9 @@ import types
 
 import numpy as np
 import pytest
+import typer
 
-from deniable.cli.main import main
+from deniable.cli.main import app, main
 from tests.text.helpers import SPACE
 
 TABLE = 'id,text,note\r\na1,"The food, in London, was great",007\r\nb2,zork and the dog,"x ""y"""\r\n'
@@ -41,10 +42,17 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def command_line():
+    """Return the command line as typer builds it, which takes longer than most commands on small tables."""
+    return typer.main.get_command(app)
+
+
 @pytest.fixture
-def call(place, monkeypatch):  # noqa: ARG001 - commands run in the folder
+def call(place, monkeypatch, command_line):  # noqa: ARG001 - commands run in the folder
     """Return a function that calls a command in the folder, with bytes for its standard input."""
 
+    monkeypatch.setattr("typer.main.get_command", lambda _: command_line)
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 100)
     monkeypatch.setattr("deniable.cli.progress.read_clock", lambda: 0.0)  # no line is due, however slow the machine
 

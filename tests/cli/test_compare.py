@@ -55,21 +55,26 @@ def test_a_page(compare, place):
     assert "deniable compare t.csv --label kind" in page
 
 
-def test_json(compare):
-    """With --json the report goes to standard output, and nothing else does."""
+def test_json_without_public_texts(compare):
+    """With --json the report alone goes to standard output; synthetic texts are written from counts if at all."""
     result = compare("--json")
     assert result.code == 0, result.err
     content = json.loads(result.text)
     assert content["schema"] == "deniable-comparison/1"
     assert content["words, epsilon 100"] if "words, epsilon 100" in content else content["classifier, epsilon 100"]
     assert content["how it was measured"]["command"].startswith("deniable compare t.csv")
+    assert "generator counts" in content.get("synthetic texts, epsilon 100", {}).get("note", "") or (
+        "synthetic texts, epsilon 100" in content["not possible on this table"]
+    )
 
 
 @pytest.mark.parametrize(
     ("need", "command"), [("classifier", ["train", "text"]), ("texts", ["synthesize"])], ids=["classifier", "texts"]
 )
 def test_the_printed_command_runs(compare, call, place, monkeypatch, need, command):
-    """The recommended command runs as it stands, and its card or certificate says that epsilon was chosen from data."""
+    """The recommended command runs as it stands, a class with a comma in it too, and says that epsilon was chosen."""
+    table = (place / "t.csv").read_text("utf-8")
+    (place / "t.csv").write_text(table.replace(",poor,", ',"poor, or so",'), "utf-8")
     for judgement in ("_is_useful", "_is_protected", "_is_better_than_public"):
         monkeypatch.setattr(f"deniable.comparison.recommendation.{judgement}", lambda *_: True)
     result = compare("--person", "who", "--public", "public.csv", "--need", need)
@@ -78,7 +83,8 @@ def test_the_printed_command_runs(compare, call, place, monkeypatch, need, comma
     arguments = shlex.split(line.removeprefix("run: "))[1:]
     assert arguments[: len(command)] == command
     assert "--chosen-from-data" in arguments
-    assert arguments[arguments.index("--classes") + 1] == "fine,poor"
+    assert ("--space" in arguments) == (need == "classifier")  # whose words are the features where no text is public
+    assert arguments[arguments.index("--classes") + 1] == 'fine,"poor, or so"'
     done = call(*arguments)
     assert done.code == 0, done.err
     output = arguments[-1]
@@ -95,15 +101,6 @@ def test_words_are_shared_by_the_printed_command(compare, call, place, monkeypat
     assert arguments[0] == "privatize"
     assert call(*arguments).code == 0
     assert (place / arguments[-1]).read_text("utf-8").splitlines()[0] == "text,kind"
-
-
-def test_without_public_texts(compare):
-    """Synthetic texts are then written from counts, or what stands against that is said."""
-    result = compare("--json")
-    content = json.loads(result.text)
-    assert "generator counts" in content.get("synthetic texts, epsilon 100", {}).get("note", "") or (
-        "synthetic texts, epsilon 100" in content["not possible on this table"]
-    )
 
 
 def test_unusable_rows(compare, place):
@@ -126,6 +123,8 @@ def test_unusable_rows(compare, place):
         (("--public", "t.csv"), "is the private table itself"),
         (("--min-retained", "1.5"), "--min-retained is a share"),
         (("--person", "nobody"), "nobody"),
+        (("--person", "kind"), "'kind' cannot be labels and persons at once"),
+        (("--person", "text"), "'text' cannot be texts and persons at once"),
         (("--limit", "5"), "rows"),
     ],
 )

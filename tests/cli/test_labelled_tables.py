@@ -7,6 +7,7 @@ import pytest
 from deniable.cli.labelled_tables import LabelledColumns, LabelledTable, build_documents, read_labelled_table
 from deniable.cli.tables import TableFormat
 from deniable.core.errors import InputError
+from deniable.text.remarks import OTHER_VECTORS
 from tests.text.helpers import SPACE
 
 CSV = TableFormat(None, None, "utf-8")
@@ -30,8 +31,15 @@ def test_rows_that_cannot_be_used():
         "row 6",
         "row 4",
         "row 3",
-        "t.csv: 25.0 % of the words are not in the vocabulary and were ignored",
+        f"t.csv: 25.0 % of the words are not in the vocabulary and were ignored. {OTHER_VECTORS}",
     ]
+
+
+def test_advice_where_many_words_are_unknown():
+    """Up to a fifth of unknown words is told without advice."""
+    for text, advice in (("the food the food zork", ""), ("the food the zork", f". {OTHER_VECTORS}")):
+        (remark,) = build_documents(table([text, text], ["good", "bad"]), SPACE, 100).remarks
+        assert remark.endswith(f"were ignored{advice}")
 
 
 def test_classes_come_from_the_labels():

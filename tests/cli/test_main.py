@@ -185,3 +185,22 @@ def test_what_was_written_before_a_failure(call, monkeypatch):
     assert result.err.splitlines()[-1] == (
         "deniable: interrupted: out.csv and out.csv.certificate.json had been written."
     )
+
+
+@pytest.mark.parametrize("is_cause", [True, False])
+def test_an_interruption_of_compiled_code(call, monkeypatch, is_cause):
+    """What compiled code makes of an interruption, a SystemError, ends like the interruption itself, in one line."""
+
+    compiled_error = SystemError("CPUDispatcher returned a result with an exception set")
+    setattr(compiled_error, "__cause__" if is_cause else "__context__", KeyboardInterrupt())
+
+    def interrupt(*_):
+        raise compiled_error
+
+    monkeypatch.setattr("deniable.text.batches.Tally.summary", interrupt)
+    result = call("privatize", "in.csv", "--space", "space.npz", "--epsilon", "2", "-o", "out.csv")
+    assert result.code == 2
+    assert result.err.splitlines()[-1].startswith("deniable: interrupted: ")
+    monkeypatch.setattr("deniable.text.batches.Tally.summary", lambda *_: 1 / 0)
+    result = call("privatize", "in.csv", "--space", "space.npz", "--epsilon", "2", "-o", "other.csv")
+    assert "internal error, ZeroDivisionError" in result.err.splitlines()[-1]

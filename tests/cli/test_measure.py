@@ -284,7 +284,7 @@ def walk(call, place):
         tuned = call("tune", "notes.csv", "--max-recovery", "0.2", *options)
         assert tuned.code == 0, tuned.err
         epsilon = float(re.search(r"at epsilon (\S+)", tuned.text).group(1))
-        around = ",".join(f"{factor * epsilon:.4g}" for factor in (0.5, 1, 2))
+        around = ",".join(f"{factor * epsilon:.4g}" for factor in (0.25, 0.5, 1))
         options += ["--label", "ward", "--epsilons", around, "--shadow-models", "6", "--output", "notes.html"]
         result = call("measure", "notes.csv", *options)
         assert result.code == 0, result.err

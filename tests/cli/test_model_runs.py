@@ -7,9 +7,10 @@ import pytest
 
 from deniable.cli import model_runs
 from deniable.cli.progress import show_steps
-from deniable.core.errors import InputError
+from deniable.core.errors import DeniableError, InputError
 from deniable.core.report import Fact, Report, Section
 from deniable.learning.artifact import Artifact, read_artifact
+from deniable.learning.loop import Checkpoint
 
 
 class StubModel:
@@ -76,3 +77,21 @@ def test_json_of_any_number_and_text():
     """Infinity and NaN are texts, and a lone surrogate is an escape."""
     assert json.loads(model_runs.encode_json([float("inf"), float("nan"), "ü"])) == ["inf", "nan", "ü"]
     assert model_runs.encode_json("\ud800") == b'"\\ud800"\n'
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_an_interrupted_training_says_how_to_resume(tmp_path, is_compiled):
+    """Ctrl-C in compiled code too; without a checkpoint, and for another error, there is nothing to say."""
+    checkpoint = Checkpoint(tmp_path / "m.pt.checkpoint", {}, 20)
+    error = SystemError("an exception set") if is_compiled else KeyboardInterrupt()
+    error.__cause__ = KeyboardInterrupt() if is_compiled else None
+    with pytest.raises(type(error)), model_runs._explain_resumption(checkpoint):
+        raise error
+    checkpoint.path.write_bytes(b"")
+    with (
+        pytest.raises(DeniableError, match="interrupted: run the same command again"),
+        model_runs._explain_resumption(checkpoint),
+    ):
+        raise error
+    with pytest.raises(SystemError, match="a bug"), model_runs._explain_resumption(checkpoint):
+        raise SystemError("a bug")

@@ -57,6 +57,19 @@ def test_no_page_is_too_long():
     assert max(len(command.params) for command in commands().values()) <= 36
 
 
+def test_options_that_were_given():
+    """What stands on the command line is listed by its first name, defaults and arguments are not."""
+    command = commands()["compare"]
+    arguments = ["t.csv", "--report", "r.html", "--label", "kind", "--folds", "5", "--force"]
+    context = command.make_context("compare", arguments)
+    assert options.list_given_options(context) == {
+        "--report": "r.html",
+        "--label": "kind",
+        "--folds": 5,
+        "--force": True,
+    }
+
+
 def test_names_that_are_many():
     """Of many names the first are shown, with the number of the others."""
     assert options.format_names(["a", "b"]) == "a, b"

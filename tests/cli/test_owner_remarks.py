@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from deniable.cli.choices import EscapesName
-from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts, warn_owner
+from deniable.cli.owner_remarks import (
+    decode_texts,
+    describe_source_markup,
+    describe_unlisted_words,
+    get_escapes,
+    warn_of_texts,
+    warn_owner,
+)
 from deniable.space import Space
 
 
@@ -35,6 +42,26 @@ def test_unknown_words_and_html_are_noticed(space, capsys):
     assert "50.0 % of the texts (1 of 2) hold HTML entities" in entities
     assert "--unescape html" in entities
     assert "50.0 % of the texts (1 of 2) hold HTML tags" in tags
+
+
+def test_html_in_a_table_to_learn_from():
+    """The table is named, and no option that a training command lacks."""
+    (remark,) = describe_source_markup("t.csv", ["<br />the cat", "the cat"])
+    assert remark.startswith("t.csv: 50.0 % of the texts (1 of 2) hold HTML tags")
+    (remark,) = describe_source_markup("t.csv", ["schl&auml;ft"])
+    assert "--unescape" not in remark
+    assert describe_source_markup("t.csv", ["the cat"]) == []
+
+
+def test_words_that_a_vocabulary_lacks():
+    """Words count in any case and marks do not; of many texts a thousand, drawn at random, are looked at."""
+    words, advice = ("the", "cat"), "Give others"
+    assert describe_unlisted_words("t.csv", ["The cat!!! ...", ""], words, advice) == []
+    (remark,) = describe_unlisted_words("t.csv", ["the Katze; the cat"], words, advice)
+    assert remark.startswith("t.csv: 25.0 % of the words are not in the vocabulary")
+    assert remark.endswith(" Give others")
+    (remark,) = describe_unlisted_words("t.csv", ["the cat", "die Katze"] * 2_000, words, advice)
+    assert 44 < float(remark.removeprefix("t.csv: ").partition(" %")[0]) < 56
 
 
 def test_texts_are_decoded_where_that_is_asked_for():

@@ -1,17 +1,20 @@
 """Private tables: every row judged by itself, the public file beside them, what is held out."""
 
 import itertools
+import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deniable.cli.private_tables import (
     PrivateColumns,
     PrivateTable,
     PublicFile,
+    check_test_file,
     describe_capped_rows,
     hold_out_rows,
-    parse_classes,
     read_private_table,
 )
 from deniable.cli.tables import TableFormat
@@ -51,6 +54,31 @@ def test_no_row_decides_on_another(tmp_path):
         if usable:
             table = read(tmp_path, [ROWS[row] for row in kept])
             assert list(zip(table.texts, table.labels, table.persons, strict=True)) == usable
+
+
+def test_names_of_persons_and_classes_in_every_format(tmp_path):
+    """A person and a class are one in csv, jsonl and parquet, whether a whole number has a fraction or white space."""
+    people, stars = [1.0, 1.0, 2.0, None], [5, 5, 4, 4]
+    columns = {"text": ["fine"] * 4, "stars": stars, "who": people}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    members = [{"text": "fine", "stars": 5.0, "who": who} for who in (1, "1 ", 2)]
+    lines = [json.dumps(member) for member in [*members, {"text": "fine", "stars": " 4", "who": " "}]]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    write(tmp_path / "t.csv", [("fine", " 5", "1"), ("fine", "5", " 1"), ("fine", "4", "2")], tuple(columns))
+    names = PrivateColumns("text", "stars", "who", CSV)
+    for kind in ("parquet", "jsonl", "csv"):
+        table = read_private_table(str(tmp_path / f"t.{kind}"), names, ("4", "5"))
+        assert table.persons == ["1", "1", "2"]
+        assert table.labels[:2] == ["5", "5"]
+
+
+def test_truth_values_are_classes_as_json_writes_them(tmp_path):
+    """True of parquet and true of jsonl are the class "true"."""
+    pq.write_table(pa.table({"text": ["fine"], "ok": [True]}), tmp_path / "t.parquet")
+    (tmp_path / "t.jsonl").write_text('{"text": "fine", "ok": true}\n')
+    for kind in ("parquet", "jsonl"):
+        table = read_private_table(str(tmp_path / f"t.{kind}"), PrivateColumns("text", "ok", None, CSV), ("true", "no"))
+        assert table.labels == ["true"]
 
 
 def test_nothing_is_left(tmp_path):
@@ -94,15 +122,6 @@ def test_a_tenth_is_held_out(persons):
     assert parts[0][1].texts != parts[1][1].texts
 
 
-def test_class_names():
-    """Names stand between commas; an empty one is refused."""
-    assert parse_classes(" a, b c ,d") == ("a", "b c", "d")
-    assert parse_classes(None) is None
-    for text in ("", "a,", "a,,b"):
-        with pytest.raises(InputError, match="leave no name empty"):
-            parse_classes(text)
-
-
 def test_a_public_file_that_is_the_private_one(tmp_path):
     """The private table under its name, a link or a copy of it is refused as public text; another file is not."""
     for name, rows in (("t.csv", ROWS), ("copy.csv", ROWS), ("other.csv", ROWS[:-1])):
@@ -113,6 +132,32 @@ def test_a_public_file_that_is_the_private_one(tmp_path):
             PublicFile(tmp_path / name, "text", None, CSV).check_is_other_file(str(tmp_path / "t.csv"))
     PublicFile(tmp_path / "other.csv", "text", None, CSV).check_is_other_file(str(tmp_path / "t.csv"))
     PublicFile(tmp_path / "other.csv", "text", None, CSV).check_is_other_file("-")
+
+
+def test_a_table_to_test_on_that_is_the_private_one(tmp_path):
+    """The private table or a copy of it is refused to test on; another file, none, and a pipe are not."""
+    for name, rows in (("t.csv", ROWS), ("copy.csv", ROWS), ("other.csv", ROWS[:-1])):
+        write(tmp_path / name, rows, ("text", "label", "who"))
+    for name in ("t.csv", "copy.csv"):
+        with pytest.raises(InputError, match="is the private table itself"):
+            check_test_file(tmp_path / name, str(tmp_path / "t.csv"))
+    check_test_file(tmp_path / "other.csv", str(tmp_path / "t.csv"))
+    check_test_file(None, str(tmp_path / "t.csv"))
+    check_test_file(tmp_path / "t.csv", "-")
+
+
+@pytest.mark.parametrize(
+    ("names", "purposes"),
+    [
+        (("a", "a", None), "texts and labels"),
+        (("a", "b", "a"), "texts and persons"),
+        (("a", "b", "b"), "labels and pe"),
+    ],
+)
+def test_one_column_for_two_purposes(names, purposes):
+    """A column is texts, labels or persons, and is refused by its name for two of these."""
+    with pytest.raises(InputError, match=f"'{names[2] or 'a'}' cannot be {purposes}"):
+        PrivateColumns(*names, CSV)
 
 
 def test_public_texts_and_labels(tmp_path):

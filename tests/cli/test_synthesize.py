@@ -159,7 +159,8 @@ def test_rows_that_cannot_be_used(synthesize, place):
           ("text", "label", "person", "stars"))  # fmt: skip
     result = synthesize(*PUBLIC, "--domain", "stars=1..5")
     assert result.code == 0
-    remarks = [line.split(": ", 1)[1] for line in result.err.splitlines() if line.startswith("private.csv: ")]
+    start = "warning (for you only): private.csv: "
+    remarks = [line.removeprefix(start) for line in result.err.splitlines() if line.startswith(start)]
     assert remarks == [
         "1 row without a text in 'text' left out: row 601",
         "1 row without a label in 'label' left out: row 603",
@@ -218,6 +219,27 @@ def test_odd_names_and_texts(synthesize, place):
     assert pq.read_table(place / "o.parquet").column_names == ["тext", "λ", "où"]
 
 
+def test_lone_surrogates(synthesize, place):
+    """Lone surrogates of jsonl in phrases, classes and values come out as escapes, in counts and certificate too."""
+    rows = [(f"\ud800word {row[0]}", f"{row[1]}\udfff", f"{row[3]}\udc00") for row in draw_rows(600, 1)]
+    for name, count in (("private.jsonl", 600), ("public.jsonl", 200)):
+        lines = [json.dumps(dict(zip(("text", "label", "stars"), row, strict=True))) for row in rows[:count]]
+        (place / name).write_text("\n".join(lines))
+    public = ("--public", "public.jsonl", "--public-label", "label")
+    domain = "stars=" + ",".join(f"{number}\udc00" for number in range(1, 6))
+    result = synthesize(*public, "--domain", domain, "--counts", "n.csv", source="private.jsonl")
+    assert result.code == 0, result.err
+    certificate = json.loads((place / "o.csv.certificate.json").read_bytes().decode("utf-8"))
+    assert [name.encode("utf-8", "backslashreplace") for name in certificate["mechanism"]["classes"]] == [
+        b"bad\\udfff",
+        b"good\\udfff",
+    ]
+    counts = read(place / "n.csv")
+    assert {row["class"] for row in counts} == {"bad\\udfff", "good\\udfff"}
+    assert any("\\ud800" in row["ngram"] for row in counts)
+    assert {row["stars"][1:] for row in read(place / "o.csv")} == {"\\udc00"}
+
+
 @pytest.mark.parametrize("failing", range(6))
 def test_a_full_disk_leaves_nothing(synthesize, refused, monkeypatch, failing):
     """Where the disk is full at any of the files, none of them is left."""
@@ -245,14 +267,20 @@ def keep_last_line(result):
 
 
 def test_an_interrupted_run_leaves_nothing(synthesize, place, monkeypatch):
-    """Ctrl-C in the midst of writing texts leaves no file."""
+    """Ctrl-C in the midst of writing texts leaves no file, and shows no number that was measured with noise."""
+    budget = ("--epsilon", "1", "--delta", "1e-2")
+    warnings = ("are few at epsilon", "is 1/n or more for n = ")
+    shown = synthesize(*PUBLIC, output="w.csv", budget=budget).err
+    assert all(warning in shown for warning in warnings)
     before = {path.name for path in place.iterdir()}
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("deniable.persons.synthesis.write_table", interrupt)
-    assert synthesize(*PUBLIC).code != 0
+    result = synthesize(*PUBLIC, budget=budget)
+    assert result.code != 0
+    assert not any(warning in result.err for warning in warnings)
     assert {path.name for path in place.iterdir()} == before
 
 
@@ -260,7 +288,7 @@ CLASSED = ("--classes", "bad,good")
 REFUSALS = {
     "no classes": (("--public", "public.csv"), "The classes must be declared"),
     "one class": (("--classes", "good"), "needs at least two different classes. Got good"),
-    "equal classes": (("--classes", "good,good"), "needs at least two different classes"),
+    "equal classes": (("--classes", "good,good"), "--classes names 'good' twice"),
     "empty class": (("--classes", "good,"), "leave no name empty"),
     "label without table": ((*CLASSED, "--public-label", "label"), "--public-label is for --public"),
     "no public label": (("--public", "public.csv", "--public-label", "zork"), "zork"),
@@ -287,6 +315,10 @@ REFUSALS = {
     "no such column": ((*PUBLIC, "--domain", "zork=1..5"), "zork"),
     "records of persons": ((*PUBLIC, "--max-records", "2"), "--max-records is for --person"),
     "no such person": ((*PUBLIC, "--person", "zork"), "zork"),
+    "person is the label": ((*PUBLIC, "--person", "label"), "'label' cannot be labels and persons at once"),
+    "person is the text": ((*PUBLIC, "--person", "text"), "'text' cannot be texts and persons at once"),
+    "test is private": ((*PUBLIC, "--test", "private.csv"), "'private.csv', is the private table itself"),
+    "test is a copy": ((*PUBLIC, "--test", "copy.csv"), "'copy.csv', is the private table itself"),
     "test table": ((*PUBLIC, "--test", "empty.csv"), "In --test: "),
     "an input again": ((*PUBLIC, "--counts", "public.csv", "--force"), "public.csv"),
     "one output twice": ((*PUBLIC, "--counts", "o.csv"), "are one file"),
@@ -333,3 +365,12 @@ def test_refused_basics(synthesize, refused, change, problem):
     public = (*change.pop("public", PUBLIC), "--classes", "bad,good")
     result = synthesize(*public, **change)
     assert problem in refused(keep_last_line(result))
+
+
+def test_phrases_with_lone_surrogates(synthesize, place):
+    """A lone surrogate of a private jsonl file that passes the threshold is written as an escape."""
+    lines = [json.dumps({"text": f"\ud800 {text}", "label": label}) + "\n" for text, label, *_ in draw_rows(600, 1)]
+    (place / "odd.jsonl").write_text("".join(lines))
+    result = synthesize("--classes", "bad,good", "--generator", "counts", "--counts", "n.csv", source="odd.jsonl")
+    assert result.code == 0, result.err
+    assert "\\ud800" in (place / "n.csv").read_text()

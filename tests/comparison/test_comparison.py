@@ -3,8 +3,24 @@
 import contextlib
 import dataclasses
 
+import pytest
+
 from deniable.comparison.comparison import compare_releases
 from tests.comparison.toy import PLAN, make_collection, make_inputs, make_setting
+
+
+@pytest.fixture(scope="module")
+def named_comparison():
+    """Return another comparison of the same table, by fewer ways, and the names of the parts of its work."""
+    names = []
+
+    def note(name):
+        names.append(name)
+        return contextlib.nullcontext()
+
+    inputs = make_inputs()
+    plan = dataclasses.replace(PLAN, recoveries=(0.45,))
+    return compare_releases(inputs, make_setting(inputs), plan, note), names
 
 
 def test_every_way_is_measured(comparison):
@@ -19,37 +35,6 @@ def test_every_way_is_measured(comparison):
         assert release.seconds >= 0
 
 
-def test_words(comparison):
-    """More words are named at the larger epsilon, every text is linked, and a record has the epsilons of its words."""
-    first, second = (release for release in comparison.releases if release.way == "words")
-    assert first.epsilon < second.epsilon
-    assert first.attacks.named.value < second.attacks.named.value
-    assert first.promise.unit == "word"
-    assert first.promise.whole > first.epsilon
-    assert "12 words" in first.promise.whole_unit
-    assert first.attacks.names.total.words > 0
-    assert 0 <= first.attacks.linked.low <= 1
-
-
-def test_records(comparison):
-    """A method that copies has no bound where its claim is refuted."""
-    (release,) = (release for release in comparison.releases if release.way == "records")
-    assert release.promise.whole is None
-    assert release.promise.status == "refuted"
-    assert release.attacks.named is None
-
-
-def test_collection(comparison):
-    """Classifier and texts have the guarantee of a record, and no text that comes from one."""
-    for release in comparison.releases[-2:]:
-        assert release.promise.unit == "record"
-        assert release.promise.whole == release.epsilon == 50.0
-        assert release.delta == 1e-4
-        assert (release.attacks.named, release.attacks.linked, release.use.likeness) == (None, None, None)
-        assert "a person with 10 records" in release.promise.words
-    assert comparison.releases[-1].use.perplexity is not None
-
-
 def test_baselines(comparison):
     """Originals teach more than a blind guess, and so do public labels."""
     baselines = comparison.baselines
@@ -59,12 +44,11 @@ def test_baselines(comparison):
     assert baselines.perplexity.value > 1
 
 
-def test_equal_seeds_give_equal_figures(comparison):
+def test_equal_seeds_give_equal_figures(comparison, named_comparison):
     """All draws follow from the seed."""
+    first, _ = named_comparison
     inputs = make_inputs()
-    plan = dataclasses.replace(PLAN, recoveries=(0.45,))
-    setting = make_setting(inputs)
-    first, second = (compare_releases(inputs, setting, plan) for _ in range(2))
+    second = compare_releases(inputs, make_setting(inputs), dataclasses.replace(PLAN, recoveries=(0.45,)))
     for one, other in zip(first.releases, second.releases, strict=True):
         assert dataclasses.replace(one, seconds=0.0) == dataclasses.replace(other, seconds=0.0)
     same = [release for release in comparison.releases if release.way == "classifier"]
@@ -94,15 +78,8 @@ def test_what_cannot_be_made_is_named():
     assert found.baselines.public is None
 
 
-def test_progress(comparison):
+def test_progress(comparison, named_comparison):
     """Every part of the work is named, and its seconds are kept."""
-    names = []
-
-    def note(name):
-        names.append(name)
-        return contextlib.nullcontext()
-
-    inputs = make_inputs()
-    found = compare_releases(inputs, make_setting(inputs), dataclasses.replace(PLAN, recoveries=()), note)
-    assert names == [*found.about["seconds"]]
+    other, names = named_comparison
+    assert names == [*other.about["seconds"]]
     assert "the collection at epsilon 50" in comparison.about["seconds"]

@@ -15,6 +15,7 @@ from deniable.core.errors import (
     check_fraction,
     check_number_within,
     check_positive,
+    is_interruption,
     make_parameter_error,
 )
 
@@ -25,6 +26,19 @@ def test_all_errors_are_of_one_family():
     assert issubclass(InputError, ValueError)
     assert issubclass(NotTractable, DeniableError)
     assert not issubclass(NotTractable, ValueError)
+
+
+def test_interruptions():
+    """A Ctrl-C is known as one, and so is what was raised because of it, however far back; nothing else is."""
+    assert is_interruption(KeyboardInterrupt())
+    caused, handled = SystemError("an exception set"), InputError("failed")
+    caused.__cause__ = KeyboardInterrupt()
+    handled.__context__ = caused
+    assert is_interruption(caused)
+    assert is_interruption(handled)
+    assert not is_interruption(None)
+    assert not is_interruption(SystemError("an exception set"))
+    assert not is_interruption(SystemExit(1))
 
 
 def test_a_message_is_the_documented_one():

@@ -1,8 +1,10 @@
-"""Numbers for people and numbers that are read back."""
+"""Numbers for people, numbers that are read back, rounding and roots."""
+
+import math
 
 import pytest
 
-from deniable.core.numbers import format_exact, format_number
+from deniable.core.numbers import find_root, format_exact, format_number, round_down
 
 
 @pytest.mark.parametrize(
@@ -19,3 +21,34 @@ def test_numbers_that_are_read_back(value):
     """An exact number is read back as the same float, without decimals that it does not need."""
     assert float(format_exact(value)) == value
     assert len(format_exact(value)) <= len(repr(value))
+
+
+@pytest.mark.parametrize("value", [2.551025532987, 9.99999999999e-7, 12345678912345.0, 1.0, 0.3, 0.100000001])
+@pytest.mark.parametrize("digits", [3, 9])
+def test_rounding_down(value, digits):
+    """It never goes up, by less than a unit of the last digit down, and leaves what it has rounded."""
+    rounded = round_down(value, digits)
+    assert rounded <= value < rounded * (1 + 1.001 * 10.0 ** (1 - digits))
+    assert float(f"{rounded:.{digits}g}") == rounded == round_down(rounded, digits)
+
+
+@pytest.mark.parametrize(
+    ("function", "root"),
+    [
+        (lambda x: x * x - 2, math.sqrt(2)),
+        (lambda x: math.exp(20 * x) - 1e6, math.log(1e6) / 20),
+        (lambda x: max(x - 0.3, 10 * (x - 0.5)), 0.3),
+        (lambda x: -1 if x < 0.123 else 1, 0.123),
+        (lambda x: x - 2, 2),
+    ],
+)
+def test_roots(function, root):
+    """The root of a function, smooth or not, is found within the tolerance, in few steps."""
+    steps = []
+
+    def count_steps(x):
+        steps.append(x)
+        return function(x)
+
+    assert find_root(count_steps, 0.0, 3.0, 1e-12) == pytest.approx(root, abs=2e-12)
+    assert len(steps) < 60

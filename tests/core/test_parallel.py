@@ -1,14 +1,17 @@
 """Work on several threads: order, errors and compiled loops."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from deniable.core.parallel import compile_loop, count_cores, parallel_map
+from deniable.core.parallel import compile_loop, count_cores, fold_parallel, parallel_map
 from deniable.core.progress import report_progress_to
 
 
@@ -21,6 +24,25 @@ def test_results_come_in_order(workers):
         return number * number
 
     assert parallel_map(work, range(50), workers) == [number * number for number in range(50)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_results_are_taken_in_order_and_forgotten(workers):
+    """Results are taken in order by the calling thread, and those before are not kept."""
+
+    class Result:
+        pass
+
+    references, takers = [], set()
+
+    def take(result):
+        takers.add(threading.get_ident())
+        references.append(weakref.ref(result))
+        assert all(reference() is None for reference in references[: -workers - 2])
+
+    fold_parallel(lambda _: Result(), range(40), take, workers)
+    assert len(references) == 40
+    assert takers == {threading.get_ident()}
 
 
 def test_no_items():
@@ -58,10 +80,31 @@ def test_blas_has_one_thread_meanwhile():
     def threads(_):
         return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
-    before = threads(0)
-    assert before
-    assert all(number == 1 for numbers in parallel_map(threads, range(4), 2) for number in numbers)
-    assert threads(0) == before
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads(0)
+        assert 2 in before
+        assert all(number == 1 for numbers in parallel_map(threads, range(4), 2) for number in numbers)
+        assert threads(0) == before
+
+
+def test_a_blas_that_is_loaded_later_has_one_thread_too():
+    """The BLAS of a library that is imported after a first pass is held to one thread in the next one."""
+    program = """
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+from deniable.core.parallel import parallel_map
+
+def count_threads(_):
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+first = parallel_map(count_threads, range(2), 2)
+import scipy.linalg
+with threadpool_limits(limits=2, user_api="blas"):
+    second = parallel_map(count_threads, range(2), 2)
+assert len(second[0]) > len(first[0]) > 0, (first, second)
+assert {*first[0], *second[0]} == {1}, (first, second)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "2"})
 
 
 def test_cores_is_a_number_of_processors(monkeypatch):

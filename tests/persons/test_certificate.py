@@ -37,6 +37,13 @@ def test_what_it_says():
     assert len(content["groups"]) == 3
 
 
+@pytest.mark.parametrize(("epsilon", "certainty"), [(1.0, "73.2"), (2.0, "88.1"), (8.0, "100")])
+def test_certainty_is_rounded_up(epsilon, certainty):
+    """ "At most so sure" is no less than e^epsilon / (1 + e^epsilon)."""
+    lines = json.loads(certify(training=dataclasses.replace(TRAINING, epsilon=epsilon)).to_json())["meaning"]
+    assert any(f"is at most {certainty} % sure afterwards" in line for line in lines)
+
+
 def test_it_says_nothing_of_the_private_records():
     """With a declared number certificates of other records, of more or fewer of them, are equal to the last byte."""
     assert certify(613).to_json() == certify(640).to_json()

@@ -95,6 +95,8 @@ def test_a_label_that_is_no_class_counts_nowhere():
         ("city=Köln, Łódź,東京", "city", ("Köln", "Łódź", "東京"), False),
         ("a b=x=1,y", "a b", ("x=1", "y"), False),
         ("n=1,2", "n", ("1", "2"), False),
+        ('city="Paris, Texas", Rome', "city", ("Paris, Texas", "Rome"), False),
+        ('inch="5"" disk",3', "inch", ('5" disk', "3"), False),
     ],
 )
 def test_domains(text, name, values, is_integer):
@@ -118,7 +120,9 @@ def test_values_by_their_numbers():
         ("stars=1..1", "from a lower to a higher number"),
         ("stars=0..10000", "more than 10,000 values"),
         ("stars=1", "must be 2 to 10,000 different values. Got 1"),
-        ("stars=a,b,a", "Got 3, 2 of them different"),
+        ("stars=a,b,a", "The domain of 'stars' names 'a' twice"),
+        ("stars=a,,b", "The domain of 'stars' must list names"),
+        ('stars=a,"b', "The domain of 'stars' 'a,\"b' is no list such as a,b"),
     ],
 )
 def test_refused_domains(text, problem):

@@ -49,10 +49,29 @@ def test_seeds_are_for_tests():
     assert first.certificate.private is False
 
 
+@pytest.mark.parametrize("is_chosen", [True, False])
+def test_an_epsilon_chosen_from_the_data(is_chosen):
+    """Who chose epsilon by looking at the records says so, and certificate and classifier say it too."""
+    release = synthesize(chosen_from_data=is_chosen)
+    assert ("from the private texts themselves" in release.certificate.to_json()) is is_chosen
+    classifier = fit_private_classifier(TEXTS, LABELS, chosen_from_data=is_chosen, **BASIC, **PUBLIC)
+    assert ("from the private texts themselves" in classifier.facts["epsilon chosen"]) is is_chosen
+
+
 def test_persons():
     """Where persons are given they are the units."""
     release = synthesize(persons=[row // 5 for row in range(600)], max_records=3)
     assert release.certificate.guarantee["unit"] == "person"
+
+
+def test_spellings_of_a_person():
+    """White space or another type makes no other person, and a record whose person is blank is left out."""
+    persons = [[f"{row // 6}", f" {row // 6}", row // 6, float(row // 6)][row % 4] for row in range(600)]
+    with pytest.warns(UserWarning, match=r"^for you only: 3 of 600 records have no text"):
+        fit = fit_private_classifier(TEXTS, LABELS, persons=[*persons[:-3], " ", "", None], seed=1, **BASIC, **PUBLIC)
+    trimmed = [str(row // 6) for row in range(597)]
+    expected = fit_private_classifier(TEXTS[:-3], LABELS[:-3], persons=trimmed, seed=1, **BASIC, **PUBLIC)
+    np.testing.assert_array_equal(fit.weights, expected.weights)
 
 
 def test_candidates():
@@ -69,9 +88,12 @@ def test_records_that_cannot_be_used():
 
 
 def test_numbers_are_classes_by_their_spelling():
-    """Labels that are numbers are classes as they are written."""
-    release = synthesize(labels=CODES, classes=[0, 1], public_labels=PUBLIC_CODES)
-    assert {*release.labels} <= {"0", "1"}
+    """Labels that are numbers are classes as they are written, whole ones of a column of floats too."""
+    for labels in (CODES, CODES.astype(float), pd.Series(CODES).astype("float32")):
+        release = synthesize(labels=labels, classes=[0, 1], public_labels=PUBLIC_CODES)
+        assert {*release.labels} <= {"0", "1"}
+    release = synthesize(labels=CODES == 1, classes=[False, True], public_labels=PUBLIC_CODES == 1)
+    assert {*release.labels} <= {"false", "true"}
 
 
 def test_a_classifier(tmp_path):
@@ -83,6 +105,13 @@ def test_a_classifier(tmp_path):
     assert str(classifier.guarantee).startswith("(20")
     save_model(classifier, tmp_path / "m.pt")
     assert load_linear_classifier(tmp_path / "m.pt").predict_probabilities(texts) == pytest.approx(probabilities)
+
+
+@pytest.mark.parametrize("classes", [None, "good", {"good", "bad"}])
+def test_a_classifier_of_no_list_of_classes(classes):
+    """A classifier learns no classes off its labels: without a list of them there is none."""
+    with pytest.raises(InputError, match=r"Classes are a list"):
+        fit_private_classifier(TEXTS, LABELS, **{**BASIC, **PUBLIC, "classes": classes})
 
 
 def test_the_words_of_a_space():
@@ -103,7 +132,13 @@ def test_the_words_of_a_space():
         ({"domains": {"n": [1, 2]}}, "Got columns [], domains ['n']"),
         ({"columns": {"n": LABELS}, "domains": {"n": ["x"]}}, "must be 2 to 10,000 different values"),
         ({"max_records": 3}, "A maximum of records is for persons"),
-        ({"classes": "good"}, "Got one str, 'good'"),
+        ({"classes": ["good", " "], "public_labels": None}, "A class has a name. Got one that is blank"),
+        ({"classes": {*CLASSES}}, "Classes are a list, and a set has no order"),
+        ({"classes": frozenset(CLASSES)}, "a set has no order"),
+        ({"columns": {"n": LABELS}, "domains": {"n": {"x", "y"}}}, "The values of 'n' are a list, and a set has no"),
+        ({"classes": [1, 1.0]}, "at least two different classes. Got 1, 1"),
+        ({"classes": "good"}, "Got str, 'good'"),
+        ({"classes": None}, "Got NoneType, None"),
         ({"classes": ["x", "y"], "public_labels": None}, "No record has a text and one of the declared classes"),
         ({"classes": ["x", "y"]}, "No public text has one of the classes x, y"),
         ({"public_texts": None}, "Public labels are for public texts"),

@@ -372,3 +372,44 @@ def test_invisible_characters_around_a_number(number):
     """As telephones copy them, numbers are whole."""
     assert split_words(f"at {number} or", "whole")[1::2] == ["at", number, "or"]
     assert is_number(fold_word(number))
+
+
+def test_stand_ins_of_ascii_are_itself():
+    """Every character has one ASCII stand-in, that of an ASCII character is the character."""
+    ascii_characters = "".join(map(chr, range(128)))
+    assert grammar_module.find_stand_ins(ascii_characters) == ascii_characters
+    assert grammar_module.find_stand_ins("é\u200b✓\u3000’") == "a\x02\x01 '"
+
+
+@pytest.mark.parametrize(
+    ("bit", "members"),
+    [
+        (grammar_module.LETTER_BIT, "\x020123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
+        (grammar_module.DIGIT_BIT, "0123456789"),
+        (grammar_module.PLAIN_SEPARATOR_BIT, ",.:"),
+        (grammar_module.WHOLE_SEPARATOR_BIT, "',-./:_"),
+    ],
+)
+def test_kinds_of_stand_ins(bit, members):
+    """What a character may be in a word follows from the expressions."""
+    assert "".join(chr(code) for code, bits in enumerate(grammar_module.classify_stand_ins()) if bits & bit) == members
+
+
+def test_symbols_are_no_letters():
+    """A character begins words of letters, or of symbols, or none; a joiner goes on a word of symbols."""
+    kinds = grammar_module.classify_stand_ins()
+    assert not any(bits & grammar_module.LETTER_BIT and bits & grammar_module.SYMBOL_BIT for bits in kinds)
+    assert kinds[0x02] & grammar_module.LATER_SYMBOL_BIT
+    assert kinds[0x01] & grammar_module.LATER_SYMBOL_BIT
+    assert not kinds[0x02] & grammar_module.SYMBOL_BIT
+
+
+def test_domain_ends_and_their_capitals():
+    """Generic domains count in any capitals, countries in one case, ordinary words written small."""
+    ends = grammar_module.list_domain_ends()
+    assert ends["com"] == grammar_module.ANY_CASE
+    assert ends["it"] == grammar_module.ONE_CASE
+    assert ends["life"] == grammar_module.LOWER_CASE
+    assert "the" not in ends
+    for form, case in (("x.COM", "com"), ("x.Com", "com"), ("x.IT", "it"), ("x.life", "life")):
+        assert split_words(form, "whole")[1::2] == [form], case

@@ -1,11 +1,13 @@
 """The bound on what rounding can change in a distance of two vectors, against 50 digits."""
 
+import hashlib
 from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.space.vector_distances import EuclideanPanels
 
 METRICS = ("euclidean", "manhattan", "chebyshev", "angular")
 
@@ -103,3 +105,33 @@ def test_distance_error_bounds_the_rounding(metric, offset, size):
                 for computed in (by_rows[p, q], by_rows[q, p], by_tiles[p, q], by_tiles[q, p]):
                     worst = max(worst, abs(Decimal(float(computed)) - truth))
     assert 0 < worst <= bound
+
+
+@pytest.mark.parametrize(("count", "dimensions"), [(700, 50), (256, 5), (513, 3), (2, 1), (300, 301)])
+def test_euclidean_distances_do_not_depend_on_what_is_computed_beside_them(count, dimensions):
+    """A distance has the same bits in either direction, alone, in a block of rows and in a part of the points."""
+    vectors = np.random.default_rng(count).normal(size=(count, dimensions))
+    vectors[count // 2] = vectors[0] + 1e-7  # close: from differences
+    all_distances = np.empty((count, count))
+    EuclideanPanels.of(vectors)(vectors, all_distances)
+    np.testing.assert_array_equal(all_distances, all_distances.T)
+    expected = np.sqrt(((vectors[:, None] - vectors[None]) ** 2).sum(axis=2)) if count < 600 else None
+    if expected is not None:
+        np.testing.assert_allclose(all_distances, expected, atol=1e-9)
+    for rows in ([0], [1, 0], [0, count - 1, count // 2, 1, 0]):
+        out = np.empty((len(rows), count))
+        EuclideanPanels.of(vectors)(vectors[rows], out)
+        np.testing.assert_array_equal(out, all_distances[rows])
+    columns = np.arange(count // 2, count)
+    out = np.empty((count, len(columns)))
+    EuclideanPanels.of(vectors[columns])(vectors, out)
+    np.testing.assert_array_equal(out, all_distances[:, columns])
+
+
+def test_euclidean_distances_have_the_bits_of_every_processor():
+    """Distances between vectors of 50 dimensions have the bits that every processor must give."""
+    numbers = np.random.Generator(np.random.Philox(key=7)).random((600, 50)) - 0.5
+    numbers[3] = numbers[2] + 1e-9
+    out = np.empty((600, 600))
+    EuclideanPanels.of(numbers)(numbers, out)
+    assert hashlib.blake2b(out.tobytes(), digest_size=8).hexdigest() == "8f35ed4b63519c5e"

@@ -9,9 +9,28 @@ import numpy as np
 from deniable import TEM, Space
 from deniable.text.tables import TABLE_EXTENDERS, TABLE_FORMATS, decoding, layout
 from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.rows import list_column
 
 WORDS = ["the", "and", "london", "paris", "tokyo", "food", "good", "great", "bad", "was", "red", "blue", "dog", "cat"]
 """Plain words: wherever they stand between spaces they are found again as one word each."""
+
+ODD_PIECES = [
+    "\0",
+    "\x02",
+    "\u200b",
+    "\u200d",
+    "\ufe0f",
+    "\u202e",
+    "שלום",
+    "مرحبا",
+    "日本",
+    "👩‍👩‍👧",
+    "✓",
+    "\ud800",
+    "\U000e0061",
+    "é",
+]
+"""Characters that are no letters, or of other scripts."""
 
 
 def space_of(words):
@@ -25,12 +44,14 @@ MECHANISM = TEM(SPACE, epsilon=1.0)
 
 def identity(rows):
     """Release every text as it is."""
-    return [[text for _, text in row.cells] for row in rows]
+    return rows.columns
 
 
 def constant(new):
     """Return a release that replaces every text that is not empty."""
-    return lambda rows: [[new if text else text for _, text in row.cells] for row in rows]
+    return lambda rows: {
+        name: [new if text else text for text in list_column(column)] for name, column in rows.columns.items()
+    }
 
 
 def recording(seen, release=identity):

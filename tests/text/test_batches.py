@@ -66,7 +66,7 @@ def test_a_batch_may_be_a_column_of_a_data_frame():
 def test_a_batch_counts_its_words():
     """Kept words belong to the length of a text; an unknown word has changed even where its public word came out."""
     batch = PrivatizedBatch(
-        texts=["b a the", ""],
+        new_texts=["b a the", ""],
         offsets=np.array([0, 2, 2]),
         words=np.array([0, 0], dtype=np.int32),
         outputs=np.array([1, 0], dtype=np.int32),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from deniable import InputError
-from deniable.text.columns import is_null, read_text_column
+from deniable.text.columns import format_cell, format_name, is_null, read_text_column
 
 
 def reverse(container):
@@ -25,7 +25,9 @@ def polars():
 
 def test_nulls(pandas):
     """None, NaN and the nulls of pandas are null; numbers, texts and everything else are not."""
-    assert all(is_null(cell) for cell in (None, float("nan"), np.float64("nan"), pandas.NA, pandas.NaT))
+    assert all(
+        is_null(cell) for cell in (None, float("nan"), np.float64("nan"), np.float32("nan"), pandas.NA, pandas.NaT)
+    )
     assert not any(is_null(cell) for cell in ("", "nan", 0, 0.5, False, [], b""))
 
 
@@ -129,3 +131,33 @@ def test_a_class_with_the_name_of_a_null_is_none():
     """A null passes as it is, so what only bears the name of pandas' null must not."""
     kind = type("NAType", (), {})
     assert not is_null(kind())
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        (1, "1"),
+        (1.0, "1"),
+        (np.float32(1), "1"),
+        (np.int64(1), "1"),
+        (-0.0, "0"),
+        (2.5, "2.5"),
+        (1e300, "1e+300"),
+        (float("inf"), "inf"),
+        (True, "true"),
+        (np.False_, "false"),
+        ("1.0", "1.0"),
+        ("True", "True"),
+        (" a ", " a "),
+        ("", ""),
+    ],
+)
+def test_cells_as_a_csv_shows_them(cell, text):
+    """Whole numbers have no fraction, truth values are as in JSON, and a text is itself."""
+    assert format_cell(cell) == text
+
+
+def test_names():
+    """White space around is no part of a name, and a null or blank cell is none."""
+    assert [format_name(cell) for cell in (" ann\t", 7.0, "7", 0, False)] == ["ann", "7", "7", "0", "false"]
+    assert [format_name(cell) for cell in (None, float("nan"), "", " \n")] == [None] * 4

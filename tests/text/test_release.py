@@ -28,7 +28,7 @@ from deniable import (
     TruncatedGumbel,
 )
 from deniable.space.metrics import METRICS
-from deniable.text.batches import TextCell
+from deniable.text.batches import CellBatch, TextCell
 from deniable.words.laws import ExponentialKernel, ExponentialLaw, TabulatedLaw
 from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
 
@@ -65,8 +65,7 @@ cells = st.builds(
 
 def name_of(release, cell, key=KEY):
     """Return where the stream of a cell starts."""
-    words = release.lexer.lex(cell.text).words
-    return release._name_streams(key, [cell], words, np.array([0, len(words)]))[0]
+    return release._name_streams(key, CellBatch.of([cell]), release.lexer.lex_texts([cell.text]))[0]
 
 
 def input_of(release, cell):

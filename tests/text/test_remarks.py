@@ -20,12 +20,21 @@ def test_many_unknown_words_are_told(unknown, words, count):
     )
 
 
+def test_advice_of_the_one_who_asks():
+    """What to do about unknown words can be said otherwise."""
+    [remark] = describe_unknown_words(3, 4, "Give other texts")
+    assert remark.endswith("nothing tells one of them from another. Give other texts")
+
+
 def test_html_is_told_from_one_percent_on():
     """Entities and tags are told each by themselves, where they are in at least a hundredth of the texts."""
     assert describe_markup(MarkupCounts()) == describe_markup(MarkupCounts(101, 1, 1)) == []
     [remark] = describe_markup(MarkupCounts(100, 60, 0))
     assert remark.startswith("60.0 % of the texts (60 of 100) hold HTML entities")
     assert "--unescape html" in remark
+    [remark] = describe_markup(MarkupCounts(100, 60, 0), can_decode=False)
+    assert "--unescape" not in remark
+    assert remark.endswith("decode them first")
     [remark] = describe_markup(MarkupCounts(100, 0, 1))
     assert "<br />" in remark
 

@@ -6,6 +6,8 @@ import json
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -118,6 +120,23 @@ def test_without_a_key_noise_is_fresh():
     """Two runs with fresh keys differ."""
     data = table_of([("a", LONG, "")])
     assert release(data, key=None)[0] != release(data, key=None)[0]
+
+
+@pytest.mark.parametrize("least", [1, 1 << 40])
+def test_arrow_and_lists_agree(least, monkeypatch):
+    """Two columns with nulls and empty texts come out the same from parquet and from JSON lines, compiled or not."""
+    for name in ("MIN_COMPILED_CHARACTERS", "MIN_COMPILED_LATER"):
+        monkeypatch.setattr(f"deniable.text.release.{name}", least)
+    texts = [f"{LONG}, Zork's é", None, "", "don't", "✓ the"]
+    rows = [{"id": str(row), "text": text, "note": texts[-row]} for row, text in enumerate(texts)]
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), buffer, row_group_size=2)
+    lines = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    options = {"key": "seed:1", "unknown": "mask", **BOTH}
+    from_arrow, _, tally = release(buffer.getvalue(), kind="parquet", **options)
+    from_lines, _, line_tally = release(lines, kind="jsonl", **options)
+    assert pq.read_table(io.BytesIO(from_arrow)).to_pylist() == list(map(json.loads, from_lines.splitlines()))
+    assert tally == line_tally
 
 
 def test_row_numbers_stand_for_ids():

@@ -11,26 +11,10 @@ from deniable import TEM, Release
 from deniable.space.grammar import fold_word, split_words
 from deniable.text.tokens import Lexer
 from deniable.words.laws import SimulatedLaw, Simulation
-from tests.text.helpers import MECHANISM, SPACE, WORDS, space_of
+from tests.text.helpers import MECHANISM, ODD_PIECES, SPACE, WORDS, space_of
 
 CONTRACTIONS = space_of(["do", "n't", "the", "it", "'s", "food"])
 
-ODD = [
-    "\0",
-    "\x02",
-    "\u200b",
-    "\u200d",
-    "\ufe0f",
-    "\u202e",
-    "שלום",
-    "مرحبا",
-    "日本",
-    "👩‍👩‍👧",
-    "✓",
-    "\ud800",
-    "\U000e0061",
-    "é",
-]
 PIECES = [
     *WORDS,
     "zork",
@@ -47,7 +31,7 @@ PIECES = [
     "-",
     "'",
     "£",
-    *ODD,
+    *ODD_PIECES,
 ]
 
 texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=25).map("".join)
@@ -268,7 +252,7 @@ def test_cutting_takes_linear_time(piece):
 
 def test_remembered_spellings_are_bounded(monkeypatch):
     """The memory of spellings is cleared when full, and what it says does not change."""
-    monkeypatch.setattr("deniable.text.tokens._MAX_CACHED_SPELLINGS", 3)
+    monkeypatch.setattr("deniable.text.tokens.MAX_CACHED_SPELLINGS", 3)
     cutter = lexer("mask")
     first = [cutter.lex(f"{word} zork{word}").words.tolist() for word in WORDS]
     assert len(cutter._number_of_spelling) <= 3

@@ -24,7 +24,7 @@ class TestCalibratedExponential(WordMechanismContract):
     mechanism = dn.CalibratedExponential
     epsilon = 3.0
     twin_epsilon = 2.0
-    glove_epsilon = 3.0
+    glove_epsilon = 2.327  # which docs/howto/names.md uses in this space: one proof serves both
     theorem = ("exact epsilon", "all pairs of words", "all outputs")
 
 

@@ -101,14 +101,14 @@ def test_expected_kept_of_draws_of_another_is_simulated(small_space):
     assert Leak(small_space, epsilon=0.1).expected_kept_share() == KeptShare(1.0, KEPT_SHARE_DRAWS)
 
 
-def test_expected_kept_is_the_same_in_every_process(small_space, cache_folder):
+def test_expected_kept_is_the_same_in_every_process(small_space, own_cache_folder):
     """A simulated share comes from a fixed public stream, cached or not."""
     subject = dn.MultivariateLaplace(small_space, epsilon=4.0)
     first = subject.expected_kept_share()
-    for file in cache_folder.glob("kept-*"):
+    for file in own_cache_folder.glob("kept-*"):
         file.unlink()
     assert subject.expected_kept_share(workers=1) == first
-    assert list(cache_folder.glob("kept-*"))
+    assert list(own_cache_folder.glob("kept-*"))
     assert dn.MultivariateLaplace(small_space, epsilon=4.0).expected_kept_share() == first
 
 
@@ -127,16 +127,16 @@ def test_nothing_is_kept_under_a_prior_of_ones_own(small_space, tmp_path, monkey
     assert subject.outcomes(compute_zipf_prior(60)) == pytest.approx(public, abs=1e-12)
 
 
-def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vectors, small_space, cache_folder):
+def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vectors, small_space, own_cache_folder):
     """A metric without a fingerprint leaves nothing in the cache."""
 
     def twice(left, right):
         return 2 * np.linalg.norm(left[:, None] - right[None], axis=2)
 
     space = dn.Space(small_space.words, small_vectors, metric=twice)
-    before = set(cache_folder.iterdir())
+    before = set(own_cache_folder.iterdir())
     share = dn.TEM(space, epsilon=1.5).expected_kept_share()
-    assert set(cache_folder.iterdir()) == before
+    assert set(own_cache_folder.iterdir()) == before
     plain = dn.TEM(small_space, epsilon=3.0, gamma=dn.TEM(space, epsilon=1.5).gamma / 2).expected_kept_share()
     assert share.value == pytest.approx(plain.value, abs=1e-9)
 

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.words.multivariate_laplace import NearestNoisyPoint, sample_spherical_laplace
+from deniable.core.randomness import Streams, derive_key_from_seed
+from deniable.words.multivariate_laplace import sample_spherical_laplace
 from tests.contracts.statistics import DRAWS, THRESHOLD, same
 from tests.contracts.word_mechanism import WordMechanismContract
 
@@ -99,41 +100,22 @@ def test_ball_in_place_of_sphere_is_told_apart():
     assert stats.kstest(np.linalg.norm(noise, axis=1), stats.gamma(4).cdf).pvalue < THRESHOLD
 
 
-def nearest(space, noisy):
-    """Return the nearest point of each row by the textbook."""
-    return np.array([np.linalg.norm(space.points - row, axis=1).argmin() for row in noisy])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.01, 1.0, 8.0, 40.0, 1e9])
+@pytest.mark.parametrize("name", ["small_space", "twin_space", "glove_2000"])
+def test_words_are_the_nearest_to_the_noise_of_each_record(request, name, epsilon):
+    """Draws are the nearest points of vectors whose noise is read from each record's stream, in order."""
+    space = request.getfixturevalue(name)
+    words = np.random.default_rng(3).integers(0, len(space), 1_500).astype(np.int32)
+    key, names, lengths = derive_key_from_seed(1), [bytes(16), bytes([1] * 16)], [500, 1_000]
+    drawn = dn.MultivariateLaplace(space, epsilon=epsilon).draw_words(words, Streams(key, names, lengths))
 
-
-def test_nearest_word_is_exact(glove_2000):
-    """The search agrees with the full list of float64 distances for noise of every size."""
-    subject = NearestNoisyPoint(glove_2000, 1.0)
-    generator = np.random.default_rng(8)
-    start = glove_2000.points[generator.integers(2000, size=600)]
-    noisy = start + generator.normal(size=start.shape) * np.repeat([1e-3, 0.3, 1.0, 5.0, 1e3, 1e9], 100)[:, None]
-    np.testing.assert_array_equal(subject._find_nearest(noisy), nearest(glove_2000, noisy))
-
-
-def test_nearest_word_is_exact_between_two_words(glove_2000):
-    """A vector that float32 cannot tell from the middle of two words still finds the nearer one."""
-    subject = NearestNoisyPoint(glove_2000, 1.0)
-    noisy = []
-    for number in range(100):
-        other = glove_2000.index_of(glove_2000.neighbours(glove_2000.words[number], 1)[0][0])
-        first, second = glove_2000.points[number], glove_2000.points[other]
-        noisy += [first + (second - first) * (0.5 + offset) for offset in (-1e-9, 1e-9)]
-    found = subject._find_nearest(np.array(noisy))
-    np.testing.assert_array_equal(found, nearest(glove_2000, noisy))
-    assert (found[0::2] != found[1::2]).mean() > 0.9
-
-
-def test_nearest_word_is_exact_far_from_the_origin():
-    """Words that differ in the ninth digit of their coordinates are told apart."""
-    generator = np.random.default_rng(2)
-    close = 1e6 + 1e-3 * generator.normal(size=(50, 3))
-    space = dn.Space([f"w{number}" for number in range(50)], close)
-    subject = NearestNoisyPoint(space, 1.0)
-    noisy = space.points + 1e-4 * generator.normal(size=(50, 3))
-    np.testing.assert_array_equal(subject._find_nearest(noisy), nearest(space, noisy))
+    dimensions, noise = space.points.shape[1], []
+    for chunk in Streams(key, names, lengths).chunks(0, 2, 0):
+        shape = chunk.tokens.stop - chunk.tokens.start, dimensions
+        noise.append(sample_spherical_laplace(np.random.Generator(chunk.generator), shape, epsilon))
+    noisy = space.points[space.point_by_word[words]] + np.concatenate(noise)
+    nearest = [np.einsum("nd,nd->n", space.points - row, space.points - row).argmin() for row in noisy]
+    np.testing.assert_array_equal(space.point_by_word[drawn], nearest)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "angular"])

@@ -130,16 +130,16 @@ def test_recovery_and_kept_words_under_a_file_of_counts(counts, small_space):
 
 
 @pytest.mark.parametrize("kind", [dn.TEM, dn.MultivariateLaplace])
-def test_nothing_under_a_prior_of_private_texts_is_cached(small_space, cache_folder, kind):
+def test_nothing_under_a_prior_of_private_texts_is_cached(small_space, own_cache_folder, kind):
     """A cache file's name would hold a digest of private word counts: none is written."""
     mechanism = kind(small_space, epsilon=1.37)
     mechanism.expected_kept_share()
-    before = set(cache_folder.rglob("*"))
+    before = set(own_cache_folder.rglob("*"))
     private = build_prior(small_space, {"baran": 17, "supen": 4}, is_public=False)
     mechanism.expected_kept_share(private)
-    assert set(cache_folder.rglob("*")) == before
+    assert set(own_cache_folder.rglob("*")) == before
     mechanism.expected_kept_share(Prior(private.weights, "public counts"))
-    assert set(cache_folder.rglob("*")) > before
+    assert set(own_cache_folder.rglob("*")) > before
 
 
 def test_a_prior_is_never_negative_or_without_bound(small_space):

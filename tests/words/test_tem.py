@@ -1,5 +1,6 @@
 """TEM: the closed form, Algorithm 2 taken literally, Theorems 2 and 3."""
 
+import hashlib
 import math
 from decimal import Decimal
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.core.randomness import Streams
 from deniable.words.laws import tables
 from deniable.words.tem import compute_truncation_threshold
 from tests.contracts import reference
@@ -245,3 +247,12 @@ def test_no_cutoff_has_one_name(small_space, infinity):
         dn.TEM(small_space, epsilon=3, gamma=infinity).fingerprint
         == dn.TEM(small_space, epsilon=3.0, gamma=math.inf).fingerprint
     )
+
+
+def test_draws_are_those_of_every_processor():
+    """Under one key TEM draws the words that every processor must draw."""
+    space = dn.Space.glove(2000)
+    streams = Streams(bytes(range(32)), [bytes(16)], [4000])
+    numbers = np.arange(4000, dtype=np.int32) % 2000
+    outputs = dn.TEM(space, epsilon=4.0).draw_words(numbers, streams)
+    assert hashlib.blake2b(outputs.astype("<i4").tobytes(), digest_size=8).hexdigest() == "2e57fb57cf7a7397"

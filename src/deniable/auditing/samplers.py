@@ -15,7 +15,7 @@ import numpy as np
 
 from deniable.auditing.outputs import Outputs, abbreviate, parse_outputs
 from deniable.core.arrays import IntArray
-from deniable.core.errors import InputError, shorten_text
+from deniable.core.errors import InputError, is_interruption, shorten_text
 from deniable.core.progress import get_progress_reporter
 
 Sampler = Callable[[Any], Any]
@@ -98,9 +98,11 @@ class SamplerRunner:
             output = self._sampler(_copy_mutable(argument))
             if not inspect.iscoroutine(output):
                 return _copy_mutable(output)
-        except (InputError, KeyboardInterrupt):
+        except InputError:
             raise
         except BaseException as error:  # SystemExit too: a sampler does not end an audit
+            if is_interruption(error):
+                raise
             raise InputError(
                 f"The sampler raised {_describe_error(error)} for the input {abbreviate(example)}."
             ) from error

@@ -3,7 +3,7 @@
 import dataclasses
 import shlex
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,17 +37,19 @@ from deniable.cli.options import (
     TextColumnOption,
     UnescapeOption,
     list_choices,
+    list_given_options,
     make_option,
 )
 from deniable.cli.outcome import note_written
 from deniable.cli.owner_remarks import decode_texts, get_escapes
-from deniable.cli.private_tables import PublicFile
+from deniable.cli.private_tables import PrivateColumns, PublicFile
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_columns
 from deniable.cli.train.options import MaxRecordsOption, PersonOption, PublicLabelOption, PublicOption
 from deniable.cli.usable_rows import select_usable_rows
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE, find_free_path
+from deniable.core.value_lists import format_list
 
 if TYPE_CHECKING:
     from deniable.comparison.findings import Comparison, ReleaseResult
@@ -130,23 +132,31 @@ class _ComparedTable:
 
 @dataclasses.dataclass(frozen=True)
 class _Request:
-    """The options that say what is compared, for the command that is printed.
+    """What was compared, for the command that is printed.
 
     Attributes:
         source: path of the table.
-        columns: names of the columns of texts, labels and persons.
-        table: options on how the table is written.
-        words: options on the space of words.
-        collection: options on the collection.
-        model: of rewriting, with its method.
+        columns: of the table.
+        classes: names of the classes.
+        given: values of the options that were given, by their names.
+        method: of rewriting.
     """
 
     source: str
-    columns: tuple[str, str, str | None]
-    table: dict[str, str | None]
-    words: dict[str, str | None]
-    collection: dict[str, str | None]
-    model: tuple[Path | None, str]
+    columns: PrivateColumns
+    classes: tuple[str, ...]
+    given: dict[str, Any]
+    method: str
+
+    def select(self, *names: str) -> dict[str, str]:
+        """Return those of some options that were given."""
+        return {name: str(self.given[name]) for name in names if name in self.given}
+
+    @property
+    def collection_options(self) -> dict[str, str]:
+        """The options on the collection; classes that no public label declares are named."""
+        options = self.select("--person", "--max-records", "--public", "--public-label")
+        return options if "--public-label" in options else {**options, "--classes": format_list(self.classes)}
 
 
 def run_compare(
@@ -210,40 +220,26 @@ def run_compare(
         rows=limit,
         seed=seed,
     )
+    columns = PrivateColumns(column, label, person, TableFormat(format_, delimiter, encoding))
     load_template()
     _check_options(report, person, max_records, public, public_label)
     check_outputs(
         [report], [source, public, model, *find_word_files(space, hide), find_entity_file(entities)], force=force
     )
-    table_format = TableFormat(format_, delimiter, encoding)
-    table = _read_table(source, (column, label, person), table_format, unescape)
+    table = _read_table(source, columns, unescape)
     for remark in table.remarks:
         typer.echo(remark, err=True)
     inputs = build_comparison_inputs(table.texts, table.labels, table.persons, plan)
-    word_space = build_space(space, MetricName.EUCLIDEAN, hide)
-    public_file = None if public is None else PublicFile(public, column, public_label, table_format)
+    public_file = None if public is None else PublicFile(public, column, public_label, columns.table_format)
     setting = ComparisonSetting(
-        word_space,
+        build_space(space, MetricName.EUCLIDEAN, hide),
         _build_collection(inputs, public_file, source, space, max_records),
         make_method=None if model is None else _load_method_maker(model, method, inputs.delta, seed),
         entities=_label_entities(entities, table, inputs, column, unescape),
     )
     comparison = compare_releases(inputs, setting, plan, show_passes)
     recommendation = recommend_release(comparison, need.value, limits)
-    request = _Request(
-        source,
-        (column, label, person),
-        {"--format": format_, "--delimiter": delimiter, "--encoding": None if encoding == "utf-8" else encoding},
-        {"--space": None if space == "glove" else space, "--hide": None if hide == HIDE_DEFAULT else hide},
-        {
-            "--person": person,
-            "--max-records": None if max_records is None else str(max_records),
-            "--public": None if public is None else str(public),
-            "--public-label": public_label,
-            "--classes": None if public_label is not None else ",".join(inputs.classes),
-        },
-        (model, method.value),
-    )
+    request = _Request(source, columns, inputs.classes, list_given_options(context), method.value)
     next_command = "" if recommendation.release is None else _format_next_command(request, recommendation.release, plan)
     found = build_report(comparison, recommendation, format_command_line(context, "compare"), next_command)
     _write_page(report, comparison, found, force=force)
@@ -267,14 +263,13 @@ def _check_options(
         raise InputError("--public-label is for --public: name the public table too, or leave it out.")
 
 
-def _read_table(
-    source: str, columns: tuple[str, str, str | None], table_format: TableFormat, unescape: UnescapeOption
-) -> _ComparedTable:
+def _read_table(source: str, columns: PrivateColumns, unescape: UnescapeOption) -> _ComparedTable:
     """Return the rows that have a text, a label, and a person where one is needed."""
     from deniable.measure.labels import is_blank
+    from deniable.text.columns import format_name
 
-    text, label, person = columns
-    cells = read_table_columns(source, [*columns], table_format)
+    text, label, person = columns.text, columns.label, columns.person
+    cells = read_table_columns(source, [text, label, person], columns.table_format)
     reasons = {
         f"{what} in {name!r}": [row for row, cell in enumerate(cells[name]) if is_blank(cell)]
         for what, name in (("without a text", text), ("without a label", label), ("without a person", person))
@@ -287,8 +282,8 @@ def _read_table(
         rows,
         cells[text],
         decode_texts([cells[text][row] for row in rows], unescape),
-        [cells[label][row] for row in rows],
-        None if person is None else [cells[person][row] for row in rows],
+        [format_name(cells[label][row]) for row in rows],
+        None if person is None else [format_name(cells[person][row]) for row in rows],
         remarks,
     )
 
@@ -353,29 +348,29 @@ def _load_method_maker(model: Path, method: str, delta: float, seed: int) -> "Re
 
 def _format_next_command(request: _Request, release: "ReleaseResult", plan: "ComparisonPlan") -> str:
     """Return the command that makes the recommended release, to be run as it stands."""
-    text, label, _ = request.columns
-    columns = {"--column": text, "--label": label}
-    budget = {"--epsilon": f"{release.epsilon:g}", "--delta": None if release.delta is None else f"{release.delta:g}"}
     endings = "".join(PurePath(request.source).suffixes[-2 if request.source.endswith(COMPRESSED_ENDINGS) else -1 :])
+    columns = {"--column": request.columns.text, "--label": request.columns.label}
+    copied = {"--column": request.columns.text, "--columns": request.columns.label}
     flags = ["--chosen-from-data"]
-    options: dict[str, str | None]
     if release.way == "classifier":
         command, output = ["train", "text", request.source, "--kind", "dp-linear"], "classifier.pt"
-        options = {**columns, **budget, **request.collection, **request.table}
+        options = {**columns, **request.collection_options, **request.select("--space")}
     elif release.way == "synthetic texts":
         command, output = ["synthesize", request.source], "synthetic.csv"
-        rows = {"--rows": f"{plan.synthetic_rows}"}
-        options = {**columns, **budget, **request.collection, **request.table, **rows}
+        options = {**columns, **request.collection_options, "--rows": f"{plan.synthetic_rows}"}
     elif release.way == "words":
         command, output = ["privatize", request.source], f"private{endings}"
-        options = {"--column": text, "--columns": label, **budget, **request.words, **request.table}
+        options = {**copied, **request.select("--space", "--hide")}
     else:
-        model, method = request.model
-        command, output, flags = ["rewrite", str(model), request.source], f"rewritten{endings}", []
-        options = {"--column": text, "--columns": label, "--method": method, **budget, **request.table}
+        command, output, flags = ["rewrite", str(request.given["--model"]), request.source], f"rewritten{endings}", []
+        options = {**copied, "--method": request.method}
+    options |= {"--epsilon": f"{release.epsilon:g}"} | (
+        {} if release.delta is None else {"--delta": f"{release.delta:g}"}
+    )
+    options |= request.select("--format", "--delimiter", "--encoding")
     path = PurePath(request.source)
     target = find_free_path(str(path.with_name(f"{path.name.removesuffix(endings)}.{output}")))
-    given = [part for name, value in options.items() if value is not None for part in (name, value)]
+    given = [part for option in options.items() for part in option]
     return shlex.join(["deniable", *command, *given, *flags, "--output", target])
 
 

@@ -207,10 +207,13 @@ def _find_unusable_texts(
 
 
 def _describe_unknown_words(source: str, columns: "Iterable[TokenizedTexts]") -> list[str]:
-    """Return a line on the share of words that the space lacks; none where it knows all."""
+    """Return a line on the share of words that the space lacks, with advice where it is large; none for none."""
+    from deniable.text.remarks import OTHER_VECTORS, UNKNOWN_SHARE_LIMIT
+
     counts = [(column.unknown_count, len(column.texts.words)) for column in columns]
     unknown_count, known_count = map(sum, zip(*counts, strict=True))
     if not unknown_count:
         return []
-    unknown_percent = 100 * unknown_count / (unknown_count + known_count)
-    return [f"{source}: {unknown_percent:.1f} % of the words are not in the vocabulary and were ignored"]
+    unknown_share = unknown_count / (unknown_count + known_count)
+    advice = f". {OTHER_VECTORS}" if unknown_share > UNKNOWN_SHARE_LIMIT else ""
+    return [f"{source}: {100 * unknown_share:.1f} % of the words are not in the vocabulary and were ignored{advice}"]

@@ -26,7 +26,7 @@ from deniable.cli.rewrite import run_rewrite
 from deniable.cli.streams import prepare_streams
 from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
-from deniable.core.errors import DeniableError
+from deniable.core.errors import DeniableError, is_interruption
 
 _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
@@ -114,7 +114,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except BaseException as error:  # noqa: BLE001 - told apart there
-        return _handle_unexpected_error(error)
+        if not is_interruption(error):
+            return _handle_unexpected_error(error)
+        code = _INTERRUPTED
     if code == _INTERRUPTED:
         return _print_failure(f"interrupted: {describe_outputs()}.")
     return EXIT_REFUTED if code == EXIT_REFUTED else 0

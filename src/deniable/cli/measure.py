@@ -36,6 +36,7 @@ from deniable.cli.options import (
     TableArgument,
     TextColumnOption,
     UnescapeOption,
+    list_given_options,
     make_option,
 )
 from deniable.cli.outcome import note_written
@@ -300,10 +301,6 @@ def _build_mechanisms(space: "Space", name: str, epsilons: list[float], prior: "
 def format_command_line(context: typer.Context, name: str) -> str:
     """Return the command line with the options that were given."""
     arguments = ["deniable", name, context.params["source"]]
-    for option in context.command.params:
-        parameter_source = context.get_parameter_source(option.name or "")
-        if option.name == "source" or parameter_source is None or parameter_source.name != "COMMANDLINE":
-            continue
-        value = context.params[option.name or ""]
-        arguments += [option.opts[0]] if value is True else [option.opts[0], str(value)]
+    for option, value in list_given_options(context).items():
+        arguments += [option] if value is True else [option, str(value)]
     return shlex.join(arguments)

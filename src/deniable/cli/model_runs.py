@@ -13,7 +13,7 @@ import typer
 
 from deniable.cli.outcome import note_written
 from deniable.cli.progress import Steps
-from deniable.core.errors import DeniableError, InputError
+from deniable.core.errors import DeniableError, InputError, is_interruption
 
 if TYPE_CHECKING:
     from deniable.core.report import Report
@@ -155,8 +155,8 @@ def _explain_resumption(checkpoint: "Checkpoint") -> Iterator[None]:
     """Say, when a run is interrupted or the disk is full, that the same command resumes it."""
     try:
         yield
-    except (KeyboardInterrupt, OSError) as error:
-        if not checkpoint.path.exists():
+    except (KeyboardInterrupt, OSError, SystemError) as error:
+        if not checkpoint.path.exists() or (isinstance(error, SystemError) and not is_interruption(error)):
             raise
         reason = error.strerror if isinstance(error, OSError) else "interrupted"
         raise DeniableError(f"{reason}: run the same command again to resume from {str(checkpoint.path)!r}.") from None

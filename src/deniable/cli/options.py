@@ -72,6 +72,17 @@ def select_given(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def list_given_options(context: typer.Context) -> dict[str, Any]:
+    """Return the values of the options that stand on the command line, by their first names."""
+    given = {}
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if parameter.param_type_name == "option" and source is not None and source.name == "COMMANDLINE":
+            given[parameter.opts[0]] = context.params[name]
+    return given
+
+
 def make_option(panel: str, *names_and_help: str, default_text: str | bool = True, **settings: Any) -> Any:  # noqa: ANN401
     """Return an option of typer.
 

@@ -1,6 +1,6 @@
 """Remarks on private texts, on the owner's terminal alone: words that the space lacks, and HTML."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from deniable.space import Space
     from deniable.text.escapes import Escapes
 
+_SAMPLED_TEXTS = 1_000
+"""Texts that are looked at where only a share of words is asked for."""
 TextT = TypeVar("TextT", str, str | None)
 
 
@@ -33,6 +35,37 @@ def warn_of_texts(texts: Sequence[str], space: "Space") -> None:
         unknown += lexed_text.unknown_count
         words += len(lexed_text.words)
     warn_owner(describe_unknown_words(unknown, words) + describe_markup(MarkupCounts.count(texts)))
+
+
+def describe_source_markup(source: object, texts: Sequence[str]) -> list[str]:
+    """Return remarks on HTML in the texts of a table that a model is to learn from."""
+    from deniable.text.escapes import MarkupCounts
+    from deniable.text.remarks import describe_markup
+
+    return [f"{source}: {remark}" for remark in describe_markup(MarkupCounts.count(texts), can_decode=False)]
+
+
+def describe_unlisted_words(source: object, texts: Sequence[str], vocabulary: Iterable[str], advice: str) -> list[str]:
+    """Return a remark where a vocabulary lacks many words of the texts of a table.
+
+    Args:
+        source: path of the table.
+        texts: of which a thousand are looked at, drawn with a public seed.
+        vocabulary: words, as `split_tokens` spells them.
+        advice: see `describe_unknown_words`.
+    """
+    from deniable.core.randomness import derive_key_from_seed, make_generator
+    from deniable.text.remarks import describe_unknown_words
+    from deniable.text.tokenization import split_tokens
+
+    listed = {*vocabulary}
+    # Drawn, not evenly spaced: languages may take turns in a table.
+    order = make_generator(derive_key_from_seed(0), "texts that are looked at").permutation(len(texts))
+    words = [
+        token for row in order[:_SAMPLED_TEXTS].tolist() for token in split_tokens(texts[row]) if token[0].isalnum()
+    ]
+    unknown = sum(word not in listed for word in words)
+    return [f"{source}: {remark}" for remark in describe_unknown_words(unknown, len(words), advice)]
 
 
 def get_escapes(choice: EscapesName | None) -> "Escapes | None":

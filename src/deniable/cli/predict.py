@@ -36,7 +36,8 @@ from deniable.core.files import PIPE
 if TYPE_CHECKING:
     from deniable.core.arrays import FloatArray
     from deniable.models.text.prediction import TextPredictor
-    from deniable.text.tables.layout import NewCells, NewColumns, TableLayout, TextRow
+    from deniable.text.tables.layout import NewCells, NewColumns, TableLayout
+    from deniable.text.tables.rows import TextRow
 
 NEW_COLUMNS: "NewColumns" = {"predicted": str, "probability": float}
 _NO_CELLS: "NewCells" = (None, None)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,12 +26,21 @@ class PrivateColumns:
         label: of the classes.
         person: of the persons; None where each record is hidden by itself.
         table_format: how the table is written.
+
+    Raises:
+        InputError: one column for two purposes.
     """
 
     text: str
     label: str
     person: str | None
     table_format: TableFormat
+
+    def __post_init__(self) -> None:
+        purposes = {"texts": self.text, "labels": self.label, "persons": self.person}
+        for (first, column), (second, other) in itertools.combinations(purposes.items(), 2):
+            if column == other:
+                raise InputError(f"The column {column!r} cannot be {first} and {second} at once: name another.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +49,7 @@ class PrivateTable:
 
     Attributes:
         texts: n texts.
-        labels: n labels, each one of the classes.
+        labels: n labels, each one of the classes, without white space around.
         persons: n persons, without white space around; None where each record is hidden by itself.
         others: further columns by name, n cells each.
         rows: numbers of these rows in the file, ascending, from 0.
@@ -100,28 +110,29 @@ def read_private_table(
         InputError: the table cannot be read, lacks a column, or has no row that can be used.
     """
     from deniable.measure.labels import is_blank
+    from deniable.text.columns import format_name
 
     names = [columns.text, columns.label, columns.person, *other_columns]
     cells = read_table_columns(source, names, columns.table_format)
-    texts, labels = cells[columns.text], cells[columns.label]
+    texts, labels = cells[columns.text], [format_name(label) for label in cells[columns.label]]
     known_classes = {*classes}
     reasons = {
         f"without a text in {columns.text!r}": [row for row, text in enumerate(texts) if is_blank(text)],
-        f"without a label in {columns.label!r}": [row for row, label in enumerate(labels) if is_blank(label)],
+        f"without a label in {columns.label!r}": [row for row, label in enumerate(labels) if label is None],
         f"whose label in {columns.label!r} is none of the declared classes": [
-            row for row, label in enumerate(labels) if not is_blank(label) and str(label) not in known_classes
+            row for row, label in enumerate(labels) if label is not None and label not in known_classes
         ],
     }
     if columns.person is not None:
-        persons = cells[columns.person]
-        reasons[f"without a person in {columns.person!r}"] = [row for row, one in enumerate(persons) if is_blank(one)]
+        persons = [format_name(person) for person in cells[columns.person]]
+        reasons[f"without a person in {columns.person!r}"] = [row for row, one in enumerate(persons) if one is None]
     if not texts:
         raise InputError(f"The table {source!r} has no rows: give one with texts.")
     rows, remarks = select_usable_rows(source, len(texts), reasons)
     return PrivateTable(
         [str(texts[row]) for row in rows],
         [str(labels[row]) for row in rows],
-        None if columns.person is None else [str(cells[columns.person][row]).strip() for row in rows],
+        None if columns.person is None else [str(persons[row]) for row in rows],
         {name: [cells[name][row] for row in rows] for name in other_columns},
         rows,
         len(texts),
@@ -138,20 +149,6 @@ def fingerprint_columns(columns: Mapping[str, Sequence[str | None]]) -> str:
         for cell in cells:
             state.update(repr(cell).encode("utf-8", "backslashreplace"))
     return state.hexdigest()
-
-
-def parse_classes(text: str | None) -> tuple[str, ...] | None:
-    """Return the names in a list with commas between them; None for None.
-
-    Raises:
-        InputError: a name is empty.
-    """
-    if text is None:
-        return None
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
-        raise InputError(f"--classes must list names with commas between them. Got {text!r}: leave no name empty.")
-    return names
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,13 +169,7 @@ class PublicFile:
 
     def check_is_other_file(self, private_source: str) -> None:
         """Raise `InputError` where the public file is the private one, by its name or by its content."""
-        private_path = Path(private_source)
-        if not private_path.is_file() or not self.path.is_file():
-            return
-        is_same = self.path.samefile(private_path)
-        if not is_same and self.path.stat().st_size == private_path.stat().st_size:
-            is_same = self.path.read_bytes() == private_path.read_bytes()
-        if is_same:
+        if _is_same_file(self.path, Path(private_source)):
             raise InputError(
                 f"The public file {str(self.path)!r} is the private table itself: what is taken from a public file is "
                 "published as it is. Give texts that anybody may read, or leave out --public."
@@ -195,6 +186,7 @@ class PublicFile:
         """
         from deniable.measure.labels import is_blank
         from deniable.persons.classifier_training import PublicTexts
+        from deniable.text.columns import format_name
 
         if self.label is None:
             cells = read_public_texts(str(self.path), self.text, self.table_format)
@@ -204,10 +196,10 @@ class PublicFile:
         table_format = dataclasses.replace(self.table_format, name=None)
         columns = read_table_columns(str(self.path), [self.text, self.label], table_format)
         rows = [row for row, text in enumerate(columns[self.text]) if not is_blank(text)]
-        labels = [columns[self.label][row] for row in rows]
-        names = (*classes,) if classes is not None else (*sorted({str(one) for one in labels if not is_blank(one)}),)
+        labels = [format_name(columns[self.label][row]) for row in rows]
+        names = (*classes,) if classes is not None else (*sorted({one for one in labels if one is not None}),)
         numbers = {name: number for number, name in enumerate(names)}
-        codes = [-1 if is_blank(label) else numbers.get(str(label), -1) for label in labels]
+        codes = [-1 if label is None else numbers.get(label, -1) for label in labels]
         if not rows or max(codes) < 0:
             raise InputError(
                 f"The public file {str(self.path)!r} has no text with one of the classes {', '.join(names) or '(none)'}"
@@ -216,6 +208,24 @@ class PublicFile:
         import numpy as np
 
         return PublicTexts([str(columns[self.text][row]) for row in rows], np.array(codes, dtype=np.int64)), names
+
+
+def check_test_file(test: Path | None, private_source: str) -> None:
+    """Raise `InputError` where the table to test on is the private one, by its name or by its content."""
+    if test is not None and _is_same_file(test, Path(private_source)):
+        raise InputError(
+            f"The table to test on, {str(test)!r}, is the private table itself: what was learned by heart would count "
+            "as right. Give other rows, or leave out --test, and a tenth of the private rows is held out."
+        )
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    """Return whether two paths name one file, or files of one content; a pipe is no file."""
+    if not path.is_file() or not other.is_file():
+        return False
+    if path.samefile(other):
+        return True
+    return path.stat().st_size == other.stat().st_size and path.read_bytes() == other.read_bytes()
 
 
 def hold_out_rows(table: PrivateTable, key: bytes | None = None) -> tuple[PrivateTable, PrivateTable]:

@@ -21,6 +21,8 @@ LINE_SECONDS = 10.0
 _REFRESH_SECONDS = 0.5
 _MIN_MEASURED_SECONDS = 2.0
 """Time over which a speed must have been measured before it is believed."""
+_MIN_MEASURED_SHARE = 0.05
+"""Share of a pass that must have been done: its first items may wait for code to be compiled."""
 _WINDOW_SECONDS = 60.0
 """Time that a speed is measured over."""
 _RECENT_PASSES = 4
@@ -166,7 +168,9 @@ class _Passes(_Work):
     def _list_facts(self) -> list[str]:
         if not self._number:
             return []
-        left_seconds = self._speed.estimate_seconds(self._total - self._done, self._done)
+        left_seconds = None
+        if self._done >= _MIN_MEASURED_SHARE * self._total:
+            left_seconds = self._speed.estimate_seconds(self._total - self._done, self._done)
         share_text = f"{100 * self._done / self._total:.0f} % of it"
         if self._ahead is None:
             pass_text = f"pass {self._number}"

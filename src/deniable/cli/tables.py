@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
+from deniable.core.value_lists import parse_list
 
 if TYPE_CHECKING:
     from deniable.text.tables.columns import TextColumns
@@ -76,26 +77,11 @@ def build_release_layout(
         encoding=table_format.encoding,
         replace_empty=replace_empty,
         dropped=list(dict.fromkeys(columns.dropped or ())),
-        copied=None if columns.copied is None else _parse_column_list(columns.copied),
+        copied=None if columns.copied is None else list(dict.fromkeys(parse_list("--columns", columns.copied))),
         person_column=columns.person,
     )
     layout.check_text_columns()
     return layout
-
-
-def _parse_column_list(text: str) -> list[str]:
-    """Return the names of a list such as ``a,b``; a name with a comma stands in quotes, as in a csv.
-
-    Raises:
-        InputError: a quote that is not closed, or a line break outside quotes.
-    """
-    try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    except csv.Error as error:
-        raise InputError(f"--columns {text!r} is no list such as a,b: {error}. Quote a name as in a csv.") from None
-    if len(rows) > 1:
-        raise InputError(f"--columns {text!r} has a line break outside quotes: quote the name that holds it.")
-    return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def read_table_columns(source: str, columns: Sequence[str | None], table_format: TableFormat) -> "TextColumns":

@@ -25,11 +25,13 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray
 
-CACHE_FORMAT = 2
+CACHE_FORMAT = 3
 """Raised whenever a cached fact changes its meaning."""
 SECRET_FILE = "secret"  # noqa: S105 - the name of a file
 """File that holds the user's secret, 32 random bytes."""
-_SECRET_BYTES = _CODE_BYTES = 32
+_SECRET_BYTES = 32
+CODE_BYTES = 32
+"""Bytes of the code at the beginning of each file."""
 _OTHERS_ACCESS = stat.S_IRWXG | stat.S_IRWXO
 _BINARY = getattr(os, "O_BINARY", 0)
 """Of systems that would write line ends of their own."""
@@ -96,7 +98,7 @@ def load_or_compute_facts(
         if is_usable(stored_facts):
             return stored_facts
     computed = compute()
-    _write_content(file, json.dumps(computed).encode())
+    write_content(file, json.dumps(computed).encode())
     return computed
 
 
@@ -118,45 +120,65 @@ def load_or_compute_array(
         if is_usable(stored):
             return stored
     computed = compute()
-    _write_content(file, computed.astype("<f8").tobytes())
+    write_content(file, computed.astype("<f8").tobytes())
     return computed
 
 
 def _read_content(file: str) -> bytes | None:
-    """Return the content that this user's `_write_content` stored in a file; None where there is none."""
-    if _BYPASSED.get() or find_cache_fault():
+    """Return the content that this user's `write_content` stored in a file; None where there is none."""
+    if not is_cache_readable():
         return None
     try:
         data = (get_cache_folder() / file).read_bytes()
-        secret = _read_secret()
+        secret = read_secret()
     except OSError:
         return None
-    content = data[_CODE_BYTES:]
-    is_genuine = secret is not None and hmac.compare_digest(data[:_CODE_BYTES], _authenticate(secret, file, content))
+    content = data[CODE_BYTES:]
+    is_genuine = secret is not None and hmac.compare_digest(data[:CODE_BYTES], authenticate(secret, file, content))
     return content if is_genuine else None
 
 
-def _write_content(file: str, content: bytes) -> None:
-    """Write a file whole or not at all, where that is possible."""
-    if _BYPASSED.get():
+def is_cache_readable() -> bool:
+    """Return whether what is in the cache is read at present."""
+    return not _BYPASSED.get() and find_cache_fault() is None
+
+
+def write_content(file: str, content: bytes, tail: bytes | memoryview = b"") -> None:
+    """Write a file whole or not at all, where that is possible.
+
+    Args:
+        file: its name in the folder.
+        content: what the code at its beginning authenticates.
+        tail: what follows it, of which the content holds the codes.
+    """
+    secret = obtain_secret()
+    if secret is None:
         return
+    path = get_cache_folder() / file
+    with (
+        contextlib.suppress(OSError),
+        _write_part_file(path, authenticate(secret, file, content) + content, tail) as part,
+    ):
+        part.replace(path)
+
+
+def obtain_secret() -> bytes | None:
+    """Return the secret, a new one where there was none; None where nothing is kept in the cache at present."""
+    if _BYPASSED.get():
+        return None
     with contextlib.suppress(OSError):
         get_cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not find_cache_fault():
-            secret = _read_secret() or _make_secret()
-            if secret is not None:
-                with _write_part_file(
-                    get_cache_folder() / file, _authenticate(secret, file, content) + content
-                ) as part:
-                    part.replace(get_cache_folder() / file)
+        if find_cache_fault() is None:
+            return read_secret() or _make_secret()
+    return None
 
 
-def _authenticate(secret: bytes, file: str, content: bytes) -> bytes:
+def authenticate(secret: bytes, file: str, content: bytes) -> bytes:
     """Return the code of a content under a name: keyed BLAKE2b. No name holds the zero byte that ends it here."""
-    return hashlib.blake2b(file.encode() + b"\0" + content, key=secret, digest_size=_CODE_BYTES).digest()
+    return hashlib.blake2b(file.encode() + b"\0" + content, key=secret, digest_size=CODE_BYTES).digest()
 
 
-def _read_secret() -> bytes | None:
+def read_secret() -> bytes | None:
     """Return the secret; None where there is none that only this user can know."""
     try:
         descriptor = os.open(get_cache_folder() / SECRET_FILE, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _BINARY)
@@ -176,20 +198,21 @@ def _make_secret() -> bytes | None:
         try:
             os.link(part, path)
         except FileExistsError:
-            if _read_secret() is None:
+            if read_secret() is None:
                 part.replace(path)
         except OSError:  # a file system without links
             part.replace(path)
-    return _read_secret()
+    return read_secret()
 
 
 @contextlib.contextmanager
-def _write_part_file(path: Path, data: bytes) -> Iterator[Path]:
+def _write_part_file(path: Path, data: bytes, tail: bytes | memoryview = b"") -> Iterator[Path]:
     """Write a file that is its owner's alone, to be given the name of ``path``; it is removed if it was not."""
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600), "wb") as stream:  # noqa: PTH123 - a descriptor
             stream.write(data)
+            stream.write(tail)
         yield part
     finally:
         part.unlink(missing_ok=True)

@@ -20,6 +20,13 @@ class NotTractable(DeniableError):  # noqa: N818 - the name is part of the publi
     """No exact output law is known, or computing it would cost too much."""
 
 
+def is_interruption(error: BaseException | None) -> bool:
+    """Return whether an error is a Ctrl-C, or began as one: compiled code, for one, makes a `SystemError` of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def shorten_text(text: str, maximum: int = _MAX_SHOWN) -> str:
     """Return a text on one line in at most ``maximum`` characters, cut in its middle.
 

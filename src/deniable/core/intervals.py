@@ -6,9 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError
+from deniable.core.numbers import find_root
 
 DEFAULT_CONFIDENCE = 0.95
 _CLUSTERED_METHOD = "ratio of sums over clusters"
+_ROOT_TOLERANCE = 1e-12
+"""What the ends of an interval may err by where they are found by search."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,14 +58,14 @@ def estimate_share(successes: int, count: int, confidence: float = DEFAULT_CONFI
     Raises:
         InputError: no trials.
     """
-    from scipy import stats  # noqa: PLC0415 - a second that only measured figures need
+    from scipy import special  # noqa: PLC0415 - slow to import, and only measured figures need it
 
     if count < 1:
         raise InputError("A share needs at least 1 trial. Got 0: give more rows.")
-    interval = stats.binomtest(int(successes), int(count)).proportion_ci(confidence, method="exact")
-    return Estimate(
-        successes / count, float(interval.low), float(interval.high), confidence, int(count), "Clopper-Pearson"
-    )
+    hits, tail = int(successes), (1 - confidence) / 2
+    low = float(special.betaincinv(hits, count - hits + 1, tail)) if hits > 0 else 0.0
+    high = float(special.betaincinv(hits + 1, count - hits, 1 - tail)) if hits < count else 1.0
+    return Estimate(hits / count, low, high, confidence, int(count), "Clopper-Pearson")
 
 
 def estimate_mean(
@@ -78,7 +81,7 @@ def estimate_mean(
     Raises:
         InputError: no numbers.
     """
-    from scipy import stats  # noqa: PLC0415 - a second that only measured figures need
+    from scipy import special  # noqa: PLC0415 - slow to import, and only measured figures need it
 
     numbers = np.asarray(values, dtype=np.float64).ravel()
     if not len(numbers):
@@ -87,7 +90,7 @@ def estimate_mean(
     if len(numbers) == 1:
         return Estimate(centre, *bounds, confidence, 1, "Student's t")
     half_width = float(
-        stats.t.ppf((1 + confidence) / 2, len(numbers) - 1) * numbers.std(ddof=1) / np.sqrt(len(numbers))
+        special.stdtrit(len(numbers) - 1, (1 + confidence) / 2) * numbers.std(ddof=1) / np.sqrt(len(numbers))
     )
     low, high = max(centre - half_width, bounds[0]), min(centre + half_width, bounds[1])
     return Estimate(centre, low, high, confidence, len(numbers), "Student's t")
@@ -109,7 +112,7 @@ def estimate_clustered_mean(
     Raises:
         InputError: no numbers.
     """
-    from scipy import stats  # noqa: PLC0415 - a second that only measured figures need
+    from scipy import special  # noqa: PLC0415 - slow to import, and only measured figures need it
 
     totals, sizes = np.asarray(sums, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     totals, sizes = totals[sizes > 0], sizes[sizes > 0]
@@ -121,7 +124,7 @@ def estimate_clustered_mean(
         return Estimate(ratio, -np.inf, np.inf, confidence, 1, _CLUSTERED_METHOD)
     residuals = totals - ratio * sizes
     standard_error = float(np.sqrt(clusters / (clusters - 1) * (residuals**2).sum()) / sizes.sum())
-    half_width = float(stats.t.ppf((1 + confidence) / 2, clusters - 1)) * standard_error
+    half_width = float(special.stdtrit(clusters - 1, (1 + confidence) / 2)) * standard_error
     return Estimate(ratio, ratio - half_width, ratio + half_width, confidence, clusters, _CLUSTERED_METHOD)
 
 
@@ -170,7 +173,7 @@ def estimate_paired_difference(
     Raises:
         InputError: no trials.
     """
-    from scipy import optimize, stats  # noqa: PLC0415 - a second that only measured figures need
+    from scipy import special  # noqa: PLC0415 - slow to import, and only measured figures need it
 
     first_hits, second_hits = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
     count = len(first_hits)
@@ -178,7 +181,7 @@ def estimate_paired_difference(
         raise InputError("A difference needs at least 1 trial. Got 0: give more rows.")
     first_only, second_only = int((first_hits & ~second_hits).sum()), int((second_hits & ~first_hits).sum())
     value = (first_only - second_only) / count
-    critical_value = float(stats.norm.ppf((1 + confidence) / 2))
+    critical_value = float(special.ndtri((1 + confidence) / 2))
 
     def score_excess(difference: float) -> float:
         """Say by how much the squared score of a true difference exceeds its limit."""
@@ -193,6 +196,6 @@ def estimate_paired_difference(
 
     # At the value itself the score is zero, and so may be its spread: the search begins beside it.
     below, above = value - 1e-9, value + 1e-9
-    low = -1.0 if below <= -1 else float(optimize.brentq(score_excess, -1.0, below))
-    high = 1.0 if above >= 1 else float(optimize.brentq(score_excess, above, 1.0))
+    low = -1.0 if below <= -1 else -find_root(lambda negative: score_excess(-negative), -below, 1.0, _ROOT_TOLERANCE)
+    high = 1.0 if above >= 1 else find_root(score_excess, above, 1.0, _ROOT_TOLERANCE)
     return Estimate(value, low, high, confidence, count, "Tango's score")

@@ -6,11 +6,14 @@ then do not depend on the number of workers.
 """
 
 import os
+import sys
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from deniable.core.progress import get_progress_reporter
 
@@ -25,22 +28,46 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None) -> list[Result]:
-    """Return ``[function(item) for item in items]``, computed by ``workers`` threads (default: all)."""
+@lru_cache(maxsize=1)
+def _find_blas(module_count: int) -> ThreadpoolController:  # noqa: ARG001 - when to look again
+    """Return the handle of the loaded BLAS libraries.
+
+    To find them takes a millisecond, more than many small passes; a further one can only be there after an import.
+    """
+    return ThreadpoolController()
+
+
+def fold_parallel(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    take: Callable[[Result], object],
+    workers: int | None = None,
+) -> None:
+    """Call ``take(function(item))`` for all items: the function in ``workers`` threads (default: all), takes in order.
+
+    A result is taken as soon as those before it are, and then forgotten.
+    """
     report = get_progress_reporter()
-    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(workers or count_cores()) as pool:
-        futures = [pool.submit(function, item) for item in items]
-        results: list[Result] = []
+    blas = _find_blas(len(sys.modules))
+    with blas.limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers or count_cores()) as pool:
+        futures = deque(pool.submit(function, item) for item in items)
+        total = len(futures)
         try:
-            report(0, len(futures))
-            for future in futures:
-                results.append(future.result())
-                report(len(results), len(futures))
+            report(0, total)
+            while futures:
+                take(futures.popleft().result())
+                report(total - len(futures), total)
         except BaseException:
             for future in futures:
                 future.cancel()
             raise
-        return results
+
+
+def parallel_map(function: Callable[[Item], Result], items: Iterable[Item], workers: int | None = None) -> list[Result]:
+    """Return ``[function(item) for item in items]``, computed by ``workers`` threads (default: all)."""
+    results: list[Result] = []
+    fold_parallel(function, items, results.append, workers)
+    return results
 
 
 def compile_loop(function: Callable[..., Result], *, relaxed: bool = False) -> Callable[..., Result]:

@@ -100,10 +100,11 @@ def derive_stream_starts(
 
 
 def _update_hash(state: hashlib.blake2b, parts: Iterable[str | bytes]) -> None:
+    pieces: list[bytes] = []
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        state.update(len(data).to_bytes(8, "little"))
-        state.update(data)
+        pieces += (len(data).to_bytes(8, "little"), data)
+    state.update(b"".join(pieces))
 
 
 def make_generator(key: bytes, *parts: str) -> np.random.Generator:
@@ -161,13 +162,17 @@ class Streams:
             out[:, step, 1] = high + (out[:, step, 0] < low)
         return out.reshape(-1, 8)
 
+    @functools.cached_property
+    def _cipher(self) -> "_Cipher":
+        return _Cipher(self.key)
+
     def bits(self, region: int = 0) -> npt.NDArray[np.uint64]:
         """Return (N,) uint64: one 64-bit draw per token, from the token's own record.
 
         Args:
             region: regions of a stream lie 2^64 blocks apart and are independent.
         """
-        cipher = _Cipher(self.key)
+        cipher = self._cipher
         counters = self._counters.copy()
         counters[:, 1::2] += np.uint64(region)
         out = np.empty(sum(self.lengths), dtype=np.uint64)

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
@@ -123,6 +123,13 @@ def _number_records(
     return record_numbers[:members], record_numbers[members:]
 
 
+def _compute_mid_ranks(scores: FloatArray) -> FloatArray:
+    """Return the rank of each score (n,), from 1, equal ones sharing the mean of theirs."""
+    _, numbers, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    mid_ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[numbers]
+    return mid_ranks
+
+
 def _estimate_area(
     member_scores: FloatArray,
     nonmember_scores: FloatArray,
@@ -132,10 +139,10 @@ def _estimate_area(
 ) -> Estimate:
     """Return the area under the curve; the variance is that of Obuchowski (1997), DeLong's for groups of one."""
     members, others = len(member_scores), len(nonmember_scores)
-    ranks = stats.rankdata(np.concatenate([member_scores, nonmember_scores]))
+    ranks = _compute_mid_ranks(np.concatenate([member_scores, nonmember_scores]))
     # DeLong's placements, the share of the other side that each score beats, computed from mid-ranks (Sun and Xu 2014).
-    member_placements = (ranks[:members] - stats.rankdata(member_scores)) / others
-    nonmember_placements = 1 - (ranks[members:] - stats.rankdata(nonmember_scores)) / members
+    member_placements = (ranks[:members] - _compute_mid_ranks(member_scores)) / others
+    nonmember_placements = 1 - (ranks[members:] - _compute_mid_ranks(nonmember_scores)) / members
     area = float(member_placements.mean())
     records = int(max(member_records.max(), nonmember_records.max())) + 1
     member_sums = np.bincount(member_records, member_placements - area, records) / members
@@ -149,7 +156,7 @@ def _estimate_area(
         )
         if variance > _NEGLIGIBLE_VARIANCE:
             method = "DeLong" if records == members + others else "Obuchowski over records"
-            half_width = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
+            half_width = special.ndtri((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
             low, high = special.expit(special.logit(area) + np.array([-half_width, half_width]))
             return Estimate(area, float(low), float(high), confidence, records, method)
     pairs = max(min(member_record_count, nonmember_record_count, records // 2), 1)

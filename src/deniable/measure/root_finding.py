@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 
-from scipy.interpolate import BarycentricInterpolator
-
 from deniable.core.errors import InputError
 from deniable.core.progress import expect_passes
 
@@ -134,7 +132,11 @@ def _interpolate_inverse(evaluated: dict[float, float], points: Sequence[float],
     odds = [_compute_log_odds(evaluated[point]) for point in points]
     if len(set(odds)) < len(odds):
         return math.nan
-    return float(BarycentricInterpolator(odds, [math.log(point) for point in points])(log_odds))
+    # Lagrange's formula
+    return sum(
+        math.log(point) * math.prod((log_odds - other) / (own - other) for other in odds if other != own)
+        for point, own in zip(points, odds, strict=True)
+    )
 
 
 def _compute_log_odds(share: float) -> float:

@@ -22,8 +22,8 @@ from deniable.space import Space
 from deniable.words import WordMechanism
 from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.choice import AUTO, choose_word_mechanism
-from deniable.words.laws.kernel import ExponentialKernel, compute_normalisers
-from deniable.words.laws.outcomes import compute_exponential_outcomes
+from deniable.words.laws.kernel import ExponentialKernel, approximate_log_normalisers
+from deniable.words.laws.outcomes import compute_exponential_outcomes, compute_kept_shares
 from deniable.words.prior import Prior, PriorLike, build_prior, compute_zipf_prior
 from deniable.words.search import KernelSearch
 from deniable.words.tem import TEM
@@ -42,7 +42,7 @@ _COARSE_RATIO = 1.02
 """With a larger ratio of epsilons the search begins in the whole space: a part says too little about it."""
 _HUGE_EPSILON = 1e12
 """An epsilon above the minimum of every mechanism."""
-_PASSES_PER_CALIBRATION, _PASSES_PER_OUTCOME, _PASSES_PER_TUNING = 6, 1, 15
+_PASSES_PER_CALIBRATION, _PASSES_PER_OUTCOME, _PASSES_PER_TUNING = 4, 1, 12
 """What a calibration and its proof, the outcomes of a mechanism, and a whole tuning usually take, for the report of
 progress alone."""
 _MAX_ROUNDED_EPSILONS = 100
@@ -124,7 +124,8 @@ def tune_recovery(
     def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
         # In the part of the space where the search begins, the words have no counts of their own.
         weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))
-        return [bayes_success for _, bayes_success in _compute_kernel_outcomes(domain, kernels, weights)]
+        logs = _approximate_logs(domain, kernels)
+        return [bayes_success for _, bayes_success in compute_exponential_outcomes(domain, kernels, logs, weights)]
 
     goal = _Goal(
         target,
@@ -157,8 +158,8 @@ def tune_kept(
         # In the part of the space where the search begins, the words have no counts of their own.
         weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))
         return [
-            float(weights @ kept_probabilities)
-            for kept_probabilities, _ in _compute_kernel_outcomes(domain, kernels, weights)
+            float(weights @ compute_kept_shares(domain, kernel, logs))
+            for kernel, logs in zip(kernels, _approximate_logs(domain, kernels), strict=True)
         ]
 
     goal = _Goal(
@@ -372,13 +373,10 @@ def _build_mechanism_quantity(space: Space, choice: MechanismChoice, goal: _Goal
     return lambda parameters: list(map(evaluate_epsilon, parameters))
 
 
-def _compute_kernel_outcomes(
-    space: Space, kernels: Sequence[ExponentialKernel], prior: FloatArray
-) -> list[tuple[FloatArray, float]]:
-    """Return kept probabilities and Bayes success for several kernels, computing the distances once."""
+def _approximate_logs(space: Space, kernels: Sequence[ExponentialKernel]) -> list[FloatArray]:
+    """Return ln Z for several kernels, near enough for a search: what it finds is measured exactly."""
     with expect_passes(1):
-        logs = [np.log(sums) for sums in compute_normalisers(space, kernels)]
-    return compute_exponential_outcomes(space, kernels, logs, prior)
+        return approximate_log_normalisers(space, kernels)
 
 
 def _estimate_outcomes(mechanism: WordMechanism, prior: Prior) -> tuple[Estimate, Estimate]:

@@ -164,8 +164,9 @@ class Budget:
             confidence=1.0,
             samples=0,
             witness=None,
-            method=f"by theorem: {len(self.measurements)} measurements of integer contributions composed; every "
-            "contribution is checked against its bound before it is added; noise from AES-128-CTR",
+            method=f"by theorem: {len(self.measurements)} measurement{'s' * (len(self.measurements) > 1)} of integer "
+            "contributions composed; every contribution is checked against its bound before it is added; noise from "
+            "AES-128-CTR",
             seconds=0.0,
         )
 

@@ -122,13 +122,13 @@ def _describe_meaning(guarantee: ApproxDP, verdict: Verdict) -> list[str]:
         return ["nothing is protected: the seed undoes the noise"]
     is_person = guarantee.unit == "person"
     unit = "the records of one person are" if is_person else "one record is"
-    doubt = round(100 / (1 + math.exp(-guarantee.epsilon)))
+    certainty = math.ceil(1000 / (1 + math.exp(-guarantee.epsilon))) / 10  # "at most": rounded up
     lines = [
         (
             f"whether {unit} in the private table changes anyone's odds of anything at most "
             f"{format_odds(guarantee.epsilon)}-fold, with delta {guarantee.delta:g} on top"
         ),
-        f"who thinks it as likely as not that {unit} in it is at most {doubt} % sure afterwards, delta aside",
+        f"who thinks it as likely as not that {unit} in it is at most {certainty:g} % sure afterwards, delta aside",
         "table, classifier and counts together have this guarantee, and whatever is made from them",
     ]
     if not is_person:

@@ -84,7 +84,7 @@ class ClassifierOptions:
         chosen_from_data: whether epsilon was chosen by looking at the private records, as cards then say.
 
     Raises:
-        InputError: fewer than two classes, or equal ones.
+        InputError: fewer than two classes, equal ones, or one without a name.
     """
 
     classes: tuple[str, ...]
@@ -100,6 +100,8 @@ class ClassifierOptions:
                 f"A classifier needs at least two different classes. Got {', '.join(self.classes) or 'none'}: declare "
                 "them all."
             )
+        if not all(name.strip() for name in self.classes):
+            raise InputError("A class has a name. Got one that is blank: give it a name, in the records too.")
 
     def plan_budget(self, feature_map: FeatureMap, unit: Unit) -> Budget:
         """Return the budget of the classifier, and of the number of units where that is measured."""

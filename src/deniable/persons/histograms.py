@@ -9,6 +9,7 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
+from deniable.core.value_lists import parse_distinct_names
 from deniable.persons.budget import Budget, Measurement
 from deniable.persons.collection import UnitRows
 from deniable.persons.noisy_sums import measure_histogram
@@ -59,17 +60,17 @@ class ColumnDomain:
 
 
 def parse_domain(text: str) -> ColumnDomain:
-    """Return the domain that ``NAME=LOW..HIGH`` or ``NAME=A,B,...`` declares.
+    """Return the domain that ``NAME=LOW..HIGH`` or ``NAME=A,B,...`` declares; a value with a comma stands in quotes.
 
     Raises:
-        InputError: it is written in another way.
+        InputError: it is written in another way, or a value is empty or stands there twice.
     """
     name, separator, values = text.partition("=")
     if not name or not separator or not values:
         raise InputError(f"A domain is declared as NAME=LOW..HIGH or NAME=A,B,... Got {text!r}: name all its values.")
     span = _RANGE.fullmatch(values.strip())
     if span is None:
-        return ColumnDomain(name, tuple(value.strip() for value in values.split(",")))
+        return ColumnDomain(name, parse_distinct_names(f"The domain of {name!r}", values))
     low, high = int(span[1]), int(span[2])
     if low >= high:
         raise InputError(f"A domain goes from a lower to a higher number. Got {text!r}: write it as LOW..HIGH.")

@@ -10,7 +10,6 @@ import numpy as np
 
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError
-from deniable.measure.labels import is_blank
 from deniable.persons.certificate import SynthesisCertificate, certify_synthesis
 from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND, LinearClassifier, restore_linear_classifier
 from deniable.persons.classifier_training import (
@@ -33,7 +32,7 @@ from deniable.persons.synthesis import (
 )
 from deniable.space import Space
 from deniable.text.batches import read_batch_texts
-from deniable.text.columns import is_null, read_text_column
+from deniable.text.columns import format_cell, format_name, read_text_column
 
 _ColumnName = Literal["labels", "persons", "public labels", "columns"]
 
@@ -86,18 +85,20 @@ def synthesize(
     counts: bool = False,
     records: int | None = None,
     space: Space | None = None,
+    chosen_from_data: bool = False,
     seed: int | None = None,
 ) -> SyntheticRelease:
     """Return synthetic records that hide every record, or every person, of private ones.
 
     Columns are lists, arrays, or series of pandas or polars, of n cells each. A record without a text, class or person
-    is left out, each by itself, with a warning that is for the owner of the records only. Needs ``deniable[train]`` to
-    save the classifier.
+    is left out, each by itself, with a warning that is for the owner of the records only. Classes, persons and cells of
+    further columns are names, see `deniable.text.columns.format_name`: 1, 1.0 and "1" are one, and True is "true".
+    Needs ``deniable[train]`` to save the classifier.
 
     Args:
         texts: n private texts.
         labels: n private classes.
-        classes: all K classes, declared or public; never read off the labels.
+        classes: all K classes in an order, declared or public; never read off the labels.
         epsilon: > 0, of the whole release.
         delta: in (0, 1), far below 1/n.
         rows: number of synthetic records.
@@ -113,12 +114,15 @@ def synthesize(
         counts: whether noisy counts of words and phrases are released too.
         records: public number of records, or of persons; None to measure it.
         space: its words are the vocabulary where there are no public texts; None for `Space.glove`.
+        chosen_from_data: whether epsilon was chosen by looking at the private records, as the certificate then says.
         seed: for tests only: public, so that nothing is hidden; None for fresh noise.
 
     Raises:
         InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
     """
-    training = _make_options(classes, epsilon, delta, records, seed)
+    training = ClassifierOptions(
+        _list_classes(classes), epsilon, delta, records, seed, chosen_from_data=chosen_from_data
+    )
     chosen = choose_generator(generator, propose, has_public=public_texts is not None)
     options = SynthesisOptions(training, rows, chosen, _read_domains(columns, domains), counts, propose)
     public = _read_public(public_texts, public_labels, training.classes)
@@ -143,6 +147,7 @@ def fit_private_classifier(
     public_labels: Sequence[Any] | None = None,
     records: int | None = None,
     space: Space | None = None,
+    chosen_from_data: bool = False,
     seed: int | None = None,
 ) -> LinearClassifier:
     """Return a linear classifier of texts that hides every record, or every person, that it learned from.
@@ -152,7 +157,9 @@ def fit_private_classifier(
     Raises:
         InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
     """
-    training = _make_options(classes, epsilon, delta, records, seed)
+    training = ClassifierOptions(
+        _list_classes(classes), epsilon, delta, records, seed, chosen_from_data=chosen_from_data
+    )
     public = _read_public(public_texts, public_labels, training.classes)
     collection = _read_collection(texts, labels, training.classes, persons, max_records)
     return fit_linear_classifier(collection.private, _build_features(public, space), training, public)
@@ -169,24 +176,34 @@ def load_linear_classifier(path: Path) -> LinearClassifier:
     return restore_linear_classifier(read_artifact(path, LINEAR_CLASSIFIER_KIND))
 
 
-def _make_options(
-    classes: Sequence[Any], epsilon: float, delta: float, records: int | None, seed: int | None
-) -> ClassifierOptions:
+def _list_classes(classes: Sequence[Any]) -> tuple[str, ...]:
+    """Return the names of the classes."""
     if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise InputError(
-            f"Classes are a list of names. Got one {type(classes).__name__}, {classes!r}: pass a list of them all."
+            f"Classes are a list of names. Got {type(classes).__name__}, {classes!r}: pass a list of them all."
         )
-    return ClassifierOptions(tuple(map(str, classes)), epsilon, delta, records, seed)
+    return _format_names(_list_values("Classes", classes))
 
 
-def _read_cells(name: _ColumnName, column: Sequence[Any], count: int) -> list[str | None]:
-    """Return the cells of a column as texts, None for nulls."""
+def _list_values(owner: str, values: Iterable[Any]) -> list[Any]:
+    """Return values in their order, which must be the same in every run: what is drawn depends on it."""
+    if isinstance(values, (set, frozenset)):
+        raise InputError(f"{owner} are a list, and a set has no order: pass a list, for example sorted(...).")
+    return list(values)
+
+
+def _format_names(values: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(format_cell(value).strip() for value in values)
+
+
+def _read_names(name: _ColumnName, column: Sequence[Any], count: int) -> list[str | None]:
+    """Return the names in a column, see `format_name`."""
     cells = read_text_column(name.capitalize(), column).cells
     if len(cells) != count:
         raise InputError(
             f"{name.capitalize()} must be as many as texts, {count:,}. Got {len(cells):,}: give one for each."
         )
-    return [None if is_null(cell) else str(cell) for cell in cells]
+    return [format_name(cell) for cell in cells]
 
 
 def _number_labels(labels: Sequence[str | None], classes: Sequence[str]) -> IntArray:
@@ -206,12 +223,12 @@ def _read_collection(
     if max_records is not None and persons is None:
         raise InputError("A maximum of records is for persons: give persons too, or leave max_records out.")
     cells = read_batch_texts(texts)
-    codes = _number_labels(_read_cells("labels", labels, len(cells)), classes)
-    owners = None if persons is None else _read_cells("persons", persons, len(cells))
+    codes = _number_labels(_read_names("labels", labels, len(cells)), classes)
+    owners = None if persons is None else _read_names("persons", persons, len(cells))
     rows = [
         row
         for row, text in enumerate(cells)
-        if text and text.strip() and codes[row] >= 0 and (owners is None or not is_blank(owners[row]))
+        if text and text.strip() and codes[row] >= 0 and (owners is None or owners[row] is not None)
     ]
     if not rows:
         raise InputError(
@@ -227,7 +244,7 @@ def _read_collection(
     private = make_private_texts(
         [str(cells[row]) for row in rows],
         codes[rows],
-        None if owners is None else [str(owners[row]).strip() for row in rows],
+        None if owners is None else [str(owners[row]) for row in rows],
         max_records,
     )
     return _Collection(private, rows)
@@ -243,19 +260,20 @@ def _read_domains(
             f"Each further column needs the list of all its values. Got columns {sorted(names)}, domains "
             f"{sorted(declared)}: declare the domain of each."
         )
-    return tuple(_make_domain(name, list(values)) for name, values in declared.items())
+    return tuple(_make_domain(name, values) for name, values in declared.items())
 
 
-def _make_domain(name: str, values: Sequence[Any]) -> ColumnDomain:
-    is_integer = all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in values)
-    return ColumnDomain(name, tuple(map(str, values)), is_integer)
+def _make_domain(name: str, values: Iterable[Any]) -> ColumnDomain:
+    listed = _list_values(f"The values of {name!r}", values)
+    is_integer = all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in listed)
+    return ColumnDomain(name, _format_names(listed), is_integer)
 
 
 def _read_others(
     columns: Mapping[str, Sequence[Any]], domains: Sequence[ColumnDomain], count: int, rows: Sequence[int]
 ) -> dict[str, list[str | None]]:
     """Return the cells of the further columns at the rows that are used."""
-    cells = {domain.name: _read_cells("columns", columns[domain.name], count) for domain in domains}
+    cells = {domain.name: _read_names("columns", columns[domain.name], count) for domain in domains}
     return {name: [column[row] for row in rows] for name, column in cells.items()}
 
 
@@ -272,7 +290,7 @@ def _read_public(
     kept_texts = [str(cells[row]) for row in rows]
     if labels is None:
         return PublicTexts(kept_texts)
-    codes = _number_labels(_read_cells("public labels", labels, len(cells)), classes)[rows]
+    codes = _number_labels(_read_names("public labels", labels, len(cells)), classes)[rows]
     if not (codes >= 0).any():
         raise InputError(f"No public text has one of the classes {', '.join(classes)}: leave out the public labels.")
     return PublicTexts(kept_texts, codes)

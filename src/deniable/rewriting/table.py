@@ -3,12 +3,15 @@
 import dataclasses
 from collections.abc import Callable
 
+import numpy as np
+
 from deniable.core.errors import InputError
 from deniable.core.progress import get_progress_reporter
 from deniable.rewriting.certificate import RewriteCertificate, certify_rewriting
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.tokens import truncate_text
-from deniable.text.batches import TextCell
+from deniable.text.batches import CellBatch
+from deniable.text.encoded import list_texts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
 from deniable.text.table_release import ReleaseFiles, TableReleaser, write_released_table
 
@@ -92,17 +95,14 @@ class _CountingRewriter:
         self.markup = MarkupCounts()
         self._method, self._escapes = method, escapes
 
-    def rewrite_cells(self, rows: list[list[TextCell]]) -> list[str]:
-        """Return the new texts of the cells of rows, one after the other."""
-        texts: list[str] = []
-        for cells in rows:
-            cell_texts = [decode_escapes(cell.text, self._escapes) for cell in cells]
-            self.markup += MarkupCounts.count(cell_texts)
-            entering_texts = [truncate_text(text, self._method.model.limit) for text in cell_texts]
-            if entering_texts != cell_texts:
-                self.truncated.append(self.rows)
-            self.rows += 1
-            texts.extend(entering_texts)
+    def rewrite_cells(self, cells: CellBatch) -> list[str]:
+        """Return the new texts of cells, row after row."""
+        cell_texts = [decode_escapes(text, self._escapes) for text in list_texts(cells.texts)]
+        self.markup += MarkupCounts.count(cell_texts)
+        texts = [truncate_text(text, self._method.model.limit) for text in cell_texts]
+        is_truncated = [entering != text for entering, text in zip(texts, cell_texts, strict=True)]
+        self.truncated.extend((np.unique(cells.rows[is_truncated]) + self.rows).tolist())
+        self.rows += cells.row_count
         self.texts += len(texts)
         rewritten: list[str] = []
         report_texts = get_progress_reporter()

@@ -6,17 +6,18 @@ A row of distances is the same to the last bit whatever the blocks and the numbe
 import functools
 import threading
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.parallel import Result, parallel_map
-from deniable.space.vector_distances import VectorDistanceFiller
+from deniable.core.parallel import Result, fold_parallel, parallel_map
+from deniable.space.squares import SingleArray, SquareBounds
+from deniable.space.vector_distances import EuclideanPanels, VectorDistanceFiller
 
 BLOCK_ROWS = 64
-"""Rows that are computed together. One fixed number, the last block padded: BLAS kernels depend on it."""
+"""Rows that are computed together."""
 
 TILE_SIZE = 512
 """Rows and columns of a tile of distances between points, where rows need not be whole."""
@@ -45,11 +46,15 @@ class Distances(Protocol):
         """The graph whose shortest paths the distances are; None where they are of another kind."""
 
     @property
+    def panels(self) -> EuclideanPanels | None:
+        """The points in panels where the distances are Euclidean, else None."""
+
+    @property
     def identity(self) -> bytes:
         """What they are a function of, beside the points and the name of the metric."""
 
     def fill_rows(self, points: IntArray, out: FloatArray) -> None:
-        """Write the distances of `BLOCK_ROWS` points to all points into ``out`` (BLOCK_ROWS, n)."""
+        """Write the distances of k <= `BLOCK_ROWS` points to all points into ``out`` (k, n)."""
 
     def prepare_strip(self, rows: slice) -> TileFiller:
         """Return a function that writes the tiles of a strip of at most `TILE_SIZE` points."""
@@ -69,6 +74,11 @@ class VectorDistances:
     def __init__(self, prepare: Callable[[FloatArray], VectorDistanceFiller], points: FloatArray) -> None:
         self._prepare, self._points = prepare, points
 
+    @property
+    def panels(self) -> EuclideanPanels | None:
+        """The points in panels where the distances are Euclidean, else None."""
+        return self._fill_all if isinstance(self._fill_all, EuclideanPanels) else None
+
     @functools.cached_property
     def _fill_all(self) -> VectorDistanceFiller:
         return self._prepare(self._points)
@@ -78,7 +88,7 @@ class VectorDistances:
         return [self._prepare(self._points[span]) for span in list_spans(len(self._points))]
 
     def fill_rows(self, points: IntArray, out: FloatArray) -> None:
-        """Write the distances of `BLOCK_ROWS` points to all points into ``out`` (BLOCK_ROWS, n)."""
+        """Write the distances of k <= `BLOCK_ROWS` points to all points into ``out`` (k, n)."""
         self._fill_all(self._points[points], out)
 
     def prepare_strip(self, rows: slice) -> TileFiller:
@@ -90,9 +100,9 @@ class VectorDistances:
         return fill_tile
 
 
-def list_spans(count: int) -> list[slice]:
-    """Return the runs of `TILE_SIZE` points, the last one shorter."""
-    return [slice(start, min(start + TILE_SIZE, count)) for start in range(0, count, TILE_SIZE)]
+def list_spans(count: int, first: int = 0) -> list[slice]:
+    """Return the runs of `TILE_SIZE` points from a first one on, the last one shorter."""
+    return [slice(start, min(start + TILE_SIZE, count)) for start in range(first, count, TILE_SIZE)]
 
 
 def map_row_blocks(
@@ -118,32 +128,57 @@ def map_row_blocks(
         if not hasattr(local, "buffer"):
             local.buffer = np.empty((BLOCK_ROWS, count))
         block_points = point_numbers[start : start + BLOCK_ROWS]
-        # A BLAS picks its kernels by shape: every product has the same, the last one padded.
-        distances.fill_rows(np.resize(block_points, BLOCK_ROWS), local.buffer)
         block = local.buffer[: len(block_points)]
+        distances.fill_rows(block_points, block)
         block[np.arange(len(block_points)), block_points] = 0.0
         return visit(start, block)
 
     return parallel_map(visit_block, range(0, len(point_numbers), BLOCK_ROWS), workers)
 
 
-def map_tiles(
+def fold_tiles(
     distances: Distances,
     count: int,
     visit: Callable[[slice, slice, FloatArray], Result],
+    take: Callable[[Result], object],
     workers: int | None = None,
-) -> list[Result]:
-    """Call ``visit(rows, columns, distances)`` for tiles of n = ``count`` points; see `Space.map_tiles`."""
-    spans = list_spans(count)
+) -> None:
+    """Call ``take(visit(rows, columns, distances))`` for tiles of n = ``count`` points; see `Space.fold_tiles`."""
+    _fold_strips(distances.prepare_strip, np.dtype(np.float64), count, visit, take, workers)
+
+
+def fold_square_tiles(
+    squares: SquareBounds,
+    count: int,
+    visit: Callable[[slice, slice, SingleArray], Result],
+    take: Callable[[Result], object],
+    workers: int | None = None,
+) -> None:
+    """Call ``take(visit(rows, columns, lower_bounds))`` for the same tiles; see `Space.fold_square_tiles`."""
+
+    def prepare_strip(rows: slice) -> Callable[[slice, SingleArray], None]:
+        return functools.partial(squares.fill_tile, rows)
+
+    _fold_strips(prepare_strip, np.dtype(np.float32), count, visit, take, workers)
+
+
+def _fold_strips(
+    prepare_strip: Callable[[slice], Callable[[slice, Any], None]],
+    dtype: np.dtype[Any],
+    count: int,
+    visit: Callable[[slice, slice, Any], Result],
+    take: Callable[[Result], object],
+    workers: int | None,
+) -> None:
+    """Visit the tiles right of the diagonal, a strip of them in one thread and in order; the diagonal itself is 0."""
     local = threading.local()
 
-    def visit_strip(index: int) -> list[Result]:
+    def visit_strip(rows: slice) -> list[Result]:
         if not hasattr(local, "buffer"):
-            local.buffer = np.empty(TILE_SIZE * TILE_SIZE)
-        rows = spans[index]
-        fill_tile = distances.prepare_strip(rows)
+            local.buffer = np.empty(TILE_SIZE * TILE_SIZE, dtype=dtype)
+        fill_tile = prepare_strip(rows)
         results = []
-        for columns in spans[index:]:
+        for columns in list_spans(count, rows.start):
             shape = rows.stop - rows.start, columns.stop - columns.start
             tile = local.buffer[: shape[0] * shape[1]].reshape(shape)
             fill_tile(columns, tile)
@@ -152,5 +187,8 @@ def map_tiles(
             results.append(visit(rows, columns, tile))
         return results
 
-    strips = parallel_map(visit_strip, range(len(spans)), workers)
-    return [result for strip in strips for result in strip]
+    def take_strip(results: list[Result]) -> None:
+        for result in results:
+            take(result)
+
+    fold_parallel(visit_strip, list_spans(count), take_strip, workers)

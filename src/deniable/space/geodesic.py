@@ -17,7 +17,7 @@ from deniable.core.cache import load_or_compute_array
 from deniable.core.parallel import compile_loop
 from deniable.space.blocks import Edges, TileFiller, VectorDistances, map_row_blocks
 from deniable.space.graph import MAX_PATH, Graph, LengthArray, make_path_error
-from deniable.space.vector_distances import prepare_euclidean
+from deniable.space.vector_distances import EuclideanPanels
 
 DEFAULT_NEIGHBOURS = 10
 """Nearest points that each point is joined to."""
@@ -53,6 +53,8 @@ class GeodesicDistances:
 
     def __init__(self, neighbours: int, points: FloatArray) -> None:
         self._neighbours, self._points = neighbours, points
+
+    panels = None
 
     @functools.cached_property
     def _table(self) -> IntArray:
@@ -152,7 +154,7 @@ def _join_parts(points: FloatArray, part_of: IntArray) -> IntArray:
 def _map_euclidean_rows(
     points: FloatArray, rows: IntArray, visit: Callable[[int, FloatArray], IntArray]
 ) -> list[IntArray]:
-    return map_row_blocks(VectorDistances(prepare_euclidean, points), len(points), visit, rows)
+    return map_row_blocks(VectorDistances(EuclideanPanels.of, points), len(points), visit, rows)
 
 
 def _measure_edges(distances: FloatArray) -> IntArray:

@@ -114,6 +114,13 @@ _ONE_NUMBER = re.compile(_NUMBER)
 _ONE_ADDRESS = re.compile(_ADDRESS)
 _CLITIC_FORMS = frozenset({"n't", "'s", "'d", "'m", "'re", "'ve", "'ll"})
 
+STAND_INS = 128
+"""ASCII stand-ins of characters: what `classify_stand_ins` knows of each is one of these bits."""
+LETTER_BIT, DIGIT_BIT, SYMBOL_BIT, LATER_SYMBOL_BIT = 1, 2, 4, 8
+PLAIN_SEPARATOR_BIT, WHOLE_SEPARATOR_BIT, LABEL_BIT = 16, 32, 64
+ANY_CASE, ONE_CASE, LOWER_CASE = 0, 1, 2
+"""In which capitals the end of a domain is read as one: any, all letters alike, or none."""
+
 
 def split_words(text: str, grammar: Grammar = "plain") -> list[str]:
     """Return [gap, word, gap, word, ..., gap]; joined they are ``text`` itself."""
@@ -133,8 +140,50 @@ def _choose_pattern(text: str, grammar: Grammar) -> re.Pattern[str]:
     return _WHOLE_WORD if has_sign else _WHOLE_WORD_WITHOUT_ADDRESSES
 
 
+def find_stand_ins(text: str) -> str:
+    """Return the ASCII stand-in of every character of a text."""
+    return text.translate(_ASCII_CLASSES)
+
+
+def classify_stand_ins() -> list[int]:
+    """Return what each of the `STAND_INS` characters may be in a word, as bits, by the expressions of the grammar.
+
+    They are: a letter or another part of a word, a digit, the first of a word of symbols, a later one of it, what
+    stands inside numbers of the plain and of the whole grammar, and a part of a domain name.
+    """
+    # Each character is tried in the least text that tells.
+    probes = {
+        LETTER_BIT: (_LETTERS, "{}"),
+        DIGIT_BIT: ("[0-9]", "{}"),
+        SYMBOL_BIT: (_SYMBOLS, "{}"),
+        LATER_SYMBOL_BIT: (_SYMBOLS, _SYMBOL + "{}"),
+        PLAIN_SEPARATOR_BIT: (_PLAIN_NUMBER, "1{}1"),
+        WHOLE_SEPARATOR_BIT: (rf"(?!{_LETTERS}\Z){_NUMBER}", "1{}1"),
+        LABEL_BIT: (_LABEL, "{}"),
+    }
+    return [
+        sum(bit for bit, (pattern, probe) in probes.items() if re.fullmatch(pattern, probe.format(chr(code))))
+        for code in range(STAND_INS)
+    ]
+
+
+def list_domain_ends() -> dict[str, int]:
+    """Return the ends of domain names, written small, and in which capitals each counts."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    countries = [first + second for first in letters for second in letters]
+    candidates = [*countries, *_GENERIC_DOMAINS.split("|"), *_WORD_DOMAINS.split("|")]
+    is_end = re.compile(_DOMAIN_END).fullmatch
+    return {
+        name: ANY_CASE if is_end(name[0] + name[1:].upper()) else ONE_CASE if is_end(name.upper()) else LOWER_CASE
+        for name in candidates
+        if is_end(name)
+    }
+
+
 def is_number(word: str) -> bool:
     """Return whether a word of the whole grammar is a number: it begins with a digit of any script."""
+    if word.isascii() and word.isalpha():
+        return False
     if _ONE_NUMBER.fullmatch(word.translate(_ASCII_CLASSES)):
         return True
     is_digit_first = unicodedata.category(word[:1] or _GAP).startswith("N")
@@ -143,6 +192,8 @@ def is_number(word: str) -> bool:
 
 def is_address(word: str) -> bool:
     """Return whether a word of the whole grammar is an address."""
+    if word.isascii() and word.isalpha():
+        return False
     stand_in = word.translate(_ASCII_CLASSES)
     return bool(_ONE_ADDRESS.fullmatch(stand_in)) and not _ONE_NUMBER.fullmatch(stand_in)
 

@@ -16,12 +16,12 @@ from deniable.core.errors import InputError, check_count
 from deniable.space.blocks import Distances, VectorDistances
 from deniable.space.geodesic import DEFAULT_NEIGHBOURS, MAX_NEIGHBOURS, GeodesicDistances
 from deniable.space.vector_distances import (
+    EuclideanPanels,
     bound_angular_error,
     bound_euclidean_error,
     bound_sum_error,
     normalize_directions,
     prepare_angular,
-    prepare_euclidean,
     prepare_scipy,
     prepare_user_function,
 )
@@ -142,7 +142,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
     {
         "euclidean": Metric(
             "euclidean",
-            functools.partial(VectorDistances, prepare_euclidean),
+            functools.partial(VectorDistances, EuclideanPanels.of),
             bound_rounding_error=bound_euclidean_error,
         ),
         "manhattan": Metric(

@@ -15,9 +15,11 @@ from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce
 from deniable.core.errors import InputError, NotTractable, shorten_text
 from deniable.core.parallel import Result
-from deniable.space.blocks import Distances, Edges, map_row_blocks, map_tiles
+from deniable.space.blocks import Distances, Edges, fold_square_tiles, fold_tiles, map_row_blocks
 from deniable.space.grammar import Grammar, fold_word, split_words
-from deniable.space.metrics import Metric, resolve_metric
+from deniable.space.metrics import METRICS, Metric, resolve_metric
+from deniable.space.squares import MAX_SCREENED_DIMENSIONS, SingleArray, SquareBounds
+from deniable.space.vector_distances import EuclideanPanels
 from deniable.space.vocabulary import fold_words, merge_equal_vectors, parse_vectors
 from deniable.space.word_classes import (
     BUILTIN_CLASSES,
@@ -242,17 +244,57 @@ class Space(WriteOnce):
     def map_tiles(
         self, visit: Callable[[slice, slice, FloatArray], Result], workers: int | None = None
     ) -> list[Result]:
-        """Call ``visit(rows, columns, distances)`` for tiles that cover every pair of points once.
+        """Return what `fold_tiles` takes: ``visit(rows, columns, distances)``, row by row of tiles."""
+        results: list[Result] = []
+        self.fold_tiles(visit, results.append, workers)
+        return results
+
+    def fold_tiles(
+        self,
+        visit: Callable[[slice, slice, FloatArray], Result],
+        take: Callable[[Result], object],
+        workers: int | None = None,
+    ) -> None:
+        """Call ``take(visit(rows, columns, distances))`` for tiles that cover every pair of points once.
 
         d(x, y) = d(y, x): tiles left of the diagonal are not visited, so that a computation over
         all pairs costs half of what `map_row_blocks` does. Points are shared out in runs of TILE; on the
         diagonal ``rows == columns``, and that tile holds both orders of its pairs and zeros.
         ``distances`` (rows, columns) is a buffer that the visit may overwrite and must not keep.
 
-        Returns:
-            What the visits return, row by row of tiles.
+        The visits are on all cores, all those of the same rows in one thread and in order. Their results are taken in
+        the calling thread, row by row of tiles, and then forgotten: there is one for every 262,144 distances.
         """
-        return map_tiles(self._distances, len(self.points), visit, workers)
+        fold_tiles(self._distances, len(self.points), visit, take, workers)
+
+    @functools.cached_property
+    def square_bounds(self) -> SquareBounds | None:
+        """Lower bounds on the squares of the distances, where they are Euclidean; else None."""
+        if self.metric is not METRICS["euclidean"] or self.points.shape[1] > MAX_SCREENED_DIMENSIONS:
+            return None
+        return SquareBounds(self.points)
+
+    def fold_square_tiles(
+        self,
+        visit: Callable[[slice, slice, SingleArray], Result],
+        take: Callable[[Result], object],
+        workers: int | None = None,
+    ) -> None:
+        """Call ``take(visit(rows, columns, lower_bounds))`` as `fold_tiles` does, in a quarter of the time.
+
+        ``lower_bounds`` (rows, columns) are float32, from `square_bounds`, and 0 on the diagonal.
+
+        Raises:
+            NotTractable: the distances are not Euclidean.
+        """
+        if self.square_bounds is None:
+            raise NotTractable(f"No bounds on squares are known under the metric {self.metric}. Use fold_tiles.")
+        fold_square_tiles(self.square_bounds, len(self.points), visit, take, workers)
+
+    @property
+    def panels(self) -> EuclideanPanels | None:
+        """The points in panels where the distances are Euclidean, else None."""
+        return self._distances.panels
 
     @property
     def edges(self) -> Edges | None:

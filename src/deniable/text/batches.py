@@ -1,9 +1,12 @@
 """Batches of texts: their places and ids, what became of them, and the counts that a certificate is made of."""
 
 import dataclasses
+import functools
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
+from typing import overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +14,7 @@ import numpy.typing as npt
 from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import InputError
 from deniable.text.columns import is_null, read_text_column
+from deniable.text.encoded import Texts, list_texts
 from deniable.text.escapes import NO_MARKUP, MarkupCounts
 from deniable.text.remarks import describe_markup, describe_unknown_words
 
@@ -32,12 +36,72 @@ class TextCell:
     text: str
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class CellBatch(Sequence[TextCell]):
+    """C texts and their places, by which their noise streams are named, column by column.
+
+    Attributes:
+        record_ids: (C,) of their rows.
+        columns: (C,) their names.
+        ordinals: (C,) see `TextCell`.
+        texts: (C,) the private texts.
+        rows: (C,) numbers of their rows among the R rows of the batch; of one row they stand together.
+        row_count: R.
+    """
+
+    record_ids: Sequence[str]
+    columns: Sequence[str]
+    ordinals: Sequence[int]
+    texts: Texts
+    rows: IntArray
+    row_count: int
+
+    @classmethod
+    def of(cls, cells: Sequence[TextCell]) -> "CellBatch":
+        """Return cells, each a row of its own, unless they are a batch."""
+        if isinstance(cells, CellBatch):
+            return cells
+        return cls(
+            [cell.record_id for cell in cells],
+            [cell.column for cell in cells],
+            [cell.ordinal for cell in cells],
+            [cell.text for cell in cells],
+            np.arange(len(cells)),
+            len(cells),
+        )
+
+    def __len__(self) -> int:
+        """Return C."""
+        return len(self.record_ids)
+
+    @overload
+    def __getitem__(self, place: int) -> TextCell: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[TextCell]: ...
+
+    def __getitem__(self, place: int | slice) -> TextCell | list[TextCell]:
+        """Return one cell, or several."""
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        return TextCell(self.record_ids[place], self.columns[place], self.ordinals[place], self._listed_texts[place])
+
+    def list_rows(self) -> list[list[TextCell]]:
+        """Return the cells of each of the R rows."""
+        bounds = np.searchsorted(self.rows, np.arange(self.row_count + 1)).tolist()
+        return [self[first:last] for first, last in itertools.pairwise(bounds)]
+
+    @functools.cached_property
+    def _listed_texts(self) -> list[str]:
+        return list_texts(self.texts)
+
+
 @dataclasses.dataclass(frozen=True)
 class PrivatizedBatch:
     """A batch of texts, privatized; everything but `texts` is for their owner only.
 
     Attributes:
-        texts: R private texts.
+        new_texts: R private texts.
         offsets: (R + 1,) where the words of each text begin among the N words of all.
         words: (N,) numbers of the words that were read, the public word in place of unknown ones.
         outputs: (N,) numbers of the words that were drawn for them.
@@ -48,7 +112,7 @@ class PrivatizedBatch:
         markup: how many texts hold HTML; none are counted where the batch is a part of another.
     """
 
-    texts: list[str]
+    new_texts: Texts
     offsets: IntArray
     words: npt.NDArray[np.int32]
     outputs: npt.NDArray[np.int32]
@@ -56,6 +120,11 @@ class PrivatizedBatch:
     unknown_count: int
     kept_counts: IntArray
     markup: MarkupCounts = NO_MARKUP
+
+    @functools.cached_property
+    def texts(self) -> list[str]:
+        """R private texts."""
+        return list_texts(self.new_texts)
 
     def select(self, rows: IntArray) -> "PrivatizedBatch":
         """Return some of the texts as a batch, in the order given.

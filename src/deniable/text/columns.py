@@ -16,6 +16,8 @@ from deniable.core.errors import InputError
 
 _MAX_LISTED_COLUMNS = 5
 """Columns that an error names."""
+_MAX_WHOLE_FLOAT = 2**53
+"""Below it floats tell every integer from the next."""
 _NULL_KINDS = ("NAType", "NaTType")
 """Classes of the nulls that are neither None nor a float: those of pandas."""
 
@@ -39,7 +41,26 @@ def is_null(cell: object) -> bool:
     """Return whether a cell is None, NaN, or another null of a data frame."""
     kind = type(cell)
     is_pandas_null = kind.__name__ in _NULL_KINDS and kind.__module__.startswith("pandas.")
-    return cell is None or (isinstance(cell, float) and math.isnan(cell)) or is_pandas_null
+    return cell is None or (isinstance(cell, (float, np.floating)) and math.isnan(cell)) or is_pandas_null
+
+
+def format_cell(cell: object) -> str:
+    """Return a value of a typed table as a csv would show it, so that tables of any format name people alike.
+
+    Whole numbers have no ".0", as those of a column of floats would; true and false are written as in JSON. A text is
+    itself, and so a csv's cell stays as it is written.
+    """
+    if isinstance(cell, (bool, np.bool_)):
+        return "true" if cell else "false"
+    if not isinstance(cell, (float, np.floating)):
+        return str(cell)
+    number = float(cell)
+    return str(int(number)) if number.is_integer() and abs(number) < _MAX_WHOLE_FLOAT else str(cell)
+
+
+def format_name(cell: object) -> str | None:
+    """Return the name of a person or a class: a cell without white space around; None for a null or blank one."""
+    return None if is_null(cell) else format_cell(cell).strip() or None
 
 
 def read_text_column(owner: str, container: Any) -> TextColumn:  # noqa: ANN401 - any container

@@ -3,10 +3,10 @@
 import dataclasses
 import html
 import re
-from collections.abc import Iterable
 from typing import Literal
 
 from deniable.core.errors import make_parameter_error
+from deniable.text.encoded import EncodedTexts, Texts
 
 Escapes = Literal["html"]
 """How texts are escaped; None where they are read as they are."""
@@ -98,10 +98,11 @@ class MarkupCounts:
     with_tags: int = 0
 
     @classmethod
-    def count(cls, texts: Iterable[str]) -> "MarkupCounts":
+    def count(cls, texts: Texts) -> "MarkupCounts":
         """Return the counts of texts as they are privatized: decoded, where that is declared."""
-        flags = [(has_entity(text), has_tag(text)) for text in texts]
-        return cls(len(flags), sum(entity for entity, _ in flags), sum(tag for _, tag in flags))
+        read_texts = map(texts.decode, texts.find_rows(b"<&").tolist()) if isinstance(texts, EncodedTexts) else texts
+        flags = [(has_entity(text), has_tag(text)) for text in read_texts]
+        return cls(len(texts), sum(entity for entity, _ in flags), sum(tag for _, tag in flags))
 
     def __add__(self, other: "MarkupCounts") -> "MarkupCounts":
         """Return the counts of both."""

@@ -8,21 +8,32 @@ thread and process.
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Collection, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from deniable.core.arrays import IntArray
 from deniable.core.classes import get_picklable_state
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
 from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
-from deniable.text.batches import PrivatizedBatch, Released, Tally, TextCell, check_record_ids, read_batch_texts
+from deniable.text.batches import (
+    CellBatch,
+    PrivatizedBatch,
+    Released,
+    Tally,
+    TextCell,
+    check_record_ids,
+    read_batch_texts,
+)
+from deniable.text.encoded import EncodedTexts, Texts, list_texts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
-from deniable.text.tokens import CasePolicy, Lexer, UnknownPolicy, check_kept_words, refuse_hidden_words
+from deniable.text.tokens import CasePolicy, LexedBatch, Lexer, UnknownPolicy, check_kept_words, refuse_hidden_words
 from deniable.words import WordMechanism
+
+if TYPE_CHECKING:
+    from deniable.text.compiled_lexer import CompiledLexer
 
 DEFAULT_COLUMN = "text"
 """Column name that stands in a text's stream where there is no table."""
@@ -30,6 +41,11 @@ _STREAM_LAYOUT = "deniable release 1"
 """Raised whenever the way from a stream to an output changes."""
 _LEXER_CACHE_SIZE = 4
 """Lexers that a process keeps, with the spellings that they have met."""
+MIN_COMPILED_CHARACTERS, MIN_COMPILED_LATER, MAX_COMPILED_CHARACTERS = 500_000, 20_000, 1 << 28
+"""How long the texts of a batch are together, at least, and each at most, that compiled loops read.
+
+They give the same texts as Python does. For fewer, loading them takes longer, unless this process has loaded them.
+"""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -153,51 +169,53 @@ class Release:
         """
         self._check_law()
         key = self.read_key() if key is None else key
-        lexer = self.lexer
-        texts = [decode_escapes(cell.text, self.unescape) for cell in cells]
-        lexed_texts = [lexer.lex(text) for text in texts]
-        lengths = [len(lexed_text.words) for lexed_text in lexed_texts]
-        offsets = np.cumsum([0, *lengths])
-        words = (
-            np.concatenate([lexed_text.words for lexed_text in lexed_texts])
-            if lexed_texts
-            else np.empty(0, dtype=np.int32)
-        )
-        outputs = words
-        if len(words):
-            starts = self._name_streams(key, cells, words, offsets)
-            outputs = self.mechanism.draw_words(words, Streams(key, starts, lengths), workers)
-        unknown_mask = np.zeros(len(words), dtype=np.bool_)
-        new_texts = []
-        for lexed_text, start, end in zip(lexed_texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
-            unknown_mask[start + lexed_text.unknown_positions] = True
-            new_texts.append(lexer.rebuild_text(lexed_text, outputs[start:end].tolist()))
-        kept_counts = np.array([lexed_text.kept_count for lexed_text in lexed_texts], dtype=np.int64)
+        batch = CellBatch.of(cells)
+        texts = self._decode_escapes(batch.texts)
+        lexed = self._lex_texts(texts, workers)
+        outputs = lexed.words
+        if len(lexed.words):
+            starts = self._name_streams(key, batch, lexed)
+            streams = Streams(key, starts, np.diff(lexed.offsets).tolist())
+            outputs = self.mechanism.draw_words(lexed.words, streams, workers)
         return PrivatizedBatch(
-            new_texts,
-            offsets,
-            words,
+            lexed.rebuild_texts(outputs),
+            lexed.offsets,
+            lexed.words,
             outputs,
-            unknown_mask,
-            sum(lexed_text.unknown_count for lexed_text in lexed_texts),
-            kept_counts,
+            lexed.unknown_mask,
+            lexed.unknown_count,
+            lexed.kept_counts,
             MarkupCounts.count(texts),
         )
+
+    def _decode_escapes(self, texts: Texts) -> Texts:
+        if self.unescape is None or (isinstance(texts, EncodedTexts) and not len(texts.find_rows(b"&"))):
+            return texts
+        return [decode_escapes(text, self.unescape) for text in list_texts(texts)]
+
+    def _lex_texts(self, texts: Texts, workers: int | None) -> LexedBatch:
+        """Return texts split, by compiled loops where there is enough text to wait for the compiler's work."""
+        sizes = np.diff(texts.offsets) if isinstance(texts, EncodedTexts) else np.array(list(map(len, texts)))
+        is_loaded = _get_compiled_lexer.cache_info().currsize > 0
+        least = min(MIN_COMPILED_CHARACTERS, MIN_COMPILED_LATER) if is_loaded else MIN_COMPILED_CHARACTERS
+        if sizes.sum() < least or sizes.max() > MAX_COMPILED_CHARACTERS:
+            return self.lexer.lex_texts(list_texts(texts))
+        encoded = texts if isinstance(texts, EncodedTexts) else EncodedTexts.of(texts)
+        return _get_compiled_lexer(self.lexer).lex_texts(encoded, workers)
 
     @property
     def lexer(self) -> Lexer:
         """What cuts and writes the texts; one for all equal releases of a process."""
         return _get_lexer(self.mechanism.space, self.unknown, self.case, tuple(self.keep))
 
-    def _name_streams(
-        self, key: bytes, cells: Sequence[TextCell], words: npt.NDArray[np.int32], offsets: IntArray
-    ) -> list[bytes]:
+    def _name_streams(self, key: bytes, cells: CellBatch, lexed: LexedBatch) -> list[bytes]:
         """Return where the stream of each cell starts, from everything that its output is a function of."""
-        points = self.mechanism.space.point_by_word[words].astype("<i4").tobytes()
-        byte_offsets = (4 * offsets).tolist()
+        points = self.mechanism.space.point_by_word[lexed.words].astype("<i4").tobytes()
+        byte_offsets = (4 * lexed.offsets).tolist()
+        places = zip(cells.record_ids, cells.columns, cells.ordinals, strict=True)
         names = (
-            (cell.record_id, cell.column, cell.ordinal.to_bytes(8, "little"), points[start:end])
-            for cell, start, end in zip(cells, byte_offsets[:-1], byte_offsets[1:], strict=True)
+            (record_id, column, ordinal.to_bytes(8, "little"), points[start:end])
+            for (record_id, column, ordinal), (start, end) in zip(places, itertools.pairwise(byte_offsets), strict=True)
         )
         # A fresh key serves this release alone, and needs no law that may take long to compute; what has no
         # fingerprint is drawn with a fresh key, or with a public seed, which hides nothing.
@@ -261,3 +279,11 @@ class Release:
 
 
 _get_lexer = functools.lru_cache(maxsize=_LEXER_CACHE_SIZE)(Lexer)
+
+
+@functools.lru_cache(maxsize=_LEXER_CACHE_SIZE)
+def _get_compiled_lexer(lexer: Lexer) -> "CompiledLexer":
+    """Return the compiled half of a lexer."""
+    from deniable.text.compiled_lexer import CompiledLexer  # noqa: PLC0415 - loads numba and compiled code
+
+    return CompiledLexer(lexer)

@@ -2,18 +2,21 @@
 
 import dataclasses
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_input, open_outputs
-from deniable.text.batches import PrivatizedBatch, Tally, TextCell
+from deniable.text.batches import CellBatch, PrivatizedBatch, Tally, TextCell
 from deniable.text.certificate import Certificate
+from deniable.text.encoded import Texts, join_texts, take_texts
 from deniable.text.person_tally import PersonTally
 from deniable.text.release import Release
 from deniable.text.tables import TABLE_FORMATS
-from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow
+from deniable.text.tables.layout import CopiedContent, TableLayout
+from deniable.text.tables.rows import NewTexts, RowReleaser, TextRows, measure_texts, replace_texts, select_texts
 from deniable.words.prior import Prior
 
 _MAX_SHOWN_CHARACTERS = 50
@@ -126,24 +129,25 @@ def privatize_table(
             "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
             "change when rows do. Name the column, with --id on the command line."
         )
-    key, tally, lengths = release.read_key(), Tally(), list[int]()
+    key, tally = release.read_key(), Tally()
+    lengths = np.empty(0, dtype=np.int64)
 
-    def privatize_cells(rows: list[list[TextCell]]) -> Sequence[str]:
+    def privatize_cells(cells: CellBatch) -> Texts:
         nonlocal tally, lengths
-        batch = release.privatize_cells([cell for cells in rows for cell in cells], key=key, workers=workers)
-        word_counts = iter(batch.lengths)
-        lengths = [sum(next(word_counts) for _ in cells) for cells in rows]
-        tally += Tally.count(lengths, batch)
+        batch = release.privatize_cells(cells, key=key, workers=workers)
+        lengths = np.zeros(cells.row_count, dtype=np.int64)
+        np.add.at(lengths, cells.rows, batch.lengths)
+        tally += Tally.count(lengths.tolist(), batch)
         if watcher is not None:
-            watcher.see_rows(rows, batch)
-        return batch.texts
+            watcher.see_rows(cells.list_rows(), batch)
+        return batch.new_texts
 
     release_texts = TableReleaser(files.layout, privatize_cells)
 
-    def release_rows(rows: list[TextRow]) -> list[list[str | None]]:
+    def release_rows(rows: TextRows) -> NewTexts:
         new_texts = release_texts(rows)
         if persons is not None:
-            persons.add_records([row.person for row in rows], lengths)
+            persons.add_records(rows.persons or [None] * len(rows), lengths.tolist())
         return new_texts
 
     def make_certificate(copied: CopiedContent) -> Certificate:
@@ -167,45 +171,58 @@ class TableReleaser:
 
     Args:
         layout: where the texts stand.
-        release_cells: returns the new texts of the cells of rows, one after the other.
+        release_cells: returns the new texts of cells, row after row.
     """
 
-    def __init__(self, layout: TableLayout, release_cells: Callable[[list[list[TextCell]]], Sequence[str]]) -> None:
+    def __init__(self, layout: TableLayout, release_cells: Callable[[CellBatch], Texts]) -> None:
         self.records = 0
         self._layout, self._release_cells = layout, release_cells
         # Digests of ids, to find a repeated one in bounded memory per row.
         self._first_rows: dict[bytes, int] = {}
 
-    def __call__(self, rows: list[TextRow]) -> list[list[str | None]]:
-        """Return the new texts of rows, cell for cell."""
-        new_texts = iter(self._release_cells([self._list_cells(row) for row in rows]))
-        return [[next(new_texts) if self._is_released(text) else text for _, text in row.cells] for row in rows]
+    def __call__(self, rows: TextRows) -> NewTexts:
+        """Return the new texts of rows, in their columns."""
+        record_ids = np.array(self._resolve_record_ids(rows), dtype=object)
+        least = 0 if self._layout.replace_empty else 1
+        masks = {name: measure_texts(column) >= least for name, column in rows.columns.items()}
+        row_numbers = np.concatenate([np.empty(0, dtype=np.int64), *map(np.flatnonzero, masks.values())])
+        names = np.repeat(np.array(list(masks), dtype=object), [int(mask.sum()) for mask in masks.values()])
+        texts = [select_texts(column, masks[name]) for name, column in rows.columns.items()]
+        # Row after row; the cells of one column, whose numbers ascend, are so already.
+        order = np.argsort(row_numbers, kind="stable")
+        cells = CellBatch(
+            record_ids[row_numbers[order]].tolist(),
+            names[order].tolist(),
+            [0] * len(order),  # each column is there once
+            texts[0] if len(texts) == 1 else take_texts(join_texts(texts), order),
+            row_numbers[order],
+            len(rows),
+        )
+        new_texts = self._release_cells(cells)
+        if len(texts) == 1:
+            return {name: replace_texts(column, masks[name], new_texts) for name, column in rows.columns.items()}
+        places, first, new_columns = np.argsort(order), 0, {}
+        for name, column in rows.columns.items():
+            last = first + int(masks[name].sum())
+            new_columns[name] = replace_texts(column, masks[name], take_texts(new_texts, places[first:last]))
+            first = last
+        return new_columns
 
-    def _is_released(self, text: str | None) -> bool:
-        return text is not None and (bool(text) or self._layout.replace_empty)
+    def _resolve_record_ids(self, rows: TextRows) -> list[str]:
+        """Return the ids of rows, by default their numbers from 0 on; refuse one that was there before."""
+        numbers = range(self.records, self.records + len(rows))
+        self.records += len(rows)
+        return [
+            str(number) if record_id is None else self._check_record_id(record_id, number)
+            for record_id, number in zip(rows.record_ids or [None] * len(rows), numbers, strict=True)
+        ]
 
-    def _list_cells(self, row: TextRow) -> list[TextCell]:
-        """Return the cells of a row that are released, with their places."""
-        record_id = self._resolve_record_id(row)
-        column_counts: Counter[str] = Counter()
-        cells = []
-        for column, text in row.cells:
-            if text is not None and self._is_released(text):
-                cells.append(TextCell(record_id, column, column_counts[column], text))
-            column_counts[column] += 1
-        return cells
-
-    def _resolve_record_id(self, row: TextRow) -> str:
-        """Return the row's id, by default its number from 0 on; refuse one that was there before."""
-        number = self.records
-        self.records += 1
-        if row.record_id is None:
-            return str(number)
-        digest = hashlib.blake2b(row.record_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    def _check_record_id(self, record_id: str, number: int) -> str:
+        digest = hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         first_row = self._first_rows.setdefault(digest, number)
         if first_row != number:
             raise InputError(
-                f"The record id {row.record_id[:_MAX_SHOWN_CHARACTERS]!r} of {self._layout.name} is in rows "
+                f"The record id {record_id[:_MAX_SHOWN_CHARACTERS]!r} of {self._layout.name} is in rows "
                 f"{first_row + 1} and {number + 1}: ids must be unique, since equal ids share their noise."
             )
-        return row.record_id
+        return record_id

@@ -1,23 +1,27 @@
 """From text to word numbers and back: everything but the words themselves is preserved."""
 
 import dataclasses
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import InputError
 from deniable.space import Space
 from deniable.space.grammar import fold_word, has_trailing_word, is_clitic, split_words
+from deniable.text.encoded import Texts
 
 UnknownPolicy = Literal["draw", "mask", "drop"]
 CasePolicy = Literal["lower", "copy"]
 MASK_TOKEN = "[unknown]"  # noqa: S105 - no password
 
-_UNKNOWN, _KEEP, _UNLISTED = -1, -2, -3
-"""What spellings have in place of the number of a word; `_UNLISTED` - n for one that is read as the word n."""
-_MAX_CACHED_SPELLINGS = 1_000_000
+UNKNOWN, KEEP, UNLISTED = -1, -2, -3
+"""What spellings have in place of the number of a word; `UNLISTED` - n for one that is read as the word n."""
+LOWER_PATTERN, TITLE_PATTERN, UPPER_PATTERN = 0, 1, 2
+"""Capitals of a word: none, the first letter, or all of several letters."""
+MAX_CACHED_SPELLINGS = 1_000_000
 """Spellings in the cache at a time."""
 
 
@@ -43,6 +47,27 @@ class LexedText:
     unknown_positions: npt.NDArray[np.intp]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class LexedBatch:
+    """R texts, split; see `LexedText`.
+
+    Attributes:
+        words: (N,) word numbers of all texts, end to end.
+        offsets: (R + 1,) where the words of each text begin.
+        unknown_mask: (N,) True where a word stands for one that the space does not have.
+        unknown_count: how many words of all texts are not in the space.
+        kept_counts: (R,) how many words of each text pass through as public ones.
+        rebuild_texts: returns the texts with the given words (N,) in place of their own.
+    """
+
+    words: npt.NDArray[np.int32]
+    offsets: IntArray
+    unknown_mask: BoolArray
+    unknown_count: int
+    kept_counts: IntArray
+    rebuild_texts: Callable[[npt.NDArray[np.int32]], Texts]
+
+
 class Lexer:
     """Splits texts into words of one space, and caches the number of every spelling.
 
@@ -63,7 +88,7 @@ class Lexer:
         self.keep: dict[str, list[str]] = {}
         for word in check_kept_words(keep):
             self.keep.setdefault(word.lower(), []).append(word)
-        self._unknown_number = space.index_of(space.unknown_word)
+        self.unknown_number = space.index_of(space.unknown_word)
         self._number_of_spelling: dict[str, int] = {}
 
     def lex(self, text: str) -> LexedText:
@@ -78,36 +103,58 @@ class Lexer:
             ]
         numbers = np.array(known_numbers, dtype=np.int32)
         # Words of a hidden class that the space lacks have the number of another of its words, below all else.
-        is_unlisted = numbers <= _UNLISTED
-        numbers[is_unlisted] = _UNLISTED - numbers[is_unlisted]
-        is_unknown = numbers == _UNKNOWN
-        kept_count = int(np.count_nonzero(numbers == _KEEP))
+        is_unlisted = numbers <= UNLISTED
+        numbers[is_unlisted] = UNLISTED - numbers[is_unlisted]
+        is_unknown = numbers == UNKNOWN
+        kept_count = int(np.count_nonzero(numbers == KEEP))
         if self.unknown == "draw":
-            numbers[is_unknown] = self._unknown_number
+            numbers[is_unknown] = self.unknown_number
             stand_in_positions = np.flatnonzero(is_unknown | is_unlisted)
         else:
             stand_in_positions = np.flatnonzero(is_unlisted)
         if (numbers < 0).any():
             stand_in_positions = stand_in_positions - np.cumsum(numbers < 0)[stand_in_positions]
             gaps, spellings, numbers = self._merge_into_gaps(gaps, spellings, numbers)
-        case_patterns = [_get_case_pattern(word) for word in spellings] if self.case == "copy" else None
+        case_patterns = [get_case_pattern(word) for word in spellings] if self.case == "copy" else None
         unknown_count = int(np.count_nonzero(is_unknown | is_unlisted))
         return LexedText(gaps, numbers, case_patterns, unknown_count, kept_count, stand_in_positions)
 
+    def lex_texts(self, texts: Sequence[str]) -> LexedBatch:
+        """Return texts, split."""
+        lexed_texts = [self.lex(text) for text in texts]
+        offsets = np.cumsum([0, *(len(lexed_text.words) for lexed_text in lexed_texts)])
+        unknown_mask = np.zeros(offsets[-1], dtype=np.bool_)
+        for lexed_text, start in zip(lexed_texts, offsets[:-1].tolist(), strict=True):
+            unknown_mask[start + lexed_text.unknown_positions] = True
+
+        def rebuild(outputs: npt.NDArray[np.int32]) -> list[str]:
+            bounds = zip(lexed_texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+            return [self.rebuild_text(lexed, outputs[start:end].tolist()) for lexed, start, end in bounds]
+
+        return LexedBatch(
+            np.concatenate([np.empty(0, dtype=np.int32), *(lexed_text.words for lexed_text in lexed_texts)]),
+            offsets,
+            unknown_mask,
+            sum(lexed_text.unknown_count for lexed_text in lexed_texts),
+            np.array([lexed_text.kept_count for lexed_text in lexed_texts], dtype=np.int64),
+            rebuild,
+        )
+
     def _look_up(self, spelling: str) -> int:
         """Find and remember the number of a spelling, or what stands in its place."""
-        if len(self._number_of_spelling) >= _MAX_CACHED_SPELLINGS:
+        if len(self._number_of_spelling) >= MAX_CACHED_SPELLINGS:
             self._number_of_spelling.clear()
-        self._number_of_spelling[spelling] = number = self._number_spelling(spelling)
+        self._number_of_spelling[spelling] = number = self.number_spelling(spelling)
         return number
 
-    def _number_spelling(self, spelling: str) -> int:
-        if any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ())):
-            return _KEEP
+    def number_spelling(self, spelling: str) -> int:
+        """Return the number of the word that a spelling is read as, or what stands in its place."""
+        if self.keep and any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ())):
+            return KEEP
         number = self.space.find_number(spelling)
         if number is None:
-            return _UNKNOWN
-        return number if fold_word(spelling) in self.space.index_by_word else _UNLISTED - number
+            return UNKNOWN
+        return number if fold_word(spelling) in self.space.index_by_word else UNLISTED - number
 
     def _merge_into_gaps(
         self, gaps: list[str], spellings: list[str], numbers: npt.NDArray[np.int32]
@@ -121,7 +168,7 @@ class Lexer:
                 merged_gaps.append(gap)
                 is_after_dropped = False
                 continue
-            literal = spelling if number == _KEEP else MASK_TOKEN if self.unknown == "mask" else ""
+            literal = spelling if number == KEEP else MASK_TOKEN if self.unknown == "mask" else ""
             if not literal and merged_gaps[-1].isspace():
                 merged_gaps[-1] = ""
             follows_word = (
@@ -150,7 +197,7 @@ class Lexer:
                     gaps[position] += " "
         if lexed.case_patterns is not None:
             output_words = [
-                _apply_case_pattern(word, pattern)
+                apply_case_pattern(word, pattern)
                 for word, pattern in zip(output_words, lexed.case_patterns, strict=True)
             ]
         parts = [""] * (2 * len(output_words) + 1)
@@ -210,17 +257,15 @@ def _is_spelling_of(spelling: str, word: str) -> bool:
     )
 
 
-_LOWER, _TITLE, _UPPER = 0, 1, 2
-
-
-def _get_case_pattern(word: str) -> int:
-    """Return the capital pattern of a word: none, the first letter, or all of several letters."""
+def get_case_pattern(word: str) -> int:
+    """Return the capital pattern of a word."""
     if word[:1] == word[:1].lower():
-        return _LOWER
-    return _UPPER if len(word) > 1 and word == word.upper() else _TITLE
+        return LOWER_PATTERN
+    return UPPER_PATTERN if len(word) > 1 and word == word.upper() else TITLE_PATTERN
 
 
-def _apply_case_pattern(word: str, pattern: int) -> str:
-    if pattern == _LOWER:
+def apply_case_pattern(word: str, pattern: int) -> str:
+    """Return a word with the capitals of a pattern."""
+    if pattern == LOWER_PATTERN:
         return word
-    return word.upper() if pattern == _UPPER else word[:1].upper() + word[1:]
+    return word.upper() if pattern == UPPER_PATTERN else word[:1].upper() + word[1:]

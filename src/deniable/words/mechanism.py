@@ -17,6 +17,7 @@ from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce, find_home, find_shadowing_attribute, is_builtin_class
 from deniable.core.errors import InputError, NotTractable, check_positive
 from deniable.core.guarantees import MetricDP, Status
+from deniable.core.parallel import compile_loop
 from deniable.core.randomness import Streams, derive_stream_start, generate_key
 from deniable.space.space import Space
 from deniable.words.composition import DocumentGuarantee, compute_document_guarantee
@@ -206,10 +207,7 @@ class WordMechanism(WriteOnce, abc.ABC):
         points = self.law.sample(space.point_by_word[word_numbers], streams, workers)
         if len(space.points) == len(space):
             return points
-        order, ends = space.words_by_point
-        sizes = np.diff(ends, prepend=0)[points]
-        drawn_words: npt.NDArray[np.int32] = order[ends[points] - sizes + streams.uniform_below(sizes)].astype(np.int32)
-        return drawn_words
+        return _choose_words(points, *space.words_by_point, streams.bits(region=1))
 
     def sample(self, words: Sequence[str]) -> list[str]:
         """Return one output word for each word, with fresh noise from the operating system.
@@ -328,6 +326,31 @@ class WordMechanism(WriteOnce, abc.ABC):
         """Return name, parameters and space."""
         numbers = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({self.space!r}, {numbers})"
+
+
+@compile_loop
+def _choose_words(  # pragma: no cover - compiled
+    points: npt.NDArray[np.int32],
+    order: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    bits: npt.NDArray[np.uint64],
+) -> npt.NDArray[np.int32]:
+    """Return for each point (N,) one of the words that lie there, all equally likely but for a share below n / 2^62.
+
+    Args:
+        points: (N,).
+        order: the words, sorted by their points.
+        ends: of each point's words in ``order``.
+        bits: (N,) random 64-bit numbers, of which the upper 62 bits are used.
+    """
+    words = np.empty(points.size, dtype=np.int32)
+    for token in range(points.size):
+        point = points[token]
+        start = ends[point - 1] if point > 0 else 0
+        size = ends[point] - start
+        choice = np.int64(bits[token] >> np.uint64(2)) % size if size > 1 else 0
+        words[token] = order[start + choice]
+    return words
 
 
 def _get_signature(cls: type[WordMechanism]) -> inspect.Signature:

@@ -3,20 +3,18 @@
 import functools
 
 import numpy as np
-import numpy.typing as npt
 from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
 from deniable.core.guarantees import MetricDP
 from deniable.core.parallel import parallel_map
+from deniable.space.nearest_points import BATCH_VECTORS, NearestPointSearch
 from deniable.space.space import PointNumbers, Space
 from deniable.words.laws import SimulatedLaw, Simulation
 from deniable.words.laws.law import derive_law_name, format_fingerprint
 from deniable.words.mechanism import WordMechanism, check_euclidean
 
-BLOCK_TOKENS, BLOCK_COLUMNS = 256, 4096
-"""Shape of one product: noisy vectors by points, so that a tile of scores stays in cache."""
-_VECTORS_PER_THREAD = 8 * BLOCK_TOKENS
+_VECTORS_PER_THREAD = 20 * BATCH_VECTORS
 """Noisy vectors that one thread searches at a time."""
 
 
@@ -31,8 +29,7 @@ class MultivariateLaplace(WordMechanism):
     3. return the word nearest to phi'
 
     (Xu et al. 2021 write "unit ball" in step 2: that is not metric DP.) The nearest
-    word is exact: products in float32 propose it, and wherever their rounding could matter the
-    search is repeated in float64. No closed form of the law is known.
+    word is exact: products of bytes propose it, and distances in float64 decide. No closed form of the law is known.
 
     Args:
         space: a Euclidean space.
@@ -83,57 +80,15 @@ class NearestNoisyPoint(Simulation):
 
     def resolve(self, noisy: FloatArray, workers: int | None) -> PointNumbers:
         """Return the nearest points (k,) of noisy vectors (k, m)."""
+        search = self._search
         starts = range(0, len(noisy), _VECTORS_PER_THREAD)
         return np.concatenate(
-            parallel_map(lambda at: self._find_nearest(noisy[at : at + _VECTORS_PER_THREAD]), starts, workers)
+            parallel_map(lambda at: search.find_nearest(noisy[at : at + _VECTORS_PER_THREAD]), starts, workers)
         )
 
     @functools.cached_property
-    def _centred_points(self) -> tuple[FloatArray, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Mean of the points (m,); the points around it as float32 (m, n); half their squares (n,)."""
-        mean = self.space.points.mean(axis=0)
-        centred = self.space.points - mean
-        halves = 0.5 * np.einsum("nd,nd->n", centred, centred)
-        return mean, np.ascontiguousarray(centred.T, dtype=np.float32), halves.astype(np.float32)
-
-    # A tiny epsilon makes float32 overflow; those words are searched in float64.
-    @np.errstate(over="ignore", invalid="ignore")
-    def _find_nearest(self, noisy: FloatArray) -> PointNumbers:
-        """Return (k,) the point nearest to each vector (k, m): argmax of x.y - |y|^2 / 2, centred."""
-        mean, transposed, bias = self._centred_points
-        out = np.empty(len(noisy), dtype=np.int32)
-        for start in range(0, len(noisy), BLOCK_TOKENS):
-            x = noisy[start : start + BLOCK_TOKENS] - mean
-            x32 = x.astype(np.float32)
-            rows = np.arange(len(x))
-            best, second = np.full((2, len(x)), -np.inf, dtype=np.float32)
-            winner = np.zeros(len(x), dtype=np.int32)
-            for column in range(0, len(bias), BLOCK_COLUMNS):
-                scores = x32 @ transposed[:, column : column + BLOCK_COLUMNS]  # (k, COLUMNS)
-                scores -= bias[column : column + BLOCK_COLUMNS]
-                first = scores.argmax(axis=1)
-                top = scores[rows, first]
-                scores[rows, first] = -np.inf
-                second = np.maximum(np.maximum(second, scores.max(axis=1)), np.minimum(best, top))
-                winner = np.where(top > best, first + column, winner).astype(np.int32)
-                best = np.maximum(best, top)
-            uncertain = np.flatnonzero(~(best - second > self._bound_score_rounding(x)))
-            for row in uncertain:
-                offsets = self.space.points - noisy[start + row]
-                winner[row] = np.argmin(np.einsum("nd,nd->n", offsets, offsets))
-            out[start : start + BLOCK_TOKENS] = winner
-        return out
-
-    def _bound_score_rounding(self, x: FloatArray) -> FloatArray:
-        """Return (k,) a bound on the rounding in the difference of two float32 scores.
-
-        A float32 sum of m products errs by at most (m + 2) u sum|x_i y_i| with u = 2^-24, the
-        rounded inputs and the bias add 4 u; twice that for two scores, doubled once for safety.
-        """
-        reach = np.sqrt(2.0 * float(self._centred_points[2].max()))
-        bound: FloatArray = (x.shape[1] + 6) * 2.0**-24 * (np.linalg.norm(x, axis=1) * reach + reach**2 / 2)
-        bound *= 4
-        return bound
+    def _search(self) -> NearestPointSearch:
+        return NearestPointSearch(self.space.points)
 
 
 def sample_spherical_laplace(generator: np.random.Generator, shape: tuple[int, ...], epsilon: float) -> FloatArray:

@@ -20,7 +20,8 @@ class KernelSearch:
 
     Attributes:
         kernel_at: the kernel of a parameter, in no time.
-        epsilon_at: the epsilon of a parameter; by default the parameter is epsilon.
+        epsilon_at: about the epsilon of a parameter, not above it by more than rounding; by default the parameter is
+            epsilon.
         prepare: called with a parameter and an epsilon near its own before the mechanism of that epsilon is built, so
             that its law is found fast; the law does not depend on it.
     """

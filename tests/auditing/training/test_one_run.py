@@ -105,7 +105,18 @@ def test_training_gets_the_included_canaries_in_order():
         ({"included": [2] * 20}, "'included' parameter .* true or false"),
         ({"scores": [0.0] * 19}, r"20 finite numbers.* Got shape \(19,\)"),
         ({"scores": [math.nan] * 20}, "NaN or infinity"),
-        ({"scores": ["high"] * 20}, "20 finite numbers"),
+        ({"scores": ["high"] * 20}, "20 finite numbers.* of type <U4"),
+        ({"scores": np.full(20, 1 + 1j)}, "20 finite numbers"),
+        ({"scores": [1 + 1j] * 20}, r"20 finite numbers.* Got shape \(20,\) of type complex128"),
+        ({"scores": [[0.0], [0.0, 0.0]] * 10}, "20 finite numbers.* of no numbers"),
+        ({"guarantee": 1.0}, r"'guarantee' parameter of .* must be a guarantee such as ApproxDP.* Got 1\.0"),
+        ({"guarantee": (1.0, 1e-6)}, "must be a guarantee"),
+        ({"guarantee": None}, "must be a guarantee"),
+        ({"guarantee": ApproxDP}, "must be a guarantee"),
+        ({"guarantee": ApproxDP(math.nan, 1e-6, "a claim")}, "'guarantee.epsilon' parameter .* Got nan"),
+        ({"guarantee": ApproxDP("1", 1e-6, "a claim")}, "'guarantee.epsilon' parameter .* Got '1'"),
+        ({"guarantee": PureDP(math.inf, "a claim")}, "'guarantee.epsilon' parameter .* Got inf"),
+        ({"guarantee": ApproxDP(1.0, 1.0, "a claim")}, "'guarantee.delta' parameter .* Got 1"),
         ({"guarantee": MetricDP(1.0, "euclidean", "a claim")}, "added or removed"),
         ({"guarantee": PureDP(1.0, "a claim", adjacency=REPLACED_RECORD)}, "added or removed"),
         ({"guarantee": PureDP(1.0, "a claim"), "noise": "gaussian"}, "delta above 0"),
@@ -115,8 +126,19 @@ def test_training_gets_the_included_canaries_in_order():
     ],
 )
 def test_refusals(change, message):
-    """What cannot be judged is named in one line."""
+    """What cannot be judged is named in one line, before training where that can be."""
     arguments = {"included": [True, False] * 10, "scores": [0.0] * 20, "guarantee": CLAIM} | change
     with pytest.raises(dn.InputError, match=message) as raised:
         judge_canary_scores(**arguments)
     assert "\n" not in str(raised.value)
+    if "included" not in change:
+        trained = []
+        others = {name: value for name, value in arguments.items() if name not in {"included", "scores"}}
+
+        def train(included):
+            trained.append(included)
+            return arguments["scores"]
+
+        with pytest.raises(dn.InputError, match=message):
+            audit_training_once(train, range(20), **others)
+        assert bool(trained) is ("scores" in change)

@@ -1,10 +1,13 @@
 """The texts that a rewriter learns from: which are held out, and a fingerprint of all."""
 
+import types
+
 import pytest
 
 from deniable.cli.tables import TableFormat
-from deniable.cli.train.corpus import RewritingCorpus, fingerprint_texts, split_held_out_texts
+from deniable.cli.train.corpus import RewritingCorpus, describe_held_out_words, fingerprint_texts, split_held_out_texts
 from deniable.core.errors import InputError
+from deniable.rewriting.tokens import Vocabulary
 
 
 @pytest.fixture
@@ -31,6 +34,29 @@ def test_no_text_is_learned_and_held_out(corpus):
     assert len(held_out) == len({*held_out}) == 4
     assert not {*training} & {*held_out}
     assert {*training} | {*held_out} == {*texts}
+
+
+def test_html_is_told(corpus):
+    """HTML is told before long texts are cut."""
+    corpus.training_path.write_text("text\na b c d <br />\nshow me &amp;\n")
+    corpus.read_training_texts(3)
+    assert [remark.split(" hold ")[1][:9] for remark in corpus.remarks if " hold " in remark] == [
+        "HTML enti",
+        "HTML tags",
+    ]
+
+
+def test_held_out_words_that_the_model_will_lack(corpus):
+    """Words of held-out texts are looked up among those of the others, or in the model that is gone on from."""
+    training, held_out = ["a b c"] * 9, ["a b d", "x y z"]
+    (remark,) = describe_held_out_words(corpus, training, held_out, None)
+    assert "66.7 % of the words are not in the vocabulary" in remark
+    assert remark.endswith("spaces between its words")
+    base_model = types.SimpleNamespace(vocabulary=Vocabulary.build(["a b d x"]))
+    (remark,) = describe_held_out_words(corpus, training, held_out, base_model)
+    assert "33.3 %" in remark
+    assert "--fine-tune" in remark
+    assert describe_held_out_words(corpus, training, ["a b c"], None) == []
 
 
 def test_too_few_texts(corpus):

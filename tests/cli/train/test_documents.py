@@ -42,6 +42,13 @@ def test_a_test_table_is_tested_on_whole():
     assert "u.csv" in remarks[1]
 
 
+def test_html_is_told():
+    """HTML in the texts to learn from is told with the other remarks on their table."""
+    rows = [(f"{text} <br />", label) for text, label in lines(20)]
+    remarks = build_training_documents(make_table(rows), None, SPACE, "fasttext")[2]
+    assert any(remark.startswith("t.csv: 100.0 % of the texts (20 of 20) hold HTML tags") for remark in remarks)
+
+
 def test_too_few_texts_to_hold_some_out():
     """Two texts leave one to test on; of one alone none would be left, and the error says what to give."""
     training, test, _ = build_training_documents(make_table(lines(2)), None, SPACE, "fasttext")

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import re
 
 import pytest
 import torch
@@ -63,8 +64,8 @@ def test_the_card_does_not_count_rows(train, place):
     assert cards[0] == cards[1]
     surplus = train("--records", "250", output="s.pt")
     assert surplus.code == 0
-    assert "150 rows, chosen at random, left out: --records declares 250 places" in surplus.err
-    assert "150" not in (place / "s.pt.card.txt").read_text()
+    assert "warning (for you only): many.csv: 150 rows, chosen at random, left out: --records" in surplus.err
+    assert not re.search(r"\b150\b", (place / "s.pt.card.txt").read_text())
 
 
 def test_rows_that_cannot_be_used(train, place):
@@ -72,8 +73,18 @@ def test_rows_that_cannot_be_used(train, place):
     write(place / "odd.csv", [*lines(100), ("", "good"), ("a film", "mixed"), ("xyzzy", "bad")])
     result = train(data="odd.csv")
     assert result.code == 0, result.err
-    assert "1 row without a text in 'text' left out: row 101" in result.err
+    assert "warning (for you only): odd.csv: 1 row without a text in 'text' left out: row 101" in result.err
     assert "1 row whose label in 'label' is none of the declared classes left out: row 102" in result.err
+
+
+def test_texts_that_do_not_fit(train, place):
+    """HTML and many unknown words are told to the owner, and in nothing that is published."""
+    write(place / "odd.csv", [(f"zwölf Boxkämpfer {text}<br />", label) for text, label in lines(100)])
+    result = train(data="odd.csv")
+    assert result.code == 0, result.err
+    for problem in ("hold HTML tags", "not in the vocabulary"):
+        assert any(problem in line for line in result.err.splitlines() if line.startswith("warning (for you only): "))
+        assert problem not in (place / "m.pt.card.txt").read_text()
 
 
 def test_an_interrupted_run(train, place, monkeypatch):
@@ -137,8 +148,9 @@ def test_predictions_attacks_and_certificates(train, call, place):
         (["--premise", "before"], "--premise means nothing"),
         (["--seed", "1"], "--seed means nothing"),
         (["--metric", "angular"], "--metric means nothing"),
-        (["--classes", "good"], "at least two different names. Got 'good'"),
-        (["--classes", "good,good"], "at least two different names"),
+        (["--classes", "good"], "at least two names. Got 'good'"),
+        (["--classes", "good,good"], "--classes names 'good' twice"),
+        (["--test", "many.csv"], "'many.csv', is the private table itself"),
         (["--epsilon", "1000"], "ask for that or less"),
         (["--epsilon", "-1"], "epsilon"),
         (["--batch-size", "0"], "batch_size"),

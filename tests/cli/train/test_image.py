@@ -277,7 +277,7 @@ def test_declared_classes_rule(train, call, place):
         (["--pixel-range", "0,100"], "x_train["),
         (["--classes", "0,1"], "y_train[2] is 2, which is none of the declared classes 0, 1: declare it too"),
         (["--classes", "0"], "What is declared holds the one class 0"),
-        (["--classes", "0,1,2,0"], "The declared classes hold '0' twice"),
+        (["--classes", "0,1,2,0"], "--classes names '0' twice"),
     ],
 )
 def test_what_cannot_be_declared(train, refused, given, message):

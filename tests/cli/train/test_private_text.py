@@ -1,6 +1,8 @@
 """``deniable train text --kind dp-linear``: true cards, figures for the owner alone, one line where it cannot run."""
 
+import errno
 import json
+import os
 import re
 import stat
 
@@ -72,6 +74,23 @@ def test_a_measured_number(train, place):
     assert len(numbers) > 1
 
 
+def test_a_run_that_fails_shows_no_measured_number(train, monkeypatch):
+    """A number that was measured with noise is shown once the model is written, and not by a run that fails then."""
+    budget = ("--epsilon", "1", "--delta", "1e-3")
+    options = {"budget": budget, "declared": ("--classes", "bad,good")}
+    warnings = ("are few at epsilon", "is 1/n or more for n = ")
+    shown = train(**options).err
+    assert all(warning in shown for warning in warnings)
+
+    def fail(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.fsync", fail)
+    result = train("--force", **options)
+    assert result.code == 2
+    assert not any(warning in result.err for warning in warnings)
+
+
 def test_public_labels_declare_the_classes(train, place):
     """The classes of public labels need not be declared; labels outside them are left out, for the owner to see."""
     write(place / "private.csv", [*lines(300), ("fine film", "mixed")], ("text", "label"))
@@ -90,11 +109,24 @@ def test_a_test_table(train, place):
     assert json.loads((place / "m.pt.owner.json").read_text())["training rows"] == COUNT
 
 
+def test_texts_that_do_not_fit(train, place):
+    """HTML, and many words that the public ones lack, are told to the owner, and in nothing that is published."""
+    strange = [(f"zwölf Boxkämpfer jagen Viktor &amp; {text}<br />", label) for text, label in lines(300)]
+    write(place / "private.csv", strange)
+    result = train("--public", "public.csv", "--public-label", "label", declared=("--records", "300"))
+    assert result.code == 0, result.err
+    remarks = [line for line in result.err.splitlines() if line.startswith("warning (for you only): private.csv: ")]
+    for problem, remark in zip(("not in the vocabulary", "HTML entities", "HTML tags"), remarks, strict=True):
+        assert problem in remark
+        assert problem not in read_published(place)
+    assert remarks[0].endswith("Give public texts of their kind with --public")
+
+
 def test_rows_beyond_the_maximum(train):
     """With --max-records the further rows of each person are named for the owner."""
     result = train("--person", "who", "--max-records", "1")
     assert result.code == 0, result.err
-    assert "private.csv: 618 rows beyond the first 1 of their person not used" in result.err
+    assert "warning (for you only): private.csv: 618 rows beyond the first 1 of their person not used" in result.err
 
 
 def test_warnings_follow_public_numbers(train):
@@ -123,14 +155,17 @@ def test_a_single_record_trains(train, place, data):
         ({"budget": ("--epsilon", "1e-9", "--delta", "1e-200")}, (), "teach no more than a blind guess"),
         ({"declared": ("--records", "3000")}, (), "The classes must be declared"),
         ({"declared": ("--classes", "good", "--records", "3000")}, (), "at least two different classes"),
-        ({"declared": ("--classes", "good,good", "--records", "3000")}, (), "at least two different classes"),
+        ({"declared": ("--classes", "good,good", "--records", "3000")}, (), "--classes names 'good' twice"),
         ({"declared": ("--classes", "good,", "--records", "3000")}, (), "leave no name empty"),
         ({"declared": ("--classes", "bad,good", "--records", "3")}, (), "3 records at epsilon 8 teach no more"),
         ({"declared": ("--classes", "bad,good", "--records", "0")}, (), "greater than or equal to 1"),
         ({"declared": ("--classes", "x,y", "--records", "3000")}, (), "No row of the table 'private.csv' can be used"),
         ({}, ("--max-records", "5"), "--max-records is for --person"),
         ({}, ("--person", "whom"), "has no column 'whom'"),
+        ({}, ("--person", "label"), "'label' cannot be labels and persons at once"),
+        ({}, ("--person", "text"), "'text' cannot be texts and persons at once"),
         ({}, ("--public", "private.csv"), "is the private table itself"),
+        ({}, ("--test", "private.csv"), "'private.csv', is the private table itself"),
         ({}, ("--public-label", "label"), "--public-label is for --public"),
         ({}, ("--public", "public.csv", "--public-label", "kind"), "has no column 'kind'"),
         ({}, ("--public", "none.csv"), "none.csv"),

@@ -129,7 +129,7 @@ def test_odd_tables(train, place):
     result = train(data="odd.csv.gz")
     assert result.code == 0, result.err
     assert "odd.csv.gz: " in result.err
-    assert "% of the words are not in the vocabulary and were ignored\n" in result.err
+    assert "% of the words are not in the vocabulary and were ignored. Are the texts in another language" in result.err
     assert json.loads((place / "m.pt.card.json").read_text())["data"]["classes"] == ["0", "1"]
 
 

@@ -1,5 +1,7 @@
 """Candidates of a user's own generator."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,22 @@ def test_a_request_holds_what_was_released():
     assert request.lengths.max() < 40
 
 
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_an_interruption_is_no_failure(is_compiled):
+    """Ctrl-C while a callable runs stays one, also where compiled code made another error of it."""
+    error = KeyboardInterrupt()
+    if is_compiled:
+        error = SystemError("an exception set")
+        error.__cause__ = KeyboardInterrupt()
+
+    def propose(_):
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        generate_candidate_texts(KNOWLEDGE, propose, 9, seed=0)
+    assert caught.value is error
+
+
 @pytest.mark.parametrize(
     ("propose", "message"),
     [
@@ -50,6 +68,7 @@ def test_a_request_holds_what_was_released():
         (lambda request: ["good"] * (request.count - 1) + [3], "Got int at place 9"),
         (lambda request: ["good"] * (request.count - 1) + [" "], "Got an empty text at place 9"),
         (lambda _: 1 / 0, "failed: ZeroDivisionError: division by zero"),
+        (lambda _: sys.exit(0), "failed: SystemExit: 0"),
     ],
 )
 def test_anything_but_texts_is_refused(propose, message):

@@ -115,9 +115,11 @@ def parquet(**columns):
 
 
 def test_numbers_become_texts(folder):
-    """Numbers and truth values become texts, and null stays None, in jsonl and parquet."""
-    lines = b'{"text": 1}\n\n{"text": 2.5}\n{"text": null}\n{"text": true}\n'
-    assert read(folder, "a.jsonl", lines) == {"text": ["1", "2.5", None, "True"]}
+    """Numbers and truth values become texts as a csv shows them, and null stays None, in jsonl and parquet."""
+    lines = b'{"text": 1}\n\n{"text": 2.5}\n{"text": null}\n{"text": true}\n{"text": 3.0}\n{"text": "3.0"}\n'
+    assert read(folder, "a.jsonl", lines) == {"text": ["1", "2.5", None, "true", "3", "3.0"]}
+    assert read(folder, "a.parquet", parquet(text=[1.0, None, 2.5])) == {"text": ["1", None, "2.5"]}
+    assert read(folder, "a.parquet", parquet(text=[True, False])) == {"text": ["true", "false"]}
     assert read(folder, "a.parquet", parquet(text=[1, None, 3])) == {"text": ["1", None, "3"]}
     assert read(folder, "a.csv", b"text,n\n,1\n") == {"text": [""]}
 

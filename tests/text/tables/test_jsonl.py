@@ -167,13 +167,17 @@ def test_null_and_empty_stay():
 
 def test_empty_texts_are_written_anew_where_they_shall_not_show():
     """With a layout that writes empty texts anew they are written as any other; null stays."""
-    out, _ = rewritten("jsonl", b'{"text":""}\n{"text":null}\n', lambda rows: [["x"] for _ in rows], replace_empty=True)
+    out, _ = rewritten(
+        "jsonl", b'{"text":""}\n{"text":null}\n', lambda rows: {"text": ["x" for _ in rows]}, replace_empty=True
+    )
     assert out == b'{"text":"x"}\n{"text":null}\n'
 
 
 def test_a_text_that_loses_every_word_is_not_published():
     """Where the new text is empty, the private one does not stay in its place."""
-    out, _ = rewritten("jsonl", b'{"text":"secret"}\n{"text":"secret","a":1}', lambda rows: [[""] for _ in rows])
+    out, _ = rewritten(
+        "jsonl", b'{"text":"secret"}\n{"text":"secret","a":1}', lambda rows: {"text": ["" for _ in rows]}
+    )
     assert out == b'{"text":""}\n{"text":"","a":1}'
 
 
@@ -332,12 +336,15 @@ def test_a_new_value_that_the_encoding_lacks_is_escaped():
     assert json.loads(out)["predicted"] == "\ud800"
 
 
+PERSONS = ["a", None, "", " ", 0, 0.0, " 0 ", True]
+
+
 @pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
 def test_persons_are_read(options):
-    """Whose a record is reaches the release also where the key is left out; null and "" name nobody, numbers do."""
+    """Whose a record is reaches the release also where the key is left out; null and blanks name nobody, numbers do."""
     seen = []
-    table = "".join(json.dumps({"text": "x", "who": who}) + "\n" for who in ["a", None, "", 0, "0"]).encode()
+    table = "".join(json.dumps({"text": "x", "who": who}) + "\n" for who in PERSONS).encode()
     rewritten("jsonl", table, recording(seen), person_column="who", **options)
-    assert [row.person for row in seen] == ["a", None, None, "0", "0"]
+    assert [row.person for row in seen] == ["a", None, None, None, "0", "0", "0", "true"]
     with pytest.raises(InputError, match="line 1 has no column 'who', which --person names"):
         rewritten("jsonl", b'{"text": "x"}\n', person_column="who")

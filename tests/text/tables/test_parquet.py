@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from deniable import InputError
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, TableLayout
+from deniable.text.tables.rows import list_column
 from tests.text.helpers import constant, extended, identity, recording, rewritten
 
 TEXTS = ["the food", None, "", "London ✓", "the food"]
@@ -181,7 +182,7 @@ def test_more_new_texts_than_a_small_dictionary_holds():
     """A column of few private texts and many new ones is written, though its small indices overflow."""
     column = pa.array(["a", "b"] * 200).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
     data = parquet(pa.table({"text": column}))
-    out, _ = rewritten("parquet", data, lambda rows: [[f"new {number}"] for number in range(len(rows))])
+    out, _ = rewritten("parquet", data, lambda rows: {"text": [f"new {number}" for number in range(len(rows))]})
     assert read(out).read().column("text").to_pylist() == [f"new {number}" for number in range(400)]
 
 
@@ -269,7 +270,7 @@ for at in range(len(whole)):
                 io.BytesIO(bytes(damaged)),
                 io.BytesIO(),
                 TableLayout("in"),
-                lambda rows: [[text for _, text in row.cells] for row in rows],
+                lambda rows: rows.columns,
             )
         except (InputError, MemoryError):
             pass
@@ -397,4 +398,25 @@ def test_persons_are_read(options):
         seen = []
         data = parquet(pa.table({"who": column, "text": ["x"] * 4}))
         rewritten("parquet", data, recording(seen), person_column="who", **options)
-        assert [row.person for row in seen] == (persons or ["1.0", None, None, "1.0"])
+        assert [row.person for row in seen] == (persons or ["1", None, None, "1"])
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("window", [0, 700, 10**6])
+def test_groups_stay_whatever_is_released_together(size, window):
+    """Small row groups are released together, large ones in parts, and all come out as the groups that they were."""
+    table = pa.table({"id": list("abcde"), "text": TEXTS, "note": ["n"] * 5})
+    windows = []
+
+    def release(rows):
+        windows.append(len(rows))
+        assert len(rows.record_ids) == len(rows)
+        return {"text": [text and text.upper() for text in list_column(rows.columns["text"])]}
+
+    out, _ = rewritten("parquet", parquet(table, row_group_size=size), release, window=window, id_column="id")
+    assert [read(out).metadata.row_group(group).num_rows for group in range(read(out).num_row_groups)] == [
+        min(size, 5 - start) for start in range(0, 5, size)
+    ]
+    assert read(out).read().column("text").to_pylist() == [text and text.upper() for text in TEXTS]
+    assert read(out).read().column("id").to_pylist() == list("abcde")
+    assert (len(windows), sum(windows)) == ({0: 5, 700: 3 if size == 2 else 2, 10**6: 1}[window], 5)

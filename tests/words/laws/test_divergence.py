@@ -1,12 +1,17 @@
 """Renyi divergences: the bounds hold over all pairs and meet where they should."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
+from deniable.space import Space
 from deniable.words.laws import ExponentialKernel
 from deniable.words.laws.divergence import (
+    _find_extremes,
+    _find_input_bound,
+    _sift_extremes,
     bound_divergence,
     bound_divergence_by_loss,
     compute_exact_divergence,
@@ -62,6 +67,18 @@ def test_no_loss_has_no_divergence():
     assert bound_divergence_by_loss(1e4, 2.0) == pytest.approx(1e4, rel=1e-3)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e14, 1e20, 1e25])
+def test_losses_beyond_what_float32_holds_are_found(scale):
+    """The farthest pair is found where neither end of it is among the points that are looked at first."""
+    generator = np.random.default_rng(1)
+    inner, far = generator.normal(scale=0.01, size=(900, 2)), generator.normal([0.6, 0.0], 0.001, size=(40, 2))
+    points = np.concatenate([inner, far, [[0.0, 0.5], [0.0, -0.5]]])
+    space = Space([f"w{chr(0x4E00 + number)}" for number in range(len(points))], points)
+    losses = compute_loss_extremes(space, ExponentialKernel(scale))
+    assert losses["loss"] >= scale
+    assert losses["reach"] >= scale
+
+
 def test_losses_of_inputs_bound_every_output(small_space, kernel):
     """No pair loses more at any output than the bound of its input, and the largest bound is reached to a half."""
     logs = np.log(kernel.rows(small_space.distances(range(60))))
@@ -82,3 +99,27 @@ def test_the_bound_of_the_family_is_its_formula(small_space, alpha):
     expected = reach + (steeper - alpha * logs).max() / (alpha - 1)
     found = bound_divergence(small_space, ExponentialKernel(0.8), alpha)
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-6 / (alpha - 1))
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 3.0, 60.0, 1e7])
+@pytest.mark.parametrize("cutoff", [math.inf, 4.0, 0.1])
+def test_sifted_losses_are_those_of_all_pairs(glove_2000, scale, cutoff):
+    """What float32 sifts and float64 decides is the largest loss and reach of all pairs."""
+    kernel = ExponentialKernel(scale, cutoff)
+    logs = np.log(kernel.normalisers(glove_2000))
+    for workers in (1, 2):
+        sifted = _sift_extremes(glove_2000, kernel, logs, workers)
+        assert sifted == pytest.approx(_find_extremes(glove_2000, kernel, logs, workers), rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("alpha", [1.004, 2.0, 17.0])
+@pytest.mark.parametrize("limit", [256, 2048])
+def test_inputs_looked_at_bound_all(glove_2000, monkeypatch, scale, alpha, limit):
+    """The largest term of any input is found without looking at most of them, or by a pass where many must be."""
+    monkeypatch.setattr("deniable.words.laws.divergence._MAX_SINGLE_INPUTS", limit)
+    kernel = ExponentialKernel(scale)
+    steeper = dataclasses.replace(kernel, scale=alpha * scale)
+    logs, steeper_logs = (np.log(each.normalisers(glove_2000)) for each in (kernel, steeper))
+    found = _find_input_bound(glove_2000, kernel, steeper, alpha, None)
+    assert found == pytest.approx((steeper_logs - alpha * logs).max(), rel=1e-9, abs=1e-12)

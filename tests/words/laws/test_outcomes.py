@@ -7,7 +7,7 @@ import pytest
 
 import deniable as dn
 from deniable.words.laws.kernel import ExponentialKernel, compute_normalisers
-from deniable.words.laws.outcomes import compute_exponential_outcomes, compute_row_outcomes
+from deniable.words.laws.outcomes import _find_peaks, _sift_peaks, compute_exponential_outcomes, compute_row_outcomes
 from deniable.words.prior import compute_zipf_prior
 
 
@@ -78,6 +78,20 @@ def test_several_laws(request, name, order):
     for (kept, _), (kept_alone, _) in zip(together, alone, strict=True):
         np.testing.assert_array_equal(kept, kept_alone)
     assert len({recovered for _, recovered in together}) == 4
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 3.0, 60.0, 1e7, 1e200])
+@pytest.mark.parametrize("cutoff", [math.inf, 4.0, 0.1])
+def test_sifted_guesses_are_those_of_all_pairs(glove_2000, scale, cutoff):
+    """What float32 sifts and float64 decides is what float64 alone finds, also of words without a prior."""
+    kernels = [ExponentialKernel(scale, cutoff), ExponentialKernel(2 * scale, cutoff)]
+    with np.errstate(divide="ignore"):
+        priors = np.log(compute_zipf_prior(2000) * (np.arange(2000) % 7 > 0))
+    heights = [priors - np.log(sums) for sums in compute_normalisers(glove_2000, kernels)]
+    for workers in (1, 2):
+        sifted = _sift_peaks(glove_2000, kernels, heights, workers)
+        for one, exact in zip(sifted, _find_peaks(glove_2000, kernels, heights, workers), strict=True):
+            np.testing.assert_allclose(one, exact, rtol=1e-11, atol=1e-11)
 
 
 def test_no_laws(small_space):

@@ -29,7 +29,7 @@ def reference_table(row):
     """Return the entries of the integer table in Python's own unbounded integers."""
     room = float(2**62 - len(row) * 2**24)
     entries = [2**24 + int(room * float(p)) for p in row]
-    entries[entries.index(max(entries))] += 2**62 - sum(entries)
+    entries[int(np.argmax(row))] += 2**62 - sum(entries)
     return entries
 
 

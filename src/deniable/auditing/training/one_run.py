@@ -6,6 +6,7 @@ violation it would have seen.
 """
 
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
@@ -21,7 +22,14 @@ from deniable.auditing.training.bounds import (
     find_detectable_epsilon,
 )
 from deniable.core.arrays import BoolArray, FloatArray
-from deniable.core.errors import InputError, check_count, check_positive, make_parameter_error
+from deniable.core.errors import (
+    InputError,
+    check_count,
+    check_fraction,
+    check_number_within,
+    check_positive,
+    make_parameter_error,
+)
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, Guarantee, MetricDP
 
@@ -120,7 +128,12 @@ def _plan_guesses(canaries: int, guesses: int | None) -> GuessPlan:
 
 
 def _check_claim(guarantee: Guarantee, noise: NoiseKind, confidence: float) -> float:
-    """Return alpha, or raise `InputError` where coins of canaries say nothing about a claim."""
+    """Return alpha, or raise `InputError` where coins of canaries say nothing about a claim, or it is none."""
+    if not isinstance(guarantee, get_args(Guarantee)):
+        raise make_parameter_error(_OWNER, "guarantee", "a guarantee such as ApproxDP(1.0, 1e-6, 'a claim')", guarantee)
+    check_number_within(_OWNER, "guarantee.epsilon", guarantee.epsilon, 0.0, sys.float_info.max)
+    if isinstance(guarantee, ApproxDP):
+        check_fraction(_OWNER, "guarantee.delta", guarantee.delta)
     if isinstance(guarantee, MetricDP) or guarantee.adjacency == REPLACED_RECORD:
         raise InputError(
             "Canaries test guarantees for one unit that is added or removed. "
@@ -135,11 +148,15 @@ def _check_claim(guarantee: Guarantee, noise: NoiseKind, confidence: float) -> f
 
 def _check_scores(scores: npt.ArrayLike, plan: GuessPlan) -> FloatArray:
     try:
-        values = np.asarray(scores, dtype=np.float64)
+        values = np.asarray(scores)
+        # Complex numbers would lose a part without a word, and texts be read as numbers.
+        flaw = "" if values.dtype.kind in "biufO" else f" of type {values.dtype}"
+        values = np.empty(values.shape) if flaw else values.astype(np.float64)
     except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.shape != (plan.canaries,) or not np.isfinite(values).all():
-        flaw = "" if np.isfinite(values).all() else " with NaN or infinity"
+        values, flaw = np.empty(0), " of no numbers"
+    if not flaw and not np.isfinite(values).all():
+        flaw = " with NaN or infinity"
+    if flaw or values.shape != (plan.canaries,):
         raise InputError(
             f"The scores must be {plan.canaries} finite numbers, one for each canary in order. "
             f"Got shape {values.shape}{flaw}: return one float for each canary."

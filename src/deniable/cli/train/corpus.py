@@ -4,11 +4,16 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deniable.cli.model_runs import HELD_OUT_SHARE
+from deniable.cli.owner_remarks import describe_source_markup, describe_unlisted_words
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows, select_usable_rows
 from deniable.core.errors import InputError
+
+if TYPE_CHECKING:
+    from deniable.rewriting.model import Rewriter
 
 _MINIMUM_TEXTS = 10
 
@@ -60,6 +65,7 @@ class RewritingCorpus:
         )
         long_rows = [row for row in usable_rows if lengths[row] > maximum_tokens]
         self.remarks.extend(remarks)
+        self.remarks.extend(describe_source_markup(path, [cells[row] or "" for row in usable_rows]))
         self.remarks.extend(
             describe_rows(
                 str(path), long_rows, f"with more than {maximum_tokens:,} tokens, of which only the first are used"
@@ -87,6 +93,21 @@ def split_held_out_texts(texts: list[str], corpus: RewritingCorpus) -> tuple[lis
     held_out = [distinct_texts[index] for index in sorted(order[: round(HELD_OUT_SHARE * len(distinct_texts))])]
     held_out_set = {*held_out}
     return [text for text in texts if text not in held_out_set], held_out
+
+
+def describe_held_out_words(
+    corpus: RewritingCorpus, training_texts: list[str], held_out_texts: list[str], base_model: "Rewriter | None"
+) -> list[str]:
+    """Return a remark where the vocabulary of the model to be lacks many words of texts that it does not learn from."""
+    from deniable.rewriting.tokens import Vocabulary
+
+    vocabulary = Vocabulary.build(training_texts) if base_model is None else base_model.vocabulary
+    advice = (
+        "Train on more texts, of one language with spaces between its words"
+        if base_model is None
+        else "Go on with texts of the kind that the model of --fine-tune knows"
+    )
+    return describe_unlisted_words(corpus.training_path, held_out_texts, vocabulary.words, advice)
 
 
 def fingerprint_texts(*text_lists: list[str]) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from deniable.cli.labelled_tables import LabelledColumns, LabelledTable, build_documents, read_labelled_table
 from deniable.cli.model_runs import HELD_OUT_SHARE
+from deniable.cli.owner_remarks import describe_source_markup
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,14 +35,16 @@ def build_training_documents(
     network = select_text_network(kind, pairs=table.premises is not None)
     training = build_documents(table, space, network.max_words)
     check_documents_fit(network, training.documents)
+    texts = [text for text in (*table.texts, *(table.premises or ())) if text]
+    remarks = [*training.remarks, *describe_source_markup(table.source, texts)]
     if test_table is None:
-        return *_hold_out_documents(training.documents, table.source), list(training.remarks)
+        return *_hold_out_documents(training.documents, table.source), remarks
     try:
         test = build_documents(test_table, space, network.max_words, training.documents.classes)
         check_documents_fit(network, test.documents)
     except InputError as error:
         raise InputError(f"In --test: {error}") from None
-    return training.documents, test.documents, [*training.remarks, *test.remarks]
+    return training.documents, test.documents, [*remarks, *test.remarks]
 
 
 def _hold_out_documents(documents: "Documents", source: str) -> "tuple[Documents, Documents]":

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from deniable.cli.building import build_space
 from deniable.cli.choices import MetricName
 from deniable.cli.model_runs import ModelFiles, ModelOutput, train_and_write
+from deniable.cli.owner_remarks import describe_source_markup, warn_owner
 from deniable.cli.private_tables import (
     PrivateColumns,
     PrivateTable,
+    check_test_file,
     hold_out_rows,
-    parse_classes,
     read_private_table,
 )
 from deniable.cli.progress import show_passes, show_steps
-from deniable.cli.train.private_text import check_budget, describe_test_accuracy, read_test_table, warn_of_delta
+from deniable.cli.train.options import parse_classes
+from deniable.cli.train.private_text import check_budget, describe_test_accuracy, read_private_test_table, warn_of_delta
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,19 +71,19 @@ def train_dp_fasttext(
         InputError: an option is missing or cannot be met, or a table cannot be used.
     """
     classes, options = _parse_options(given)
+    check_test_file(test, str(source))
     warn_of_delta(options.delta, options.places)
     space = build_space(words[0], MetricName.EUCLIDEAN, words[1])
     options.plan_settings(space.vectors.shape[1])  # a budget that cannot be met is refused before anything is read
     table = read_private_table(str(source), columns, classes)
-    test_table = read_test_table(test, columns, classes)
-    for remark in table.remarks:
-        typer.echo(remark, err=True)
+    test_table = read_private_test_table(test, columns, classes)
     surplus = table.row_count - options.places
+    remarks = [*table.remarks, *describe_source_markup(source, table.texts)]
     if surplus > 0:
-        typer.echo(
-            f"{source}: {surplus:,} rows, chosen at random, left out: --records declares {options.places:,} places",
-            err=True,
+        remarks.append(
+            f"{source}: {surplus:,} rows, chosen at random, left out: --records declares {options.places:,} places"
         )
+    warn_owner(remarks)
     run = _Run(table, test_table, classes, space, options)
     parameters = {
         "model": "dp-fasttext",
@@ -110,10 +110,8 @@ def _parse_options(given: dict[str, Any]) -> "tuple[tuple[str, ...], PrivateText
         raise InputError(
             "The classes must be declared, since which labels occur is private: give --classes, for example A,B."
         )
-    if len({*classes}) < max(2, len(classes)):
-        raise InputError(
-            f"--classes must be at least two different names. Got {given['classes']!r}: name each class once."
-        )
+    if len(classes) < 2:  # noqa: PLR2004 - one class leaves nothing to learn
+        raise InputError(f"--classes must be at least two names. Got {given['classes']!r}: name them all.")
     if places is None:
         raise InputError(
             "--kind dp-fasttext needs a public number of places for records, since their true number is private: give "
@@ -153,12 +151,15 @@ def _build_documents(table: PrivateTable, classes: Sequence[str], space: "Space"
 
     from deniable.learning.clipping import EMPTY_LABEL
     from deniable.models.text.documents import Documents, tokenize_texts
+    from deniable.text.remarks import describe_unknown_words
 
     texts: list[str | None] = [None] * table.row_count
     labels = np.full(table.row_count, EMPTY_LABEL, dtype=np.int64)
     for row, text, label in zip(table.rows, table.texts, table.labels, strict=True):
         texts[row], labels[row] = text, classes.index(label)
-    return Documents(tokenize_texts(space, texts).texts, labels, (*classes,))
+    tokenized = tokenize_texts(space, texts)
+    warn_owner(describe_unknown_words(tokenized.unknown_count, tokenized.unknown_count + len(tokenized.texts.words)))
+    return Documents(tokenized.texts, labels, (*classes,))
 
 
 def _describe_model(run: _Run, trained: "tuple[TextModel, PrivateTable]") -> ModelFiles:

@@ -28,6 +28,7 @@ from deniable.cli.train.options import (
     LearningRateOption,
     ModelOutputOption,
     TrainingForceOption,
+    parse_classes,
 )
 from deniable.core.errors import InputError
 
@@ -189,7 +190,7 @@ def run_train_image(
     options = trainer.choose_options(**given_options)
     model_output = ModelOutput(output, force, checkpoint_every)
     model_output.check(data)
-    dataset = read_images(data, pixel_range=_parse_pixel_range(pixel_range), classes=_parse_classes(classes))
+    dataset = read_images(data, pixel_range=_parse_pixel_range(pixel_range), classes=parse_classes(classes))
     train_and_write(
         model_output,
         describe_image_run(trainer, dataset, options, test_seed),
@@ -274,11 +275,6 @@ def _parse_pixel_range(text: str | None) -> tuple[float, float] | None:
             f"--pixel-range must be two numbers with a comma between them, such as -1,1. Got {text!r}."
         ) from None
     return low, high
-
-
-def _parse_classes(text: str | None) -> list[str] | None:
-    """Return names with commas between them; None for None."""
-    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 class _ImageProgress:

@@ -1,9 +1,10 @@
-"""Options that several training commands share."""
+"""Options that several training commands share, and how their values are read."""
 
 from pathlib import Path
 from typing import Annotated
 
 from deniable.cli.options import DATA_PANEL, MODEL_PANEL, OUTPUT_PANEL, PRIVACY_PANEL, TRAINING_PANEL, make_option
+from deniable.core.value_lists import parse_distinct_names
 
 ModelOutputOption = Annotated[
     Path,
@@ -83,3 +84,12 @@ PublicLabelOption = Annotated[
     str | None,
     make_option(PRIVACY_PANEL, "--public-label", "Column of labels in the public table.", metavar="COLUMN"),
 ]
+
+
+def parse_classes(text: str | None) -> tuple[str, ...] | None:
+    """Return the names of ``--classes``; None for None.
+
+    Raises:
+        InputError: see `parse_distinct_names`.
+    """
+    return None if text is None else parse_distinct_names("--classes", text)

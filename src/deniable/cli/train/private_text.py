@@ -1,22 +1,25 @@
 """Private kinds of ``deniable train text``: every record, or every person, is hidden in the model."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from deniable.cli.model_runs import ModelFiles, ModelOutput, translate_memory_errors
+from deniable.cli.owner_remarks import describe_source_markup, describe_unlisted_words, warn_owner
 from deniable.cli.private_tables import (
     PrivateColumns,
     PrivateTable,
     PublicFile,
+    check_test_file,
     describe_capped_rows,
     hold_out_rows,
-    parse_classes,
     read_private_table,
 )
 from deniable.cli.progress import show_passes, show_steps
+from deniable.cli.train.options import parse_classes
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,6 +28,12 @@ if TYPE_CHECKING:
     from deniable.persons.classifier import LinearClassifier
     from deniable.persons.classifier_training import ClassifierOptions, PublicTexts
     from deniable.persons.features import FeatureMap
+
+
+_OTHER_PUBLIC_TEXTS = (
+    "Are the texts in another language, or of another kind, than the public ones? Give public texts of their kind with "
+    "--public"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,19 +70,15 @@ class PrivateTraining:
 def train_private_text(training: PrivateTraining, output: ModelOutput) -> None:
     """Train a private linear classifier, and write it with its card.
 
-    Nothing is released before the end: an interrupted run has spent nothing, and can be run again.
+    Nothing is released before the end, on the terminal neither: an interrupted run has spent nothing, and can be run
+    again.
 
     Raises:
         InputError: an option is missing, a table cannot be used, or a blind guess would be as good.
     """
     options, feature_map, public = prepare_training(training)
-    table = read_private_table(str(training.source), training.columns, options.classes)
-    test_table = read_test_table(training.test, training.columns, options.classes)
-    remarks = [*table.remarks, *describe_capped_rows(str(training.source), table.persons, training.max_records)]
-    if test_table is None:
-        table, test_table = hold_out_rows(table)
-    for remark in remarks:
-        typer.echo(remark, err=True)
+    table = read_training_table(training, options.classes, feature_map)
+    table, test_table = split_test_rows(training, options.classes, table)
     from deniable.persons.classifier_training import fit_linear_classifier
 
     with translate_memory_errors():
@@ -83,8 +88,8 @@ def train_private_text(training: PrivateTraining, output: ModelOutput) -> None:
                 private, feature_map, options, public, lambda done, total: steps.update(done, total, "")
             )
         files = _describe_classifier(classifier, table, test_table)
-        warn_of_signal(options.plan_budget(feature_map, private.units.unit), classifier)
         output.write(files)
+    warn_of_signal(options.plan_budget(feature_map, private.units.unit), classifier)
     typer.echo(files.card.to_text(), err=True)
     typer.echo(files.figures, err=True)
 
@@ -93,8 +98,8 @@ def prepare_training(training: PrivateTraining) -> "tuple[ClassifierOptions, Fea
     """Return options, features and public texts; nothing private is read.
 
     Raises:
-        InputError: the budget or the classes are missing, a public file cannot be used, or a blind guess would be as
-            good as what the declared number of units can teach.
+        InputError: the budget or the classes are missing, a public file cannot be used, the table to test on is the
+            private one, or a blind guess would be as good as what the declared number of units can teach.
     """
     from deniable.persons.classifier_training import ClassifierOptions
     from deniable.persons.features import build_feature_map
@@ -102,6 +107,7 @@ def prepare_training(training: PrivateTraining) -> "tuple[ClassifierOptions, Fea
     epsilon, delta = check_budget(training.epsilon, training.delta)
     if training.max_records is not None and training.columns.person is None:
         raise InputError("--max-records is for --person: leave it out, or name the column of persons.")
+    check_test_file(training.test, str(training.source))
     classes, public = parse_classes(training.classes), None
     if training.public is not None:
         training.public.check_is_other_file(str(training.source))
@@ -177,7 +183,44 @@ def _build_space_features(space: str) -> "FeatureMap":
     return build_space_feature_map(build_space(space, MetricName.EUCLIDEAN, "none"))
 
 
-def read_test_table(test: Path | None, columns: PrivateColumns, classes: tuple[str, ...]) -> PrivateTable | None:
+def read_training_table(
+    training: PrivateTraining, classes: tuple[str, ...], feature_map: "FeatureMap", other_columns: Sequence[str] = ()
+) -> PrivateTable:
+    """Return the usable rows of the private table, with remarks on them for the owner.
+
+    Args:
+        training: names the table and its columns.
+        classes: declared or public.
+        feature_map: whose words the texts should have.
+        other_columns: names of further columns.
+
+    Raises:
+        InputError: the table cannot be used.
+    """
+    source = str(training.source)
+    table = read_private_table(source, training.columns, classes, other_columns)
+    warn_owner(
+        [
+            *table.remarks,
+            *describe_capped_rows(source, table.persons, training.max_records),
+            *describe_unlisted_words(source, table.texts, feature_map.words, _OTHER_PUBLIC_TEXTS),
+            *describe_source_markup(source, table.texts),
+        ]
+    )
+    return table
+
+
+def split_test_rows(
+    training: PrivateTraining, classes: tuple[str, ...], table: PrivateTable
+) -> tuple[PrivateTable, PrivateTable]:
+    """Return rows to train on and rows to test on: those of the test table, where one was named."""
+    test_table = read_private_test_table(training.test, training.columns, classes)
+    return hold_out_rows(table) if test_table is None else (table, test_table)
+
+
+def read_private_test_table(
+    test: Path | None, columns: PrivateColumns, classes: tuple[str, ...]
+) -> PrivateTable | None:
     """Return the usable rows of the test table, where one was named.
 
     Args:

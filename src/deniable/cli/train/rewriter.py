@@ -23,7 +23,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import format_duration, show_passes, show_steps
 from deniable.cli.tables import TableFormat
-from deniable.cli.train.corpus import RewritingCorpus, fingerprint_texts, split_held_out_texts
+from deniable.cli.train.corpus import RewritingCorpus, describe_held_out_words, fingerprint_texts, split_held_out_texts
 from deniable.cli.train.options import (
     BatchSizeOption,
     CheckpointOption,
@@ -231,7 +231,7 @@ def run_train_rewriter(
     corpus = RewritingCorpus(source, test, column, TableFormat(format_, delimiter, encoding))
     texts, test_texts = corpus.read_training_texts(token_limit), corpus.read_test_texts(token_limit)
     training_texts, held_out_texts = split_held_out_texts(texts, corpus)
-    print_remarks(corpus.remarks)
+    print_remarks([*corpus.remarks, *describe_held_out_words(corpus, training_texts, held_out_texts, base_model)])
     fingerprint = fingerprint_texts(texts, test_texts or [])
     run = _RewriterRun(
         training_texts, held_out_texts, test_texts, options, token_limit, base_model, noise, fingerprint, seed, quick

@@ -77,6 +77,8 @@ _PERTURBED_PANEL = "Perturbed words, for ibp and augmented"
 _PRIVATE_KINDS = (TextKind.DP_LINEAR, TextKind.DP_FASTTEXT)
 _LINEAR_OPTIONS = ("person", "max_records", "public", "public_label")
 """Options that only dp-linear takes."""
+_SOURCE_OPTIONS = ("substitutions", "mechanism", "mechanism_epsilon")
+"""Options that say which words may stand in the place of others."""
 _DEFAULT_CHECKPOINT = 20
 _NO_PIPE = "An interrupted run reads its tables again, which a pipe cannot do: give the path of a file."
 
@@ -131,6 +133,41 @@ MechanismOption = Annotated[
 MechanismEpsilonOption = Annotated[
     float | None, make_option(_PERTURBED_PANEL, "--mechanism-epsilon", "Epsilon of --mechanism.")
 ]
+
+
+@dataclasses.dataclass(frozen=True)
+class _TextTask:
+    """What every kind of training is told.
+
+    Attributes:
+        source: path of the table.
+        columns: its columns.
+        test: path of the table to test on; None for a tenth of the first one.
+        output: where the model goes.
+        space: vector file, or ``glove``.
+        hide: classes of words that are hidden, as the option names them.
+    """
+
+    source: Path
+    columns: LabelledColumns
+    test: Path | None
+    output: ModelOutput
+    space: str
+    hide: str
+
+    def check_files(self, *read_paths: Path | None, hide: str | None = None) -> None:
+        """Raise `InputError` where an output cannot be written, or would overwrite what is read."""
+        word_files = find_word_files(self.space, self.hide if hide is None else hide)
+        self.output.check(*self._tables, *read_paths, *word_files)
+
+    def refuse_pipes(self) -> None:
+        """Raise `InputError` where a table is a pipe, which gives itself once."""
+        if PIPE in map(str, self._tables):
+            raise InputError(_NO_PIPE)
+
+    @property
+    def _tables(self) -> list[Path]:
+        return [path for path in (self.source, self.test) if path is not None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,11 +242,9 @@ def run_train_text(
     train extra of deniable.
     """
     check_torch()
-    from deniable.models.text.training import check_substitute_source
-
     columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
-    model_output = ModelOutput(output, force, checkpoint_every)
-    private_options = {
+    task = _TextTask(source, columns, test, ModelOutput(output, force, checkpoint_every), space, hide)
+    budget_options = {
         "epsilon": epsilon,
         "delta": delta,
         "person": person,
@@ -220,99 +255,87 @@ def run_train_text(
         "public_label": public_label,
         "chosen_from_data": chosen_from_data or None,
     }
-    step_options: dict[str, Any] = {
-        "epochs": epochs,
-        "batch_size": batch_size,
-        "learning_rate": learning_rate,
-        "clip": clip,
+    step_options = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "clip": clip}
+    word_options = {
+        "training": None if training is TextTraining.NORMAL else training,
+        "ibp_weight": ibp_weight,
+        "ibp_ramp": ibp_ramp,
+        "copies": copies,
+        "substitutions": substitutions,
+        "mechanism": mechanism,
+        "mechanism_epsilon": mechanism_epsilon,
     }
-    if kind in _PRIVATE_KINDS:
-        other_options = {
-            "training": None if training is TextTraining.NORMAL else training,
-            "premise": premise,
-            "ibp_weight": ibp_weight,
-            "ibp_ramp": ibp_ramp,
-            "copies": copies,
-            "substitutions": substitutions,
-            "mechanism": mechanism,
-            "mechanism_epsilon": mechanism_epsilon,
-            "metric": None if metric is MetricName.EUCLIDEAN else metric,
-            "seed": seed,
-        }
-        refuse_options(kind.value, other_options)
-        if kind is TextKind.DP_FASTTEXT:
-            _train_dp_fasttext(source, columns, {**private_options, **step_options}, (space, hide), test, model_output)
-            return
-        linear_options = {
-            "hide": None if hide == HIDE_DEFAULT else hide,
-            "checkpoint_every": None if checkpoint_every == _DEFAULT_CHECKPOINT else checkpoint_every,
-        }
-        refuse_options(kind.value, {**step_options, **linear_options})
-        _train_private(source, columns, private_options, space, test, model_output)
+    if kind not in _PRIVATE_KINDS:
+        refuse_options(kind.value, budget_options)
+        _train_openly(task, kind.value, metric, word_options, step_options, seed)
         return
-    refuse_options(kind.value, private_options)
-    options = _build_options(
-        kind.value,
-        training.value,
-        (ibp_weight, ibp_ramp, copies),
-        step_options,
-    )
-    if training is TextTraining.NORMAL and (substitutions or mechanism or mechanism_epsilon) is not None:
-        raise InputError(
-            "--substitutions, --mechanism and --mechanism-epsilon are for --training ibp and augmented: choose one of "
-            "these, or leave them out."
-        )
-    tables = [path for path in (source, test) if path is not None]
-    if PIPE in map(str, tables):
-        raise InputError(_NO_PIPE)
-    model_output.check(*tables, substitutions, *find_word_files(space, hide))
-    word_space = build_space(space, metric, hide)
-    word_source = build_substitute_source(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
+    other_metric = None if metric is MetricName.EUCLIDEAN else metric
+    refuse_options(kind.value, {**word_options, "premise": premise, "metric": other_metric, "seed": seed})
+    if kind is TextKind.DP_FASTTEXT:
+        _train_dp_fasttext(task, {**budget_options, **step_options})
+    else:
+        _train_dp_linear(task, budget_options, step_options)
+
+
+def _train_openly(
+    task: _TextTask,
+    kind: str,
+    metric: MetricName,
+    word_options: dict[str, Any],
+    step_options: dict[str, Any],
+    seed: int | None,
+) -> None:
+    """Train a kind that claims no privacy."""
+    from deniable.models.text.training import check_substitute_source
+
+    options = _build_options(kind, word_options, step_options)
+    task.refuse_pipes()
+    substitutions = word_options["substitutions"]
+    task.check_files(substitutions)
+    space = build_space(task.space, metric, task.hide)
+    mechanism = get_choice(word_options["mechanism"])
+    word_source = build_substitute_source(space, substitutions, mechanism, word_options["mechanism_epsilon"])
     check_substitute_source(options, word_source)
-    table = read_labelled_table(str(source), columns)
-    test_table = None if test is None else read_test_table(test, columns)
-    documents, test_documents, remarks = build_training_documents(table, test_table, word_space, kind.value)
+    table = read_labelled_table(str(task.source), task.columns)
+    test_table = None if task.test is None else read_test_table(task.test, task.columns)
+    documents, test_documents, remarks = build_training_documents(table, test_table, space, kind)
     print_remarks([*describe_substitutions(substitutions, word_source), *remarks])
     fingerprint = table.fingerprint if test_table is None else f"{table.fingerprint} {test_table.fingerprint}"
-    run = _TextRun(kind.value, options, word_space, word_source, documents, test_documents, fingerprint, seed)
+    run = _TextRun(kind, options, space, word_source, documents, test_documents, fingerprint, seed)
     train_and_write(
-        model_output, _describe_run(run), functools.partial(_fit_model, run), functools.partial(_describe_model, run)
+        task.output, _describe_run(run), functools.partial(_fit_model, run), functools.partial(_describe_model, run)
     )
 
 
-def _train_private(
-    source: Path,
-    columns: LabelledColumns,
-    options: dict[str, Any],
-    space: str,
-    test: Path | None,
-    model_output: ModelOutput,
-) -> None:
-    """Train a private kind."""
+def _train_dp_linear(task: _TextTask, budget_options: dict[str, Any], step_options: dict[str, Any]) -> None:
+    """Train a private kind on noisy sums."""
     from deniable.cli.train.private_text import PrivateTraining, train_private_text
 
+    every = task.output.checkpoint_every
+    unused_options = {
+        "hide": None if task.hide == HIDE_DEFAULT else task.hide,
+        "checkpoint_every": None if every == _DEFAULT_CHECKPOINT else every,
+    }
+    refuse_options(TextKind.DP_LINEAR.value, {**step_options, **unused_options})
+    options, columns = {**budget_options}, task.columns
     public, public_label = options.pop("public"), options.pop("public_label")
     options["chosen_from_data"] = bool(options["chosen_from_data"])
     if public is None and public_label is not None:
         raise InputError("--public-label is for --public: name the public table too, or leave it out.")
-    model_output.check(*[path for path in (source, test, public) if path is not None], *find_word_files(space, "none"))
-    public_file = None if public is None else PublicFile(public, columns.text, public_label, columns.table_format)
-    private_columns = PrivateColumns(columns.text, columns.label, options.pop("person"), columns.table_format)
+    task.check_files(public, hide="none")
     training = PrivateTraining(
-        source=source, columns=private_columns, public=public_file, space=space, test=test, **options
+        source=task.source,
+        columns=PrivateColumns(columns.text, columns.label, options.pop("person"), columns.table_format),
+        public=None if public is None else PublicFile(public, columns.text, public_label, columns.table_format),
+        space=task.space,
+        test=task.test,
+        **options,
     )
-    train_private_text(training, model_output)
+    train_private_text(training, task.output)
 
 
-def _train_dp_fasttext(
-    source: Path,
-    columns: LabelledColumns,
-    options: dict[str, Any],
-    words: tuple[str, str],
-    test: Path | None,
-    model_output: ModelOutput,
-) -> None:
-    """Train a private kind on frozen word vectors; ``words`` are the space and its hidden classes."""
+def _train_dp_fasttext(task: _TextTask, options: dict[str, Any]) -> None:
+    """Train a private kind on frozen word vectors."""
     from deniable.cli.train.dp_fasttext import train_dp_fasttext
 
     given = select_given(options)
@@ -322,12 +345,10 @@ def _train_dp_fasttext(
                 f"--{name.replace('_', '-')} means nothing to --kind dp-fasttext, which hides single records and knows "
                 "no public texts: take --kind dp-linear, or leave it out."
             )
-    tables = [path for path in (source, test) if path is not None]
-    if PIPE in map(str, tables):
-        raise InputError(_NO_PIPE)
-    model_output.check(*tables, *find_word_files(*words))
-    private_columns = PrivateColumns(columns.text, columns.label, None, columns.table_format)
-    train_dp_fasttext(source, private_columns, given, words, test, model_output)
+    task.refuse_pipes()
+    task.check_files()
+    columns = PrivateColumns(task.columns.text, task.columns.label, None, task.columns.table_format)
+    train_dp_fasttext(task.source, columns, given, (task.space, task.hide), task.test, task.output)
 
 
 def refuse_options(kind: str, options: Mapping[str, object]) -> None:
@@ -337,12 +358,7 @@ def refuse_options(kind: str, options: Mapping[str, object]) -> None:
         raise InputError(f"{option} means nothing to --kind {kind}: leave it out.")
 
 
-def _build_options(
-    kind: str,
-    training: str,
-    perturbation: tuple[float | None, float | None, int | None],
-    given_options: dict[str, Any],
-) -> "TextTrainingOptions":
+def _build_options(kind: str, word_options: dict[str, Any], step_options: dict[str, Any]) -> "TextTrainingOptions":
     """Return the options of the training.
 
     Raises:
@@ -350,17 +366,20 @@ def _build_options(
     """
     from deniable.models.text.training import make_text_training_options
 
-    ibp_weight, ibp_ramp, copies = perturbation
-    trainings = {
-        "--ibp-weight": (ibp_weight, "ibp"),
-        "--ibp-ramp": (ibp_ramp, "ibp"),
-        "--copies": (copies, "augmented"),
-    }
-    for name, (value, needed_training) in trainings.items():
-        if value is not None and training != needed_training:
-            raise InputError(f"{name} is for --training {needed_training}. Got {training}: leave it out.")
-    given = select_given({**given_options, "kappa": ibp_weight, "ramp": ibp_ramp, "copies": copies})
-    return make_text_training_options(kind, method=training, **given)
+    training = word_options["training"] or TextTraining.NORMAL
+    needed_trainings = {"ibp_weight": "ibp", "ibp_ramp": "ibp", "copies": "augmented"}
+    for name, needed_training in needed_trainings.items():
+        if word_options[name] is not None and training.value != needed_training:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} is for --training {needed_training}. Got {training.value}: leave it out.")
+    source_options = {name: word_options[name] for name in _SOURCE_OPTIONS}
+    if training is TextTraining.NORMAL and select_given(source_options):
+        raise InputError(
+            "--substitutions, --mechanism and --mechanism-epsilon are for --training ibp and augmented: choose one of "
+            "these, or leave them out."
+        )
+    weights = {"kappa": word_options["ibp_weight"], "ramp": word_options["ibp_ramp"], "copies": word_options["copies"]}
+    return make_text_training_options(kind, method=training.value, **select_given({**step_options, **weights}))
 
 
 def _describe_run(run: _TextRun) -> dict[str, Any]:

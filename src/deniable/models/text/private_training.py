@@ -134,30 +134,45 @@ def fit_private_text_model(
         checkpoint = checkpoint.bind({"model": PRIVATE_TEXT_KIND, **run_facts})
         key = checkpoint.load_key(key)
     network = FrozenMean(torch.tensor(space.vectors, dtype=torch.float32), len(documents.classes))
-    settings, layer = options.plan_settings(space.vectors.shape[1]), network.net.output
-    inputs, labels = fill_places(network, documents, options.places, key)
-    run = DPSGDRun(
+    settings = options.plan_settings(space.vectors.shape[1])
+    run = _start_run(network, fill_places(network, documents, options.places, key), settings, key)
+    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    network.net.output.load_state_dict(run.result)
+    return _build_model(network.eval(), documents.classes, (space.fingerprint, space.source), options, settings)
+
+
+def _build_model(
+    network: FrozenMean,
+    classes: tuple[str, ...],
+    space: tuple[str, str],
+    options: PrivateTextOptions,
+    settings: DPSGDSettings,
+) -> TextModel:
+    """Return a trained network with what it guarantees; ``space`` is its fingerprint and its source."""
+    guarantee = build_dp_sgd_guarantee(settings.schedule, settings.noise_multiplier, options.delta, EMPTY_PLACE)
+    return TextModel(
+        PRIVATE_TEXT_KIND,
+        network,
+        classes,
+        pairs=False,
+        space_fingerprint=space[0],
+        space_source=space[1],
+        facts=_describe_run(options, settings),
+        guarantee=guarantee,
+        verdict=build_dp_sgd_verdict(guarantee),
+    )
+
+
+def _start_run(network: FrozenMean, places: tuple[Tensor, Tensor], settings: DPSGDSettings, key: bytes) -> DPSGDRun:
+    """Return the training of the last layer on the mean vectors and labels of all places."""
+    layer = network.net.output
+    return DPSGDRun(
         layer,
-        inputs,
-        labels,
+        *places,
         settings,
         key,
         forward=lambda means, generator: layer(means),  # noqa: ARG005 - no noise on the inputs
         views=lambda means, labels, generator: means[:, None],  # noqa: ARG005 - the text itself
-    )
-    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
-    layer.load_state_dict(run.result)
-    guarantee = build_dp_sgd_guarantee(settings.schedule, settings.noise_multiplier, options.delta, EMPTY_PLACE)
-    return TextModel(
-        PRIVATE_TEXT_KIND,
-        network.eval(),
-        documents.classes,
-        pairs=False,
-        space_fingerprint=space.fingerprint,
-        space_source=space.source,
-        facts=_describe_run(options, settings),
-        guarantee=guarantee,
-        verdict=build_dp_sgd_verdict(guarantee),
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.core.arrays import IntArray
-from deniable.core.errors import InputError, check_count, shorten_text
+from deniable.core.errors import InputError, check_count, is_interruption, shorten_text
 from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.persons.generators.knowledge import ReleasedKnowledge, SyntheticTexts, count_drafts, label_texts
 
@@ -83,6 +83,8 @@ def _propose_texts(propose: CandidateGenerator, request: CandidateRequest) -> li
     try:
         texts: object = propose(request)
     except (Exception, SystemExit) as error:  # a callable that exits would end the command as if all were well
+        if is_interruption(error):
+            raise
         raise InputError(
             f"The generator {name!r} failed: {type(error).__name__}: {shorten_text(str(error))}."
         ) from error

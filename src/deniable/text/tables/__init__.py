@@ -6,7 +6,8 @@ from typing import BinaryIO
 
 from deniable.core.errors import InputError
 from deniable.text.tables import delimited, jsonl, parquet, plain_text
-from deniable.text.tables.layout import CellMaker, CopiedContent, NewColumns, RowReleaser, TableLayout
+from deniable.text.tables.layout import CellMaker, CopiedContent, NewColumns, TableLayout
+from deniable.text.tables.rows import RowReleaser
 
 TableReleaser = Callable[[BinaryIO, BinaryIO, TableLayout, RowReleaser], CopiedContent]
 TableExtender = Callable[[BinaryIO, BinaryIO, TableLayout, NewColumns, CellMaker], None]

@@ -1,7 +1,6 @@
 """Whole columns of a table in memory, for measuring: texts, labels, authors."""
 
 import dataclasses
-import math
 import os
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,17 +10,19 @@ import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
 from deniable.core.files import open_input
+from deniable.text.columns import format_cell, is_null
 from deniable.text.tables import delimited, detect_table_format, plain_text
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.jsonl import parse_members, read_lines
-from deniable.text.tables.layout import TableLayout, TextRow
+from deniable.text.tables.layout import TableLayout
 from deniable.text.tables.parquet import list_values
+from deniable.text.tables.rows import NewTexts, TextRows, list_column
 
 TextColumns = dict[str, list[str | None]]
 
 
 def read_columns(path: str, layout: TableLayout, table_format: str | None = None) -> TextColumns:
-    """Return the columns that a layout names, each with one entry per record; numbers become texts.
+    """Return the columns that a layout names, each with one entry per record; numbers become texts, see `format_cell`.
 
     An empty csv cell is the empty text; only jsonl and parquet know None. A line of jsonl that is no object, or lacks
     a column, and a value that is no text or number are None too: each is a record that holds nothing there.
@@ -50,9 +51,9 @@ def _read_plain_text(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     layout.check_columns([plain_text.LINE_COLUMN])
     texts: list[str | None] = []
 
-    def collect(rows: list[TextRow]) -> list[list[str | None]]:
-        texts.extend(text for row in rows for _, text in row.cells)
-        return [[text for _, text in row.cells] for row in rows]
+    def collect(rows: TextRows) -> NewTexts:
+        texts.extend(list_column(rows.columns[plain_text.LINE_COLUMN]))
+        return rows.columns
 
     with Path(os.devnull).open("wb") as null_sink:
         plain_text.release_plain_text(stream, null_sink, layout, collect)
@@ -113,6 +114,4 @@ def _convert_to_text(value: Any, column: str, layout: TableLayout) -> str | None
     if isinstance(value, bytes | list | dict):
         shown = repr(value)[:40]
         raise InputError(f"The column {column!r} of {layout.name} holds {shown}, no text: convert it to strings.")
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    return None if value is None else str(value)
+    return None if is_null(value) else format_cell(value)

@@ -11,20 +11,20 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from deniable.core.errors import InputError
+from deniable.text.columns import format_name
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import (
     CellMaker,
     CopiedContent,
     NewCells,
     NewColumns,
-    RowReleaser,
     TableLayout,
-    TextRow,
     apply_edits,
     batch_records,
     find_cuts,
     format_share,
 )
+from deniable.text.tables.rows import RowReleaser, TextRow, TextRows, list_column
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _QUOTED_CELL = re.compile(_QUOTED)
@@ -135,7 +135,7 @@ def _read_header(lines: "Iterator[_DelimitedLine]", source: DecodedSource, layou
 
 def _extract_row(line: _DelimitedLine, header: _Header) -> TextRow:
     record_id = None if header.id_index is None else line.cell(header.id_index)
-    person = None if header.person_index is None else line.cell(header.person_index) or None
+    person = None if header.person_index is None else format_name(line.cell(header.person_index))
     return TextRow(record_id, [(header.names[c], line.cell(c)) for c in header.text_indices], person)
 
 
@@ -152,7 +152,10 @@ def _release_batch(
     batch: list[_DelimitedLine], header: _Header, source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
 ) -> bytes:
     """Return the rows of a window with new texts."""
-    new_texts = iter(release_rows([_extract_row(line, header) for line in batch if header.is_record(line)]))
+    records = [_extract_row(line, header) for line in batch if header.is_record(line)]
+    new_columns = release_rows(TextRows.of(records)) if records else {}
+    columns = [list_column(new_columns[header.names[index]]) for index in header.text_indices] if records else []
+    new_texts = zip(*columns, strict=True)
     special = _compile_special_characters(layout)
     has_dropped, is_alone = any(header.is_dropped), header.released_columns == 1
     parts: list[str] = []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from deniable.core.errors import InputError
+from deniable.text.columns import format_name
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import (
     CellMaker,
@@ -14,14 +15,13 @@ from deniable.text.tables.layout import (
     Edit,
     NewCells,
     NewColumns,
-    RowReleaser,
     TableLayout,
-    TextRow,
     apply_edits,
     batch_records,
     find_cuts,
     format_share,
 )
+from deniable.text.tables.rows import RowReleaser, TextRow, TextRows, list_column
 
 JsonMember = tuple[str, Any, int, int, int]
 """Key, value, and where in the line the value begins and ends, and the key begins."""
@@ -104,7 +104,7 @@ def _extract_row(members: list[JsonMember], layout: TableLayout, location: str) 
             shown = json.dumps(value)[:40]
             raise InputError(f"{location} has no text in {key!r} but {shown}: it must be a string or null.")
     persons = [value for key, value, *_ in members if key == layout.person_column]
-    person = None if not persons or persons[0] in (None, "") else str(persons[0])
+    person = format_name(persons[0]) if persons else None
     return TextRow(_get_record_id(members, layout, location), cells, person)
 
 
@@ -186,12 +186,15 @@ def _skip_whitespace(raw: str, position: int) -> int:
 def _release_batch(
     batch: list[_JsonLine], source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
 ) -> bytes:
-    new_texts = iter(release_rows([line.row for line in batch if line.row is not None]))
+    records = [line.row for line in batch if line.row is not None]
+    new_columns = release_rows(TextRows.of(records)) if records else {}
+    remaining = {name: iter(list_column(column)) for name, column in new_columns.items()}
     parts: list[str] = []
     for line in batch:
         edits = line.cuts
         if line.row is not None:
-            for (_, value), (start, end), text in zip(line.row.cells, line.spans, next(new_texts), strict=True):
+            for (name, value), (start, end) in zip(line.row.cells, line.spans, strict=True):
+                text = next(remaining[name])
                 if value or (layout.replace_empty and value is not None):
                     # Escaped by the encoding alone: the escapes of the original would show what stood there.
                     edits.append((start, end, json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from deniable.core.errors import InputError
+from deniable.text.tables.rows import TextRow
 
 MAX_BATCH_CHARACTERS = 50_000_000
 """Characters released together: about 8 million words of prose, so that rows are shared widely."""
@@ -147,15 +148,6 @@ class TableLayout:
         return tuple(name for name in names if name not in self.columns and not self.is_dropped(name))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class TextRow:
-    """One record: its id, if the table names one, its texts with their columns, and whose it is, where that is read."""
-
-    record_id: str | None
-    cells: list[tuple[str, str | None]]
-    person: str | None = None
-
-
 NewColumns = Mapping[str, type[str] | type[float]]
 """Names of the columns that a table gets behind its own, and whether each holds texts or shares in [0, 1]."""
 NewCells = tuple[str | float | None, ...]
@@ -165,9 +157,6 @@ CellMaker = Callable[[list[TextRow]], Sequence[NewCells]]
 
 Edit = tuple[int, int, str]
 """Where a span of a line begins and ends, and what stands in its place."""
-
-RowReleaser = Callable[[list[TextRow]], list[list[str | None]]]
-"""Maps rows to their new texts, cell for cell; None stays None."""
 
 
 @dataclasses.dataclass(frozen=True)

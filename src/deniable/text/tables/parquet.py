@@ -11,21 +11,22 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
-from deniable.text.columns import is_null
+from deniable.text.columns import format_name
 from deniable.text.tables.layout import (
+    RECORD_OVERHEAD,
     CellMaker,
     CopiedContent,
     NewColumns,
-    RowReleaser,
     TableLayout,
-    TextRow,
     batch_records,
     format_share,
 )
+from deniable.text.tables.rows import RowColumn, RowReleaser, TextRow, TextRows, measure_texts
 
 _PANDAS = b"pandas"
 _SPARK = b"org.apache.spark.sql.parquet.row.metadata"
@@ -52,7 +53,7 @@ def release_parquet_table(
             file,
             sink,
             schema,
-            lambda table: _release_group(table, kept_indices, schema, layout, release_rows),
+            lambda tables: _release_groups(tables, kept_indices, schema, layout, release_rows),
         )
     # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
     group_sizes = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
@@ -86,7 +87,7 @@ def extend_parquet_table(
             file,
             sink,
             schema,
-            lambda table: _extend_group(table, schema, layout, make_cells),
+            lambda tables: (_extend_group(table, schema, layout, make_cells) for table in tables),
             dict.fromkeys(new_columns, layout.columns[0]),
         )
 
@@ -118,7 +119,7 @@ def _rewrite_groups(
     file: pq.ParquetFile,
     sink: BinaryIO,
     schema: pa.Schema,
-    rewrite_group: Callable[[pa.Table], pa.Table],
+    rewrite_groups: Callable[[Iterator[pa.Table]], Iterator[pa.Table]],
     model_columns: Mapping[str, str] | None = None,
 ) -> None:
     """Write the row groups of a file anew, each as one group.
@@ -127,7 +128,7 @@ def _rewrite_groups(
         file: to read.
         sink: to write to.
         schema: of what is written.
-        rewrite_group: returns what becomes of a group.
+        rewrite_groups: yields what becomes of each group.
         model_columns: for each new column the one that it is compressed like.
     """
     groups = iter(range(file.num_row_groups))
@@ -137,8 +138,7 @@ def _rewrite_groups(
     if isinstance(compression, dict):
         compression |= {name: compression[model] for name, model in (model_columns or {}).items()}
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=compression) as writer:
-        for table in itertools.chain(first_group, map(file.read_row_group, groups)):
-            new_table = rewrite_group(table)
+        for new_table in rewrite_groups(itertools.chain(first_group, map(file.read_row_group, groups))):
             writer.write_table(new_table, row_group_size=max(1, len(new_table)))
 
 
@@ -302,7 +302,7 @@ def _get_compression(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, 
 
 def _extend_group(table: pa.Table, schema: pa.Schema, layout: TableLayout, make_cells: CellMaker) -> pa.Table:
     """Return a group with its new columns."""
-    rows = _extract_rows(table, layout)
+    rows = _extract_rows([table], layout)
     new_rows = [cells for window in batch_records(rows, _count_characters) for cells in make_cells(window)]
     for number, field in enumerate(list(schema)[len(table.schema) :]):
         values = [_convert_new_cell(cells[number]) for cells in new_rows]
@@ -317,45 +317,89 @@ def _convert_new_cell(cell: str | float | None) -> str | float | None:
     return None if cell is None else float(format_share(cell))
 
 
-def _extract_rows(table: pa.Table, layout: TableLayout) -> list[TextRow]:
-    """Return the ids and the texts of a group.
+def _extract_rows(tables: list[pa.Table], layout: TableLayout) -> TextRows:
+    """Return the ids and the texts of groups.
 
     Raises:
         InputError: a row without an id.
     """
-    text_columns = [list_values(table, column, layout) for column in layout.columns]
-    ids: list[Any] = [None] * len(table)
+    table = pa.concat_tables([group.select(layout.read_columns) for group in tables])
+    ids = persons = None
     if layout.id_column is not None:
         ids = list_values(table, layout.id_column, layout)
         if None in ids:
             raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
-    persons: list[Any] = [None] * len(table)
+        ids = list(map(str, ids))
     if layout.person_column is not None:
-        persons = list_values(table, layout.person_column, layout)
-    return [
-        TextRow(
-            None if record_id is None else str(record_id),
-            list(zip(layout.columns, cells, strict=True)),
-            None if is_null(person) or person == "" else str(person),
+        persons = list(map(format_name, list_values(table, layout.person_column, layout)))
+    columns = {column: _read_texts(table, column, layout) for column in layout.columns}
+    return TextRows(len(table), columns, ids, persons)
+
+
+def _read_texts(table: pa.Table, column: str, layout: TableLayout) -> pa.LargeStringArray:
+    """Return a column of texts.
+
+    Raises:
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    texts = table.column(column).cast(pa.large_string()).combine_chunks()
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        list_values(table, column, layout)
+        raise
+    return texts
+
+
+def _release_groups(
+    groups: Iterator[pa.Table],
+    kept_indices: list[int],
+    schema: pa.Schema,
+    layout: TableLayout,
+    release_rows: RowReleaser,
+) -> Iterator[pa.Table]:
+    """Yield the columns of each group that are released, with new texts; small groups are released together."""
+    for window in batch_records(groups, lambda table: _count_bytes(table, layout)):
+        # Ids also of a column that is left out: whose records they are.
+        new_columns = _release_texts(_extract_rows(window, layout), schema, layout, release_rows)
+        first = 0
+        for group in window:
+            table = group.select(kept_indices)
+            for name, column in new_columns.items():
+                place = table.schema.get_field_index(name)
+                table = table.set_column(place, schema.field(name), column.slice(first, len(group)))
+            first += len(group)
+            yield table
+
+
+def _count_bytes(table: pa.Table, layout: TableLayout) -> int:
+    """Return what the rows of a group count in a window, but for the overhead of one."""
+    sizes = [int(measure_texts(_read_texts(table, column, layout)).clip(0).sum()) for column in layout.columns]
+    return sum(sizes) + (len(table) - 1) * RECORD_OVERHEAD
+
+
+def _release_texts(
+    rows: TextRows, schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser
+) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of texts anew, a window after the other."""
+    sizes = np.sum([measure_texts(column).clip(0) for column in rows.columns.values()], axis=0)
+    windows = batch_records(range(len(rows)), lambda row: int(sizes[row]))
+    new_windows = [release_rows(rows.select(window[0], window[-1] + 1)) for window in windows]
+    return {
+        column: pa.chunked_array(
+            [_convert_texts(new_texts[column], schema.field(column).type) for new_texts in new_windows],
+            type=schema.field(column).type,
         )
-        for record_id, person, cells in zip(ids, persons, zip(*text_columns, strict=True), strict=True)
-    ]
+        for column in layout.columns
+    }
 
 
-def _release_group(
-    table: pa.Table, kept_indices: list[int], schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser
-) -> pa.Table:
-    """Return the columns of a group that are released, with new texts."""
-    rows = _extract_rows(table, layout)  # also of a column that is left out: whose records they are
-    table = table.select(kept_indices)
-    new_rows = [cells for window in batch_records(rows, _count_characters) for cells in release_rows(window)]
-    for number, column in enumerate(layout.columns):
-        field = schema.field(column)
-        new_column: Any = pa.array([cells[number] for cells in new_rows], type=pa.string())
-        if pa.types.is_dictionary(field.type):
-            new_column = new_column.dictionary_encode()
-        table = table.set_column(table.schema.get_field_index(column), field, new_column.cast(field.type))
-    return table
+def _convert_texts(column: RowColumn, data_type: pa.DataType) -> pa.Array:
+    """Return new texts as their column has them."""
+    texts = pa.array(column, type=pa.large_string()) if isinstance(column, list) else column
+    if pa.types.is_dictionary(data_type):
+        return texts.dictionary_encode().cast(data_type)
+    return texts.cast(data_type)
 
 
 def _count_characters(row: TextRow) -> int:

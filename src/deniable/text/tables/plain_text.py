@@ -4,7 +4,8 @@ from typing import BinaryIO
 
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.jsonl import read_lines
-from deniable.text.tables.layout import CopiedContent, RowReleaser, TableLayout, TextRow, batch_records
+from deniable.text.tables.layout import CopiedContent, TableLayout, batch_records
+from deniable.text.tables.rows import RowReleaser, TextRows, list_column
 
 LINE_COLUMN = "text"
 
@@ -25,9 +26,9 @@ def release_plain_text(
 
 
 def _release_batch(batch: list[str], source: DecodedSource, release_rows: RowReleaser) -> bytes:
-    line_texts = [line.removesuffix("\n").removesuffix("\r") for line in batch]
-    new_texts = release_rows([TextRow(None, [(LINE_COLUMN, line_text)]) for line_text in line_texts])
+    line_texts: list[str | None] = [line.removesuffix("\n").removesuffix("\r") for line in batch]
+    new_texts = list_column(release_rows(TextRows(len(batch), {LINE_COLUMN: line_texts}))[LINE_COLUMN])
     parts: list[str] = []
-    for line, line_text, (text,) in zip(batch, line_texts, new_texts, strict=True):
-        parts += (source.replace_unencodable(text or ""), line[len(line_text) :])
+    for line, line_text, text in zip(batch, line_texts, new_texts, strict=True):
+        parts += (source.replace_unencodable(text or ""), line[len(line_text or "") :])
     return source.encode("".join(parts))

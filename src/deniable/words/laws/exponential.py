@@ -1,5 +1,6 @@
 """The exponential family of laws: P(y|w) = c(y) exp(-s min(d(w, y), gamma)) / Z(w), whose proof is a closed form."""
 
+import functools
 from collections.abc import Callable
 
 from deniable.core.arrays import FloatArray
@@ -8,6 +9,7 @@ from deniable.core.parallel import Result
 from deniable.core.progress import expect_passes
 from deniable.core.randomness import Streams
 from deniable.space.space import PointNumbers, Space
+from deniable.words.laws.block_sampling import BlockSampler
 from deniable.words.laws.divergence import (
     MAX_EXACT_POINTS,
     bound_divergence,
@@ -76,7 +78,21 @@ class ExponentialLaw(WriteOnce):
 
     def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
         """Return one output point for each input point (N,)."""
-        return self._table.sample(points, streams, workers)
+        if self._block_sampler is None:
+            return self._table.sample(points, streams, workers)
+        return self._block_sampler.sample(points, streams.bits(), workers)
+
+    def prepare_draws(self, workers: int | None = None) -> None:
+        """Compute the block sums of all points, where the metric is Euclidean."""
+        if self._block_sampler is not None:
+            self._block_sampler.prepare(workers)
+
+    @functools.cached_property
+    def _block_sampler(self) -> BlockSampler | None:
+        panels = self.space.panels
+        if panels is None or not self._is_provable:
+            return None
+        return BlockSampler(self.space, panels, self.kernel, _KernelRows(self.space, self.kernel))
 
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Return the exact epsilon over all pairs and all outputs, in closed form."""

@@ -128,6 +128,9 @@ class Law(Protocol):
     def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
         """Return one output point for each input point (N,), the tokens of several records end to end."""
 
+    def prepare_draws(self, workers: int | None = None) -> None:
+        """Compute what later draws would otherwise wait for, and keep it in the cache."""
+
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Return what the law spends; each kind has its own proof.
 

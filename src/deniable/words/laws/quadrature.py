@@ -98,6 +98,10 @@ class QuadratureLaw(WriteOnce):
         """Return one output point for each input point (N,)."""
         return self._simulation.draw(points, streams, workers)
 
+    def prepare_draws(self, workers: int | None = None) -> None:
+        """Do nothing: draws keep nothing for later ones."""
+        del workers
+
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Return what the ideal law spends: over all inputs up to 3,000 points, beyond them over some."""
         space, count = self.space, len(self.space.points)

@@ -104,6 +104,10 @@ class SimulatedLaw(WriteOnce):
         """Return one output point for each input point (N,)."""
         return self._simulation.draw(points, streams, workers)
 
+    def prepare_draws(self, workers: int | None = None) -> None:
+        """Do nothing: draws keep nothing for later ones."""
+        del workers
+
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Raise `NotTractable`: no probabilities are known."""
         del workers

@@ -2,7 +2,7 @@
 
 A row of probabilities P (n,) becomes integers that sum to exactly 2^62, each at least FLOOR::
 
-    entry[y] = FLOOR + floor((2^62 - n * FLOOR) * P[y])      the residue goes to the largest entry
+    entry[y] = FLOOR + floor((2^62 - n * FLOOR) * P[y])      the residue goes to the first of the largest P[y]
 
 which is the mixture of P with the uniform law that keeps metric DP, up to a rounding of one unit
 an entry. A draw compares 62 bits of the record's keystream with the running sums. No output has
@@ -38,20 +38,19 @@ def _cumulate_row(row: FloatArray, total: int, floor: int, out: IntegerTable) ->
     """
     free_mass = float(total - floor * row.size)
     residue = total
-    maximum, minimum = 0, total
+    minimum, place = total, 0
     coarse_sum = 0  # the same sum without its last bits, which no row overflows
     for y in range(row.size):
         out[y] = floor + np.int64(free_mass * row[y])
         residue -= out[y]
         coarse_sum += out[y] >> _COARSE_SHIFT
-        maximum = max(maximum, out[y])
         minimum = min(minimum, out[y])
     if minimum < floor or abs(coarse_sum - (total >> _COARSE_SHIFT)) > row.size + (total >> _COARSE_SHIFT >> _SUM_BITS):
         return False
-    y = 0
-    while out[y] != maximum:
-        y += 1
-    out[y] += residue
+    for y in range(row.size):
+        if row[y] > row[place]:
+            place = y
+    out[place] += residue
     running = 0
     for y in range(row.size):
         running += out[y]
@@ -117,7 +116,7 @@ def compute_table_entries(probabilities: FloatArray) -> IntegerTable:
 
 
 @compile_loop
-def _group_tokens_by_point(
+def group_tokens_by_point(
     points: PointNumbers, count: int
 ) -> tuple[IntegerTable, IntegerTable]:  # pragma: no cover - compiled
     """Return the tokens (N,) sorted by their point, and the end of each point's tokens (count,)."""
@@ -132,6 +131,18 @@ def _group_tokens_by_point(
         next_free[points[token]] -= 1
         order[next_free[points[token]]] = token
     return order, ends
+
+
+@compile_loop
+def find_first_above(sums: IntegerTable, low: int, high: int, value: int) -> int:  # pragma: no cover - compiled
+    """Return the first place from ``low`` to ``high`` whose running sum is above a value; that at ``high`` is."""
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @compile_loop
@@ -157,13 +168,7 @@ def _look_up_outputs(  # pragma: no cover - compiled
     for token in tokens:
         draw_value = np.int64(bits[token] >> np.uint64(2))
         low, high = share_starts[draw_value >> shift], share_starts[(draw_value >> shift) + 1]
-        while low < high:
-            middle = (low + high) // 2
-            if table[middle] <= draw_value:
-                low = middle + 1
-            else:
-                high = middle
-        out[token] = low
+        out[token] = find_first_above(table, low, high, draw_value)
 
 
 def sample_from_tables(
@@ -178,7 +183,7 @@ def sample_from_tables(
         bits: (N,) random 64-bit numbers, of which the upper 62 bits are used.
         workers: threads; the result does not depend on them.
     """
-    order, ends = _group_tokens_by_point(points, len(space.points))
+    order, ends = group_tokens_by_point(points, len(space.points))
     starts = np.append(0, ends[:-1])
     distinct = np.flatnonzero(ends > starts)
     starts, ends = starts[distinct], ends[distinct]

@@ -82,6 +82,10 @@ class TabulatedLaw(WriteOnce):
         """Return one output point for each input point (N,)."""
         return sample_from_tables(self.space, self._compute_checked_rows, points, streams.bits(), workers)
 
+    def prepare_draws(self, workers: int | None = None) -> None:
+        """Do nothing: draws keep nothing for later ones."""
+        del workers
+
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Return what the tables spend: over all outputs up to 3,000 points, beyond them what a search finds."""
         count = len(self.space.points)

@@ -1,0 +1,92 @@
+"""Exponentials and sums whose bits are the same on every processor."""
+
+import hashlib
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.words.laws import exponentials
+
+
+def decay(distances, scale=1.0, cutoff=math.inf):
+    """Return exp(-scale min(d, cutoff)) of distances, which stay."""
+    values = np.array(distances, dtype=float)
+    exponentials.write_decays(values, scale, cutoff)
+    return values
+
+
+@given(st.lists(st.floats(0, 708), min_size=1, max_size=20))
+def test_error_is_within_its_bound(distances):
+    """Each exponential is that of 50 digits, but for the relative error that is promised."""
+    with localcontext() as context:
+        context.prec = 50
+        for value, computed in zip(distances, decay(distances).tolist(), strict=True):
+            exact = (-Decimal(value)).exp()
+            assert abs(Decimal(computed) - exact) <= Decimal(exponentials.EXPONENTIAL_ERROR) * exact
+
+
+def test_many_exponentials_are_those_of_longer_floats():
+    """Over a million values none is wrong by more than is promised, where the platform has longer floats."""
+    if np.finfo(np.longdouble).eps > 2.0**-60:
+        pytest.skip("this platform has no floats of more than 60 bits")
+    values = np.random.default_rng(5).uniform(0, 708, 1_000_000)
+    exact = np.exp(-values.astype(np.longdouble))
+    assert float(np.abs(decay(values) / exact - 1).max()) < exponentials.EXPONENTIAL_ERROR
+
+
+def test_scale_cutoff_and_the_ends_of_the_range():
+    """Zero gives one; what lies beyond the cutoff counts as it; what is beyond 708 nats, or infinite, is the least."""
+    least = decay([708.0])[0]
+    assert 0 < least < 1e-307
+    np.testing.assert_array_equal(decay([0.0, 1e-320, 1000.0, math.inf]), [1.0, 1.0, least, least])
+    np.testing.assert_array_equal(decay([0.0, 2.0, 5.0], 0.5, 2.0), [1.0, *decay([1.0, 1.0])])
+    assert decay([3.0], 1e308)[0] == least
+
+
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 255, 256, 257, 600])
+def test_sums_are_those_of_the_definition(count):
+    """A row's sum is that of its panels in order, each from sixteen lanes that are added by halves."""
+    values = np.random.default_rng(count).uniform(size=count)
+    total = 0.0
+    for start in range(0, count, 256):
+        lanes = [0.0] * 16
+        for place, value in enumerate(values[start : start + 256].tolist()):
+            lanes[place % 16] += value
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [a + b for a, b in zip(lanes[:half], lanes[half:], strict=True)]
+        total += lanes[0]
+    assert exponentials.sum_row(values, np.empty(16)) == total
+    assert total == pytest.approx(math.fsum(values.tolist()), rel=1e-14)
+
+
+@pytest.mark.parametrize("shape", [(512, 512), (512, 130), (130, 130), (3, 1)])
+def test_sums_of_tiles_are_those_of_rows(shape):
+    """A tile's sums along rows and columns are, to the last bit, those of its rows and columns by themselves."""
+    generator = np.random.default_rng(7)
+    tile, left, right = (
+        generator.uniform(size=shape),
+        generator.uniform(size=shape[0]),
+        generator.uniform(size=shape[1]),
+    )
+    across, down = exponentials.sum_tile(tile, left, right)
+    lanes = np.empty(16)
+    for sums, lines in ((across, tile * right), (down.T, tile.T * left)):
+        for panel in range(sums.shape[1]):
+            expected = [
+                exponentials.sum_panel(np.ascontiguousarray(line[256 * panel : 256 * panel + 256]), lanes)
+                for line in lines
+            ]
+            np.testing.assert_array_equal(sums[:, panel], expected)
+
+
+def test_bits_are_those_of_every_processor():
+    """Exponentials and sums have the bits that every processor must give."""
+    values = np.arange(20_000) / 32
+    state = hashlib.blake2b(decay(values, 1.1).tobytes(), digest_size=8)
+    state.update(np.float64(exponentials.sum_row(values, np.empty(16))).tobytes())
+    assert state.hexdigest() == "5789b655041aab68"
