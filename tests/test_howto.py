@@ -1,9 +1,11 @@
 """The how-to pages work from top to bottom: their files, commands and code print what the pages print."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
+REQUIREMENTS = {"ray": ("ray",), "spark": ("pyspark", "java")}
+"""Page -> the packages and programs without which it cannot be tried."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', flags=re.MULTILINE | re.DOTALL)
 
 
@@ -48,6 +52,9 @@ def test_a_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
     Of blocks titled "one run", which differ from run to run, only the number of lines is compared. A command whose
     printed output says "refuted" exits with 1, every other with 0.
     """
+    for name in REQUIREMENTS.get(page.stem, ()):
+        if importlib.util.find_spec(name) is None and shutil.which(name) is None:
+            pytest.skip(f"{name} is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))

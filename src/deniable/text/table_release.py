@@ -129,34 +129,21 @@ def privatize_table(
             "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
             "change when rows do. Name the column, with --id on the command line."
         )
-    key, tally = release.read_key(), Tally()
-    lengths = np.empty(0, dtype=np.int64)
-
-    def privatize_cells(cells: CellBatch) -> Texts:
-        nonlocal tally, lengths
-        batch = release.privatize_cells(cells, key=key, workers=workers)
-        lengths = np.zeros(cells.row_count, dtype=np.int64)
-        np.add.at(lengths, cells.rows, batch.lengths)
-        tally += Tally.count(lengths.tolist(), batch)
-        if watcher is not None:
-            watcher.see_rows(cells.list_rows(), batch)
-        return batch.new_texts
-
-    release_texts = TableReleaser(files.layout, privatize_cells)
+    privatizer = RowPrivatizer(files.layout, release, workers=workers, watcher=watcher)
 
     def release_rows(rows: TextRows) -> NewTexts:
-        new_texts = release_texts(rows)
+        new_texts = privatizer(rows)
         if persons is not None:
-            persons.add_records(rows.persons or [None] * len(rows), lengths.tolist())
+            persons.add_records(rows.persons or [None] * len(rows), privatizer.lengths)
         return new_texts
 
     def make_certificate(copied: CopiedContent) -> Certificate:
         if watcher is not None:
             watcher.finish()
-        return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
+        return Certificate.of(release, privatizer.tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
 
     certificate = write_released_table(files, release_rows, make_certificate, report)
-    return certificate, tally
+    return certificate, privatizer.tally
 
 
 def check_release_paths(files: ReleaseFiles) -> None:
@@ -226,3 +213,49 @@ class TableReleaser:
                 f"{first_row + 1} and {number + 1}: ids must be unique, since equal ids share their noise."
             )
         return record_id
+
+
+class RowPrivatizer:
+    """Privatizes the texts of rows under one release, and counts what became of them.
+
+    Attributes:
+        tally: counts over all rows so far.
+        lengths: words of each of the rows that came last.
+
+    Args:
+        layout: where the texts stand.
+        release: how texts are released; where it has no key, one fresh key serves all rows.
+        workers: threads.
+        watcher: sees the rows.
+
+    Raises:
+        InputError: the key cannot be read.
+    """
+
+    def __init__(
+        self,
+        layout: TableLayout,
+        release: Release,
+        *,
+        workers: int | None = None,
+        watcher: ReleaseWatcher | None = None,
+    ) -> None:
+        self.tally = Tally()
+        self.lengths: list[int] = []
+        self._release, self._workers, self._watcher = release, workers, watcher
+        self._key = release.read_key()
+        self._release_rows = TableReleaser(layout, self._privatize_cells)
+
+    def __call__(self, rows: TextRows) -> NewTexts:
+        """Return the new texts of rows, in their columns."""
+        return self._release_rows(rows)
+
+    def _privatize_cells(self, cells: CellBatch) -> Texts:
+        batch = self._release.privatize_cells(cells, key=self._key, workers=self._workers)
+        lengths = np.zeros(cells.row_count, dtype=np.int64)
+        np.add.at(lengths, cells.rows, batch.lengths)
+        self.lengths = lengths.tolist()
+        self.tally += Tally.count(self.lengths, batch)
+        if self._watcher is not None:
+            self._watcher.see_rows(cells.list_rows(), batch)
+        return batch.new_texts
