@@ -3,7 +3,6 @@
 import pickle
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from deniable import InputError, Release, Tally
@@ -19,36 +18,10 @@ from deniable.engines.tasks import (
     privatize_batches,
     unpack_release,
 )
-from deniable.text.table_release import ReleaseFiles, privatize_table
-from deniable.text.tables.layout import TableLayout
-from tests.text.helpers import MECHANISM, WORDS, buffers
+from tests.engines.helpers import make_table, run_plainly
+from tests.text.helpers import MECHANISM, buffers
 
 KEYED = Release(MECHANISM, key="seed:7")
-TEXTS = [" ".join(WORDS[: 1 + number % 9]) for number in range(40)]
-TEXTS[3:9] = ["", None, "London ✓ zork", " ", "<b>the</b> food &amp; red", None]
-
-
-def table_of(ids=None, text_type=None):
-    """Return forty rows: ids, two columns of texts and another column."""
-    columns = {
-        "id": pa.array(range(40), pa.int32()) if ids is None else ids,
-        "text": pa.array(TEXTS, text_type),
-        "note": pa.array(TEXTS[::-1]),
-        "stars": pa.array([number % 5 for number in range(40)]),
-    }
-    return pa.table(columns)
-
-
-def run_plainly(table, release, folder, columns=("text",)):
-    """Return the table and the tally of the plain run."""
-    folder.mkdir(exist_ok=True)
-    pq.write_table(table, folder / "in.parquet")
-    layout = TableLayout("in.parquet", columns, "id")
-    files = ReleaseFiles(
-        str(folder / "in.parquet"), str(folder / "out.parquet"), str(folder / "c.json"), "parquet", layout, force=True
-    )
-    _, tally = privatize_table(files, release)
-    return pq.read_table(folder / "out.parquet"), tally
 
 
 def run_in_batches(table, release, size, columns=("text",)):
@@ -63,8 +36,8 @@ def run_in_batches(table, release, size, columns=("text",)):
 @pytest.mark.parametrize("release", [KEYED, Release(MECHANISM, key="seed:7", unknown="drop", unescape="html")])
 def test_batches_equal_the_plain_run(tmp_path, size, columns, release):
     """Batches of any size, with one column of texts or two, give the cells and the counts of the plain run."""
-    table = table_of()
-    plain, plain_tally = run_plainly(table, release, tmp_path, columns)
+    table = make_table()
+    plain, _, plain_tally = run_plainly(table, release, tmp_path, columns)
     new, tally = run_in_batches(table, release, size, columns)
     assert new.equals(plain)
     assert not new["text"].equals(table["text"])
@@ -75,10 +48,10 @@ def test_batches_equal_the_plain_run(tmp_path, size, columns, release):
 def test_ids_of_every_type_name_one_noise(tmp_path, id_type):
     """Integers and strings that are written alike name the same noise, as in the plain run."""
     ids = pa.array(range(40)).cast(id_type)
-    plain, _ = run_plainly(table_of(ids), KEYED, tmp_path)
-    new, _ = run_in_batches(table_of(ids), KEYED, 11)
+    plain, *_ = run_plainly(make_table(ids), KEYED, tmp_path)
+    new, _ = run_in_batches(make_table(ids), KEYED, 11)
     assert new.equals(plain)
-    assert new["text"].equals(run_in_batches(table_of(), KEYED, 11)[0]["text"])
+    assert new["text"].equals(run_in_batches(make_table(), KEYED, 11)[0]["text"])
 
 
 @pytest.mark.parametrize(
@@ -86,8 +59,8 @@ def test_ids_of_every_type_name_one_noise(tmp_path, id_type):
 )
 def test_texts_keep_their_type(text_type):
     """Texts come back as the type that they had, a dictionary with room for all, and windows change nothing."""
-    table = table_of(text_type=text_type)
-    plain, _ = run_in_batches(table_of(), KEYED, 40)
+    table = make_table(text_type=text_type)
+    plain, _ = run_in_batches(make_table(), KEYED, 40)
     with buffers(window=1000):
         new, _ = run_in_batches(table, KEYED, 40)
     expected = pa.dictionary(pa.int32(), pa.string()) if pa.types.is_dictionary(text_type) else text_type
@@ -112,15 +85,17 @@ def test_nothing_is_said_of_columns():
 
 def test_an_empty_batch_stays_empty():
     """No rows are no rows, of the same types."""
-    batch = table_of().schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema=table_of().schema)]
+    batch = make_table().schema.empty_table().to_batches() or [
+        pa.RecordBatch.from_pylist([], schema=make_table().schema)
+    ]
     new, tally = privatize_batch(batch[0], make_layout("the table", "text", "id"), KEYED)
-    assert (len(new), new.schema, tally) == (0, table_of().schema, Tally())
+    assert (len(new), new.schema, tally) == (0, make_table().schema, Tally())
 
 
 def test_fresh_noise_needs_no_ids():
     """Without a key and ids each batch has noise of its own."""
     layout = make_layout("the table", "text", None)
-    batch = table_of().select(["text"]).to_batches()[0]
+    batch = make_table().select(["text"]).to_batches()[0]
     first, second = (privatize_batch(batch, layout, Release(MECHANISM))[0] for _ in range(2))
     assert not first.equals(second)
 
@@ -172,7 +147,7 @@ def test_releases_that_tasks_may_run(release, options):
 def test_columns_that_cannot_be_used(text, id_column, message):
     """What is missing, no text, or both text and id is named in one line."""
     with pytest.raises(InputError) as caught:
-        check_schema(make_layout("the table", text, id_column), table_of().schema)
+        check_schema(make_layout("the table", text, id_column), make_table().schema)
     assert str(caught.value).startswith(message)
 
 
@@ -206,7 +181,7 @@ def test_invalid_utf8_is_one_line():
 
 def test_a_task_leaves_its_counts_at_its_end(tmp_path):
     """A task that is stopped midway counts nothing; one that ends counts what the plain run counts."""
-    layout, table = make_layout("the table", "text", "id"), table_of()
+    layout, table = make_layout("the table", "text", "id"), make_table()
     folder = TallyFolder(tmp_path / "tallies")
     folder.create(KEYED, layout.columns, check_unique_ids(layout, table["id"].chunks))
     batches = table.to_batches(max_chunksize=9)
@@ -216,7 +191,7 @@ def test_a_task_leaves_its_counts_at_its_end(tmp_path):
     with pytest.raises(InputError, match="0 of 40 records"):
         merge_tallies(folder.path)
     new = pa.Table.from_batches(list(privatize_batches(batches, layout, KEYED, tallies=folder)))
-    plain, tally = run_plainly(table, KEYED, tmp_path / "plain")
+    plain, _, tally = run_plainly(table, KEYED, tmp_path / "plain")
     assert new.equals(plain)
     assert merge_tallies(folder.path) == tally
 

@@ -26,8 +26,12 @@ from typing import Any
 
 from deniable.core.errors import InputError
 from deniable.text.batches import Tally
+from deniable.text.certificate import Certificate
 from deniable.text.escapes import MarkupCounts
 from deniable.text.release import Release
+from deniable.text.release_certificate import NOTHING_COPIED
+from deniable.text.tables.layout import CopiedContent
+from deniable.words.prior import Prior
 
 DIGEST_HEX_DIGITS = 60
 """Digits of a digest, the first ones of SHA-256: 240 bits, which hosts can also sum in parts."""
@@ -78,20 +82,33 @@ class TallyFolder:
     path: Path
     is_fresh: bool = False
 
-    def create(self, release: Release, columns: Iterable[str], records: RecordSet) -> None:
+    def create(
+        self,
+        release: Release,
+        columns: Iterable[str],
+        records: RecordSet,
+        copied: CopiedContent = NOTHING_COPIED,
+    ) -> None:
         """Make the folder, or find the one of this very run.
 
         Args:
             release: how texts are released.
             columns: names of the columns of texts.
             records: all records of the run.
+            copied: what goes with the texts unchanged, for the certificate.
 
         Raises:
             InputError: the folder is that of another run, is not the owner's alone, or cannot be made.
         """
-        # A run with fresh noise is like no other.
-        name = secrets.token_hex(16) if self.is_fresh else release.fingerprint
-        run = {"layout": _LAYOUT, "release": name, "columns": list(columns), **_encode_records(records)}
+        run = {
+            "layout": _LAYOUT,
+            "release": release.fingerprint,
+            # A run with fresh noise is like no other.
+            "run": secrets.token_hex(16) if self.is_fresh else "",
+            "columns": list(columns),
+            "copied": {"columns": list(copied.columns), "metadata": list(copied.metadata)},
+            **_encode_records(records),
+        }
         try:
             self.path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
@@ -144,10 +161,7 @@ def merge_tallies(folder: str | os.PathLike[str]) -> Tally:
         InputError: it is no such folder, records are missing, or some were counted in more than one task.
     """
     path = Path(folder)
-    if not (path / _RUN_FILE).is_file():
-        raise InputError(f"{str(path)!r} is no folder of tallies: give the one that the run was given.")
-    _check_owner_only(path)
-    expected = _decode_records(_read_file(path / _RUN_FILE))
+    expected = _decode_records(_read_run(path))
     tasks = [_read_task(file) for file in sorted(path.glob(_TASK_FILES))]
     records = sum((task_records for task_records, _ in tasks), RecordSet())
     if records == expected:
@@ -161,6 +175,34 @@ def merge_tallies(folder: str | os.PathLike[str]) -> Tally:
         f"The folder of tallies {str(path)!r} does not count each of the {expected.count:,} records of the run once: "
         "the table was read again in other parts, or has changed. Run it with a new folder, and write the table once."
     )
+
+
+def make_certificate(
+    release: Release,
+    folder: str | os.PathLike[str],
+    *,
+    chosen_from_data: bool = False,
+    prior: Prior | None = None,
+) -> Certificate:
+    """Return the certificate of a whole run, with the columns that it copied.
+
+    Args:
+        release: of the run.
+        folder: see `merge_tallies`.
+        chosen_from_data: whether epsilon was chosen by looking at the private texts.
+        prior: public word frequencies, see `Certificate.of`.
+
+    Raises:
+        InputError: see `merge_tallies`; or the run had another release.
+    """
+    run = _read_run(Path(folder))
+    if run["release"] != release.fingerprint:
+        raise InputError(
+            f"The folder of tallies {str(folder)!r} is that of another release: give the one that the run was given."
+        )
+    copied = CopiedContent(tuple(run["copied"]["columns"]), tuple(run["copied"]["metadata"]))
+    tally = merge_tallies(folder)
+    return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
 
 
 def encode_tally(tally: Tally) -> dict[str, Any]:
@@ -181,6 +223,14 @@ def _encode_records(records: RecordSet) -> dict[str, Any]:
 
 def _decode_records(encoded: dict[str, Any]) -> RecordSet:
     return RecordSet(encoded["records"], int(encoded["digest"], 16))
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    """Return what the folder of a run says of it."""
+    if not (path / _RUN_FILE).is_file():
+        raise InputError(f"{str(path)!r} is no folder of tallies: give the one that the run was given.")
+    _check_owner_only(path)
+    return _read_file(path / _RUN_FILE)
 
 
 def _read_task(path: Path) -> tuple[RecordSet, Tally]:

@@ -199,8 +199,13 @@ def check_unique_ids(layout: TableLayout, arrays: Iterable[pa.Array]) -> RecordS
 def list_ids(layout: TableLayout, array: pa.Array) -> list[str]:
     """Return ids as the texts that name the noise; raise `InputError` where one is null."""
     if array.null_count:
-        raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
+        refuse_null_ids(layout)
     return list(map(str, array.to_pylist()))
+
+
+def refuse_null_ids(layout: TableLayout) -> NoReturn:
+    """Raise the `InputError` of a table in which a row has no id."""
+    raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
 
 
 def refuse_repeated_ids(layout: TableLayout, repeated: int) -> NoReturn:
