@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from deniable import InputError, Release
-from tests.engines.test_tasks import KEYED, TEXTS, run_plainly, table_of
+from tests.engines.helpers import TEXTS, make_table, run_plainly
+from tests.engines.test_tasks import KEYED
 from tests.text.helpers import MECHANISM, ODD_PIECES, WORDS
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
@@ -21,7 +22,7 @@ FRESH = Release(MECHANISM)
 def connection():
     """Yield a connection to a database in memory with forty private rows in the table notes."""
     with duckdb.connect() as opened:
-        private_rows = table_of()
+        private_rows = make_table()
         opened.register("arrow_rows", private_rows)
         opened.execute("CREATE TABLE notes AS SELECT * FROM arrow_rows")
         yield opened
@@ -41,13 +42,13 @@ def list_tables(connection):
 @pytest.mark.parametrize("release", [KEYED, Release(MECHANISM, key="seed:7", unknown="drop", unescape="html")])
 def test_a_relation_equals_the_plain_run(tmp_path, connection, columns, release):
     """One column of texts or two: the cells and the counts of the plain run, and nothing else has changed."""
-    plain, plain_tally = run_plainly(table_of(), release, tmp_path, columns)
+    plain, _, plain_tally = run_plainly(make_table(), release, tmp_path, columns)
     released = privatize_relation(connection, connection.table("notes"), release, text=columns, id="id")
     assert read(released.table).to_pylist() == plain.to_pylist()
     assert released.table.types == connection.table("notes").types
     assert released.tally == plain_tally
     assert released.copied == tuple(name for name in plain.column_names if name not in columns)
-    assert read(connection.table("notes")).to_pylist() == table_of().to_pylist()
+    assert read(connection.table("notes")).to_pylist() == make_table().to_pylist()
 
 
 def test_many_parts_give_the_same(connection):
@@ -97,7 +98,7 @@ def test_another_key_gives_other_texts(connection):
 def test_a_named_table_stays(tmp_path):
     """The table is there when the database is opened again; one that is there already is not touched."""
     with duckdb.connect(tmp_path / "rows.db") as connection:
-        private_rows = table_of()
+        private_rows = make_table()
         connection.register("arrow_rows", private_rows)
         released = privatize_relation(connection, "FROM arrow_rows", KEYED, text="text", id="id", into="private_notes")
         rows = released.table.fetchall()

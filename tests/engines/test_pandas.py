@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from deniable import InputError, Release
-from tests.engines.test_tasks import KEYED, run_plainly, table_of
+from tests.engines.helpers import make_table, run_plainly
+from tests.engines.test_tasks import KEYED
 from tests.text.helpers import MECHANISM, ODD_PIECES, WORDS
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
@@ -17,9 +18,9 @@ from deniable.engines.pandas import privatize_dataframe  # noqa: E402 - where pa
 FRESH = Release(MECHANISM)
 
 
-def frame_of(**options):
+def frame_of():
     """Return forty rows: ids, two columns of texts and another column."""
-    return table_of(**options).to_pandas()
+    return make_table().to_pandas()
 
 
 def texts_of(column):
@@ -31,7 +32,7 @@ def texts_of(column):
 @pytest.mark.parametrize("release", [KEYED, Release(MECHANISM, key="seed:7", unknown="drop", unescape="html")])
 def test_a_frame_equals_the_plain_run(tmp_path, columns, release):
     """One column of texts or two: the cells and the counts of the plain run, and nothing else has changed."""
-    plain, plain_tally = run_plainly(table_of(), release, tmp_path, columns)
+    plain, _, plain_tally = run_plainly(make_table(), release, tmp_path, columns)
     frame = frame_of()
     released = privatize_dataframe(frame, release, text=columns, id="id")
     assert {name: texts_of(released.table[name]) for name in columns} == {

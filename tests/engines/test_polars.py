@@ -7,7 +7,8 @@ import pytest
 
 from deniable import InputError, Release
 from deniable.engines.tallies import merge_tallies
-from tests.engines.test_tasks import KEYED, TEXTS, run_plainly, table_of
+from tests.engines.helpers import TEXTS, make_table, run_plainly
+from tests.engines.test_tasks import KEYED
 from tests.text.helpers import MECHANISM, ODD_PIECES, WORDS
 
 pl = pytest.importorskip("polars", reason="polars is not installed")
@@ -17,16 +18,16 @@ from deniable.engines.polars import privatize_dataframe, privatize_lazyframe  # 
 FRESH = Release(MECHANISM)
 
 
-def frame_of(**options):
+def frame_of():
     """Return forty rows: ids, two columns of texts and another column."""
-    return pl.DataFrame(pl.from_arrow(table_of(**options)))
+    return pl.DataFrame(pl.from_arrow(make_table()))
 
 
 @pytest.mark.parametrize("columns", [("text",), ("note", "text")])
 @pytest.mark.parametrize("release", [KEYED, Release(MECHANISM, key="seed:7", unknown="drop", unescape="html")])
 def test_a_frame_equals_the_plain_run(tmp_path, columns, release):
     """One column of texts or two: the cells and the counts of the plain run, and nothing else has changed."""
-    plain, plain_tally = run_plainly(table_of(), release, tmp_path, columns)
+    plain, _, plain_tally = run_plainly(make_table(), release, tmp_path, columns)
     frame = frame_of()
     released = privatize_dataframe(frame, release, text=columns, id="id")
     assert released.table.equals(pl.from_arrow(plain))
@@ -40,7 +41,7 @@ def test_a_frame_equals_the_plain_run(tmp_path, columns, release):
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_a_lazy_frame_equals_the_plain_run(tmp_path, columns, engine):
     """Both engines give the cells of the plain run, and the folder its counts, however often they are run."""
-    plain, plain_tally = run_plainly(table_of(), KEYED, tmp_path, columns)
+    plain, _, plain_tally = run_plainly(make_table(), KEYED, tmp_path, columns)
     lazy = privatize_lazyframe(frame_of().lazy(), KEYED, text=columns, id="id", tallies=tmp_path / "tallies")
     for _ in range(2):
         assert lazy.collect(engine=engine).equals(pl.from_arrow(plain))

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from deniable import Certificate, InputError, Release, Space, Tally
-from tests.engines.test_tasks import KEYED, TEXTS
+from tests.engines.helpers import TEXTS
+from tests.engines.test_tasks import KEYED
 from tests.text.helpers import MECHANISM, ODD_PIECES, SPACE, WORDS
 
 spacy = pytest.importorskip("spacy", reason="spacy is not installed")

@@ -21,6 +21,7 @@ from deniable.engines.tasks import (
     check_text_kind,
     make_layout,
     privatize_batch,
+    refuse_null_ids,
     refuse_repeated_ids,
 )
 from deniable.text.batches import Tally
@@ -192,7 +193,7 @@ def _check_ids(layout: TableLayout, relation: "DuckDBPyRelation") -> int:
     column = "1" if layout.id_column is None else _quote(layout.id_column)
     ((rows, ids, distinct_ids),) = relation.aggregate(f"count(*), count({column}), count(DISTINCT {column})").fetchall()
     if layout.id_column is not None and ids < rows:
-        raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
+        refuse_null_ids(layout)
     if layout.id_column is not None and distinct_ids < ids:
         refuse_repeated_ids(layout, ids - distinct_ids)
     return int(rows)
