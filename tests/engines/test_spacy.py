@@ -73,6 +73,7 @@ def test_order_does_not_matter(config):
     assert backwards[::-1] == once
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_processes_give_the_same(config):
     """Two processes give the texts and counts of one."""
     nlp = pipeline_of(config)
