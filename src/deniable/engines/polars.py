@@ -18,7 +18,7 @@ from deniable.engines.tasks import (
 )
 from deniable.text.batches import Tally
 from deniable.text.release import Release
-from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.layout import CopiedContent, TableLayout
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,7 +76,8 @@ def privatize_lazyframe(
         release: how texts are released, with a key.
         text: name of the column of texts, or names of several.
         id: name of the column of record ids, texts or integers, unique.
-        tallies: folder for the counts, for `merge_tallies` after the evaluation; None counts nothing.
+        tallies: folder for the counts, of which `deniable.engines.tallies.make_certificate` makes the certificate after
+            the evaluation; for the owner only. None counts nothing.
 
     Raises:
         InputError: the release does not suit, or a column is missing or holds no texts. In an evaluation: ids are
@@ -100,7 +101,7 @@ def privatize_lazyframe(
         private, tally, records = _privatize(df, layout, release)
         if tallies is not None:
             folder = TallyFolder(Path(tallies))
-            folder.create(release, layout.columns, records)
+            folder.create(release, layout.columns, records, CopiedContent(layout.list_other_columns(df.columns)))
             folder.commit(records, tally)
         return private
 
