@@ -1,9 +1,11 @@
 """The how-to pages work from top to bottom: their files, commands and code print what the pages print."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +14,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
-HOSTS = {
-    "duckdb": "duckdb",
-    "huggingface": "datasets",
-    "pandas": "pandas",
-    "polars": "polars",
-    "presidio": "presidio_anonymizer",
-    "spacy": "spacy",
+REQUIREMENTS = {
+    "duckdb": ("duckdb",),
+    "huggingface": ("datasets",),
+    "pandas": ("pandas",),
+    "polars": ("polars",),
+    "presidio": ("presidio_anonymizer",),
+    "ray": ("ray",),
+    "spacy": ("spacy",),
+    "spark": ("pyspark", "java"),
 }
-"""Page -> the package that its reader has, and tests need not."""
+"""Page -> the packages and programs without which it cannot be tried."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', flags=re.MULTILINE | re.DOTALL)
 
 
@@ -57,8 +61,9 @@ def test_a_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
     Of blocks titled "one run", which differ from run to run, only the number of lines is compared. A command whose
     printed output says "refuted" exits with 1, every other with 0.
     """
-    if page.stem in HOSTS:
-        pytest.importorskip(HOSTS[page.stem], reason=f"{HOSTS[page.stem]} is not installed")
+    for name in REQUIREMENTS.get(page.stem, ()):
+        if importlib.util.find_spec(name) is None and shutil.which(name) is None:
+            pytest.skip(f"{name} is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))

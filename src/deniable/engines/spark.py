@@ -20,6 +20,7 @@ from deniable.engines.tasks import (
     privatize_batches,
     refuse_null_ids,
     refuse_repeated_ids,
+    require_ids_for_tallies,
     unpack_release,
 )
 from deniable.text.release import Release
@@ -68,8 +69,7 @@ def privatize_dataframe(
     check_repeatable("Spark", release, has_ids=id is not None, fresh=fresh)
     _check_columns(df, layout)
     folder = None if tallies is None else TallyFolder(Path(tallies).absolute(), is_fresh=fresh)
-    if folder is not None and id is None:
-        raise InputError("Tallies count each record once, by its id: name the column of record ids with id=...")
+    require_ids_for_tallies(layout, folder)
     if id is not None:
         _check_deterministic(df)
         records = _count_records(df, layout)

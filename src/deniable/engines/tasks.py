@@ -83,6 +83,12 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
         )
 
 
+def require_ids_for_tallies(layout: TableLayout, tallies: TallyFolder | None) -> None:
+    """Raise `InputError` where counts are to be left, and no column of ids is named."""
+    if tallies is not None and layout.id_column is None:
+        raise InputError("Tallies count each record once, by its id: name the column of record ids with id=...")
+
+
 def check_schema(layout: TableLayout, schema: pa.Schema) -> None:
     """Raise `InputError` unless a table has the columns of a layout: texts, and ids that are texts or integers.
 
