@@ -14,7 +14,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
-REQUIREMENTS = {"ray": ("ray",), "spark": ("pyspark", "java")}
+REQUIREMENTS = {
+    "duckdb": ("duckdb",),
+    "huggingface": ("datasets",),
+    "pandas": ("pandas",),
+    "polars": ("polars",),
+    "presidio": ("presidio_anonymizer",),
+    "ray": ("ray",),
+    "spacy": ("spacy",),
+    "spark": ("pyspark", "java"),
+}
 """Page -> the packages and programs without which it cannot be tried."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', flags=re.MULTILINE | re.DOTALL)
 
