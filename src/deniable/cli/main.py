@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from deniable import __version__
-from deniable.cli import attack, audit, certify, train
+from deniable.cli import attack, audit, certificate, certify, train
 from deniable.cli.choices import VerifiedMechanismName
 from deniable.cli.compare import run_compare
 from deniable.cli.explain import run_explain
@@ -23,6 +23,7 @@ from deniable.cli.predict import run_predict
 from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
 from deniable.cli.rewrite import run_rewrite
+from deniable.cli.serve import run_serve
 from deniable.cli.streams import prepare_streams
 from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
@@ -58,12 +59,14 @@ app = typer.Typer(
 add_command(app, "privatize", run_privatize, "Release texts")
 add_command(app, "rewrite", run_rewrite, "Release texts")
 add_command(app, "synthesize", run_synthesize, "Release texts")
+add_command(app, "serve", run_serve, "Release texts")
 add_command(app, "key", run_key, "Release texts")
 add_command(app, "compare", run_compare, "Choose epsilon")
 add_command(app, "tune", run_tune, "Choose epsilon")
 add_command(app, "measure", run_measure, "Choose epsilon")
 add_command(app, "explain", run_explain, "Choose epsilon")
 app.add_typer(audit.group, name="audit", rich_help_panel="Check claims")
+app.add_typer(certificate.group, name="certificate", rich_help_panel="Check claims")
 app.add_typer(train.group, name="train", rich_help_panel="Models")
 add_command(app, "predict", run_predict, "Models")
 app.add_typer(certify.group, name="certify", rich_help_panel="Models")
