@@ -8,7 +8,8 @@ rows, so that compiled code and the law are loaded in its workers. All private t
 
     python benchmarks/hosts.py --data FOLDER
 
-Not measured: clusters of several machines, failures, memory.
+Hosts without workers of their own get so many processors. Not measured: clusters of several machines, failures, memory,
+and Presidio, which privatizes spans and no whole texts.
 """
 
 import argparse
@@ -100,6 +101,96 @@ def open_ray(workers: int) -> Iterator[Run]:
     ray.shutdown()
 
 
+def limit_processors(workers: int) -> None:
+    """Give this process so many processors, where the system can: hosts that have no number of workers use all."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:workers])
+
+
+@contextlib.contextmanager
+def open_pandas(workers: int) -> Iterator[Run]:
+    """Yield a run of pandas, on so many processors."""
+    limit_processors(workers)
+    import pandas as pd  # noqa: PLC0415 - each host is loaded in its own process
+
+    from deniable.engines.pandas import privatize_dataframe  # noqa: PLC0415 - the same
+
+    def run(source: Path, target: Path, release: dn.Release) -> None:
+        privatize_dataframe(pd.read_parquet(source), release, text="text", id="id").table.to_parquet(target)
+
+    yield run
+
+
+@contextlib.contextmanager
+def open_polars(workers: int) -> Iterator[Run]:
+    """Yield a run of polars, on so many processors."""
+    limit_processors(workers)
+    import polars as pl  # noqa: PLC0415 - each host is loaded in its own process
+
+    from deniable.engines.polars import privatize_dataframe  # noqa: PLC0415 - the same
+
+    def run(source: Path, target: Path, release: dn.Release) -> None:
+        privatize_dataframe(pl.read_parquet(source), release, text="text", id="id").table.write_parquet(target)
+
+    yield run
+
+
+@contextlib.contextmanager
+def open_duckdb(workers: int) -> Iterator[Run]:
+    """Yield a run of DuckDB, by so many threads and on so many processors."""
+    limit_processors(workers)
+    import duckdb  # noqa: PLC0415 - each host is loaded in its own process
+
+    from deniable.engines.duckdb import privatize_relation  # noqa: PLC0415 - the same
+
+    connection = duckdb.connect(config={"threads": str(workers)})
+
+    def run(source: Path, target: Path, release: dn.Release) -> None:
+        released = privatize_relation(connection, connection.read_parquet(str(source)), release, text="text", id="id")
+        released.table.write_parquet(str(target))
+
+    yield run
+    connection.close()
+
+
+@contextlib.contextmanager
+def open_huggingface(workers: int) -> Iterator[Run]:
+    """Yield a run of a Hugging Face dataset, by so many processes."""
+    limit_processors(workers)
+    from datasets import Dataset, disable_progress_bars  # noqa: PLC0415 - each host is loaded in its own process
+
+    from deniable.engines.huggingface import privatize_dataset  # noqa: PLC0415 - the same
+
+    disable_progress_bars()
+
+    def run(source: Path, target: Path, release: dn.Release) -> None:
+        dataset = Dataset(pq.read_table(source))
+        processes = None if workers == 1 else workers
+        privatize_dataset(dataset, release, text="text", id="id", num_proc=processes).table.to_parquet(target)
+
+    yield run
+
+
+@contextlib.contextmanager
+def open_spacy(workers: int) -> Iterator[Run]:
+    """Yield a run of a spaCy pipeline that does nothing else, by so many processes."""
+    limit_processors(workers)
+    import spacy  # noqa: PLC0415 - each host is loaded in its own process
+
+    from deniable.engines.spacy import make_docs  # noqa: PLC0415 - the same
+
+    nlp = spacy.blank("en")
+
+    def run(source: Path, target: Path, release: dn.Release) -> None:
+        if not nlp.has_pipe("deniable"):
+            nlp.add_pipe("deniable", config={"epsilon": release.mechanism.epsilon, "key": str(release.key)})
+        table = pq.read_table(source)
+        docs = nlp.pipe(make_docs(nlp, table["text"].to_pylist(), table["id"].to_pylist()), n_process=workers)
+        pq.write_table(table.set_column(1, "text", pa.array([doc._.private_text for doc in docs])), target)
+
+    yield run
+
+
 @dataclass(frozen=True)
 class Host:
     """One host.
@@ -119,6 +210,11 @@ HOSTS = {
     "plain": Host(open_plain, "deniable"),
     "spark": Host(open_spark, "pyspark"),
     "ray": Host(open_ray, "ray"),
+    "pandas": Host(open_pandas, "pandas"),
+    "polars": Host(open_polars, "polars"),
+    "duckdb": Host(open_duckdb, "duckdb"),
+    "huggingface": Host(open_huggingface, "datasets"),
+    "spacy": Host(open_spacy, "spacy"),
 }
 
 
@@ -184,7 +280,12 @@ def run_host(name: str, workers: int, folder: Path, rows: int) -> Result:
 
 def read_texts(path: Path) -> pa.ChunkedArray:
     """Return the private texts of a run, in the order of their ids."""
-    return ds.dataset(path, format="parquet").to_table(columns=["id", "text"]).sort_by("id")["text"]
+    return (
+        ds.dataset(path, format="parquet")
+        .to_table(columns=["id", "text"])
+        .sort_by("id")["text"]
+        .cast(pa.large_string())
+    )
 
 
 def format_table(results: Sequence[Result]) -> str:
