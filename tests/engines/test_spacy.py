@@ -219,6 +219,17 @@ def test_the_package_names_its_component():
     assert EntryPoint("deniable", target, "spacy_factories").load() is create_privatizer
 
 
+def test_spacy_starts_without_what_is_heavy():
+    """Every start of spaCy imports the module, used or not: it loads neither Arrow nor compiled loops."""
+    code = (
+        "import sys, spacy; before = {*sys.modules}; import deniable.engines.spacy\n"
+        "print(*sorted({name.partition('.')[0] for name in {*sys.modules} - before}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numba", "pyarrow", "randomgen", "scipy"} & set(done.stdout.split())
+    assert "deniable" in done.stdout.split()
+
+
 def test_a_missing_spacy_is_named():
     """One line names what to install."""
     code = "import sys; sys.modules['spacy'] = None\nimport deniable.engines.spacy"

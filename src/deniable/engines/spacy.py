@@ -6,18 +6,9 @@ private text, with everything that other components find in it.
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from deniable.core.errors import InputError
-from deniable.engines.tallies import decode_tally, encode_tally
-from deniable.engines.tasks import check_repeatable
-from deniable.registry.words import mechanism as get_mechanism
-from deniable.space import Space
-from deniable.text.batches import PrivatizedBatch, Tally, TextCell, check_record_ids
-from deniable.text.escapes import MarkupCounts, decode_escapes
-from deniable.text.release import DEFAULT_COLUMN, Release
 
 try:
     from spacy.language import Language
@@ -25,6 +16,11 @@ try:
     from spacy.util import minibatch
 except ImportError:
     raise InputError("deniable.engines.spacy needs spacy, which is missing: install spacy.") from None
+
+# spaCy imports this module whenever it starts, used or not: what is heavy is imported when a component is.
+if TYPE_CHECKING:
+    from deniable.text.batches import PrivatizedBatch, Tally
+    from deniable.text.release import Release
 
 COMPONENT_NAME = "deniable"
 _RECORD_ID = "record_id"
@@ -39,7 +35,7 @@ class DocPrivatizer:
         release: how texts are released.
     """
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, release: "Release") -> None:
         self.release = release
 
     def __call__(self, doc: Doc) -> Doc:
@@ -86,6 +82,9 @@ class DocPrivatizer:
 
     def _privatize(self, docs: Sequence[Doc]) -> None:
         """Set the private texts of documents."""
+        from deniable.text.batches import TextCell
+        from deniable.text.release import DEFAULT_COLUMN
+
         # Without a key the number in the batch tells documents apart, which has a fresh key of its own.
         ids = map(str, range(len(docs))) if self.release.key is None else map(self._get_record_id, docs)
         cells = [TextCell(record_id, DEFAULT_COLUMN, 0, doc.text) for record_id, doc in zip(ids, docs, strict=True)]
@@ -99,6 +98,8 @@ class DocPrivatizer:
 
     def _get_record_id(self, doc: Doc) -> str:
         """Return the id that a document names, or what came with its text to ``nlp.pipe(..., as_tuples=True)``."""
+        from deniable.text.batches import check_record_ids
+
         record_id = doc._.record_id
         if record_id is None:
             context = getattr(doc, "_context", None)
@@ -110,8 +111,14 @@ class DocPrivatizer:
             )
         return check_record_ids([record_id], 1)[0]
 
-    def _count(self, text: str, batch: PrivatizedBatch, row: int) -> dict[str, Any]:
+    def _count(self, text: str, batch: "PrivatizedBatch", row: int) -> dict[str, Any]:
         """Return the counts of one text of a batch."""
+        import numpy as np
+
+        from deniable.engines.tallies import encode_tally
+        from deniable.text.batches import Tally
+        from deniable.text.escapes import MarkupCounts, decode_escapes
+
         unescape = self.release.unescape
         part = batch if len(batch.lengths) == 1 else batch.select(np.array([row]))
         markup = MarkupCounts.count([text if unescape is None else decode_escapes(text, unescape)] if text else [])
@@ -119,8 +126,11 @@ class DocPrivatizer:
         return encode_tally(dataclasses.replace(tally, markup=markup))
 
 
-def _read_tally(doc: Doc) -> Tally:
+def _read_tally(doc: Doc) -> "Tally":
     """Return the counts of a document: one record, or none where no component has privatized it."""
+    from deniable.engines.tallies import decode_tally
+    from deniable.text.batches import Tally
+
     counts = doc.user_data.get(_COUNTS)
     return Tally() if counts is None else decode_tally(counts)
 
@@ -160,6 +170,11 @@ def create_privatizer(
     Raises:
         InputError: a setting outside its domain.
     """
+    from deniable.engines.tasks import check_repeatable
+    from deniable.registry.words import mechanism as get_mechanism
+    from deniable.space import Space
+    from deniable.text.release import Release
+
     if not isinstance(key, str | None):
         raise InputError(f"The 'key' setting must be 'env:NAME' or 'file:PATH', or None. Got {type(key).__name__}.")
     words = Space.glove(metric=metric, hide=hide) if space == "glove" else Space.load(space, metric=metric, hide=hide)
@@ -187,6 +202,8 @@ def make_docs(nlp: Language, texts: Sequence[str], ids: Sequence[str]) -> Iterat
     Raises:
         InputError: ids are missing, repeated or of another number.
     """
+    from deniable.text.batches import check_record_ids
+
     record_ids = check_record_ids(ids, len(texts))
     return _make_docs(nlp, texts, record_ids)
 
