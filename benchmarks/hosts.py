@@ -297,10 +297,11 @@ def format_table(results: Sequence[Result]) -> str:
     pace = {(result.host, result.workers): result.rows_per_second for result in results}
     for result in results:
         ratio = result.rows_per_second / pace["plain", result.workers]
-        growth = result.rows_per_second / pace[result.host, 1]
+        alone = pace.get((result.host, 1))  # a host that uses all processors has no run by one worker
+        growth = "" if alone is None else f"{result.rows_per_second / alone:.2f}"
         lines.append(
             f"| {result.host} | {result.workers} | {result.start_seconds:.1f} | {result.seconds:.1f} | "
-            f"{result.rows_per_second:,.0f} | {100 * ratio:.0f} % | {growth:.2f} |"
+            f"{result.rows_per_second:,.0f} | {100 * ratio:.0f} % | {growth} |"
         )
     return "\n".join(lines)
 

@@ -272,6 +272,17 @@ def test_fresh_noise(spark, tmp_path):
     assert make_certificate(release, tmp_path / "tallies").records == ROWS
 
 
+class OwnMechanism(dn.TEM):
+    """A mechanism of the user's program, which workers cannot import."""
+
+
+def test_a_mechanism_of_the_program(spark):
+    """A mechanism whose class stands in the program itself travels to the workers."""
+    release = Release(OwnMechanism(MECHANISM.space, epsilon=1.0))
+    new = privatize_dataframe(make_dataframe(spark), release, text="text", fresh=True)
+    assert new.count() == ROWS
+
+
 def test_columns_of_every_type_stay(spark, release, tmp_path):
     """Other columns of any type, their nulls and their names pass unchanged; what Spark says of columns does not."""
     df = make_dataframe(spark, 2).selectExpr(

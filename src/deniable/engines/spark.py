@@ -78,7 +78,8 @@ def privatize_dataframe(
             folder.create(release, layout.columns, records, copied)
     types = import_extra("pyspark.sql.types", "privatize_dataframe", "spark")
     schema = types.StructType([types.StructField(field.name, field.dataType, field.nullable) for field in df.schema])
-    privatizer = PartitionPrivatizer(pack_release(release), layout, folder, tuple(df.columns))
+    dump = import_extra("pyspark.cloudpickle", "privatize_dataframe", "spark").dumps
+    privatizer = PartitionPrivatizer(pack_release(release, dump), layout, folder, tuple(df.columns))
     return _number_columns(df).mapInArrow(privatizer, schema)
 
 

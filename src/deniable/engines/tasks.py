@@ -8,7 +8,7 @@ fresh noise in every run is what is wanted.
 
 import functools
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NoReturn
 
 import pyarrow as pa
@@ -222,9 +222,14 @@ def refuse_repeated_ids(layout: TableLayout, repeated: int) -> NoReturn:
     )
 
 
-def pack_release(release: Release) -> bytes:
-    """Return a release as a few bytes that travel; its space and its key stay where they are, if they have a place."""
-    return pickle.dumps(release)
+def pack_release(release: Release, dump: Callable[[Release], bytes] = pickle.dumps) -> bytes:
+    """Return a release as a few bytes that travel; its space and its key stay where they are, if they have a place.
+
+    Args:
+        release: how texts are released.
+        dump: pickles it; a host's own, where that also takes mechanisms whose class workers cannot import.
+    """
+    return dump(release)
 
 
 @functools.lru_cache(maxsize=_MAX_LOADED_RELEASES)
