@@ -23,6 +23,7 @@ from deniable.cli.predict import run_predict
 from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
 from deniable.cli.rewrite import run_rewrite
+from deniable.cli.serve import run_serve
 from deniable.cli.streams import prepare_streams
 from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
@@ -58,6 +59,7 @@ app = typer.Typer(
 add_command(app, "privatize", run_privatize, "Release texts")
 add_command(app, "rewrite", run_rewrite, "Release texts")
 add_command(app, "synthesize", run_synthesize, "Release texts")
+add_command(app, "serve", run_serve, "Release texts")
 add_command(app, "key", run_key, "Release texts")
 add_command(app, "compare", run_compare, "Choose epsilon")
 add_command(app, "tune", run_tune, "Choose epsilon")

@@ -20,10 +20,12 @@ import stat
 from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from deniable.core.arrays import FloatArray
+from deniable.core.errors import DeniableError
 
 CACHE_FORMAT = 3
 """Raised whenever a cached fact changes its meaning."""
@@ -38,6 +40,8 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 _BYPASSED: ContextVar[bool] = ContextVar("bypassed", default=False)
+_REQUIRED: ContextVar[bool] = ContextVar("required", default=False)
+Computed = TypeVar("Computed")
 
 
 @contextlib.contextmanager
@@ -48,6 +52,31 @@ def bypass_cache() -> Iterator[None]:
         yield
     finally:
         _BYPASSED.reset(token)
+
+
+class NotCached(DeniableError):  # noqa: N818 - it says what is the case
+    """A fact that would have to be computed is not in the cache."""
+
+
+@contextlib.contextmanager
+def require_cache() -> Iterator[None]:
+    """Within this context what is not in the cache is not computed: `NotCached` is raised."""
+    token = _REQUIRED.set(True)
+    try:
+        yield
+    finally:
+        _REQUIRED.reset(token)
+
+
+def _compute_uncached(name: str, compute: Callable[[], Computed]) -> Computed:
+    """Return what is not in the cache, computed.
+
+    Raises:
+        NotCached: nothing may be computed at present.
+    """
+    if _REQUIRED.get():
+        raise NotCached(f"{name!r} is not in the cache: compute it first.")
+    return compute()
 
 
 def get_cache_folder() -> Path:
@@ -97,7 +126,7 @@ def load_or_compute_facts(
         stored_facts: dict[str, float] = stored
         if is_usable(stored_facts):
             return stored_facts
-    computed = compute()
+    computed = _compute_uncached(name, compute)
     write_content(file, json.dumps(computed).encode())
     return computed
 
@@ -119,7 +148,7 @@ def load_or_compute_array(
         stored = np.frombuffer(data, dtype="<f8").reshape(shape).astype(np.float64)
         if is_usable(stored):
             return stored
-    computed = compute()
+    computed = _compute_uncached(name, compute)
     write_content(file, computed.astype("<f8").tobytes())
     return computed
 

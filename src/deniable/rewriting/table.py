@@ -1,7 +1,7 @@
 """One table in, one table with rewritten texts and its certificate out."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -104,11 +104,22 @@ class _CountingRewriter:
         self.truncated.extend((np.unique(cells.rows[is_truncated]) + self.rows).tolist())
         self.rows += cells.row_count
         self.texts += len(texts)
-        rewritten: list[str] = []
-        report_texts = get_progress_reporter()
-        for first in range(0, len(texts), _TEXTS_PER_REPORT):
-            report_texts(first, len(texts))
-            batch = self._method.rewrite(texts[first : first + _TEXTS_PER_REPORT])
-            # A word of the model may hold half of a character, which no file can, or a line end, which ends a record.
-            rewritten.extend(" ".join(text.encode("utf-8", "replace").decode().split()) for text in batch)
-        return rewritten
+        return rewrite_texts(self._method, texts)
+
+
+def rewrite_texts(method: RewritingMethod, texts: Sequence[str]) -> list[str]:
+    """Return one new text for each text, on one line; of a text longer than the model takes only the beginning enters.
+
+    Args:
+        method: rewrites the texts.
+        texts: private ones; an empty one is a text like any other.
+    """
+    beginnings = [truncate_text(text, method.model.limit) for text in texts]
+    rewritten: list[str] = []
+    report_texts = get_progress_reporter()
+    for first in range(0, len(beginnings), _TEXTS_PER_REPORT):
+        report_texts(first, len(beginnings))
+        batch = method.rewrite(beginnings[first : first + _TEXTS_PER_REPORT])
+        # A word of the model may hold half of a character, which no file can, or a line end, which ends a record.
+        rewritten.extend(" ".join(text.encode("utf-8", "replace").decode().split()) for text in batch)
+    return rewritten

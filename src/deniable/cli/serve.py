@@ -1,0 +1,239 @@
+"""``deniable serve``: private texts over HTTP."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.cli.building import build_space, build_word_mechanism, check_mechanism_epsilon
+from deniable.cli.choices import MechanismName, MetricName, RewritingMethodName
+from deniable.cli.options import (
+    HIDE_DEFAULT,
+    MODEL_PANEL,
+    PRIVACY_PANEL,
+    HideOption,
+    MetricOption,
+    SpaceOption,
+    list_choices,
+    make_option,
+)
+from deniable.cli.progress import show_passes
+from deniable.core.errors import InputError
+from deniable.core.progress import expect_passes
+
+if TYPE_CHECKING:
+    from deniable.serve.catalogue import Catalogue
+    from deniable.serve.guard import Access
+    from deniable.serve.offers import Offer
+    from deniable.space import Space
+
+ACCESS_PANEL = "Access"
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+
+FixedEpsilonOption = Annotated[
+    float | None,
+    make_option(
+        PRIVACY_PANEL,
+        "--epsilon",
+        "Privacy budget of every request: for each word, per unit of distance, or with --model for each text.",
+        default_text="chosen by requests",
+    ),
+]
+OfferedMechanismOption = Annotated[
+    MechanismName | None,
+    make_option(
+        PRIVACY_PANEL,
+        "--mechanism",
+        f"Only word mechanism: {list_choices(MechanismName)}.",
+        metavar="MECHANISM",
+        default_text="auto with --epsilon, otherwise chosen by requests",
+    ),
+]
+ServedModelOption = Annotated[
+    Path | None,
+    make_option(
+        MODEL_PANEL,
+        "--model",
+        "Model file written by deniable train rewriter: texts are rewritten as a whole; needs --method and --epsilon.",
+        metavar="MODEL",
+    ),
+]
+ServedMethodOption = Annotated[
+    RewritingMethodName | None,
+    make_option(MODEL_PANEL, "--method", f"Rewriting method: {list_choices(RewritingMethodName)}.", metavar="METHOD"),
+]
+ServedDeltaOption = Annotated[
+    float | None, make_option(MODEL_PANEL, "--delta", "Delta of the budget, for adept-gaussian; for example 1e-5.")
+]
+HostOption = Annotated[
+    str, make_option(ACCESS_PANEL, "--host", "Address to listen on; any but this machine's own needs a token.")
+]
+PortOption = Annotated[
+    int, make_option(ACCESS_PANEL, "--port", "Port to listen on; 0 for a free one.", min=0, max=65535)
+]
+TokenVariableOption = Annotated[
+    str | None,
+    make_option(
+        ACCESS_PANEL, "--token-env", "Environment variable with the token that requests must bear.", metavar="NAME"
+    ),
+]
+TokenFileOption = Annotated[
+    Path | None,
+    make_option(ACCESS_PANEL, "--token-file", "File with the token that requests must bear.", metavar="FILE"),
+]
+AllowedHostsOption = Annotated[
+    list[str] | None,
+    make_option(
+        ACCESS_PANEL,
+        "--allow-host",
+        "Name that requests may call the service by; may be given more than once.",
+        metavar="NAME",
+        default_text="localhost, 127.0.0.1, ::1 and --host",
+    ),
+]
+
+
+def run_serve(
+    *,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8000,
+    token_env: TokenVariableOption = None,
+    token_file: TokenFileOption = None,
+    allow_host: AllowedHostsOption = None,
+    epsilon: FixedEpsilonOption = None,
+    mechanism: OfferedMechanismOption = None,
+    space: SpaceOption = "glove",
+    metric: MetricOption = MetricName.EUCLIDEAN,
+    hide: HideOption = HIDE_DEFAULT,
+    model: ServedModelOption = None,
+    method: ServedMethodOption = None,
+    delta: ServedDeltaOption = None,
+) -> None:
+    """Serve private texts over HTTP, on this machine unless a token is given.
+
+    With --epsilon or --model every request gets the same release; otherwise requests choose a mechanism and an epsilon
+    of a fixed ladder. Noise is always fresh. Requires the serve extra of deniable.
+    """
+    from deniable.core.extras import import_extra
+
+    for package in ("fastapi", "httptools", "uvicorn"):
+        import_extra(package, "deniable serve", "serve")
+    from deniable.serve.app import create_app
+    from deniable.serve.server import run_server
+
+    access = _build_access(host, token_env, token_file, allow_host or [])
+    if model is not None:
+        if mechanism is not None:
+            raise InputError("--model and --mechanism exclude each other: a model is served by --method.")
+        catalogue = _offer_model(model, method, epsilon, delta)
+    elif method is not None or delta is not None:
+        raise InputError(
+            "--method and --delta belong to --model: give the file of a rewriting model, or leave them out."
+        )
+    else:
+        catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
+    run_server(
+        create_app(catalogue, access=access),
+        host,
+        port,
+        lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True),
+    )
+    typer.echo("stopped", err=True)
+
+
+def _build_access(host: str, variable: str | None, path: Path | None, allowed_hosts: list[str]) -> "Access":
+    """Return who may send requests.
+
+    Raises:
+        InputError: two tokens, none for an address that others can reach, or one that cannot be used.
+    """
+    from deniable.serve.guard import Access
+
+    if variable is not None and path is not None:
+        raise InputError("Give --token-env or --token-file, not both.")
+    token = _read_token(variable, path)
+    if token is None and host not in LOOPBACK_HOSTS:
+        raise InputError(
+            f"Others can reach the address {host!r}: give a token with --token-env or --token-file, or listen on "
+            "127.0.0.1."
+        )
+    return Access.of(token, [host, *allowed_hosts])
+
+
+def _read_token(variable: str | None, path: Path | None) -> str | None:
+    """Return the token, None for none.
+
+    Raises:
+        InputError: it cannot be read, or cannot be used. No message shows it.
+    """
+    if variable is not None:
+        if variable not in os.environ:
+            raise InputError(f"The environment variable {variable!r}, which should hold the token, is not set: set it.")
+        return os.environ[variable]
+    if path is None:
+        return None
+    try:
+        return path.read_text(encoding="ascii")
+    except UnicodeDecodeError:
+        raise InputError(f"The token file {str(path)!r} must hold ASCII characters alone.") from None
+    except OSError as error:
+        raise InputError(f"The token file {str(path)!r} cannot be read: {error.strerror}.") from None
+
+
+def _offer_words(
+    source: str, metric: MetricName, hide: str, mechanism: MechanismName | None, epsilon: float | None
+) -> "Catalogue":
+    """Return the catalogue of word mechanisms, and show the proof of a fixed one."""
+    from deniable.serve.catalogue import Catalogue, list_default_mechanisms
+    from deniable.serve.offers import WordOffer
+    from deniable.text.release import Release
+
+    if epsilon is not None:
+        check_mechanism_epsilon(mechanism or MechanismName.AUTO, epsilon)
+    word_space: Space = build_space(source, metric, hide)
+    if epsilon is None:
+        names = list_default_mechanisms(word_space) if mechanism is None else [mechanism.value]
+        catalogue = Catalogue.of_space(word_space, names)
+        with show_passes("preparing"), expect_passes(1):
+            catalogue.prepare(catalogue.default)
+        return catalogue
+    with show_passes("calibrating and verifying"), expect_passes(1):
+        offer = WordOffer(Release(build_word_mechanism(word_space, mechanism or MechanismName.AUTO, epsilon)))
+        offer.prove()
+    return _fix_offer(offer)
+
+
+def _offer_model(
+    path: Path, method: RewritingMethodName | None, epsilon: float | None, delta: float | None
+) -> "Catalogue":
+    """Return the catalogue of one rewriting method, and show its proof.
+
+    Raises:
+        InputError: an option is missing or does not suit, or the model cannot be read.
+    """
+    from deniable.cli.model_runs import check_torch
+
+    if method is None or epsilon is None:
+        raise InputError("--model needs --method and --epsilon, for example --method adept-true --epsilon 50.")
+    check_torch()
+    from deniable.registry.methods import check_method_options, rewriting_method
+    from deniable.rewriting.model import load_rewriter
+    from deniable.serve.offers import RecordOffer
+
+    options = check_method_options(method.value, delta=delta)
+    offer = RecordOffer(rewriting_method(method.value, load_rewriter(path), epsilon=epsilon, **options))
+    offer.prove()
+    return _fix_offer(offer)
+
+
+def _fix_offer(offer: "Offer") -> "Catalogue":
+    """Return the catalogue of one offer, prepared, and show its certificate: nothing is released yet."""
+    from deniable.serve.catalogue import Catalogue
+
+    catalogue = Catalogue.fix(offer)
+    with show_passes("preparing"), expect_passes(1):
+        catalogue.prepare(catalogue.default)
+        summary = offer.certify().summary()
+    typer.echo(summary, err=True)
+    return catalogue

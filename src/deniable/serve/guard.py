@@ -1,0 +1,207 @@
+"""What every request passes before a route sees it, and what every response gets: access, limits, counts, no leaks."""
+
+import dataclasses
+import hashlib
+import hmac
+import logging
+import time
+import traceback
+from collections.abc import Collection, Iterable
+from urllib.parse import urlsplit
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from deniable.core.errors import InputError
+from deniable.serve.problems import Problem, make_busy_problem
+from deniable.serve.service import Service
+
+MIN_TOKEN_LENGTH = 32
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
+HEALTH_PATH = "/v1/health"
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_DEFAULT_HEADERS = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
+}
+"""Headers of every response, unless its route sets them."""
+_LOGGER = logging.getLogger("deniable.serve")
+
+
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """Who may send requests.
+
+    Attributes:
+        token_digest: SHA-256 of the token that a request must bear; None for no token.
+        hosts: names that a request may call this service by, against DNS rebinding.
+        open_paths: that need no token.
+    """
+
+    token_digest: bytes | None = dataclasses.field(default=None, repr=False)
+    hosts: frozenset[str] = LOOPBACK_NAMES
+    open_paths: frozenset[str] = frozenset({HEALTH_PATH})
+
+    @classmethod
+    def of(cls, token: str | None = None, hosts: Collection[str] = (), open_paths: Collection[str] = ()) -> "Access":
+        """Return the access for a token, under the loopback names and further hosts.
+
+        Raises:
+            InputError: the token is too short, or has characters that no header can hold.
+        """
+        names = LOOPBACK_NAMES | {name.lower().strip("[]") for name in hosts}
+        paths = frozenset({HEALTH_PATH, *open_paths})
+        return cls(None if token is None else _digest_token(check_token(token)), names, paths)
+
+
+def check_token(token: str) -> str:
+    """Return a token without white space around it.
+
+    Raises:
+        InputError: it is too short, or has characters that no header can hold. The message never shows it.
+    """
+    stripped = token.strip()
+    if len(stripped) < MIN_TOKEN_LENGTH or not stripped.isascii() or not stripped.isprintable() or " " in stripped:
+        raise InputError(
+            f"The token must have at least {MIN_TOKEN_LENGTH} printable ASCII characters and no space. Got "
+            f"{len(stripped)} characters: make one with: openssl rand -hex 32"
+        )
+    return stripped
+
+
+class Guard:
+    """ASGI middleware around all routes.
+
+    Args:
+        app: what it guards.
+        service: whose limits and counts it keeps.
+        access: who may send requests.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, access: Access) -> None:
+        self._app, self._service, self._access = app, service, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; anything but HTTP goes through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        response = _GuardedResponse(send)
+        self._service.open_requests += 1
+        try:
+            self._check(scope)
+            await self._app(scope, receive, response.send)
+        except ClientDisconnect:
+            pass  # nobody is left to answer
+        except Problem as problem:
+            await self._refuse(problem, scope, receive, response)
+        except Exception as error:  # noqa: BLE001 - no traceback may show a text
+            _LOGGER.error("%s %s", get_route(scope), describe_failure(error))  # noqa: TRY400
+            failure = Problem(500, "The service failed on this request; its log says where. No text was released.")
+            await self._refuse(failure, scope, receive, response)
+        finally:
+            self._service.open_requests -= 1
+            self._service.pending_bytes -= scope.get("deniable.bytes", 0)
+            seconds = time.perf_counter() - start
+            method = scope["method"] if scope["method"] in {"GET", "HEAD", "POST"} else "other"
+            self._service.metrics.count_request(get_route(scope), method, response.status, seconds)
+
+    def _check(self, scope: Scope) -> None:
+        """Raise `Problem` for a request that must not reach a route."""
+        headers: list[tuple[bytes, bytes]] = scope["headers"]
+        host = check_host(_list_values(headers, b"host"), self._access.hosts)
+        if scope["method"] not in _SAFE_METHODS:
+            _refuse_cross_site(headers, host)
+        digest = self._access.token_digest
+        if digest is not None and scope["path"] not in self._access.open_paths:
+            _check_bearer(_list_values(headers, b"authorization"), digest)
+        if self._service.is_draining and scope["path"] != HEALTH_PATH:
+            raise make_busy_problem("The service is stopping: send the request to another one, or later.", 5)
+
+    async def _refuse(self, problem: Problem, scope: Scope, receive: Receive, response: "_GuardedResponse") -> None:
+        if response.status:  # it has begun, and cannot be changed
+            return
+        if scope["method"] not in _SAFE_METHODS or self._service.is_draining:
+            problem.headers["connection"] = "close"  # the body may not have been read
+        await problem.to_response()(scope, receive, response.send)
+
+
+class _GuardedResponse:
+    """Sends a response with the headers that all have, and remembers its status, 0 before it began."""
+
+    def __init__(self, send: Send) -> None:
+        self.status = 0
+        self._send = send
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = list(message["headers"])
+            names = {name for name, _ in headers}
+            headers += [header for header in _DEFAULT_HEADERS.items() if header[0] not in names]
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+
+def check_host(values: list[str], allowed: Collection[str]) -> str:
+    """Return the Host header of a request.
+
+    Raises:
+        Problem: there is not exactly one, or it names a host that is not allowed.
+    """
+    host = values[0].strip().lower() if len(values) == 1 else ""
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    if not name or name not in allowed:
+        raise Problem(421, "The Host header names no host of this service: add it with --allow-host, or call another.")
+    return host
+
+
+def _refuse_cross_site(headers: Iterable[tuple[bytes, bytes]], host: str) -> None:
+    """Raise `Problem` for a request that another site's page made."""
+    headers = list(headers)
+    site = _list_values(headers, b"sec-fetch-site")
+    origin = _list_values(headers, b"origin")
+    is_foreign_site = bool(site) and site[0] not in {"same-origin", "none"}
+    is_foreign_origin = bool(origin) and _get_netloc(origin[0]) != host
+    if is_foreign_site or is_foreign_origin:
+        raise Problem(403, "A page of another site may not use this service.")
+
+
+def _get_netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def _check_bearer(values: list[str], digest: bytes) -> None:
+    """Raise `Problem` where a request does not bear the token; the comparison takes the same time for all."""
+    scheme, _, token = (values[0] if len(values) == 1 else "").partition(" ")
+    is_right = hmac.compare_digest(_digest_token(token.strip()), digest)
+    if not is_right or scheme.lower() != "bearer":
+        detail = "The request must bear the token of this service: Authorization: Bearer TOKEN."
+        raise Problem(401, detail, {"www-authenticate": "Bearer"})
+
+
+def _digest_token(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def _list_values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+    return [value.decode("latin-1") for header, value in headers if header == name]
+
+
+def get_route(scope: Scope) -> str:
+    """Return the path as the service declares it, ``other`` for one that it does not know."""
+    return str(getattr(scope.get("route"), "path", "other"))
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return type and place of an error, and nothing that it says: that may be a text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+    return f"{type(error).__name__} at {place}"

@@ -1,0 +1,37 @@
+"""What each epsilon of the ladder means: the share of words that an attacker names, and the share that stays."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from deniable.serve.offers import Offer, WordOffer
+
+
+def describe_ladder(mechanism: str, rungs: Mapping[float, Offer | str | None]) -> dict[str, Any]:
+    """Return the ladder of a mechanism as JSON.
+
+    Args:
+        mechanism: its name.
+        rungs: for each epsilon its offer, or why there is none, or None while it is computed.
+    """
+    return {
+        "mechanism": mechanism,
+        "is_complete": all(rung is not None for rung in rungs.values()),
+        "ladder": [_describe_rung(epsilon, rung) for epsilon, rung in sorted(rungs.items())],
+    }
+
+
+def _describe_rung(epsilon: float, rung: Offer | str | None) -> dict[str, Any]:
+    """Return one epsilon; its state is ready, computing, or unavailable."""
+    if isinstance(rung, WordOffer):
+        return {
+            "epsilon": epsilon,
+            "state": "ready",
+            "recovery": rung.recovery,
+            "kept": rung.kept,
+            "attacker": rung.attacker,
+        }
+    if isinstance(rung, Offer):
+        return {"epsilon": epsilon, "state": "unavailable", "reason": "texts are rewritten as a whole"}
+    if rung is not None:
+        return {"epsilon": epsilon, "state": "unavailable", "reason": rung}
+    return {"epsilon": epsilon, "state": "computing"}

@@ -1,0 +1,280 @@
+"""What a service can do with texts: privatize their words, or rewrite each as a whole. Noise is always fresh."""
+
+import abc
+import dataclasses
+import functools
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.auditing import verify
+from deniable.core.cache import NotCached, require_cache
+from deniable.core.errors import InputError
+from deniable.core.evidence import Verdict, limit_status
+from deniable.core.guarantees import encode_guarantee
+from deniable.text.batches import CellBatch, Tally
+from deniable.text.certificate import Certificate, describe_attacker
+from deniable.text.release import DEFAULT_COLUMN, MIN_COMPILED_CHARACTERS, Release
+from deniable.text.release_certificate import ReleaseCertificate
+
+if TYPE_CHECKING:
+    from deniable.rewriting.methods.base import RewritingMethod
+
+Unit = Literal["word", "record"]
+_QUICK_SECONDS = 0.005
+_TRIALS, _TRIAL_WORDS = 5, 20
+
+
+@dataclasses.dataclass(frozen=True)
+class PrivateTexts:
+    """A batch of texts as it may leave.
+
+    Attributes:
+        texts: R new texts, None where there was none.
+        lengths: R numbers of their words.
+        words: R arrays: the numbers of the words that were read; empty where words are not drawn one by one.
+        outputs: R arrays: the numbers of the words that were drawn for them.
+        unknown_masks: R arrays: True where a word stands for one that the space lacks.
+    """
+
+    texts: list[str | None]
+    lengths: list[int]
+    words: Sequence[npt.NDArray[np.int32]] = ()
+    outputs: Sequence[npt.NDArray[np.int32]] = ()
+    unknown_masks: Sequence[npt.NDArray[np.bool_]] = ()
+
+    def select(self, first: int, last: int) -> "PrivateTexts":
+        """Return the texts first ... last - 1."""
+        rows = slice(first, last)
+        return PrivateTexts(
+            self.texts[rows], self.lengths[rows], self.words[rows], self.outputs[rows], self.unknown_masks[rows]
+        )
+
+
+class Offer(abc.ABC):
+    """One way to release texts, ready to be used, with counts of what it has released.
+
+    Attributes:
+        unit: what the guarantee hides as a whole.
+        is_quick: whether a short text takes so little time that the event loop may do it.
+    """
+
+    unit: Unit
+
+    def __init__(self) -> None:
+        self.is_quick = False
+        self.verdict: Verdict | None = None
+        self._lengths: Counter[int] = Counter()
+        self._lock = threading.Lock()
+
+    @abc.abstractmethod
+    def prepare(self) -> None:
+        """Compute whatever a request needs, so that none waits for it."""
+
+    @abc.abstractmethod
+    def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
+        """Return each text privatized with fresh noise of its own; None stays None.
+
+        Raises:
+            InputError: the texts cannot be privatized.
+        """
+
+    @abc.abstractmethod
+    def prove(self) -> Verdict:
+        """Return the verdict on the guarantee, computed where nothing is known of it yet."""
+
+    @abc.abstractmethod
+    def certify(self) -> ReleaseCertificate:
+        """Return the certificate of all that was released since the service started; it proves what is not proved."""
+
+    @property
+    @abc.abstractmethod
+    def description(self) -> dict[str, Any]:
+        """How texts are released, as every answer says it."""
+
+    def find_verdict(self) -> Verdict | None:
+        """Return the verdict if it is known in this process or in the cache, else None; nothing is proved."""
+        if self.verdict is None:
+            try:
+                with require_cache():
+                    return self.prove()
+            except NotCached:
+                return None
+        return self.verdict
+
+    def count(self, released: PrivateTexts) -> None:
+        """Add what left to the counts; they hold only what the new texts show."""
+        with self._lock:
+            self._lengths.update(released.lengths)
+
+    def _make_tally(self) -> Tally:
+        with self._lock:
+            lengths = Counter(self._lengths)
+        words = sum(length * count for length, count in lengths.items())
+        return Tally(records=lengths.total(), words=words, lengths=lengths)
+
+
+class WordOffer(Offer):
+    """Privatizes texts word by word.
+
+    Args:
+        release: how; its noise must be fresh.
+
+    Raises:
+        InputError: the release has a key or a public seed.
+    """
+
+    unit: Unit = "word"
+
+    def __init__(self, release: Release) -> None:
+        super().__init__()
+        if release.noise != "random":
+            raise InputError(
+                "A service draws fresh noise for every request: under a key, anyone could confirm a guess by sending "
+                f"it. Got a release with noise from a {release.noise} source: leave out its key."
+            )
+        self.release = release
+        self.attacker = ""
+        self.recovery: float | None = None
+        self.kept: float | None = None
+
+    def prepare(self) -> None:
+        """Compute the law, what an attacker recovers, and load the compiled loops."""
+        mechanism = self.release.mechanism
+        mechanism.law.prepare_draws()
+        self.attacker = describe_attacker(mechanism)
+        self.kept = mechanism.expected_kept_share().value
+        self.recovery = mechanism.outcomes()[1] if mechanism.law.is_tabulated else None
+        word = mechanism.space.unknown_word
+        self.privatize([word])
+        # Enough text for the compiled loops of the lexer, which from then on read shorter texts too.
+        self.privatize([f"{word} " * (MIN_COMPILED_CHARACTERS // (len(word) + 1) + 1)])
+        self.is_quick = self._measure_seconds() < _QUICK_SECONDS
+
+    def _measure_seconds(self) -> float:
+        """Return how long a text takes whose words come from all over the space: the least of several such texts."""
+        words = self.release.mechanism.space.words
+        durations = []
+        for trial in range(_TRIALS):
+            text = " ".join(words[trial :: len(words) // _TRIAL_WORDS + 1])
+            start = time.perf_counter()
+            self.privatize([text])
+            durations.append(time.perf_counter() - start)
+        return min(durations)
+
+    def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
+        """Return each text privatized; an empty one stays empty."""
+        rows = [row for row, text in enumerate(texts) if text]
+        cells = CellBatch(
+            list(map(str, rows)),
+            [DEFAULT_COLUMN] * len(rows),
+            [0] * len(rows),
+            [texts[row] or "" for row in rows],
+            np.arange(len(rows)),
+            len(rows),
+        )
+        batch = self.release.privatize_cells(cells, workers=1)
+        new_texts, lengths = list(texts), [0] * len(texts)
+        bounds = np.zeros((len(texts), 2), dtype=np.int64)
+        for row, text, length, first, last in zip(
+            rows, batch.texts, batch.lengths, batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True
+        ):
+            new_texts[row], lengths[row], bounds[row] = text, length, (first, last)
+        slices = [slice(first, last) for first, last in bounds.tolist()]
+        return PrivateTexts(
+            new_texts,
+            lengths,
+            [batch.words[place] for place in slices],
+            [batch.outputs[place] for place in slices],
+            [batch.unknown_mask[place] for place in slices],
+        )
+
+    def prove(self) -> Verdict:
+        """Return the verdict on the mechanism's law."""
+        if self.verdict is None:
+            self.verdict = verify(self.release.mechanism)
+        return self.verdict
+
+    def certify(self) -> Certificate:
+        """Return the certificate of all words that were released."""
+        return Certificate.of(self.release, self._make_tally())
+
+    @functools.cached_property
+    def description(self) -> dict[str, Any]:
+        """Mechanism, epsilon, guarantee, what names the law and the options, and where noise comes from."""
+        mechanism = self.release.mechanism
+        guarantee = mechanism.guarantee if self.verdict is None else limit_status(mechanism.guarantee, self.verdict)
+        return {
+            "unit": self.unit,
+            "mechanism": mechanism.name,
+            "epsilon": mechanism.epsilon,
+            "guarantee": encode_guarantee(guarantee),
+            "fingerprint": self.release.fingerprint,
+            "noise": "fresh",
+        }
+
+
+class RecordOffer(Offer):
+    """Rewrites each text as a whole, an empty one too.
+
+    Args:
+        method: how; its noise must be fresh.
+
+    Raises:
+        InputError: the method has a public seed.
+    """
+
+    unit: Unit = "record"
+
+    def __init__(self, method: "RewritingMethod") -> None:
+        super().__init__()
+        if method.seed is not None:
+            raise InputError(
+                "A service draws fresh noise for every request. Got a method with a public seed: leave the seed out."
+            )
+        self.method = method
+
+    def prepare(self) -> None:
+        """Run the model once."""
+        self.privatize([""])
+
+    def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
+        """Return a new text for each; of one longer than the model takes, only the beginning is used."""
+        from deniable.rewriting.table import rewrite_texts  # noqa: PLC0415 - loads torch
+
+        rewritten = iter(rewrite_texts(self.method, [text for text in texts if text is not None]))
+        new_texts = [None if text is None else next(rewritten) for text in texts]
+        return PrivateTexts(new_texts, [0 if text is None else len(text.split()) for text in new_texts])
+
+    def prove(self) -> Verdict:
+        """Return the verdict on the method."""
+        if self.verdict is None:
+            self.verdict = self.method.verify()
+        return self.verdict
+
+    def certify(self) -> ReleaseCertificate:
+        """Return the certificate of all texts that were rewritten."""
+        from deniable.rewriting.certificate import certify_rewriting  # noqa: PLC0415 - loads torch
+
+        records = self._make_tally().records
+        return certify_rewriting(self.method, records, records, nulls=True)
+
+    @functools.cached_property
+    def description(self) -> dict[str, Any]:
+        """Method, epsilon, guarantee, what names the model, and where noise comes from."""
+        from deniable.rewriting.certificate import fingerprint_rewriter  # noqa: PLC0415 - loads torch
+
+        guarantee = self.method.guarantee if self.verdict is None else limit_status(self.method.guarantee, self.verdict)
+        return {
+            "unit": self.unit,
+            "mechanism": self.method.name,
+            "epsilon": guarantee.epsilon,
+            "guarantee": encode_guarantee(guarantee),
+            "fingerprint": fingerprint_rewriter(self.method.model),
+            "noise": "fresh",
+        }
