@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
+PAGES = [*sorted((ROOT / "docs" / "howto").glob("*.md")), ROOT / "docs" / "languages.md"]
 REQUIREMENTS = {
     "duckdb": ("duckdb",),
     "huggingface": ("datasets",),

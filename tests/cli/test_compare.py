@@ -140,3 +140,14 @@ def test_a_page_is_a_file(compare, refused, place):
     assert "The page must be a file" in refused(compare(report="-"))
     assert "r.html" in refused(compare())
     assert (place / "r.html").read_text() == "mine"
+
+
+def test_texts_of_another_language(compare, place):
+    """The owner is told that the space lacks most of the words, on standard error alone."""
+    header, *rows = (place / "t.csv").read_text("utf-8").splitlines()
+    lines = [header, *[f"{'שלום ' * 30}{row}" for row in rows]]
+    (place / "foreign.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    result = compare(source="foreign.csv")
+    assert result.code == 0, result.err
+    assert " % of the words are not in the vocabulary, and nothing tells one of them from another" in result.err
+    assert b"not in the vocabulary" not in result.out

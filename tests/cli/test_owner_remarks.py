@@ -70,3 +70,27 @@ def test_texts_are_decoded_where_that_is_asked_for():
     assert decode_texts(texts, EscapesName.HTML) == ["it's", None, "&lt;"]
     assert decode_texts(texts, None) == texts
     assert (get_escapes(None), get_escapes(EscapesName.HTML)) == (None, "html")
+
+
+GERMAN = (
+    "Der Aufenthalt war wunderbar, das Zimmer sauber und das Frühstück reichhaltig. Leider mussten wir lange auf den "
+    "Schlüssel warten, und niemand entschuldigte sich."
+)
+HEBREW = "המלון היה נהדר והחדר נקי מאוד. לצערי חיכינו זמן רב למפתח ואף אחד לא התנצל."
+
+
+@pytest.mark.parametrize(("text", "least"), [(GERMAN, 40), (HEBREW, 99)], ids=["German", "Hebrew"])
+def test_other_languages_on_the_default_space(call, place, capsys, text, least):
+    """On the space on board the owner of a German or Hebrew table hears that most words are unknown, and only he."""
+    (place / "t.csv").write_text(f'text\n"{text}"\n', encoding="utf-8")
+    result = call(
+        *("privatize", "t.csv", "--column", "text", "--epsilon", "8"),
+        *("--mechanism", "multivariate-laplace", "--hide", "none", "--output", "o.csv"),
+    )
+    assert result.code == 0, result.err
+    [remark] = [line for line in result.err.splitlines() if line.startswith("warning (for you only): ")]
+    assert float(remark.removeprefix("warning (for you only): ").partition(" %")[0]) > least
+    assert "--space FILE" in remark
+    assert "not in the vocabulary" not in (place / "o.csv.certificate.json").read_text("utf-8")
+    warn_of_texts([text], Space.glove())  # as tune, measure and compare do
+    assert capsys.readouterr().err.startswith(remark.partition(" %")[0][: len("warning (for you only): ")])

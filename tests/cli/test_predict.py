@@ -128,6 +128,9 @@ def test_a_kind_that_needs_no_space(predict, place, monkeypatch):
         def predict_probabilities(self, texts):
             return np.array([[0.25, 0.75]] * len(texts)).reshape(-1, 2)
 
+        def count_unknown_words(self, texts):
+            return 0, len(texts)
+
     monkeypatch.setitem(models.TEXT_PREDICTORS, "rewriter", lambda artifact, load_space: Constant())  # noqa: ARG005
     save_model(untrained(), place / "r.pt")
     (place / "t.csv").write_bytes(b"text\nzork\n")
@@ -189,3 +192,14 @@ def test_models_that_are_refused(predict, place, refused):
     assert "There is no model 'none.pt'" in refused(predict("test.csv", "o.csv", model="none.pt"))
     message = refused(predict("test.csv", "o.csv", space=("--space", "space.npz")))
     assert "was trained on the words of words.npz" in message
+
+
+def test_texts_of_another_language(predict, place):
+    """Where the model knows few of the words the owner is told the share, and the table is written all the same."""
+    (place / "t.csv").write_text("text\nein good film mit viel Witz\nund schlecht erzählt\n", encoding="utf-8")
+    result = predict("t.csv", "o.csv")
+    assert result.code == 0
+    assert "warning (for you only): 77.8 % of the words are not in the vocabulary" in result.err
+    assert "train a model on texts of their kind" in result.err
+    (place / "t.csv").write_text("text\ngood film\n", encoding="utf-8")
+    assert "warning" not in predict("t.csv", "o2.csv").err

@@ -270,3 +270,13 @@ def test_help(call):
     assert result.code == 0
     assert all(name in result.prose for name in REWRITING_METHODS)
     assert "adept and dptext are the published methods; their guarantees are refuted." in result.prose
+
+
+def test_texts_of_another_language(rewrite, place):
+    """Where the model knows few of the words the owner is told so; the certificate says nothing of it."""
+    (place / "he.csv").write_text("text\nשלום עולם\n", encoding="utf-8")
+    result = rewrite(source="he.csv", output="o.csv")
+    assert result.code == 0
+    assert "warning (for you only): 100.0 % of the words are not in the vocabulary" in result.err
+    assert "deniable train rewriter" in result.err
+    assert "100.0 %" not in (place / "o.csv.certificate.json").read_text("utf-8")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.text.tokenization import join_tokens, split_tokens
+from deniable.text.tokenization import count_unknown_words, join_tokens, split_tokens
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,9 @@ ODD = [
 def test_tokens_of_no_text(tokens):
     """Whatever tokens a decoder puts together, the text of them has no more tokens, so that it fits the limit too."""
     assert len(split_tokens(join_tokens(tokens))) <= len(tokens)
+
+
+def test_unknown_words_are_counted():
+    """Words count in any case and of any script, each time that they occur; marks and emoji do not."""
+    assert count_unknown_words(["The cat, the Katze!", "שלום 👍", ""], {"the", "cat"}) == (2, 5)
+    assert count_unknown_words([], set()) == (0, 0)

@@ -41,7 +41,7 @@ from deniable.cli.options import (
     make_option,
 )
 from deniable.cli.outcome import note_written
-from deniable.cli.owner_remarks import decode_texts, get_escapes
+from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts
 from deniable.cli.private_tables import PrivateColumns, PublicFile
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_columns
@@ -229,10 +229,12 @@ def run_compare(
     table = _read_table(source, columns, unescape)
     for remark in table.remarks:
         typer.echo(remark, err=True)
+    word_space = build_space(space, MetricName.EUCLIDEAN, hide)
+    warn_of_texts(table.texts, word_space)
     inputs = build_comparison_inputs(table.texts, table.labels, table.persons, plan)
     public_file = None if public is None else PublicFile(public, column, public_label, columns.table_format)
     setting = ComparisonSetting(
-        build_space(space, MetricName.EUCLIDEAN, hide),
+        word_space,
         _build_collection(inputs, public_file, source, space, max_records),
         make_method=None if model is None else _load_method_maker(model, method, inputs.delta, seed),
         entities=_label_entities(entities, table, inputs, column, unescape),

@@ -56,16 +56,13 @@ def describe_unlisted_words(source: object, texts: Sequence[str], vocabulary: It
     """
     from deniable.core.randomness import derive_key_from_seed, make_generator
     from deniable.text.remarks import describe_unknown_words
-    from deniable.text.tokenization import split_tokens
+    from deniable.text.tokenization import count_unknown_words
 
-    listed = {*vocabulary}
     # Drawn, not evenly spaced: languages may take turns in a table.
     order = make_generator(derive_key_from_seed(0), "texts that are looked at").permutation(len(texts))
-    words = [
-        token for row in order[:_SAMPLED_TEXTS].tolist() for token in split_tokens(texts[row]) if token[0].isalnum()
-    ]
-    unknown = sum(word not in listed for word in words)
-    return [f"{source}: {remark}" for remark in describe_unknown_words(unknown, len(words), advice)]
+    sample = (texts[row] for row in order[:_SAMPLED_TEXTS].tolist())
+    unknown, words = count_unknown_words(sample, {*vocabulary})
+    return [f"{source}: {remark}" for remark in describe_unknown_words(unknown, words, advice)]
 
 
 def get_escapes(choice: EscapesName | None) -> "Escapes | None":

@@ -27,6 +27,7 @@ from deniable.cli.options import (
     make_option,
 )
 from deniable.cli.outcome import note_stdout, note_written
+from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.progress import show_bytes_read
 from deniable.cli.tables import TableFormat, check_input_file, parse_delimiter, resolve_format
 from deniable.cli.usable_rows import describe_rows
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 
 NEW_COLUMNS: "NewColumns" = {"predicted": str, "probability": float}
 _NO_CELLS: "NewCells" = (None, None)
+_OTHER_MODEL = (
+    "Are the texts in another language, or of another kind, than those that the model learned from? "
+    "Predictions from few known words mean little: train a model on texts of their kind"
+)
 
 PredictedTableOption = Annotated[
     str,
@@ -108,6 +113,7 @@ def run_predict(
     note_written(output)
     for remark in prediction.describe_rows_left_empty():
         typer.echo(remark, err=True)
+    warn_owner(prediction.describe_unknown_words())
     typer.echo(f"wrote {output}", err=True)
 
 
@@ -144,6 +150,8 @@ class _TablePrediction:
         self._row_count = 0
         self._blank_rows: list[int] = []
         self._unreadable_rows: list[int] = []
+        self._count_unknown_words = predictor.count_unknown_words
+        self._unknown_words = self._words = 0
 
     def make_cells(self, rows: "list[TextRow]") -> "list[NewCells]":
         """Return the predicted class of each row and its probability."""
@@ -157,6 +165,10 @@ class _TablePrediction:
         filled_rows = [row for row, empty in enumerate(is_empty) if not empty]
         columns = [[documents[row][place] for row in filled_rows] for place in range(len(self._layout.columns))]
         probabilities = self._predict(*columns)  # (n, K)
+        for texts in columns:
+            unknown_words, words = self._count_unknown_words(texts)
+            self._unknown_words += unknown_words
+            self._words += words
         new_cells = [_NO_CELLS] * len(rows)
         for row, row_probabilities in zip(filled_rows, probabilities, strict=True):
             if np.isnan(row_probabilities).any():
@@ -167,6 +179,12 @@ class _TablePrediction:
         self._blank_rows += [self._row_count + row for row, empty in enumerate(is_empty) if empty]
         self._row_count += len(rows)
         return new_cells
+
+    def describe_unknown_words(self) -> list[str]:
+        """Return a remark, for the owner, where the model does not know many of the words."""
+        from deniable.text.remarks import describe_unknown_words
+
+        return describe_unknown_words(self._unknown_words, self._words, _OTHER_MODEL)
 
     def describe_rows_left_empty(self) -> list[str]:
         """Return a line, for the owner, for each reason why rows have no prediction."""

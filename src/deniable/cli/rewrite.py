@@ -78,6 +78,11 @@ MaximumTokensOption = Annotated[
         default_text="limit of the model",
     ),
 ]
+_OTHER_MODEL = (
+    "Are the texts in another language, or of another kind, than those that the model learned from? "
+    "Rewritten texts are in the words of the model: train one on public texts of their language with deniable train "
+    "rewriter"
+)
 RewrittenTableOption = Annotated[
     str,
     make_option(
@@ -122,7 +127,7 @@ def run_rewrite(
     from deniable.registry.methods import REWRITING_METHODS, check_method_options
     from deniable.rewriting.model import load_rewriter
     from deniable.rewriting.table import rewrite_table
-    from deniable.text.remarks import describe_markup
+    from deniable.text.remarks import describe_markup, describe_unknown_words
 
     method_options = check_method_options(method.value, delta=delta, max_draws=maximum_tokens)
     check_positive(method.value, "epsilon", epsilon)
@@ -141,7 +146,8 @@ def run_rewrite(
         typer.echo(f"warning: the guarantee of {method} is refuted: {rewriting_method.guarantee.source}", err=True)
     typer.echo(release_certificate.summary(), err=True)
     _report_truncated_rows(findings.truncated_rows, rewriting_method)
-    warn_owner(describe_markup(findings.markup))
+    unknown_words = describe_unknown_words(findings.unknown_words, findings.words, _OTHER_MODEL)
+    warn_owner([*unknown_words, *describe_markup(findings.markup)])
     typer.echo(f"wrote {' and '.join(files.outputs)}", err=True)
 
 

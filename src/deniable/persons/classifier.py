@@ -13,6 +13,7 @@ from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP, decode_guarantee, encode_guarantee
 from deniable.persons.features import FeatureMap, FeatureRows
 from deniable.persons.linear_training import compute_contrasts
+from deniable.text.tokenization import count_unknown_words
 
 if TYPE_CHECKING:
     from deniable.learning.artifact import Artifact
@@ -63,6 +64,10 @@ class LinearClassifier:
         exponentials = [np.exp(part - part.max(axis=1, keepdims=True)) for part in scores if len(part)]
         probabilities = [part / part.sum(axis=1, keepdims=True) for part in exponentials]
         return np.concatenate([np.empty((0, len(self.classes))), *probabilities])
+
+    def count_unknown_words(self, texts: Sequence[str]) -> tuple[int, int]:
+        """Return how many words of some texts are not listed, and how many words there are."""
+        return count_unknown_words(texts, self.feature_map)
 
     def to_artifact(self) -> "Artifact":
         """Return the model as a file holds it, with what is claimed of it."""

@@ -86,6 +86,10 @@ class FeatureMap:
         """Return D, the number of features."""
         return 1 + len(self.words) + len(self.pairs)
 
+    def __contains__(self, word: object) -> bool:
+        """Return whether a word, as `split_tokens` spells it, is listed."""
+        return word in self._word_numbers
+
     @functools.cached_property
     def fingerprint(self) -> str:
         """Hexadecimal BLAKE2b of words, pairs and weights."""

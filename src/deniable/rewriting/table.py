@@ -14,6 +14,7 @@ from deniable.text.batches import CellBatch
 from deniable.text.encoded import list_texts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
 from deniable.text.table_release import ReleaseFiles, TableReleaser, write_released_table
+from deniable.text.tokenization import count_unknown_words
 
 FORMATS_WITH_NULLS = frozenset({"jsonl", "parquet"})
 """Formats that know null."""
@@ -28,10 +29,14 @@ class OwnerFindings:
     Attributes:
         truncated_rows: rows (from 0 on) with a text of which only the first tokens entered.
         markup: how many texts hold HTML.
+        unknown_words: words that the model's vocabulary lacks.
+        words: all words that were read.
     """
 
     truncated_rows: list[int]
     markup: MarkupCounts
+    unknown_words: int
+    words: int
 
 
 def rewrite_table(
@@ -83,14 +88,14 @@ def rewrite_table(
         ),
         report,
     )
-    return certificate, OwnerFindings(counter.truncated, counter.markup)
+    return certificate, OwnerFindings(counter.truncated, counter.markup, counter.unknown_words, counter.words)
 
 
 class _CountingRewriter:
     """Rewrites the texts of rows, and counts them."""
 
     def __init__(self, method: RewritingMethod, escapes: Escapes | None) -> None:
-        self.rows = self.texts = 0
+        self.rows = self.texts = self.unknown_words = self.words = 0
         self.truncated: list[int] = []
         self.markup = MarkupCounts()
         self._method, self._escapes = method, escapes
@@ -100,6 +105,9 @@ class _CountingRewriter:
         cell_texts = [decode_escapes(text, self._escapes) for text in list_texts(cells.texts)]
         self.markup += MarkupCounts.count(cell_texts)
         texts = [truncate_text(text, self._method.model.limit) for text in cell_texts]
+        unknown_words, words = count_unknown_words(texts, self._method.model.vocabulary)
+        self.unknown_words += unknown_words
+        self.words += words
         is_truncated = [entering != text for entering, text in zip(texts, cell_texts, strict=True)]
         self.truncated.extend((np.unique(cells.rows[is_truncated]) + self.rows).tolist())
         self.rows += cells.row_count

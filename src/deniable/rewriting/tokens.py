@@ -45,6 +45,10 @@ class Vocabulary:
         """Return the number of tokens, the special ones among them."""
         return len(self.words)
 
+    def __contains__(self, word: object) -> bool:
+        """Return whether a token is listed."""
+        return word in self._index
+
     @functools.cached_property
     def _index(self) -> Mapping[str, int]:
         return {word: number for number, word in enumerate(self.words)}

@@ -1,6 +1,6 @@
 """Texts as words and punctuation marks, and back: what generators, rewriters and linear classifiers read."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from deniable.space import grammar
 
@@ -18,6 +18,17 @@ def split_tokens(text: str) -> list[str]:
     for place, part in enumerate(grammar.split_words(grammar.fold_word(text))):
         tokens.extend([part] if place % 2 else "".join(part.split()))
     return tokens
+
+
+def count_unknown_words(texts: Iterable[str], vocabulary: Container[str]) -> tuple[int, int]:
+    """Return how many words of some texts a vocabulary lacks, and how many words there are; marks do not count.
+
+    Args:
+        texts: private ones.
+        vocabulary: words, as `split_tokens` spells them.
+    """
+    words = [token for text in texts for token in split_tokens(text) if token[0].isalnum()]
+    return sum(word not in vocabulary for word in words), len(words)
 
 
 def join_tokens(tokens: Iterable[str]) -> str:

@@ -27,6 +27,9 @@ class TextPredictor(Protocol):
     def predict_probabilities(self, texts: Sequence[str]) -> FloatArray:
         """Return the probabilities (n, K) of the classes of n texts; NaN for a text that the classifier cannot read."""
 
+    def count_unknown_words(self, texts: Sequence[str]) -> tuple[int, int]:
+        """Return how many words of some texts the classifier does not know, and how many words there are."""
+
 
 @dataclasses.dataclass(frozen=True)
 class SpacePredictor:
@@ -59,6 +62,11 @@ class SpacePredictor:
             part = slice(start, start + _TEXTS_AT_ONCE)
             probabilities[part] = self._predict_part(texts[part], None if premises is None else premises[part])
         return probabilities
+
+    def count_unknown_words(self, texts: Sequence[str]) -> tuple[int, int]:
+        """Return how many words of some texts the space lacks, and how many words there are."""
+        tokenized = tokenize_texts(self.space, texts)
+        return tokenized.unknown_count, tokenized.unknown_count + len(tokenized.texts.words)
 
     def _predict_part(self, texts: Sequence[str], premises: Sequence[str] | None) -> FloatArray:
         tokenized_texts = tokenize_texts(self.space, texts)
