@@ -198,9 +198,8 @@ def _offer_words(
         with show_passes("preparing"), expect_passes(1):
             catalogue.prepare(catalogue.default)
         return catalogue
-    with show_passes("calibrating and verifying"), expect_passes(1):
+    with show_passes("calibrating"), expect_passes(1):
         offer = WordOffer(Release(build_word_mechanism(word_space, mechanism or MechanismName.AUTO, epsilon)))
-        offer.prove()
     return _fix_offer(offer)
 
 
@@ -223,7 +222,6 @@ def _offer_model(
 
     options = check_method_options(method.value, delta=delta)
     offer = RecordOffer(rewriting_method(method.value, load_rewriter(path), epsilon=epsilon, **options))
-    offer.prove()
     return _fix_offer(offer)
 
 
@@ -231,8 +229,8 @@ def _fix_offer(offer: "Offer") -> "Catalogue":
     """Return the catalogue of one offer, prepared, and show its certificate: nothing is released yet."""
     from deniable.serve.catalogue import Catalogue
 
-    catalogue = Catalogue.fix(offer)
-    with show_passes("preparing"), expect_passes(1):
+    with show_passes("verifying and preparing"), expect_passes(1):
+        catalogue = Catalogue.fix(offer)
         catalogue.prepare(catalogue.default)
         summary = offer.certify().summary()
     typer.echo(summary, err=True)

@@ -70,6 +70,7 @@ class Offer(abc.ABC):
         self.is_quick = False
         self.verdict: Verdict | None = None
         self._lengths: Counter[int] = Counter()
+        self._nulls = 0
         self._lock = threading.Lock()
 
     @abc.abstractmethod
@@ -111,12 +112,14 @@ class Offer(abc.ABC):
         """Add what left to the counts; they hold only what the new texts show."""
         with self._lock:
             self._lengths.update(released.lengths)
+            self._nulls += released.texts.count(None)
 
     def _make_tally(self) -> Tally:
         with self._lock:
             lengths = Counter(self._lengths)
+            nulls = self._nulls
         words = sum(length * count for length, count in lengths.items())
-        return Tally(records=lengths.total(), words=words, lengths=lengths)
+        return Tally(records=lengths.total(), words=words, lengths=lengths, missing=nulls)
 
 
 class WordOffer(Offer):
@@ -261,8 +264,8 @@ class RecordOffer(Offer):
         """Return the certificate of all texts that were rewritten."""
         from deniable.rewriting.certificate import certify_rewriting  # noqa: PLC0415 - loads torch
 
-        records = self._make_tally().records
-        return certify_rewriting(self.method, records, records, nulls=True)
+        tally = self._make_tally()
+        return certify_rewriting(self.method, tally.records, tally.records - tally.missing, nulls=True)
 
     @functools.cached_property
     def description(self) -> dict[str, Any]:
