@@ -9,7 +9,7 @@ import time
 import pytest
 
 import deniable as dn
-from deniable.serve.server import format_address, open_listener
+from deniable.serve.server import bind_address, format_address
 from tests.serve.helpers import format_request, receive_all, send_bytes, start_server
 
 HEALTH = format_request(None, path="/v1/health", method="GET")
@@ -20,14 +20,14 @@ def test_a_port_in_use():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         with pytest.raises(dn.InputError, match=f"127.0.0.1:{port} cannot be used"):
-            open_listener("127.0.0.1", port)
+            bind_address("127.0.0.1", port)
     with pytest.raises(dn.InputError, match="cannot be used"):
-        open_listener("no.such.host.invalid", 0)
+        bind_address("no.such.host.invalid", 0)
 
 
 def test_addresses():
     """An address is written as a URL, also one of IPv6."""
-    with open_listener("127.0.0.1", 0) as listener:
+    with bind_address("127.0.0.1", 0) as listener:
         assert format_address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
