@@ -101,6 +101,16 @@ def test_a_slow_body(port):
     assert 0.5 < time.monotonic() - started < 3
 
 
+def test_a_body_that_is_refused_unread(port):
+    """After an error the connection ends, although the client could send its body for ever."""
+    for path in ("/nowhere", "/v1/health", "/v1/privatize"):
+        head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000000000\r\n\r\n".encode()
+        started = time.monotonic()
+        received = send_bytes(port, head)
+        assert list_statuses(received) in ([404], [405], [415])
+        assert time.monotonic() - started < 0.9
+
+
 def test_half_closed(port):
     """A client that sends its request and closes its half gets its answer or nothing; half a request does not hurt."""
     assert list_statuses(send_bytes(port, GOOD, end=True, seconds=3)) in ([200], [])

@@ -160,14 +160,14 @@ class WordOffer(Offer):
         self.is_quick = self._measure_seconds() < _QUICK_SECONDS
 
     def _measure_seconds(self) -> float:
-        """Return how long a text takes whose words come from all over the space: the least of several such texts."""
+        """Return the processor time of a text whose words come from all over the space: the least of several texts."""
         words = self.release.mechanism.space.words
         durations = []
         for trial in range(_TRIALS):
             text = " ".join(words[trial :: len(words) // _TRIAL_WORDS + 1])
-            start = time.perf_counter()
+            start = time.process_time()
             self.privatize([text])
-            durations.append(time.perf_counter() - start)
+            durations.append(time.process_time() - start)
         return min(durations)
 
     def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
