@@ -114,6 +114,12 @@ class Offer(abc.ABC):
             self._lengths.update(released.lengths)
             self._nulls += released.texts.count(None)
 
+    def _keep_verdict(self, verdict: Verdict) -> Verdict:
+        """Note a verdict, above which no later description stands, and return it."""
+        self.verdict = verdict
+        vars(self).pop("description", None)
+        return verdict
+
     def _make_tally(self) -> Tally:
         with self._lock:
             lengths = Counter(self._lengths)
@@ -199,9 +205,7 @@ class WordOffer(Offer):
 
     def prove(self) -> Verdict:
         """Return the verdict on the mechanism's law."""
-        if self.verdict is None:
-            self.verdict = verify(self.release.mechanism)
-        return self.verdict
+        return self.verdict or self._keep_verdict(verify(self.release.mechanism))
 
     def certify(self) -> Certificate:
         """Return the certificate of all words that were released."""
@@ -256,9 +260,7 @@ class RecordOffer(Offer):
 
     def prove(self) -> Verdict:
         """Return the verdict on the method."""
-        if self.verdict is None:
-            self.verdict = self.method.verify()
-        return self.verdict
+        return self.verdict or self._keep_verdict(self.method.verify())
 
     def certify(self) -> ReleaseCertificate:
         """Return the certificate of all texts that were rewritten."""
