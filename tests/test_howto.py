@@ -1,9 +1,11 @@
 """The how-to pages work from top to bottom: their files, commands and code print what the pages print."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +15,18 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "howto").glob("*.md"))
-NEEDED_PACKAGES = {"service": "fastapi"}
-"""Packages beside those of the test extra that a page needs."""
+REQUIREMENTS = {
+    "duckdb": ("duckdb",),
+    "huggingface": ("datasets",),
+    "pandas": ("pandas",),
+    "polars": ("polars",),
+    "presidio": ("presidio_anonymizer",),
+    "ray": ("ray",),
+    "service": ("fastapi", "uvicorn", "curl"),
+    "spacy": ("spacy",),
+    "spark": ("pyspark", "java"),
+}
+"""Page -> the packages and programs without which it cannot be tried."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', flags=re.MULTILINE | re.DOTALL)
 
 
@@ -62,9 +74,9 @@ def test_a_page_works_from_top_to_bottom(page, workplace):
     Of blocks titled "one run", which differ from run to run, only the number of lines is compared. A command whose
     printed output says "refuted" exits with 1, every other with 0.
     """
-    if page.stem in NEEDED_PACKAGES:
-        package = NEEDED_PACKAGES[page.stem]
-        pytest.importorskip(package, reason=f"{package} is not installed")
+    for name in REQUIREMENTS.get(page.stem, ()):
+        if importlib.util.find_spec(name) is None and shutil.which(name) is None:
+            pytest.skip(f"{name} is not installed")
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     output, namespace, compared_lines = "", {"__name__": "__main__"}, 0
     for (language, title, content), (next_language, _, next_content) in zip(
