@@ -135,12 +135,22 @@ def run_serve(
     else:
         catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
     run_server(
-        create_app(catalogue, access=access),
+        create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide)),
         host,
         port,
         lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True),
     )
     typer.echo("stopped", err=True)
+
+
+def _list_vocabulary_options(space: str, metric: MetricName, hide: str) -> list[str]:
+    """Return the options that name the vocabulary, where they are not the defaults."""
+    given = {
+        "--space": (space, "glove"),
+        "--metric": (metric.value, MetricName.EUCLIDEAN.value),
+        "--hide": (hide, HIDE_DEFAULT),
+    }
+    return [part for option, (value, default) in given.items() if value != default for part in (option, value)]
 
 
 def _build_access(host: str, variable: str | None, path: Path | None, allowed_hosts: list[str]) -> "Access":
