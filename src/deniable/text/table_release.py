@@ -9,6 +9,7 @@ import numpy as np
 
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_input, open_outputs
+from deniable.core.signatures import SIGNATURE_ENDING, SigningKey
 from deniable.text.batches import CellBatch, PrivatizedBatch, Tally, TextCell
 from deniable.text.certificate import Certificate
 from deniable.text.encoded import Texts, join_texts, take_texts
@@ -54,7 +55,8 @@ class ReleaseFiles:
         table_format: a name from `TABLE_FORMATS`.
         layout: where the texts stand.
         force: overwrite existing outputs.
-        input_paths: paths of what else the run reads: key, lists, vectors, models; no output may be one of them.
+        input_paths: paths of what else the run reads: keys, lists, vectors, models; no output may be one of them.
+        signing_key: signs the certificate and the released table, in a file beside the certificate; None for none.
     """
 
     source: str
@@ -64,6 +66,13 @@ class ReleaseFiles:
     layout: TableLayout
     force: bool = dataclasses.field(default=False, kw_only=True)
     input_paths: Collection[str] = dataclasses.field(default=(), kw_only=True)
+    signing_key: SigningKey | None = dataclasses.field(default=None, kw_only=True)
+
+    @property
+    def outputs(self) -> list[str]:
+        """Every path that is written."""
+        signatures = [] if self.signing_key is None else [self.certificate + SIGNATURE_ENDING]
+        return [self.target, self.certificate, *signatures]
 
 
 def write_released_table(
@@ -85,9 +94,10 @@ def write_released_table(
     """
     check_release_paths(files)
     files.layout.check_text_columns()
+    seal = None if files.signing_key is None else files.signing_key.make_seal(files.certificate, ["table"])
     with (
         # The certificate comes first: no released table appears without one.
-        open_outputs(files.certificate, files.target, force=files.force) as (certificate_file, sink),
+        open_outputs(files.certificate, files.target, force=files.force, seal=seal) as (certificate_file, sink),
         open_input(files.source, report, seekable=files.table_format == "parquet") as stream,
     ):
         certificate = make_certificate(TABLE_FORMATS[files.table_format](stream, sink, files.layout, release_rows))
@@ -161,7 +171,7 @@ def privatize_table(
 
 def check_release_paths(files: ReleaseFiles) -> None:
     """Raise `InputError` where the outputs cannot be written, or would destroy what is read; see `check_outputs`."""
-    check_outputs([files.target, files.certificate], [files.source, *files.input_paths], force=files.force)
+    check_outputs(files.outputs, [files.source, *files.input_paths], force=files.force)
 
 
 class TableReleaser:
