@@ -17,6 +17,7 @@ from deniable import __version__
 from deniable.core.errors import make_parameter_error
 from deniable.serve.bodies import describe_validation
 from deniable.serve.catalogue import Catalogue
+from deniable.serve.checks import add_check_routes
 from deniable.serve.guard import Access, Guard, describe_failure
 from deniable.serve.limits import Limits
 from deniable.serve.measurements import add_measurement_routes
@@ -85,6 +86,7 @@ def create_app(
     app.state.service = service
     add_routes(app.router)
     add_page_routes(app.router, command_options)
+    add_check_routes(app.router)
     add_measurement_routes(app.router, command_options)
     access = access or Access()
     access = dataclasses.replace(access, open_paths=access.open_paths | PAGE_PATHS)

@@ -1,7 +1,7 @@
 // The report of `deniable measure` on a table in memory, shown in a frame that runs no scripts.
 
 import { acceptFiles, fillSelect, find, formatCount, isolate, make, saveFile, showProblem } from "./dom.js";
-import { postJob } from "./service.js";
+import { describeRelease, postJob } from "./service.js";
 import { guessTextColumn, listTextColumns, listTexts, readTable } from "./tables.js";
 
 const DEFAULT_EPSILONS = [1, 2, 3, 4, 6];
@@ -27,10 +27,7 @@ export function startMeasuring(offered) {
 }
 
 function makeChoices() {
-  if (options.is_fixed) {
-    const { mechanism, epsilon } = options.default;
-    return [make("p", {}, `This service has one release: ${mechanism} at epsilon ${epsilon}.`)];
-  }
+  if (options.is_fixed) return [make("p", {}, describeRelease(options.default))];
   const boxes = options.epsilons.map((epsilon) => {
     const box = make("input", { type: "checkbox", name: "measure-epsilon", value: `${epsilon}` });
     box.checked = DEFAULT_EPSILONS.includes(epsilon);

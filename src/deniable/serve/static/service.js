@@ -86,3 +86,8 @@ export async function postJob(path, body, report, signal) {
     }
   }
 }
+
+/** Return what a service does whose requests cannot choose. */
+export function describeRelease({ mechanism, epsilon }) {
+  return `This service has one release: ${mechanism} at epsilon ${epsilon}.`;
+}

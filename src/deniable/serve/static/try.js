@@ -2,7 +2,7 @@
 
 import { acceptFiles, fillFacts, fillSelect, find, formatCount, isolate, make, saveFile, showProblem } from "./dom.js";
 import { explainWord } from "./explain.js";
-import { post } from "./service.js";
+import { describeRelease, post } from "./service.js";
 import {
   addEnding,
   formatCommand,
@@ -31,11 +31,12 @@ let table = null;
 let privateTable = "";
 let work = null;
 let textTable = null;
+let shownChoice = {};
 
 /** Prepare the part of the page that privatizes texts. */
 export function startTrying(offered) {
   options = offered;
-  textTable = new TextTable((word) => explain(word, "try-problem"));
+  textTable = new TextTable((word) => explain(word, shownChoice, "try-problem"));
   find("try-text").value = EXAMPLE;
   acceptFiles(find("try-drop"), find("try-file"), ([file]) => openTable(file));
   find("try-remove").addEventListener("click", () => showTable(null));
@@ -50,13 +51,15 @@ export function startTrying(offered) {
   find("try-copy").addEventListener("click", copyCommand);
   find("word-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    explain(find("word").value.trim(), "word-problem");
+    explainLookedUp();
   });
   fillSelect(find("try-mechanism"), listNames(options.mechanisms), options.default.mechanism);
   find("try-choice").hidden = options.is_fixed;
+  find("try-fixed").hidden = !options.is_fixed;
+  find("try-fixed").textContent = describeRelease(options.default);
   find("word-section").hidden = !hasWords();
   if (hasWords()) loadLadder();
-  else find("try-promise").textContent = describeRewriting(options.release);
+  else find("try-promise").textContent = "Each text is rewritten as a whole.";
 }
 
 function listNames(names) {
@@ -66,10 +69,6 @@ function listNames(names) {
 /** Return whether the service draws words one by one, and does not rewrite whole texts. */
 function hasWords() {
   return options.release?.unit !== "record";
-}
-
-function describeRewriting({ mechanism, guarantee }) {
-  return `This service rewrites each text as a whole, by ${mechanism} at epsilon ${guarantee.epsilon} for a text.`;
 }
 
 /** Ask for the ladder of epsilons of the chosen mechanism until all of it is computed. */
@@ -125,20 +124,18 @@ function showPromise(event) {
   find("try-epsilon").setAttribute("aria-valuetext", `${least}${share}, epsilon ${step.epsilon}`);
   find("try-promise").textContent = `An attacker who sees a private word names ${least || "about "}${share}.`;
   find("try-epsilon-note").textContent =
-    `Epsilon ${step.epsilon} per unit of distance: ${least}${formatPercent(getShare(step))} of words are named, and ` +
-    `${formatPercent(step.kept)} stay as they are, if words are as frequent as in public texts. Whoever reads words ` +
-    "in context names more.";
+    `Epsilon ${step.epsilon} per unit of distance: ${step.attacker}. ${formatPercent(step.kept)} of words stay as they are.`;
 }
 
+/** Return the chosen step of the ladder. */
 function getStep() {
+  if (!ladder.length) throw new Error("The epsilons are still being computed: wait a moment.");
   return ladder[Number(find("try-epsilon").value)];
 }
 
 /** Return the mechanism and epsilon for requests; nothing where the service has one release only. */
 function getChoice() {
-  if (options.is_fixed) return {};
-  if (!ladder.length) throw new Error("The epsilons are still being computed: wait a moment.");
-  return { mechanism: find("try-mechanism").value, epsilon: getStep().epsilon };
+  return options.is_fixed ? {} : { mechanism: find("try-mechanism").value, epsilon: getStep().epsilon };
 }
 
 async function openTable(file) {
@@ -174,9 +171,11 @@ async function privatize() {
   try {
     const input = table ?? makeLines("texts.txt", find("try-text").value);
     const column = table === null ? "text" : find("try-column").value;
+    const step = hasWords() ? getStep() : null;
     const choice = getChoice();
     const result = await privatizeTexts(listTexts(input, column), choice, own.signal);
-    showResult(input, column, result);
+    shownChoice = choice;
+    showResult(input, column, { ...result, step });
     find("try-status").textContent = `${formatCount(result.rows.length, "text")} privatized.`;
   } catch (error) {
     find("try-status").textContent = error.name === "AbortError" ? "Stopped." : "";
@@ -222,11 +221,11 @@ function readPieces({ texts, pieces }, originals, place) {
 }
 
 /** Show the private texts with what is promised about them. */
-function showResult(input, column, { rows, release }) {
+function showResult(input, column, { rows, release, step }) {
   const texts = rows.map((row) => row.text);
   privateTable = writeTable(input, column, texts);
   find("try-download").dataset.name = addEnding(input.name, "private");
-  fillFacts(find("try-facts"), listFacts(rows, release));
+  fillFacts(find("try-facts"), listFacts(rows, release, step));
   textTable.fill(rows);
   find("try-legend").hidden = !hasWords();
   showNotes(input, column, release);
@@ -234,17 +233,17 @@ function showResult(input, column, { rows, release }) {
   find("try-result-title").focus();
 }
 
-function listFacts(rows, release) {
+function listFacts(rows, release, step) {
   const { guarantee } = release;
   if (release.unit === "record") return [["guarantee", `epsilon ${guarantee.epsilon} for each text, ${guarantee.status}`]];
   const lengths = rows.map(({ pieces }) => (pieces ?? []).filter(({ kind }) => kind !== "between").length);
   const facts = [
-    ["guarantee", `epsilon ${guarantee.epsilon} for each word, per unit of ${guarantee.metric} distance: ${guarantee.status}`],
-    ["attacker", `${find("try-promise").textContent} ${find("try-epsilon-note").textContent}`],
+    ["guarantee", `epsilon ${guarantee.epsilon} for each word, ${guarantee.status}; distance ${guarantee.metric}`],
+    ["attacker", step.attacker],
   ];
   const hidden = describeHidden(rows);
   if (hidden) facts.push(["hidden", hidden]);
-  facts.push(["whole texts", describeWhole(lengths)]);
+  facts.push(["whole texts", describeWhole(lengths, step)]);
   return facts;
 }
 
@@ -259,9 +258,9 @@ function describeHidden(rows) {
 }
 
 /** Return what the guarantee says of the longest text as a whole. */
-function describeWhole(lengths) {
+function describeWhole(lengths, { word_loss: loss }) {
   const longest = lengths.reduce((most, length) => Math.max(most, length), 0);
-  const epsilon = longest * getStep().word_loss;
+  const epsilon = longest * loss;
   return `the longest text, ${formatCount(longest, "word")}: epsilon ${formatEpsilon(epsilon)}; ${describeRecordEpsilon(epsilon)}`;
 }
 
@@ -301,11 +300,19 @@ async function copyCommand() {
   }
 }
 
-async function explain(word, problem) {
+async function explain(word, choice, problem) {
   try {
-    await explainWord(word, getChoice());
+    await explainWord(word, choice);
     showProblem(problem, null);
   } catch (error) {
     showProblem(problem, error);
+  }
+}
+
+function explainLookedUp() {
+  try {
+    explain(find("word").value.trim(), getChoice(), "word-problem");
+  } catch (error) {
+    showProblem("word-problem", error);
   }
 }
