@@ -148,7 +148,7 @@ def test_the_policy_allows_nothing_from_elsewhere():
 
 
 def test_texts_are_privatized_and_marked(open_page):
-    """Typed texts come out beside the originals; changed and hidden words are marked by lines too, not by colour alone."""
+    """Typed texts come out beside the originals; what became of a word is marked by lines, not by colour alone."""
     page = open_page()
     page.get_by_label("Texts, one a line").fill("the food in london was great\nzork and the dog")
     privatize(page)
@@ -175,12 +175,15 @@ def test_the_slider_speaks_of_the_attacker(open_page):
     shares = []
     slider.press("Home")
     for _ in range(14):
-        expect(page.locator("#try-promise")).to_have_text(re.compile("An attacker who sees a private word names about .*word"))
+        expect(page.locator("#try-promise")).to_have_text(
+            re.compile("An attacker who sees a private word names about .*word")
+        )
         note = page.locator("#try-epsilon-note").text_content()
         shares.append(float(re.search(r"names ([\d.]+) %", note)[1]))
         slider.press("ArrowRight")
     assert shares == sorted(shares)
-    assert shares[0] < 40 < 80 < shares[-1]
+    assert shares[0] < 40
+    assert shares[-1] > 80
     assert re.fullmatch(r".*word.*, epsilon 20", slider.get_attribute("aria-valuetext"))
 
 
@@ -194,7 +197,8 @@ def test_a_word_opens_its_law(open_page):
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("heading")).to_have_text("What may come out for food")
     rows = dialog.locator("tbody tr").evaluate_all(
-        "rows => rows.map(row => [parseFloat(row.cells[2].textContent), row.querySelector('.bar').getBoundingClientRect().width])"
+        "rows => rows.map(row => [parseFloat(row.cells[2].textContent), "
+        "row.querySelector('.bar').getBoundingClientRect().width])"
     )
     assert len(rows) > 5
     assert 95 < sum(share for share, _ in rows) <= 100.5
@@ -343,7 +347,9 @@ def test_a_fixed_service_shows_its_choice_and_asks_for_its_token(open_page, watc
     expect(page.locator("#try-fixed")).to_contain_text("one release: tem at epsilon 2.5")
     expect(page.locator("#try-choice")).to_be_hidden()
     privatize(page)
-    expect(page.locator("#try-command")).to_contain_text("--mechanism tem --epsilon 2.5 --space space.npz --hide places")
+    expect(page.locator("#try-command")).to_contain_text(
+        "--mechanism tem --epsilon 2.5 --space space.npz --hide places"
+    )
     page.get_by_role("link", name="Measure a table").click()
     expect(page.locator("#measure-epsilons")).to_contain_text("one release: tem at epsilon 2.5")
 
@@ -450,7 +456,7 @@ def test_a_measurement_stops_and_makes_room(open_page, watch, tmp_path):
 
 
 def test_nothing_is_stored(open_page, folder):
-    """After use there is nothing of the texts in the browser's stores or the address, and the page starts empty again."""
+    """After use there is nothing of the texts in the browser's stores or the address, nor after a reload."""
     page = open_page()
     open_table(page, folder)
     privatize(page)
@@ -480,10 +486,11 @@ CONTRASTS = """() => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
         const element = walker.currentNode.parentElement;
-        if (!walker.currentNode.textContent.trim() || !element.checkVisibility() || element.closest(":disabled")) continue;
-        const shines = [shine(parse(getComputedStyle(element).color)), shine(findGround(element))].sort((a, b) => b - a);
-        const contrast = (shines[0] + 0.05) / (shines[1] + 0.05);
-        found.push([contrast, walker.currentNode.textContent.trim().slice(0, 40)]);
+        const text = walker.currentNode.textContent.trim();
+        if (!text || !element.checkVisibility() || element.closest(":disabled")) continue;
+        const shines = [shine(parse(getComputedStyle(element).color)), shine(findGround(element))];
+        const contrast = (Math.max(...shines) + 0.05) / (Math.min(...shines) + 0.05);
+        found.push([contrast, text.slice(0, 40)]);
     }
     return found;
 }"""
@@ -527,7 +534,7 @@ def list_controls(page):
 
 
 def test_every_control_has_a_name(open_page, folder, certificate):
-    """Programs that read the page aloud find landmarks, one first heading for each part, and a name for each control."""
+    """Programs that read the page aloud find landmarks, one first heading, and a name for each control."""
     page = open_page()
     open_table(page, folder)
     privatize(page)

@@ -35,7 +35,9 @@ class CheckBody(BaseModel):
 
     certificate: str = Field(max_length=4 << 20, description="The file, character by character.")
     signature: str | None = Field(None, max_length=MAX_SIGNATURE_BYTES, description="The file that ends in .sig.")
-    public_key: str | None = Field(None, max_length=MAX_SIGNATURE_BYTES, description="The owner's file, ending in .pub.")
+    public_key: str | None = Field(
+        None, max_length=MAX_SIGNATURE_BYTES, description="The owner's file, ending in .pub."
+    )
     table_sha256: str | None = Field(
         None, pattern="^[0-9a-f]{64}$", description="SHA-256 of the released table, to compare with what was signed."
     )

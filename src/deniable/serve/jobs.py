@@ -67,7 +67,9 @@ class JobSlot:
             Problem: another job is running, the input cannot be used, the time is over, or the job failed.
         """
         if self._is_busy:
-            raise make_busy_problem(f"{self.name} is running, and there is room for one at a time: try again later.", 10)
+            raise make_busy_problem(
+                f"{self.name} is running, and there is room for one at a time: try again later.", 10
+            )
         self._is_busy = True
         try:
             async with contextlib.aclosing(_run_process(job, request, self.seconds)) as messages:

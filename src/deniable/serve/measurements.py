@@ -39,7 +39,10 @@ class MeasureBody(BaseModel):
     texts: list[str | None] = Field(min_length=1, description="Private texts; null for none.")
     labels: list[str | None] | None = Field(None, description="Their classes, to measure what classifiers learn.")
     epsilons: list[float] | None = Field(
-        None, min_length=1, max_length=_MAX_EPSILONS, description="Of those offered; needed unless the release is fixed."
+        None,
+        min_length=1,
+        max_length=_MAX_EPSILONS,
+        description="Of those offered; needed unless the release is fixed.",
     )
     mechanism: str | None = Field(None, description="One of those offered; the default if left out.")
     table: str = Field("table.csv", max_length=_MAX_NAME, description="Name of the file, for the report.")
@@ -93,9 +96,7 @@ def measure_table(request: MeasurementRequest, report: Callable[[str], None]) ->
         report(name)
         yield
 
-    survey = survey_table(
-        request.texts, mechanisms, labels=request.labels, plan=request.plan, progress=report_stage
-    )
+    survey = survey_table(request.texts, mechanisms, labels=request.labels, plan=request.plan, progress=report_stage)
     return {"page": render_report(survey, request.command), "figures": survey.to_dict()}
 
 

@@ -36,8 +36,8 @@ PAGE_PATHS = frozenset(_FILES)
 def build_policy() -> str:
     """Return the content security policy of the page.
 
-    Scripts and styles come from this service alone, and requests go nowhere else. The frame that shows a report inherits
-    the policy: of inline styles only that of a report is allowed, by its hash, and no script runs there.
+    Scripts and styles come from this service alone, and requests go nowhere else. The frame that shows a report
+    inherits the policy: of inline styles only that of a report is allowed, by its hash, and no script runs there.
     """
     style = base64.b64encode(hashlib.sha256(read_style().encode()).digest()).decode()
     directives = {
