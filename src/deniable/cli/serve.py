@@ -11,7 +11,6 @@ from deniable.cli.choices import MechanismName, MetricName, RewritingMethodName
 from deniable.cli.options import (
     HIDE_DEFAULT,
     MODEL_PANEL,
-    OUTPUT_PANEL,
     PRIVACY_PANEL,
     HideOption,
     MetricOption,

@@ -101,8 +101,8 @@ class Guard:
             await self._refuse(problem, scope, receive, response)
         except Exception as error:  # noqa: BLE001 - no traceback may show a text
             _LOGGER.error("%s %s", get_route(scope), describe_failure(error))  # noqa: TRY400
-            problem = Problem(500, "The service failed on this request; its log says where. No text was released.")
-            await self._refuse(problem, scope, receive, response)
+            failure = Problem(500, "The service failed on this request; its log says where. No text was released.")
+            await self._refuse(failure, scope, receive, response)
         finally:
             self._service.open_requests -= 1
             self._service.pending_bytes -= scope.get("deniable.bytes", 0)

@@ -1,8 +1,9 @@
-"""Lanes of work beside the event loop: texts in batches, and computations one at a time.
+"""Lanes of work: texts in batches, and computations one at a time.
 
-A lane is one thread. While it works, requests wait, and those that wait when it is free again share the next batch: one
-call for many texts costs a fraction of a call for each. Every text still has noise of its own. Long requests have a
-lane of their own, so that short ones never wait for them.
+While a lane works, requests wait, and those that wait when it is free again share the next batch: one call for many
+texts costs a fraction of a call for each. Every text still has noise of its own. Short texts take less time than a
+thread takes to be told of them, and are privatized by the event loop itself; long ones have a thread, so that short
+ones never wait for them.
 """
 
 import asyncio
@@ -17,8 +18,8 @@ from deniable.serve.offers import Offer, PrivateTexts
 from deniable.serve.problems import make_busy_problem
 
 Result = TypeVar("Result")
-MAX_BATCH_CHARACTERS = 20_000
-"""Characters of a batch of the lane for short requests, and of a request in it."""
+MAX_SHORT_CHARACTERS = 4_000
+"""Characters of a request that counts as short, and of a batch of such requests: a few milliseconds of work."""
 
 
 @dataclasses.dataclass
@@ -35,13 +36,13 @@ class BatchLane:
     """Privatizes the texts of requests in batches, one batch at a time.
 
     Args:
-        name: of its thread.
+        name: of its thread; None to work on the event loop.
         max_waiting: requests that may wait.
         work_seconds: after which a request is given up.
     """
 
-    def __init__(self, name: str, max_waiting: int, work_seconds: float) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+    def __init__(self, name: str | None, max_waiting: int, work_seconds: float) -> None:
+        self._thread = None if name is None else ThreadPoolExecutor(1, thread_name_prefix=name)
         self._waiting: deque[_Waiting] = deque()
         self._max_waiting, self._work_seconds = max_waiting, work_seconds
         self._worker: asyncio.Task[None] | None = None
@@ -72,13 +73,15 @@ class BatchLane:
 
     def close(self) -> None:
         """End the thread when its batch is done."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _work(self) -> None:
         while self._waiting:
             batch = self._take_batch()
             if batch:
                 await self._run(batch)
+                await asyncio.sleep(0)  # requests that arrived meanwhile join the next batch
 
     def _take_batch(self) -> list[_Waiting]:
         """Return requests for one offer, from the front; those that were given up are left out."""
@@ -86,7 +89,7 @@ class BatchLane:
         size = 0
         while self._waiting:
             first = self._waiting[0]
-            if batch and (first.offer is not batch[0].offer or size + first.size > MAX_BATCH_CHARACTERS):
+            if batch and (first.offer is not batch[0].offer or size + first.size > MAX_SHORT_CHARACTERS):
                 break
             self._waiting.popleft()
             if not first.result.done():
@@ -114,6 +117,8 @@ class BatchLane:
             first = last
 
     async def _call(self, offer: Offer, texts: Sequence[str | None]) -> PrivateTexts:
+        if self._thread is None:
+            return offer.privatize(texts)
         return await asyncio.get_running_loop().run_in_executor(self._thread, offer.privatize, texts)
 
 

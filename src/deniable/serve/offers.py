@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import functools
 import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from deniable.rewriting.methods.base import RewritingMethod
 
 Unit = Literal["word", "record"]
+_QUICK_SECONDS = 0.005
+_TRIALS, _TRIAL_WORDS = 5, 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,11 +62,13 @@ class Offer(abc.ABC):
 
     Attributes:
         unit: what the guarantee hides as a whole.
+        is_quick: whether a short text takes so little time that the event loop may do it.
     """
 
     unit: Unit
 
     def __init__(self) -> None:
+        self.is_quick = False
         self.verdict: Verdict | None = None
         self._lengths: Counter[int] = Counter()
         self._lock = threading.Lock()
@@ -152,6 +157,18 @@ class WordOffer(Offer):
         self.privatize([word])
         # Enough text for the compiled loops of the lexer, which from then on read shorter texts too.
         self.privatize([f"{word} " * (MIN_COMPILED_CHARACTERS // (len(word) + 1) + 1)])
+        self.is_quick = self._measure_seconds() < _QUICK_SECONDS
+
+    def _measure_seconds(self) -> float:
+        """Return how long a text takes whose words come from all over the space: the least of several such texts."""
+        words = self.release.mechanism.space.words
+        durations = []
+        for trial in range(_TRIALS):
+            text = " ".join(words[trial :: len(words) // _TRIAL_WORDS + 1])
+            start = time.perf_counter()
+            self.privatize([text])
+            durations.append(time.perf_counter() - start)
+        return min(durations)
 
     def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
         """Return each text privatized; an empty one stays empty."""
@@ -221,7 +238,7 @@ class RecordOffer(Offer):
         super().__init__()
         if method.seed is not None:
             raise InputError(
-                "A service draws fresh noise for every request. Got a rewriting method with a public seed: leave it out."
+                "A service draws fresh noise for every request. Got a method with a public seed: leave the seed out."
             )
         self.method = method
 

@@ -23,15 +23,28 @@ class Problem(Exception):  # noqa: N818 - the name of RFC 9457
         super().__init__(detail)
         self.status, self.detail, self.headers = status, detail, dict(headers or {})
 
+    @property
+    def content(self) -> bytes:
+        """The body of the response."""
+        title = http.HTTPStatus(self.status).phrase
+        fields = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
+        return json.dumps(fields).encode("ascii")
+
     def to_response(self) -> Response:
         """Return the response."""
-        content = {
-            "type": "about:blank",
-            "title": http.HTTPStatus(self.status).phrase,
-            "status": self.status,
-            "detail": self.detail,
+        return Response(self.content, self.status, self.headers, PROBLEM_TYPE)
+
+    def to_bytes(self) -> bytes:
+        """Return the response as it is sent where no application is asked; the connection closes after it."""
+        headers = {
+            **self.headers,
+            "content-type": PROBLEM_TYPE,
+            "content-length": str(len(self.content)),
+            "connection": "close",
         }
-        return Response(json.dumps(content).encode(), self.status, self.headers, PROBLEM_TYPE)
+        lines = [f"HTTP/1.1 {self.status} {http.HTTPStatus(self.status).phrase}"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode("ascii") + self.content
 
 
 def make_busy_problem(detail: str, retry_seconds: int = 1) -> Problem:

@@ -13,9 +13,9 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from deniable.core.errors import InputError
+from deniable.serve.connections import make_protocol
 from deniable.serve.service import Service
 
 _BACKLOG = 2_048
@@ -43,7 +43,7 @@ def run_server(app: FastAPI, host: str, port: int, announce: Callable[[str], Non
     sys.setswitchinterval(_SWITCH_SECONDS)
     configuration = uvicorn.Config(
         app,
-        http=_make_protocol(limits.header_seconds),
+        http=make_protocol(limits),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -51,7 +51,6 @@ def run_server(app: FastAPI, host: str, port: int, announce: Callable[[str], Non
         proxy_headers=False,
         server_header=False,
         backlog=_BACKLOG,
-        limit_concurrency=limits.connections,
         timeout_keep_alive=int(limits.idle_seconds),
         timeout_graceful_shutdown=int(limits.work_seconds),
     )
@@ -83,25 +82,31 @@ def format_address(listener: socket.socket) -> str:
 
 
 def log_to_stderr() -> None:
-    """Let warnings and errors go to standard error, one line each and without tracebacks, which could show texts."""
+    """Let errors go to standard error, one line each and without tracebacks, which could show texts.
+
+    Warnings are left out: whoever sends garbage could fill the log with them.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(_LineFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     for name in ("uvicorn", "deniable.serve", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(logging.WARNING)
+        logger.setLevel(logging.ERROR)
 
 
 class _LineFormatter(logging.Formatter):
     """Leaves out what exceptions say."""
 
     def formatException(self, ei: Any) -> str:  # noqa: ANN401, N802 - logging's own name and type
+        """Return the type of an exception."""
         return "" if ei[0] is None else str(ei[0].__name__)
 
     def formatStack(self, stack_info: str) -> str:  # noqa: ARG002, N802 - the same
+        """Return nothing."""
         return ""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line."""
         return " ".join(super().format(record).split())
 
 
@@ -113,6 +118,7 @@ class _Server(uvicorn.Server):
         self._service, self._announce = service, announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say where."""
         await super().startup(sockets)
         self._announce()
 
@@ -130,8 +136,9 @@ class _Server(uvicorn.Server):
             for number, handler in handlers.items():
                 signal.signal(number, handler)
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._service.is_draining:  # a second signal: end at once
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - a signal handler
+        """Begin to drain; a second signal ends the service at once."""
+        if self._service.is_draining:
             self.force_exit = True
             self.should_exit = True
             return
@@ -145,45 +152,6 @@ class _Server(uvicorn.Server):
         """End when no request is in work, or when they take too long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._service.limits.work_seconds):
-                while self._service.open_requests:
+                while self._service.open_requests:  # noqa: ASYNC110 - a count, twenty times a second for a while
                     await asyncio.sleep(_POLL_SECONDS)
         self.should_exit = True
-
-
-def _make_protocol(header_seconds: float) -> type[HttpToolsProtocol]:
-    """Return uvicorn's protocol with a limit on the time that the headers of a request take."""
-
-    class TimedProtocol(HttpToolsProtocol):
-        """Ends connections that send no whole headers in time, or do not read their response."""
-
-        _header_timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._start_header_timer()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_header_timer()
-            super().connection_lost(exc)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._start_header_timer()
-
-        def on_headers_complete(self) -> None:
-            self._stop_header_timer()
-            super().on_headers_complete()
-
-        def timeout_keep_alive_handler(self) -> None:
-            self.transport.abort()  # a client that does not read would keep a closing connection open
-
-        def _start_header_timer(self) -> None:
-            self._stop_header_timer()
-            self._header_timer = self.loop.call_later(header_seconds, self.transport.abort)
-
-        def _stop_header_timer(self) -> None:
-            if self._header_timer is not None:
-                self._header_timer.cancel()
-                self._header_timer = None
-
-    return TimedProtocol

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from deniable.core.errors import InputError
 from deniable.serve.catalogue import Catalogue, Choice
-from deniable.serve.lanes import MAX_BATCH_CHARACTERS, BatchLane, CallLane
+from deniable.serve.lanes import MAX_SHORT_CHARACTERS, BatchLane, CallLane
 from deniable.serve.limits import Limits
 from deniable.serve.metrics import Metrics
 from deniable.serve.offers import Offer, PrivateTexts
@@ -38,7 +38,7 @@ class Service:
         self.is_draining = False
         self._unavailable: dict[Choice, str] = {}
         self._climbing: dict[str, asyncio.Task[None]] = {}
-        self._short = BatchLane("short", limits.waiting, limits.work_seconds)
+        self._short = BatchLane(None, limits.waiting, limits.work_seconds)
         self._long = BatchLane("long", limits.waiting, limits.work_seconds)
         self._calls = CallLane("compute", _MAX_CALLS, limits.work_seconds)
         self._laws = CallLane("laws", _MAX_CALLS, limits.work_seconds)
@@ -69,7 +69,7 @@ class Service:
                 raise Problem(
                     422, f"texts, item {row}: a text must have at most {limit:,} characters. Got {length:,}: split it."
                 )
-        lane = self._short if size <= MAX_BATCH_CHARACTERS else self._long
+        lane = self._short if offer.is_quick and size <= MAX_SHORT_CHARACTERS else self._long
         try:
             released = await lane.privatize(offer, texts)
         except InputError as error:

@@ -1,0 +1,81 @@
+"""Connections: what uvicorn does not bound, number, headers in size and time, and clients that do not read."""
+
+import asyncio
+from typing import ClassVar
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from deniable.serve.limits import Limits
+from deniable.serve.problems import Problem, make_busy_problem
+
+MAX_HEADER_BYTES = 64 << 10
+
+
+def make_protocol(limits: Limits) -> type[HttpToolsProtocol]:
+    """Return uvicorn's protocol with these limits."""
+    return type("BoundProtocol", (LimitedProtocol,), {"limits": limits})
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    """Ends connections that send no whole headers in time, or do not read their response."""
+
+    limits: ClassVar[Limits]
+    _header_timer: asyncio.TimerHandle | None = None
+    _header_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, unless there are too many."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            self._refuse(make_busy_problem("Too many connections are open: try again later."))
+            return
+        self._start_header_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._stop_header_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what arrived, unless the headers are too large."""
+        if self.transport.is_closing():
+            return
+        was_in_headers = self._header_timer is not None
+        super().data_received(data)
+        is_in_headers = was_in_headers and self._header_timer is not None
+        self._header_bytes = self._header_bytes + len(data) if is_in_headers else 0
+        if self._header_bytes > MAX_HEADER_BYTES:
+            self._refuse(Problem(431, f"The headers must have at most {MAX_HEADER_BYTES:,} bytes."))
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the headers."""
+        super().on_message_begin()
+        self._start_header_timer()
+
+    def on_headers_complete(self) -> None:
+        """Start the request."""
+        self._stop_header_timer()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own line is not JSON
+        """Refuse what is no HTTP."""
+        self._refuse(Problem(400, "This is no HTTP request."))
+
+    def timeout_keep_alive_handler(self) -> None:
+        """End an idle connection."""
+        self.transport.abort()  # a client that does not read would keep a closing connection open
+
+    def _refuse(self, problem: Problem) -> None:
+        self._stop_header_timer()
+        if not self.transport.is_closing():
+            self.transport.write(problem.to_bytes())
+            self.transport.close()
+
+    def _start_header_timer(self) -> None:
+        self._stop_header_timer()
+        self._header_timer = self.loop.call_later(self.limits.header_seconds, self.transport.abort)
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
