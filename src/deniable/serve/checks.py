@@ -1,7 +1,6 @@
 """``deniable certificate check`` for a certificate in memory, in a process of its own; no path in it is opened."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter
@@ -19,7 +18,7 @@ from deniable.core.signatures import (
     parse_public_key,
 )
 from deniable.serve.bodies import read_body
-from deniable.serve.jobs import JobResponse, JobSlot
+from deniable.serve.jobs import JobResponse, JobSlot, Report
 from deniable.serve.offers import WordOffer
 from deniable.serve.routes import describe_body, get_service
 from deniable.space import Space
@@ -56,12 +55,11 @@ class CheckRequest:
     space: Space | None
 
 
-def check_document(request: CheckRequest, report: Callable[[str], None]) -> dict[str, Any]:
+def check_document(request: CheckRequest, _: Report) -> dict[str, Any]:
     """Return every field of a certificate with its status, and the report for people.
 
     Args:
         request: the certificate.
-        report: called with the name of each part of the work.
 
     Raises:
         InputError: the document is no certificate that can be checked, or the key is none.
@@ -69,7 +67,6 @@ def check_document(request: CheckRequest, report: Callable[[str], None]) -> dict
     content = request.body.certificate.encode("utf-8", "surrogatepass")
     document = parse_certificate(content)
     signature = _check_signature(request.body, content)
-    report("computing what the certificate says")
     check = check_certificate(document, _choose_space(document, request.space))
     return _encode_check(dataclasses.replace(check, signature=signature))
 

@@ -14,7 +14,7 @@ import pickle
 import sys
 import threading
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -60,7 +60,7 @@ class JobSlot:
         self.name, self.seconds = name, seconds
         self._is_busy = False
 
-    async def run(self, job: Job, request: object) -> AsyncIterator[JobEvent]:
+    async def run(self, job: Job, request: object) -> AsyncGenerator[JobEvent, None]:
         """Yield what a job says; closing the iterator ends its process.
 
         Raises:
@@ -160,7 +160,7 @@ async def _send_line(send: Send, content: dict[str, Any]) -> None:
     await send({"type": "http.response.body", "body": json.dumps(content).encode() + b"\n", "more_body": True})
 
 
-async def _run_process(job: Job, request: object, seconds: float) -> AsyncIterator[dict[str, Any]]:
+async def _run_process(job: Job, request: object, seconds: float) -> AsyncGenerator[dict[str, Any], None]:
     """Yield the messages of a process that runs a job, the result or an error last; it ends with the iterator.
 
     Raises:

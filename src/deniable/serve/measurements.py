@@ -2,7 +2,7 @@
 
 import dataclasses
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ from deniable.measure.report.page import load_template, render_report
 from deniable.measure.report.survey import survey_table
 from deniable.registry.words import mechanism
 from deniable.serve.bodies import read_body
-from deniable.serve.jobs import JobResponse, JobSlot
+from deniable.serve.jobs import JobResponse, JobSlot, Report
 from deniable.serve.offers import WordOffer
 from deniable.serve.problems import Problem
 from deniable.serve.routes import describe_body, get_service
@@ -73,7 +73,7 @@ class MeasurementRequest:
     plan: SurveyPlan
 
 
-def measure_table(request: MeasurementRequest, report: Callable[[str], None]) -> dict[str, Any]:
+def measure_table(request: MeasurementRequest, report: Report) -> dict[str, Any]:
     """Return the report of a table: ``page``, as HTML, and ``figures``.
 
     Args:

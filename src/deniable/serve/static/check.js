@@ -61,9 +61,8 @@ async function check() {
   find("check-stop").hidden = false;
   showProblem("check-problem", null);
   try {
-    say("Checking …");
-    const tell = (stage) => say(`${stage} … this may take a quarter of a minute`);
-    showCheck(await postJob("v1/certificate/check", await makeRequest(), tell, own.signal));
+    say("Checking … a new epsilon takes a quarter of a minute.");
+    showCheck(await postJob("v1/certificate/check", await makeRequest(), say, own.signal));
     say("Checked.");
   } catch (error) {
     say(error.name === "AbortError" ? "Stopped." : "");
