@@ -56,9 +56,15 @@ def run_service(folder: Path) -> Iterator[str]:
             process.terminate()
 
 
-def take_picture(page: Any, path: Path, selector: str = "body") -> None:  # noqa: ANN401 - playwright has its own types
-    """Write a picture of a part of the page, in few colours."""
-    page.locator(selector).screenshot(path=path)
+def take_picture(page: Any, path: Path, height: int | None = None) -> None:  # noqa: ANN401 - playwright's own types
+    """Write a picture of the page down to a height, in few colours; of what is seen of a report, not of all."""
+    if page.locator("#measure").is_visible():
+        page.screenshot(path=path)
+    elif height is None:
+        page.screenshot(path=path, full_page=True)
+    else:
+        clip = {"x": 0, "y": 0, "width": page.viewport_size["width"], "height": height}
+        page.screenshot(path=path, clip=clip, full_page=True)
     with Image.open(path) as picture:
         picture.convert("RGB").quantize(COLOURS).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size:,} bytes")
@@ -77,7 +83,7 @@ def show_try(page: Any, folder: Path) -> None:  # noqa: ANN401
 
 def show_check(page: Any, folder: Path) -> None:  # noqa: ANN401
     """Check the signed certificate of the table."""
-    page.get_by_role("link", name="Check a certificate").click()
+    page.get_by_role("link", name="Check").click()
     certificate = folder / "letters.private.csv.certificate.json"
     paths = [certificate, certificate.with_name(f"{certificate.name}.sig")]
     page.set_input_files("#check-file", [*paths, folder / "owner.key.pub", folder / "letters.private.csv"])
@@ -87,12 +93,13 @@ def show_check(page: Any, folder: Path) -> None:  # noqa: ANN401
 
 def show_measure(page: Any, folder: Path) -> None:  # noqa: ANN401
     """Measure the table."""
-    page.get_by_role("link", name="Measure a table").click()
+    page.get_by_role("link", name="Measure").click()
     page.set_input_files("#measure-file", folder / "letters.csv")
     page.locator("#measure-column").select_option("letter")
     page.get_by_role("button", name="Measure", exact=True).click()
     page.locator("#measure-result").wait_for()
-    page.wait_for_timeout(1000)
+    page.locator("#measure-report").scroll_into_view_if_needed()
+    page.frame_locator("#measure-report").locator("h1").wait_for()
 
 
 def open_page(browser: Any, address: str, width: int, scheme: str) -> Any:  # noqa: ANN401
@@ -118,9 +125,9 @@ def take_pictures(output: Path, *, everything: bool) -> None:
         with run_service(folder) as address:
             page = open_page(browser, address, 1000, "light")
             show_try(page, folder)
-            take_picture(page, output / "page_try.png")
+            take_picture(page, output / "page_try.png", 1400)
             show_check(page, folder)
-            take_picture(page, output / "page_check.png")
+            take_picture(page, output / "page_check.png", 1400)
             for width, scheme in [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")] if everything else []:
                 page = open_page(browser, address, width, scheme)
                 for part, show in (("try", show_try), ("check", show_check), ("measure", show_measure)):

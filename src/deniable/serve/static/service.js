@@ -72,19 +72,21 @@ export async function post(path, body, signal) {
 export async function postJob(path, body, report, signal) {
   const response = await request(path, body, signal);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let last = null;
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
-    if (done) throw new ServiceError("The work ended without a result: ask again.", 0);
+    if (done) break;
     const lines = (rest + value).split("\n");
     rest = lines.pop();
     for (const line of lines) {
-      const message = JSON.parse(line);
-      if (message.result) return message.result;
-      if (message.problem) throw new ServiceError(message.problem.detail, message.problem.status);
-      report(message.stage);
+      last = JSON.parse(line);
+      if (last.stage) report(last.stage);
     }
   }
+  if (last?.result) return last.result;
+  if (last?.problem) throw new ServiceError(last.problem.detail, last.problem.status);
+  throw new ServiceError("The work ended without a result: ask again.", 0);
 }
 
 /** Return what a service does whose requests cannot choose. */

@@ -14,7 +14,7 @@ import {
   writeTable,
 } from "./tables.js";
 import { TextTable } from "./texts.js";
-import { describeRecordEpsilon, describeShare, formatPercent } from "./wording.js";
+import { describeRecordEpsilon, describeShare, formatEpsilon, formatPercent } from "./wording.js";
 
 const BATCH_TEXTS = 200;
 const BATCH_CHARACTERS = 200_000;
@@ -262,10 +262,6 @@ function describeWhole(lengths, { word_loss: loss }) {
   const longest = lengths.reduce((most, length) => Math.max(most, length), 0);
   const epsilon = longest * loss;
   return `the longest text, ${formatCount(longest, "word")}: epsilon ${formatEpsilon(epsilon)}; ${describeRecordEpsilon(epsilon)}`;
-}
-
-function formatEpsilon(epsilon) {
-  return epsilon >= 100 ? Math.ceil(epsilon).toLocaleString("en") : epsilon.toPrecision(3);
 }
 
 /** Show the command that does the same, and what the download holds. */

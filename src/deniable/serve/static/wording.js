@@ -41,3 +41,8 @@ export function describeRecordEpsilon(epsilon) {
   const odds = Math.exp(epsilon);
   return `anyone's odds between two texts change at most ${odds < 10 ? odds.toFixed(1) : Math.round(odds)}-fold`;
 }
+
+/** Return an epsilon in three digits or more, rounded up. */
+export function formatEpsilon(epsilon) {
+  return epsilon >= 100 ? Math.ceil(epsilon).toLocaleString("en") : (Math.ceil(100 * epsilon) / 100).toString();
+}
