@@ -3,8 +3,8 @@
     pip install playwright pillow                   # and a Chromium: apt-get install chromium
     python tools/page_pictures.py docs/figures
 
-writes ``page_try.png`` and ``page_check.png``: the table that `docs/howto/page.md` privatizes, and its certificate. Words
-are drawn anew each time. Whoever looks at the other parts, widths and colours runs it with ``--all FOLDER``.
+writes ``page_try.png`` and ``page_check.png``: the table that `docs/howto/page.md` privatizes, and its certificate.
+Words are drawn anew each time. Whoever looks at the other parts, widths and colours runs it with ``--all FOLDER``.
 """
 
 import argparse
@@ -37,14 +37,14 @@ def read_table() -> str:
 
 def run_command(folder: Path, *arguments: str) -> None:
     """Run deniable in a folder."""
-    subprocess.run([sys.executable, "-m", "deniable", *arguments], cwd=folder, check=True)
+    subprocess.run([sys.executable, "-m", "deniable", *arguments], cwd=folder, check=True)  # noqa: S603 - this tool's own commands
 
 
 @contextlib.contextmanager
 def run_service(folder: Path) -> Iterator[str]:
     """Yield the address of a service with the default space."""
     command = [sys.executable, "-m", "deniable", "serve", "--port", "0"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - as above
         try:
             for line in process.stderr or ():
                 address = re.search(r"serving on (\S+);", line)

@@ -87,6 +87,7 @@ async function loadLadder() {
       await new Promise((resolve) => setTimeout(resolve, 1000 * POLL_SECONDS));
     }
   } catch (error) {
+    find("try-promise").textContent = "";
     showProblem("try-problem", error);
   }
 }
@@ -98,6 +99,7 @@ function showLadder(answer) {
   const ready = answer.ladder.filter((step) => step.state === "ready");
   const computing = answer.ladder.filter((step) => step.state === "computing").length;
   find("try-ladder").textContent = computing ? `${formatCount(computing, "further step")} being computed …` : "";
+  if (!ready.length && !computing) throw new Error(`No epsilon can be offered: ${answer.ladder[0].reason}`);
   if (!ready.length || ready.length === ladder.length) return;
   const isTouched = slider.dataset.touched === "true";
   ladder = ready;
