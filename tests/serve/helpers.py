@@ -88,11 +88,12 @@ SERVER = """
     import sys
     from deniable.serve.app import create_app
     from deniable.serve.limits import Limits
-    from deniable.serve.server import run_server
+    from deniable.serve.server import bind_address, run_server
     from tests.serve.helpers import build_fixed, slow_down
     catalogue = build_fixed()
     slow_down(catalogue)
-    run_server(create_app(catalogue, limits=Limits(**{limits})), "127.0.0.1", 0, lambda url: print(url, flush=True))
+    app = create_app(catalogue, limits=Limits(**{limits}))
+    run_server(app, bind_address("127.0.0.1", 0), lambda url: print(url, flush=True))
     print("ended", flush=True)
 """
 
