@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from deniable.checking.fields import Stated
+from deniable.checking.fields import TOLERANCE, Stated
 from deniable.checking.statements import OWNERS_CHOICE, VERSION, Statements
 from deniable.checking.synthesis import expect_linear_card
+from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
 from deniable.core.guarantees import PROVED_IDEAL
 from deniable.learning.accounting import (
@@ -60,9 +61,7 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
     epsilon = statements.require_number(_ACCOUNTING, "epsilon, one record made empty", maximum=_MAX_EPSILON)
     choices = dict.fromkeys(("sampling rate", "steps", "noise multiplier", "clipping norm"), Stated(OWNERS_CHOICE))
     choices["delta"] = Stated(OWNERS_CHOICE)
-    # Losses far above a budget take time and memory without bound: steps are doubled until they exceed what is stated.
-    is_bounded = multiplier >= _MIN_MULTIPLIER and steps == int(steps)
-    if not is_bounded or count_steps_within(rate, multiplier, epsilon * (1 + 1e-9), delta, int(steps)) < steps:
+    if not _is_spent_within(rate, multiplier, epsilon, delta, steps):
         problem = Stated("", "steps and noise spend more than this")
         return {
             _ACCOUNTING: {
@@ -88,3 +87,16 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
         _ACCOUNTING: {**describe_accounting(schedule, multiplier, clip, delta), **choices},
         _PROTECTION: protection,
     }
+
+
+def _is_spent_within(rate: float, multiplier: float, epsilon: float, delta: float, steps: float) -> bool:
+    """Return whether a run spends no more than an epsilon.
+
+    Losses far above a budget take time and memory without bound: steps are doubled until they exceed what is stated.
+    """
+    if multiplier < _MIN_MULTIPLIER or steps != int(steps):
+        return False
+    try:
+        return count_steps_within(rate, multiplier, epsilon * (1 + TOLERANCE), delta, int(steps)) == steps
+    except InputError:  # a single step spends more
+        return False

@@ -38,6 +38,8 @@ _KINDS = {
 }
 _MAX_SHOWN = 300
 """Characters of a value that a report shows."""
+_MAX_LISTED, _MAX_ITEMS = 200, 20
+"""Fields of a status, and items of a list, that a report shows."""
 _STATUS_TITLES: dict[FieldStatus, str] = {
     "contradicted": "contradicted",
     "stated": "only stated by the owner",
@@ -95,7 +97,7 @@ class CertificateCheck:
                 Section("", tuple(result)),
                 Section("what the certificate says", _list_promises(statements)),
                 *(
-                    Section(_STATUS_TITLES[status], tuple(map(_describe_field, self.select(status))))
+                    Section(_STATUS_TITLES[status], _describe_fields(self.select(status)))
                     for status in ("contradicted", "stated")
                 ),
                 Section("recomputed", _count_by_part(self.select("recomputed"))),
@@ -188,20 +190,29 @@ def _list_promises(statements: Statements) -> tuple[Fact, ...]:
         "not protected": statements.get("not_protected") or statements.get("not protected"),
     }
     return tuple(
-        Fact(label, [_clean(item) for item in value] if isinstance(value, list) else _clean(value))
+        Fact(label, list(map(_clean, value[:_MAX_ITEMS])) if isinstance(value, list) else _clean(value))
         for label, value in facts.items()
         if value not in (None, "", [])
     )
 
 
-def _describe_field(field: FieldCheck) -> Fact:
-    return Fact(_clean(field.path), _clean(field.value), _clean(field.note))
+def _describe_fields(fields: Sequence[FieldCheck]) -> tuple[Fact, ...]:
+    """Return the first of some fields, and how many there are besides."""
+    facts: dict[str, Fact] = {}
+    for field in fields[:_MAX_LISTED]:
+        path = _clean(field.path)
+        # Long paths are cut, and may be equal then.
+        label = path if path not in facts else f"{path} ({len(facts) + 1})"
+        facts[label] = Fact(label, _clean(field.value), _clean(field.note))
+    if len(fields) > _MAX_LISTED:
+        facts["more"] = Fact("...", f"and {len(fields) - _MAX_LISTED:,} more")
+    return tuple(facts.values())
 
 
 def _count_by_part(fields: Sequence[FieldCheck]) -> tuple[Fact, ...]:
     """Return how many values of each part of a certificate were recomputed; a single one itself."""
     by_part: dict[str, list[FieldCheck]] = collections.defaultdict(list)
-    for field in fields:
+    for field in fields:  # their names are those of the schema
         by_part[field.path.partition(".")[0].partition("[")[0]].append(field)
     return tuple(
         Fact(_clean(part), f"{len(members)} values" if len(members) > 1 else _clean(members[0].value))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,8 +68,7 @@ def format_path(steps: Sequence[str | int]) -> str:
 def _build_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(members)
     if len(fields) < len(members):
-        names = [name for name, _ in members]
-        repeated_name = next(name for name in names if names.count(name) > 1)
+        repeated_name = Counter(name for name, _ in members).most_common(1)[0][0]
         raise InputError(
             f"The certificate has the field {shorten_text(repr(repeated_name))} twice: programs would disagree about "
             "it, and no command writes that."

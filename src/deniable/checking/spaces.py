@@ -44,10 +44,7 @@ def find_space(
     match = _GLOVE_SOURCE.fullmatch(statements.get_text("space", "source"))
     size = int(match[1]) if match else 0
     if not MIN_REBUILT_WORDS <= size <= MAX_REBUILT_WORDS:
-        return (
-            None,
-            f"the space is not at hand, and none of at most {MAX_REBUILT_WORDS:,} words of GloVe: give its file",
-        )
+        return None, f"the space is not at hand (nor one of up to {MAX_REBUILT_WORDS:,} words of GloVe): give its file"
     return Space.glove(size, metric=metric, hide=hidden), ""
 
 

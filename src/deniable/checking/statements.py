@@ -11,6 +11,8 @@ from deniable.text.release_certificate import COLUMNS_LEFT_OUT, COPIED_COLUMNS, 
 
 T = TypeVar("T")
 
+MAX_TEXT_CHARACTERS = 4_000
+"""Characters of the longest text that is interpreted."""
 PRIVATE_COUNT = "a count that only the owner can know"
 OWNERS_CHOICE = "a choice of the owner"
 VERSION = Stated(f"the version that wrote it; this is {__version__}")
@@ -35,9 +37,9 @@ class Statements:
         return value
 
     def get_text(self, *steps: str) -> str:
-        """Return the text at a path; an empty one where there is none."""
+        """Return the text at a path; an empty one where there is none, or one too long to be of a certificate."""
         value = self.get(*steps)
-        return value if isinstance(value, str) else ""
+        return value if isinstance(value, str) and len(value) <= MAX_TEXT_CHARACTERS else ""
 
     def get_list(self, *steps: str) -> list[Any]:
         """Return the array at a path; an empty one where there is none."""

@@ -40,7 +40,12 @@ from deniable.words.prior import Prior, build_prior, read_prior
 
 MAX_EPSILON = 1e6
 """Beyond it no computation is begun; an epsilon of 50 already promises next to nothing."""
-_PRIOR = re.compile(r"if words follow (.+?)(?: \(without the output: .*\))?$")
+_PRIOR_NAMES = {
+    "attacker": re.compile(
+        r"an attacker .* if words follow (.+) \(without the output: [0-9.]+ %; by reading words .*\)"
+    ),
+    "expected_kept": re.compile(r".* of words, if words follow (.+)"),
+}
 _PUBLIC_SEED: NoiseSource = "public seed"
 
 
@@ -182,14 +187,11 @@ def _expect_documents(statements: Statements, mechanism: WordMechanism, status: 
 
 def _expect_figures(statements: Statements, fields: dict[str, Any], prior: Prior) -> dict[str, Any]:
     """Return what is kept and what an attacker recovers, where that is under the prior at hand."""
-    figures: dict[str, Any] = {}
-    for name in ("attacker", "expected_kept"):
-        match = _PRIOR.search(statements.get_text(name))
-        if match is not None and match[1] != prior.name:
-            figures[name] = Stated("under a prior that is not at hand: give its file of counts")
-        else:
-            figures[name] = fields[name]
-    return figures
+    matches = [pattern.fullmatch(statements.get_text(name)) for name, pattern in _PRIOR_NAMES.items()]
+    names = {match[1] if match else "" for match in matches}
+    if len(names) == 1 and not names & {"", prior.name}:
+        return dict.fromkeys(_PRIOR_NAMES, Stated("under a prior that is not at hand: give its file of counts"))
+    return {name: fields[name] for name in _PRIOR_NAMES}
 
 
 def _expect_options(statements: Statements, options: _Options, fingerprint: str | Stated | None) -> dict[str, Any]:

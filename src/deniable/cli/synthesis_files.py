@@ -61,18 +61,26 @@ class SynthesisFiles:
         parse_output_format(self.table)
         check_outputs(self.paths, inputs, force=force)
 
-    def write(self, contents: dict[str, bytes], *, force: bool) -> None:
-        """Write the contents of files by path, whole or not at all; nobody else can open the owner's."""
+    def write(self, contents: dict[str, bytes], *, force: bool) -> list[str]:
+        """Write the contents of files by path, whole or not at all; nobody else can open the owner's.
+
+        Returns:
+            The paths of all files that were written, the signature among them.
+        """
         from deniable.core.files import open_outputs
 
-        released = {"table": self.table, **self._accompanying}
+        # A generator may have no baseline.
+        accompanying = {role: path for role, path in self._accompanying.items() if path in contents}
+        released = {"table": self.table, **accompanying}
         # The certificate comes first: nothing that is released appears without one.
         paths = [self.certificate, *released.values(), self.owner]
         seal = None if self.signing_key is None else self.signing_key.make_seal(self.certificate, list(released))
         with open_outputs(*paths, force=force, owner_only=[self.owner], seal=seal) as streams:
             for stream, path in zip(streams, paths, strict=True):
                 stream.write(contents[path])
-        note_written(*self.paths)
+        written_paths = [path for path in self.paths if path in contents or (seal and path == seal.path)]
+        note_written(*written_paths)
+        return written_paths
 
 
 @dataclasses.dataclass(frozen=True)

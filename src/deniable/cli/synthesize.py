@@ -175,12 +175,12 @@ def run_synthesize(
         figures = measure_synthesis(measured.classifier, tables, test_table)
         release_certificate = certify_synthesis(measured, options)
         contents = encode_synthesis(files, measured, release_certificate, tables, figures, (column, label))
-        files.write(contents, force=force)
+        written_paths = files.write(contents, force=force)
     # A measured number is a release: it is shown beside the files, not by a run that fails.
     warn_of_signal(measured.budget, measured.classifier)
     typer.echo(release_certificate.summary(), err=True)
     warn_owner(describe_synthesis(figures))
-    typer.echo(f"wrote {', '.join(files.paths)}", err=True)
+    typer.echo(f"wrote {', '.join(written_paths)}", err=True)
 
 
 def _prepare(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
 from deniable.core.files import Seal, hash_file
-from deniable.core.randomness import KEY_BYTES, refuse_pickling
+from deniable.core.randomness import KEY_BYTES
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -86,7 +86,7 @@ class SigningKey:
         return "<signing key>"
 
     def __reduce__(self) -> NoReturn:
-        refuse_pickling()
+        raise InputError("A signing key cannot be pickled: read it from its file in the other process.")
 
 
 def write_signing_key(path: Path) -> Path:
