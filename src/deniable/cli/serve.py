@@ -130,7 +130,7 @@ def run_serve(
         else:
             catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
         run_server(
-            create_app(catalogue, access=access),
+            create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide)),
             listener,
             lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True),
         )
@@ -151,6 +151,16 @@ def _check_model_options(
         raise InputError("--model and --mechanism exclude each other: a model is served by --method.")
     if model is not None and (method is None or epsilon is None):
         raise InputError("--model needs --method and --epsilon, for example --method adept-true --epsilon 50.")
+
+
+def _list_vocabulary_options(space: str, metric: MetricName, hide: str) -> list[str]:
+    """Return the options that name the vocabulary, where they are not the defaults."""
+    given = {
+        "--space": (space, "glove"),
+        "--metric": (metric.value, MetricName.EUCLIDEAN.value),
+        "--hide": (hide, HIDE_DEFAULT),
+    }
+    return [part for option, (value, default) in given.items() if value != default for part in (option, value)]
 
 
 def _build_access(host: str, variable: str | None, path: Path | None, allowed_hosts: list[str]) -> "Access":

@@ -169,6 +169,19 @@ def read_public_key(path: Path) -> "Ed25519PublicKey":
         InputError: the file cannot be read, or holds another kind of key. The message shows nothing of it.
     """
     content = _read_key_bytes(path, "public key", "the .pub file that deniable key --sign wrote")
+    return parse_public_key(content, repr(str(path)))
+
+
+def parse_public_key(content: bytes, name: str) -> "Ed25519PublicKey":
+    """Return the public key in a file's content.
+
+    Args:
+        content: of the file.
+        name: which file it is, for the message.
+
+    Raises:
+        InputError: it holds another kind of key. The message shows nothing of it.
+    """
     serialization = _import_cryptography("hazmat.primitives.serialization")
     key_type = _import_cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PublicKey
     try:
@@ -177,7 +190,7 @@ def read_public_key(path: Path) -> "Ed25519PublicKey":
         key = None
     if not isinstance(key, key_type):
         raise InputError(
-            f"The file {str(path)!r} holds no public key{_describe_other_key(content)}: give the .pub file that "
+            f"The file {name} holds no public key{_describe_other_key(content)}: give the .pub file that "
             "deniable key --sign wrote."
         )
     return key  # type: ignore[no-any-return]
@@ -189,7 +202,7 @@ def is_signing_key(content: bytes) -> bool:
 
 
 def check_signature(
-    content: bytes, certificate: bytes, public_key: "Ed25519PublicKey", table: Path | None = None
+    content: bytes, certificate: bytes, public_key: "Ed25519PublicKey", table: Path | str | None = None
 ) -> SignatureCheck:
     """Return whether a signature is that of a certificate, of a released file, and of a key.
 
@@ -197,7 +210,8 @@ def check_signature(
         content: of the signature file.
         certificate: the bytes of the certificate's file.
         public_key: of who is said to have signed.
-        table: a file that was released with the certificate; None where it is not at hand.
+        table: a file that was released with the certificate, or its SHA-256 in hexadecimal digits; None where it is
+            not at hand.
 
     Raises:
         InputError: the released file cannot be read.
@@ -211,9 +225,9 @@ def check_signature(
     except _import_cryptography("exceptions").InvalidSignature:
         return SignatureCheck("invalid", "certificate or signature was changed, or another key signed it")
     if table is None:
-        return SignatureCheck("valid", "the key signed this certificate; the released table was not given, see --table")
+        return SignatureCheck("valid", "the key signed this certificate; the released table was not given")
     try:
-        digest = hash_file(table).hex()
+        digest = table if isinstance(table, str) else hash_file(table).hex()
     except OSError as error:
         raise InputError(f"The released file {str(table)!r} cannot be read: {error.strerror}.") from None
     role = next((role for role, known in files.items() if known == digest), None)

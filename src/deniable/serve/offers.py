@@ -21,6 +21,7 @@ from deniable.text.batches import CellBatch, Tally
 from deniable.text.certificate import Certificate, describe_attacker
 from deniable.text.release import DEFAULT_COLUMN, MIN_COMPILED_CHARACTERS, Release
 from deniable.text.release_certificate import ReleaseCertificate
+from deniable.words.composition import compute_worst_loss
 
 if TYPE_CHECKING:
     from deniable.rewriting.methods.base import RewritingMethod
@@ -151,6 +152,7 @@ class WordOffer(Offer):
         self.attacker = ""
         self.recovery: float | None = None
         self.kept: float | None = None
+        self.word_loss: float | None = None
 
     def prepare(self) -> None:
         """Compute the law, what an attacker recovers, and load the compiled loops."""
@@ -158,6 +160,7 @@ class WordOffer(Offer):
         mechanism.law.prepare_draws()
         self.attacker = describe_attacker(mechanism)
         self.kept = mechanism.expected_kept_share().value
+        self.word_loss = compute_worst_loss(mechanism.law, mechanism.guarantee)
         self.recovery = mechanism.outcomes()[1] if mechanism.law.is_tabulated else None
         word = mechanism.space.unknown_word
         self.privatize([word])
