@@ -37,14 +37,14 @@ def read_table() -> str:
 
 def run_command(folder: Path, *arguments: str) -> None:
     """Run deniable in a folder."""
-    subprocess.run([sys.executable, "-m", "deniable", *arguments], cwd=folder, check=True)  # noqa: S603 - this tool's own commands
+    subprocess.run([sys.executable, "-m", "deniable", *arguments], cwd=folder, check=True)
 
 
 @contextlib.contextmanager
 def run_service(folder: Path) -> Iterator[str]:
     """Yield the address of a service with the default space."""
     command = [sys.executable, "-m", "deniable", "serve", "--port", "0"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - as above
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         try:
             for line in process.stderr or ():
                 address = re.search(r"serving on (\S+);", line)
