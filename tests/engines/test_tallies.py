@@ -6,19 +6,21 @@ import stat
 import threading
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from deniable import InputError, Release, Tally
+from deniable import TEM, Certificate, InputError, Release, Space, Tally
 from deniable.engines.tallies import (
     RecordSet,
     TallyFolder,
     decode_tally,
     digest_id,
     encode_tally,
+    make_certificate,
     merge_tallies,
 )
 from deniable.text.escapes import MarkupCounts
-from tests.text.helpers import MECHANISM
+from tests.text.helpers import MECHANISM, SPACE, WORDS
 
 RELEASE = Release(MECHANISM, key="seed:1")
 IDS = [f"r{number}" for number in range(10)]
@@ -121,6 +123,42 @@ def test_other_runs_are_refused(folder):
     ):
         with pytest.raises(InputError, match=r"is that of another run: name a new folder for each\.$"):
             folder.create(release, columns, records)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Release(MECHANISM, key="env:DENIABLE_KEY"),
+        Release(MECHANISM),
+        Release(TEM(SPACE, epsilon=2.0), key="seed:1"),
+    ],
+    ids=["secret key", "no key", "epsilon"],
+)
+def test_a_certificate_says_where_the_noise_came_from(folder, other):
+    """A run under a public seed has no certificate of a secret key, nor of another epsilon."""
+    folder.commit(ALL, tally_of(10))
+    assert make_certificate(RELEASE, folder.path) == Certificate.of(RELEASE, tally_of(10))
+    with pytest.raises(InputError, match="is that of another release: give the one that the run was given"):
+        make_certificate(other, folder.path)
+    with pytest.raises(InputError, match="is that of another run"):
+        folder.create(other, ["text"], ALL)
+
+
+def test_releases_without_a_fingerprint_are_told_apart(tmp_path):
+    """A metric of the caller has no fingerprint: the certificate of a run still has no other epsilon."""
+    space = Space(WORDS, SPACE.vectors, metric=measure_distances)
+    one, other = (Release(TEM(space, epsilon=epsilon)) for epsilon in (1.0, 50.0))
+    assert one.fingerprint is None
+    folder = TallyFolder(tmp_path / "unnamed", is_fresh=True)
+    folder.create(other, ["text"], ALL)
+    folder.commit(ALL, tally_of(10))
+    with pytest.raises(InputError, match="is that of another release"):
+        make_certificate(one, folder.path)
+
+
+def measure_distances(points, others):
+    """Return the distances of points from others, by the sum of differences."""
+    return np.abs(points[:, None] - others[None]).sum(axis=-1)
 
 
 def test_the_folder_is_for_its_owner(folder):

@@ -93,7 +93,7 @@ def privatize_lazyframe(
             'which spends epsilon again: give the Release a key, key="env:NAME" or "file:PATH", or collect() the frame '
             "and use privatize_dataframe."
         )
-    check_repeatable("polars", release, has_ids=True, fresh=False, is_pickled=False)
+    check_repeatable("polars", release, has_ids=id is not None, fresh=False, is_pickled=False)
     schema = lf.collect_schema()
     _check_columns(layout, schema)
 
@@ -122,7 +122,8 @@ def _privatize(df: "pl.DataFrame", layout: TableLayout, release: Release) -> "tu
 
     _check_columns(layout, df.schema)
     columns = list(layout.columns)
-    private = df.select(layout.read_columns).with_columns(pl.col(columns).cast(pl.String))
+    # Arrow has no integers of 128 bits; as texts all ids name the noise.
+    private = df.select(pl.col(layout.read_columns).cast(pl.String))
     batches = private.to_arrow().combine_chunks().to_batches()
     records = RecordSet()
     if layout.id_column is not None:

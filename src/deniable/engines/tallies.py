@@ -102,7 +102,7 @@ class TallyFolder:
         """
         run = {
             "layout": _LAYOUT,
-            "release": release.fingerprint,
+            **_describe_release(release),
             # A run with fresh noise is like no other.
             "run": secrets.token_hex(16) if self.is_fresh else "",
             "columns": list(columns),
@@ -196,13 +196,18 @@ def make_certificate(
         InputError: see `merge_tallies`; or the run had another release.
     """
     run = _read_run(Path(folder))
-    if run["release"] != release.fingerprint:
+    if any(run.get(name) != value for name, value in _describe_release(release).items()):
         raise InputError(
             f"The folder of tallies {str(folder)!r} is that of another release: give the one that the run was given."
         )
     copied = CopiedContent(tuple(run["copied"]["columns"]), tuple(run["copied"]["metadata"]))
     tally = merge_tallies(folder)
     return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
+
+
+def _describe_release(release: Release) -> dict[str, str]:
+    """Return what the certificate says of a release, by which a folder knows that of its run."""
+    return {"release": release.fingerprint or repr(release.mechanism), "noise": release.noise}
 
 
 def encode_tally(tally: Tally) -> dict[str, Any]:
