@@ -172,11 +172,13 @@ def check_certificate(
 
 def _list_promises(statements: Statements) -> tuple[Fact, ...]:
     """Return what a privacy officer asks first: what is promised to whom, on what ground, and what is not."""
-    card = statements.get_object("training records")
-    parts = card or statements.get_object("guarantee")
-    verdict = statements.get_object("verification") or Statements(card).get_object("verdict")
+    if statements.get("schema") == CARD_SCHEMA:
+        parts = statements.get_object("training records")
+        kind, verdict = parts.get("guarantee"), Statements(parts).get_object("verdict")
+    else:
+        parts, verdict = statements.get_object("guarantee"), statements.get_object("verification")
+        kind = parts.get("kind")
     epsilon = [f"{name} {_clean(parts[name])}" for name in ("epsilon", "delta") if name in parts]
-    kind = parts.get("kind", parts.get("guarantee"))
     metric = [f"distance {_clean(parts['metric'])}"] if "metric" in parts else []
     facts = {
         "private": statements.get("private"),
