@@ -65,7 +65,7 @@ def privatize_dataframe(
 
 def _check_columns(layout: TableLayout, columns: Sequence[Hashable], levels: Sequence[Hashable]) -> None:
     """Raise `InputError` unless a frame has the columns of a layout; a level of the index may hold ids, not texts."""
-    layout.check_columns([*columns, *levels])
+    layout.check_columns([name for name in (*columns, *levels) if isinstance(name, str)])
     for name in layout.columns:
         if name in levels:
             raise InputError(f"{name!r} is a level of the index of {layout.name}, not a column: use df.reset_index().")
