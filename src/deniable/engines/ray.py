@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.extras import import_extra
-from deniable.engines.tallies import TallyFolder
+from deniable.engines.tallies import TallyFolder, make_folder
 from deniable.engines.tasks import (
     check_repeatable,
     check_schema,
@@ -66,7 +65,7 @@ def privatize_dataset(
         raise make_parameter_error("privatize_dataset", "dataset", "a ray.data.Dataset", type(dataset))
     layout = make_layout(_TABLE, text, id)
     check_repeatable("Ray", release, has_ids=id is not None, fresh=fresh)
-    folder = None if tallies is None else TallyFolder(Path(tallies).absolute(), is_fresh=fresh)
+    folder = make_folder(tallies, is_fresh=fresh)
     require_ids_for_tallies(layout, folder)
     names = _check_columns(dataset, layout)
     if id is not None:
