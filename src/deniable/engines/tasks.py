@@ -84,7 +84,7 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
 
 
 def _make_kind_error(owner: str, name: str, expected: str, value: object) -> InputError:
-    """Return the error of a parameter of another kind. Its value may be a column of texts, or a key: it is not shown."""
+    """Return the error of a parameter of another kind, without its value: it may be a column of texts, or a key."""
     return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got one {type(value).__name__}.")
 
 
