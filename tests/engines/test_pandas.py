@@ -161,11 +161,7 @@ def with_cell(frame, row, column, cell):
         (frame_of(), {"text": []}, "must be the name of a column"),
         (frame_of(), {"text": ["text", "text"]}, "named twice"),
         (pd.concat([frame_of(), frame_of()], axis=1), {}, "several columns called"),
-        (
-            frame_of().set_index("text"),
-            {},
-            "'text' is a level of the index of the DataFrame, not a column: use df.reset",
-        ),
+        (frame_of().set_index("text"), {}, "'text' is a level of the index of the DataFrame, not a column: use"),
         (frame_of()["text"], {}, "takes a pandas DataFrame. Got one Series"),
     ],
 )

@@ -1,6 +1,6 @@
 """pandas: the texts of a data frame, privatized in the data frame."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from deniable.core.errors import InputError
@@ -63,7 +63,7 @@ def privatize_dataframe(
     return ReleasedTable(private, privatizer.tally, release, copied)
 
 
-def _check_columns(layout: TableLayout, columns: Sequence[Hashable], levels: Sequence[Hashable]) -> None:
+def _check_columns(layout: TableLayout, columns: Sequence[Any], levels: Sequence[Any]) -> None:
     """Raise `InputError` unless a frame has the columns of a layout; a level of the index may hold ids, not texts."""
     layout.check_columns([name for name in (*columns, *levels) if isinstance(name, str)])
     for name in layout.columns:

@@ -1,13 +1,13 @@
 """polars: the texts of a frame, privatized in the frame, at once or when a lazy frame is evaluated."""
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
 from deniable.engines.released import ReleasedTable
-from deniable.engines.tallies import RecordSet, TallyFolder
+from deniable.engines.tallies import RecordSet, make_folder
 from deniable.engines.tasks import (
     check_id_kind,
     check_repeatable,
@@ -64,7 +64,7 @@ def privatize_lazyframe(
     *,
     text: str | Sequence[str],
     id: str,
-    tallies: str | Path | None = None,
+    tallies: str | os.PathLike[str] | None = None,
 ) -> "pl.LazyFrame":
     """Return a lazy frame whose texts are privatized whenever it is evaluated.
 
@@ -94,13 +94,13 @@ def privatize_lazyframe(
             "and use privatize_dataframe."
         )
     check_repeatable("polars", release, has_ids=id is not None, fresh=False, is_pickled=False)
+    folder = make_folder(tallies)
     schema = lf.collect_schema()
     _check_columns(layout, schema)
 
     def privatize(df: "pl.DataFrame") -> "pl.DataFrame":
         private, tally, records = _privatize(df, layout, release)
-        if tallies is not None:
-            folder = TallyFolder(Path(tallies))
+        if folder is not None:
             folder.create(release, layout.columns, records, CopiedContent(layout.list_other_columns(df.columns)))
             folder.commit(records, tally)
         return private
