@@ -173,11 +173,6 @@ def test_usage_errors(call, refused, arguments, message):
     assert message in refused(call(*arguments.split()))
 
 
-def test_an_error_moves_no_cursor(refused):
-    """What an error quotes, of a file that may be anybody's, is shown without control characters."""
-    assert refused("explain", "food", "--space", "\x1b[2J\u202e.npz", "--epsilon", "2").isprintable()
-
-
 def test_what_was_written_before_a_failure(call, monkeypatch):
     """A message does not say that nothing was written where something was."""
 
