@@ -40,7 +40,8 @@ def expect_card(statements: Statements) -> tuple[dict[str, Any], str]:
     expected |= {"schema": CARD_SCHEMA, "deniable": VERSION}
     if statements.get(_PROTECTION, "guarantee") == "none":
         return {**expected, _PROTECTION: _expect_no_guarantee(statements)}, "no privacy is claimed"
-    if "noise multiplier" in statements.get_object(_ACCOUNTING):
+    # Trainers whose claim is of another kind have noise, and no rate.
+    if {"sampling rate", "noise multiplier"} <= {*statements.get_object(_ACCOUNTING)}:
         return {**expected, **_expect_accounting(statements)}, ""
     return expected, "guarantees of this kind of model are not recomputed"
 
