@@ -85,6 +85,8 @@ def test_a_card_without_a_guarantee():
 
 def test_a_guarantee_of_another_kind():
     """A guarantee that is not of DP-SGD is read and only stated, and the result says so."""
+    check = check_certificate(make(accounting={"steps": 20, "noise multiplier": 2.0, "clipping norm": 1.5}))
+    assert check.overall == "stated"
     check = check_certificate(make(accounting=None))
     assert (check.overall, check.unchecked) == ("stated", "guarantees of this kind of model are not recomputed")
     assert "dp-fasttext" in str(check)

@@ -11,7 +11,7 @@ from deniable.learning.accounting import (
     SamplingSchedule,
     build_dp_sgd_guarantee,
     build_dp_sgd_verdict,
-    count_steps_within,
+    compute_epsilon_spent,
     describe_accounting,
 )
 from deniable.learning.card import CARD_SCHEMA, NO_GUARANTEE
@@ -40,7 +40,8 @@ def expect_card(statements: Statements) -> tuple[dict[str, Any], str]:
     expected |= {"schema": CARD_SCHEMA, "deniable": VERSION}
     if statements.get(_PROTECTION, "guarantee") == "none":
         return {**expected, _PROTECTION: _expect_no_guarantee(statements)}, "no privacy is claimed"
-    if "noise multiplier" in statements.get_object(_ACCOUNTING):
+    # Trainers whose claim is of another kind have noise, and no rate.
+    if {"sampling rate", "noise multiplier"} <= {*statements.get_object(_ACCOUNTING)}:
         return {**expected, **_expect_accounting(statements)}, ""
     return expected, "guarantees of this kind of model are not recomputed"
 
@@ -98,11 +99,16 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
 def _is_spent_within(rate: float, multiplier: float, epsilon: float, delta: float, steps: float) -> bool:
     """Return whether a run spends no more than an epsilon.
 
-    Losses far above a budget take time and memory without bound: steps are doubled until they exceed what is stated.
+    Losses far above a budget take time and memory without bound: steps grow until they exceed what is stated.
     """
     if multiplier < _MIN_MULTIPLIER or steps != int(steps):
         return False
+    some_steps = 1
     try:
-        return count_steps_within(rate, multiplier, epsilon * (1 + TOLERANCE), delta, int(steps)) == steps
-    except (ValueError, ArithmeticError):  # a single step spends more, or rate or delta are too small for floats
-        return False
+        while compute_epsilon_spent(SamplingSchedule(rate, some_steps), multiplier, delta) <= epsilon * (1 + TOLERANCE):
+            if some_steps == steps:
+                return True
+            some_steps = min(4 * some_steps, int(steps))
+    except (ValueError, ArithmeticError):  # rate or delta are too small for floats
+        pass
+    return False
