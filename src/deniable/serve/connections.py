@@ -22,7 +22,7 @@ class LimitedProtocol(HttpToolsProtocol):
     limits: ClassVar[Limits]
     _header_timer: asyncio.TimerHandle | None = None
     _fruitless_bytes = 0
-    """Bytes since the parser last came to the end of headers, or to a part of a body: those that it may have to keep."""
+    """Bytes since the last end of headers, or part of a body: the parser may have to keep them."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, unless there are too many."""
