@@ -18,7 +18,7 @@ from deniable.cli.options import (
     list_choices,
     make_option,
 )
-from deniable.cli.progress import show_passes
+from deniable.cli.progress import show_nothing, show_passes
 from deniable.core.errors import InputError
 from deniable.core.progress import expect_passes
 
@@ -129,11 +129,9 @@ def run_serve(
             catalogue = _offer_model(model, method, epsilon, delta)
         else:
             catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
-        run_server(
-            create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide)),
-            listener,
-            lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True),
-        )
+        app = create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide))
+        with show_nothing():
+            run_server(app, listener, lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True))
     typer.echo("stopped", err=True)
 
 
