@@ -1,9 +1,12 @@
 """The how-to pages work from top to bottom: their files, commands and code print what the pages print."""
 
 import contextlib
+import importlib.util
 import io
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +15,18 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs" / "howto").glob("*.md")), ROOT / "docs" / "languages.md"]
+REQUIREMENTS = {
+    "duckdb": ("duckdb",),
+    "huggingface": ("datasets",),
+    "pandas": ("pandas",),
+    "polars": ("polars",),
+    "presidio": ("presidio_anonymizer",),
+    "ray": ("ray",),
+    "service": ("fastapi", "uvicorn", "curl"),
+    "spacy": ("spacy",),
+    "spark": ("pyspark", "java"),
+}
+"""Page -> the packages and programs without which it cannot be tried."""
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', flags=re.MULTILINE | re.DOTALL)
 
 
@@ -41,15 +56,27 @@ def hide_seconds(line):
     return re.sub(r"\d[\d,.]* s$", "some s", line.rstrip())
 
 
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """Return an empty folder that is the current one; processes whose number a page left in a file there are ended."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for file in tmp_path.glob("*.pid"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(file.read_text("ascii")), signal.SIGKILL)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_a_page_works_from_top_to_bottom(page, workplace):
     """Titled blocks are files; commands and code run in order; a text block's lines are in the output above it.
 
     Of blocks titled "one run", which differ from run to run, only the number of lines is compared. A command whose
     printed output says "refuted" exits with 1, every other with 0.
     """
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
+    for name in REQUIREMENTS.get(page.stem, ()):
+        if importlib.util.find_spec(name) is None and shutil.which(name) is None:
+            pytest.skip(f"{name} is not installed")
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
     output, namespace, compared_lines = "", {"__name__": "__main__"}, 0
     for (language, title, content), (next_language, _, next_content) in zip(
@@ -65,9 +92,9 @@ def test_a_page_works_from_top_to_bottom(page, tmp_path, monkeypatch):
                 assert set(expected_lines) <= set(printed_lines), output
             compared_lines += len(expected_lines)
         elif title:
-            (tmp_path / title).write_text(content, encoding="utf-8")
+            (workplace / title).write_text(content, encoding="utf-8")
         elif language == "sh":
-            status, output = run_commands(content, tmp_path)
+            status, output = run_commands(content, workplace)
             expects_refutation = next_language == "text" and "refuted: " in next_content.replace("not refuted: ", "")
             assert status == int(expects_refutation), output
         else:

@@ -6,6 +6,10 @@ from . import texts as texts
 from . import tune as tune
 from .auditing.black_box import audit as audit
 from .auditing.verification import verify as verify
+from .checking.certificate_check import CertificateCheck as CertificateCheck
+from .checking.certificate_check import check_certificate as check_certificate
+from .checking.document import parse_certificate as parse_certificate
+from .checking.fields import FieldCheck as FieldCheck
 from .core.errors import DeniableError as DeniableError
 from .core.errors import InputError as InputError
 from .core.errors import NotTractable as NotTractable

@@ -37,3 +37,18 @@ def test_keys_are_never_overwritten(call, refused, place):
     assert "cannot be written: No such file" in refused(call("key", "none/k"), new=["link"])
     refused(call("key", "."), new=["link"])
     refused(call("key"), new=["link"])
+
+
+def test_a_signing_key(call, place):
+    """--sign writes a private key that only its owner can read, and a public one beside it."""
+    result = call("key", "sign.key", "--sign")
+    assert (result.code, result.out) == (0, b"")
+    assert "keep it secret" in result.err
+    assert stat.S_IMODE((place / "sign.key").stat().st_mode) == 0o600
+    assert b"PUBLIC KEY" in (place / "sign.key.pub").read_bytes()
+
+
+def test_a_signing_key_that_exists(call, refused):
+    """Neither file is overwritten, and where one exists none is written."""
+    refused.given(**{"k.pub": b"old"})
+    assert "keys are never overwritten" in refused(call("key", "k", "--sign"))

@@ -546,3 +546,22 @@ def test_persons_of_tables_that_have_none(privatize, refused):
     refused.given(t__txt="the food\n")
     message = refused(privatize("--person", "who", source="t.txt", output="o.txt"))
     assert message == "A txt file has no columns, each line is a record: leave out --person."
+
+
+def test_a_signed_release(call, privatize, refused, place):
+    """--sign-key puts a signature beside the certificate, for a file and for standard output; no noise key signs."""
+    call("key", "sign", "--sign")
+    call("key", "noise")
+    result = privatize("--hide", "none", "--sign-key", "sign")
+    assert "wrote out.csv and out.csv.certificate.json and out.csv.certificate.json.sig" in result.err
+    result = privatize("--hide", "none", "--sign-key", "sign", "--certificate", "c.json", output="-")
+    assert result.code == 0
+    (place / "piped.csv").write_bytes(result.out)
+    for certificate, table in (("out.csv.certificate.json", "out.csv"), ("c.json", "piped.csv")):
+        checked = call("certificate", "check", certificate, "--public-key", "sign.pub", "--table", table)
+        assert (checked.code, "neither was changed" in checked.text) == (0, True)
+    refused.given()
+    assert "exists" in refused(privatize("--sign-key", "sign", "--certificate", "c.json", output="new.csv"))
+    assert "noise key" in refused(privatize("--sign-key", "noise", output="new.csv"))
+    assert "a key for signatures" in refused(privatize("--key-file", "sign", "--id", "id", output="new.csv"))
+    assert "is a file that is read" in refused(privatize("--sign-key", "sign", "--force", "--certificate", "sign"))

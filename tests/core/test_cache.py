@@ -14,11 +14,13 @@ import pytest
 from deniable.core.cache import (
     CACHE_FORMAT,
     SECRET_FILE,
+    NotCached,
     bypass_cache,
     find_cache_fault,
     get_cache_folder,
     load_or_compute_array,
     load_or_compute_facts,
+    require_cache,
 )
 from tests.cached import CODE, authentic, entries
 from tests.cached import content as content_of
@@ -359,3 +361,19 @@ load_or_compute_facts(sys.argv[1], ("value",), lambda: {"value": 1.0})
     for number in range(4):
         assert load_or_compute_facts(f"fact{number}", ("value",), Compute(2.0)) == {"value": 1.0}
     assert len(entries(cache)) == 4
+
+
+def test_what_is_not_cached_is_not_computed(cache):
+    """Where the cache is required an unknown fact raises, a known one is returned; afterwards all is as before."""
+    compute = Compute()
+    with require_cache():
+        with pytest.raises(NotCached, match="'fact' is not in the cache"):
+            load_or_compute_facts("fact", ("value",), compute)
+        with pytest.raises(NotCached):
+            load_or_compute_array("array", (2,), lambda: np.ones(2))
+    assert compute.calls == 0
+    load_or_compute_facts("fact", ("value",), compute)
+    with require_cache():
+        assert load_or_compute_facts("fact", ("value",), compute) == {"value": 1.5}
+    assert compute.calls == 1
+    assert cache.exists()

@@ -1,16 +1,18 @@
 """Files: compression, and outputs that appear whole or not at all."""
 
 import gzip
+import hashlib
 import io
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import zstandard
 
 from deniable import InputError
-from deniable.core.files import check_outputs, find_free_path, open_input, open_outputs
+from deniable.core.files import Seal, check_outputs, find_free_path, hash_file, open_input, open_outputs
 from deniable.text.tables import TABLE_FORMATS, detect_table_format
 from deniable.text.tables.layout import TableLayout
 from tests.text.helpers import constant
@@ -296,3 +298,48 @@ def test_free_paths_without_an_ending(tmp_path):
     for name in (".key", "key"):
         (tmp_path / name).touch()
         assert find_free_path(str(tmp_path / name)) == str(tmp_path / f"{name}-2")
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_a_seal(tmp_path, suffix):
+    """A seal is made of the digests of the files as they are on disk, compressed too, and appears with them."""
+    paths = [str(tmp_path / f"a{suffix}"), str(tmp_path / "b")]
+    seal = Seal(str(tmp_path / "seal"), b"".join)
+    with open_outputs(*paths, force=False, seal=seal) as streams:
+        streams[0].write(DATA)
+    assert (tmp_path / "seal").read_bytes() == b"".join(hash_file(Path(path)) for path in paths)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([f"a{suffix}", "b", "seal"])
+
+
+def test_a_seal_of_standard_output(tmp_path, monkeypatch):
+    """What goes to standard output is sealed as well, before any of it is written."""
+    sink = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(sink))
+    seal = Seal(str(tmp_path / "seal"), lambda digests: digests[0])
+    with open_outputs("-", force=False, seal=seal) as (stream,):
+        stream.write(DATA)
+    assert sink.getvalue() == DATA
+    assert (tmp_path / "seal").read_bytes() == hashlib.sha256(DATA).digest()
+
+
+def fail_sealed(path, seal, failure):
+    """Write to a sealed output, and fail where there is a failure."""
+    with open_outputs(path, force=False, seal=seal) as (stream,):
+        stream.write(DATA)
+        if failure is not None:
+            raise failure
+
+
+@pytest.mark.parametrize("at", ["block", "seal", "exists"])
+def test_nothing_is_left_of_a_sealed_output_that_fails(tmp_path, at):
+    """Where the block or the seal fails, or the seal's file exists, neither the outputs nor the seal appear."""
+
+    def encode(digests):
+        raise ValueError(digests[0].hex())
+
+    seal = Seal(str(tmp_path / "seal"), encode)
+    if at == "exists":
+        (tmp_path / "seal").write_bytes(b"old")
+    with pytest.raises((ValueError, RuntimeError)):
+        fail_sealed(str(tmp_path / "a"), seal, RuntimeError("block") if at == "block" else None)
+    assert [path.name for path in tmp_path.iterdir()] == (["seal"] if at == "exists" else [])

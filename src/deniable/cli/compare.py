@@ -230,7 +230,7 @@ def run_compare(
     for remark in table.remarks:
         typer.echo(remark, err=True)
     word_space = build_space(space, MetricName.EUCLIDEAN, hide)
-    warn_of_texts(table.texts, word_space)
+    warn_of_texts([text for text in table.texts if text], word_space)
     inputs = build_comparison_inputs(table.texts, table.labels, table.persons, plan)
     public_file = None if public is None else PublicFile(public, column, public_label, columns.table_format)
     setting = ComparisonSetting(

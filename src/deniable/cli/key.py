@@ -1,37 +1,41 @@
-"""``deniable key``: write a new secret key."""
+"""``deniable key``: write a new secret key, for noise or for signatures."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from deniable.cli.options import OUTPUT_PANEL, make_option
 from deniable.cli.outcome import note_written
-from deniable.core.errors import InputError
+
+SignOption = Annotated[
+    bool,
+    make_option(OUTPUT_PANEL, "--sign", "Write a key that signs certificates, and its public key beside it, FILE.pub."),
+]
 
 
 def run_key(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; it must not exist.")],
+    *,
+    sign: SignOption = False,
 ) -> None:
-    """Write a new secret key, 32 random bytes, readable only by its owner.
+    """Write a new secret key, readable only by its owner.
 
     With privatize --key-file, the output depends only on the key, the record id and the text, so a run can be repeated.
+    With --sign, the key signs certificates instead (--sign-key), and whoever has FILE.pub can check them.
     """
     from deniable.core.randomness import generate_key
+    from deniable.core.signatures import create_key_file, write_signing_key
 
-    try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise InputError(
-            f"The key file {str(file)!r} exists: keys are never overwritten. Choose another name."
-        ) from None
-    except OSError as error:
-        raise InputError(f"The key file {str(file)!r} cannot be written: {error.strerror}.") from None
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(generate_key())
-    except OSError:
-        file.unlink(missing_ok=True)
-        raise
+    if sign:
+        public_path = write_signing_key(file)
+        note_written(file, public_path)
+        typer.echo(
+            f"Wrote {file} and {public_path}. Whoever has {file} can sign in your name: keep it secret, and give "
+            f"{public_path} to those who check.",
+            err=True,
+        )
+        return
+    create_key_file(file, generate_key())
     note_written(file)
     typer.echo(f"Wrote {file}. Whoever has it can undo the noise: keep it secret.", err=True)

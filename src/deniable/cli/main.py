@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from deniable import __version__
-from deniable.cli import attack, audit, certify, train
+from deniable.cli import attack, audit, certificate, certify, train
 from deniable.cli.choices import VerifiedMechanismName
 from deniable.cli.compare import run_compare
 from deniable.cli.explain import run_explain
@@ -66,6 +66,7 @@ add_command(app, "tune", run_tune, "Choose epsilon")
 add_command(app, "measure", run_measure, "Choose epsilon")
 add_command(app, "explain", run_explain, "Choose epsilon")
 app.add_typer(audit.group, name="audit", rich_help_panel="Check claims")
+app.add_typer(certificate.group, name="certificate", rich_help_panel="Check claims")
 app.add_typer(train.group, name="train", rich_help_panel="Models")
 add_command(app, "predict", run_predict, "Models")
 app.add_typer(certify.group, name="certify", rich_help_panel="Models")

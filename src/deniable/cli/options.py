@@ -10,11 +10,14 @@ import enum
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deniable.cli.choices import EscapesName, MechanismName, MetricName, TableFormatName
+
+if TYPE_CHECKING:
+    from deniable.core.signatures import SigningKey
 
 EXIT_REFUTED = 1
 """A claim is refuted."""
@@ -70,6 +73,17 @@ def format_names(names: Sequence[str]) -> str:
 def select_given(options: Mapping[str, object]) -> dict[str, object]:
     """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def read_optional_signing_key(path: Path | None) -> "SigningKey | None":
+    """Return the key of ``--sign-key``; None where it was not given.
+
+    Raises:
+        InputError: the file holds none.
+    """
+    from deniable.core.signatures import read_signing_key
+
+    return None if path is None else read_signing_key(path)
 
 
 def list_given_options(context: typer.Context) -> dict[str, Any]:
@@ -302,6 +316,15 @@ CertificateOption = Annotated[
         "Where to write the certificate.",
         metavar="FILE",
         default_text="OUTPUT.certificate.json",
+    ),
+]
+SignKeyOption = Annotated[
+    Path | None,
+    make_option(
+        OUTPUT_PANEL,
+        "--sign-key",
+        "Key written by deniable key --sign: signs what is written, in CERTIFICATE.sig.",
+        metavar="FILE",
     ),
 ]
 ForceOption = Annotated[bool, make_option(OUTPUT_PANEL, "--force", "Overwrite existing output files.")]

@@ -34,12 +34,14 @@ from deniable.cli.options import (
     MetricOption,
     PriorOption,
     RecordIdOption,
+    SignKeyOption,
     SpaceOption,
     TableArgument,
     TestSeedOption,
     TextColumnsOption,
     UnescapeOption,
     make_option,
+    read_optional_signing_key,
 )
 from deniable.cli.outcome import note_stdout, note_written
 from deniable.cli.owner_remarks import get_escapes
@@ -143,6 +145,7 @@ def run_privatize(
     encoding: EncodingOption = "utf-8",
     output: PrivateTableOption,
     certificate: CertificateOption = None,
+    sign_key: SignKeyOption = None,
     force: ForceOption = False,
     workers: WorkersOption = None,
 ) -> None:
@@ -157,9 +160,9 @@ def run_privatize(
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
 
-    other_inputs = [key_file, keep, prior, *find_word_files(space, hide), find_entity_file(entities)]
+    other_inputs = [key_file, sign_key, keep, prior, *find_word_files(space, hide), find_entity_file(entities)]
     files = _build_files(
-        (source, output, certificate),
+        (source, output, certificate, sign_key),
         TableFormat(format_, delimiter, encoding),
         ColumnChoice(column, record_id, drop, columns, person),
         other_inputs,
@@ -201,7 +204,7 @@ def run_privatize(
             watcher=watcher,
             persons=person_tally,
         )
-    note_written(output, files.certificate)
+    note_written(*files.outputs)
     typer.echo(release_certificate.summary(), err=True)
     typer.echo(tally.summary(), err=True)
     if person_tally is not None:
@@ -209,11 +212,11 @@ def run_privatize(
             typer.echo(line, err=True)
     if watcher is not None:
         typer.echo(watcher.tally.summary(), err=True)
-    typer.echo(f"wrote {output} and {files.certificate}", err=True)
+    typer.echo(f"wrote {' and '.join(files.outputs)}", err=True)
 
 
 def _build_files(
-    paths: tuple[str, str, str | None],
+    paths: tuple[str, str, str | None, Path | None],
     table_format: TableFormat,
     columns: ColumnChoice,
     other_inputs: list[Path | str | None],
@@ -223,7 +226,7 @@ def _build_files(
     """Return what is read and written, checked before anything that takes long.
 
     Args:
-        paths: of the input, the output and the certificate; None for a certificate beside the output.
+        paths: of the input, the output, the certificate (None: beside the output) and the signing key (None: none).
         table_format: how the table is written, as the options say.
         columns: which hold texts and ids, and which are left out.
         other_inputs: paths that the run reads besides.
@@ -231,7 +234,7 @@ def _build_files(
     """
     from deniable.text.table_release import ReleaseFiles, check_release_paths
 
-    source, output, certificate = paths
+    source, output, certificate, sign_key = paths
     format_name = resolve_format(source, output, table_format.name)
     layout = build_release_layout(source, format_name, columns, table_format)
     files = ReleaseFiles(
@@ -242,6 +245,7 @@ def _build_files(
         layout=layout,
         force=force,
         input_paths=[str(path) for path in other_inputs if path is not None],
+        signing_key=read_optional_signing_key(sign_key),
     )
     check_input_file(source)
     check_release_paths(files)

@@ -17,12 +17,14 @@ from deniable.cli.options import (
     EncodingOption,
     ForceOption,
     FormatOption,
+    SignKeyOption,
     TableArgument,
     TestSeedOption,
     TextColumnsOption,
     UnescapeOption,
     list_choices,
     make_option,
+    read_optional_signing_key,
 )
 from deniable.cli.outcome import note_stdout, note_written
 from deniable.cli.owner_remarks import get_escapes, warn_owner
@@ -111,6 +113,7 @@ def run_rewrite(
     encoding: EncodingOption = "utf-8",
     output: RewrittenTableOption,
     certificate: CertificateOption = None,
+    sign_key: SignKeyOption = None,
     force: ForceOption = False,
 ) -> None:
     """Rewrite the text columns of a table, each text as a whole.
@@ -130,21 +133,22 @@ def run_rewrite(
     check_positive(method.value, "epsilon", epsilon)
     table_format = TableFormat(format_, delimiter, encoding)
     column_choice = ColumnChoice(column, None, drop, columns)
-    files = _build_table_files(source, output, column_choice, certificate, table_format, model, force=force)
+    paths = (source, output, certificate, sign_key)
+    files = _build_table_files(paths, column_choice, table_format, model, force=force)
     rewriter = load_rewriter(model)
     if maximum_tokens is not None and not 1 <= maximum_tokens <= rewriter.limit:
         raise InputError(f"--max-tokens must be from 1 to {rewriter.limit}, the model's limit. Got {maximum_tokens}.")
     rewriting_method = REWRITING_METHODS[method](rewriter, epsilon=epsilon, seed=test_seed, **method_options)
     with show_passes("rewriting"), translate_memory_errors():
         release_certificate, findings = rewrite_table(files, rewriting_method, unescape=get_escapes(unescape))
-    note_written(output, files.certificate)
+    note_written(*files.outputs)
     if not release_certificate.private:
         typer.echo(f"warning: the guarantee of {method} is refuted: {rewriting_method.guarantee.source}", err=True)
     typer.echo(release_certificate.summary(), err=True)
     _report_truncated_rows(findings.truncated_rows, rewriting_method)
     unknown_words = describe_unknown_words(findings.unknown_words, findings.words, _OTHER_MODEL)
     warn_owner([*unknown_words, *describe_markup(findings.markup)])
-    typer.echo(f"wrote {output} and {files.certificate}", err=True)
+    typer.echo(f"wrote {' and '.join(files.outputs)}", err=True)
 
 
 def _report_truncated_rows(rows: list[int], method: "RewritingMethod") -> None:
@@ -158,18 +162,25 @@ def _report_truncated_rows(rows: list[int], method: "RewritingMethod") -> None:
 
 
 def _build_table_files(
-    source: str,
-    output: str,
+    paths: tuple[str, str, str | None, Path | None],
     columns: ColumnChoice,
-    certificate: str | None,
     table_format: TableFormat,
     model_path: Path,
     *,
     force: bool,
 ) -> "ReleaseFiles":
-    """Return what is read and written, checked before the model is read."""
+    """Return what is read and written, checked before the model is read.
+
+    Args:
+        paths: of the input, the output, the certificate (None: beside the output) and the signing key (None: none).
+        columns: which hold texts, and which are left out.
+        table_format: how the table is written, as the options say.
+        model_path: of the model.
+        force: overwrite what exists.
+    """
     from deniable.text.table_release import ReleaseFiles, check_release_paths
 
+    source, output, certificate, sign_key = paths
     format_name = resolve_format(source, output, table_format.name)
     files = ReleaseFiles(
         source=source,
@@ -178,7 +189,8 @@ def _build_table_files(
         table_format=format_name,
         layout=build_release_layout(source, format_name, columns, table_format, replace_empty=True),
         force=force,
-        input_paths=[str(model_path)],
+        input_paths=[str(path) for path in (model_path, sign_key) if path is not None],
+        signing_key=read_optional_signing_key(sign_key),
     )
     check_input_file(source)
     check_release_paths(files)

@@ -120,26 +120,47 @@ def run_serve(
     for package in ("fastapi", "httptools", "uvicorn"):
         import_extra(package, "deniable serve", "serve")
     from deniable.serve.app import create_app
-    from deniable.serve.server import run_server
+    from deniable.serve.server import bind_address, run_server
 
     access = _build_access(host, token_env, token_file, allow_host or [])
-    if model is not None:
-        if mechanism is not None:
-            raise InputError("--model and --mechanism exclude each other: a model is served by --method.")
-        catalogue = _offer_model(model, method, epsilon, delta)
-    elif method is not None or delta is not None:
-        raise InputError(
-            "--method and --delta belong to --model: give the file of a rewriting model, or leave them out."
+    _check_model_options(model, mechanism, method, epsilon, delta)
+    with bind_address(host, port) as listener:  # before anything that takes long
+        if model is not None and method is not None and epsilon is not None:
+            catalogue = _offer_model(model, method, epsilon, delta)
+        else:
+            catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
+        run_server(
+            create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide)),
+            listener,
+            lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True),
         )
-    else:
-        catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
-    run_server(
-        create_app(catalogue, access=access),
-        host,
-        port,
-        lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True),
-    )
     typer.echo("stopped", err=True)
+
+
+def _check_model_options(
+    model: Path | None,
+    mechanism: MechanismName | None,
+    method: RewritingMethodName | None,
+    epsilon: float | None,
+    delta: float | None,
+) -> None:
+    """Raise `InputError` for options that do not belong together."""
+    if model is None and (method is not None or delta is not None):
+        raise InputError("--method and --delta belong to --model: give a rewriting model, or leave them out.")
+    if model is not None and mechanism is not None:
+        raise InputError("--model and --mechanism exclude each other: a model is served by --method.")
+    if model is not None and (method is None or epsilon is None):
+        raise InputError("--model needs --method and --epsilon, for example --method adept-true --epsilon 50.")
+
+
+def _list_vocabulary_options(space: str, metric: MetricName, hide: str) -> list[str]:
+    """Return the options that name the vocabulary, where they are not the defaults."""
+    given = {
+        "--space": (space, "glove"),
+        "--metric": (metric.value, MetricName.EUCLIDEAN.value),
+        "--hide": (hide, HIDE_DEFAULT),
+    }
+    return [part for option, (value, default) in given.items() if value != default for part in (option, value)]
 
 
 def _build_access(host: str, variable: str | None, path: Path | None, allowed_hosts: list[str]) -> "Access":
@@ -198,24 +219,19 @@ def _offer_words(
         with show_passes("preparing"), expect_passes(1):
             catalogue.prepare(catalogue.default)
         return catalogue
-    with show_passes("calibrating and verifying"), expect_passes(1):
+    with show_passes("calibrating"), expect_passes(1):
         offer = WordOffer(Release(build_word_mechanism(word_space, mechanism or MechanismName.AUTO, epsilon)))
-        offer.prove()
     return _fix_offer(offer)
 
 
-def _offer_model(
-    path: Path, method: RewritingMethodName | None, epsilon: float | None, delta: float | None
-) -> "Catalogue":
+def _offer_model(path: Path, method: RewritingMethodName, epsilon: float, delta: float | None) -> "Catalogue":
     """Return the catalogue of one rewriting method, and show its proof.
 
     Raises:
-        InputError: an option is missing or does not suit, or the model cannot be read.
+        InputError: an option does not suit, or the model cannot be read.
     """
     from deniable.cli.model_runs import check_torch
 
-    if method is None or epsilon is None:
-        raise InputError("--model needs --method and --epsilon, for example --method adept-true --epsilon 50.")
     check_torch()
     from deniable.registry.methods import check_method_options, rewriting_method
     from deniable.rewriting.model import load_rewriter
@@ -223,7 +239,6 @@ def _offer_model(
 
     options = check_method_options(method.value, delta=delta)
     offer = RecordOffer(rewriting_method(method.value, load_rewriter(path), epsilon=epsilon, **options))
-    offer.prove()
     return _fix_offer(offer)
 
 
@@ -231,8 +246,8 @@ def _fix_offer(offer: "Offer") -> "Catalogue":
     """Return the catalogue of one offer, prepared, and show its certificate: nothing is released yet."""
     from deniable.serve.catalogue import Catalogue
 
-    catalogue = Catalogue.fix(offer)
-    with show_passes("preparing"), expect_passes(1):
+    with show_passes("verifying and preparing"), expect_passes(1):
+        catalogue = Catalogue.fix(offer)
         catalogue.prepare(catalogue.default)
         summary = offer.certify().summary()
     typer.echo(summary, err=True)

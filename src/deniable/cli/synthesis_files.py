@@ -13,6 +13,7 @@ from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
     from deniable.core.intervals import Estimate
+    from deniable.core.signatures import SigningKey
     from deniable.persons.certificate import SynthesisCertificate
     from deniable.persons.synthesis import MeasuredCollection, SyntheticTable
 
@@ -28,6 +29,7 @@ class SynthesisFiles:
         baseline: the same pipeline without private records; None where there are no public labels.
         counts: noisy counts; None where they were not asked for.
         owner: figures about private records.
+        signing_key: signs all files but the owner's, in one beside the certificate; None for none.
     """
 
     table: str
@@ -36,12 +38,21 @@ class SynthesisFiles:
     baseline: str | None
     counts: str | None
     owner: str
+    signing_key: "SigningKey | None" = None
 
     @property
     def paths(self) -> list[str]:
         """Every file, the owner's last."""
-        named = [self.table, self.certificate, self.classifier, self.baseline, self.counts, self.owner]
-        return [path for path in named if path is not None]
+        from deniable.core.signatures import SIGNATURE_ENDING
+
+        signatures = [] if self.signing_key is None else [self.certificate + SIGNATURE_ENDING]
+        return [self.table, self.certificate, *self._accompanying.values(), *signatures, self.owner]
+
+    @property
+    def _accompanying(self) -> dict[str, str]:
+        """What is released beside table and certificate: paths by what they are."""
+        named = {"classifier": self.classifier, "baseline": self.baseline, "counts": self.counts}
+        return {role: path for role, path in named.items() if path is not None}
 
     def check(self, inputs: Sequence[Path | None], *, force: bool) -> None:
         """Raise `InputError` where a file cannot be written, or would overwrite what is read."""
@@ -50,14 +61,26 @@ class SynthesisFiles:
         parse_output_format(self.table)
         check_outputs(self.paths, inputs, force=force)
 
-    def write(self, contents: dict[str, bytes], *, force: bool) -> None:
-        """Write the contents of files by path, whole or not at all; nobody else can open the owner's."""
+    def write(self, contents: dict[str, bytes], *, force: bool) -> list[str]:
+        """Write the contents of files by path, whole or not at all; nobody else can open the owner's.
+
+        Returns:
+            The paths of all files that were written, the signature among them.
+        """
         from deniable.core.files import open_outputs
 
-        with open_outputs(*contents, force=force, owner_only=[self.owner]) as streams:
-            for stream, content in zip(streams, contents.values(), strict=True):
-                stream.write(content)
-        note_written(*contents)
+        # A generator may have no baseline.
+        accompanying = {role: path for role, path in self._accompanying.items() if path in contents}
+        released = {"table": self.table, **accompanying}
+        # The certificate comes first: nothing that is released appears without one.
+        paths = [self.certificate, *released.values(), self.owner]
+        seal = None if self.signing_key is None else self.signing_key.make_seal(self.certificate, list(released))
+        with open_outputs(*paths, force=force, owner_only=[self.owner], seal=seal) as streams:
+            for stream, path in zip(streams, paths, strict=True):
+                stream.write(contents[path])
+        written_paths = [path for path in self.paths if path in contents or (seal and path == seal.path)]
+        note_written(*written_paths)
+        return written_paths
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +92,12 @@ class SynthesisTables:
 
 
 def name_synthesis_files(
-    output: str, certificate: str | None, counts: str | None, *, has_baseline: bool
+    output: str,
+    certificate: str | None,
+    counts: str | None,
+    *,
+    has_baseline: bool,
+    signing_key: "SigningKey | None" = None,
 ) -> SynthesisFiles:
     """Return the paths of all files, most of them beside the table.
 
@@ -81,7 +109,7 @@ def name_synthesis_files(
     baseline = f"{output}.baseline.{output.rpartition('/')[2].partition('.')[2]}" if has_baseline else None
     return SynthesisFiles(
         output, resolve_certificate_path(output, certificate), f"{output}.classifier.pt", baseline, counts,
-        f"{output}.owner.json",
+        f"{output}.owner.json", signing_key,
     )  # fmt: skip
 
 

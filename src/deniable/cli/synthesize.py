@@ -19,9 +19,11 @@ from deniable.cli.options import (
     ForceOption,
     FormatOption,
     LabelOption,
+    SignKeyOption,
     TextColumnOption,
     list_choices,
     make_option,
+    read_optional_signing_key,
 )
 from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.private_tables import (
@@ -132,6 +134,7 @@ def run_synthesize(
     output: SyntheticTableOption,
     counts: CountsOption = None,
     certificate: CertificateOption = None,
+    sign_key: SignKeyOption = None,
     force: ForceOption = False,
 ) -> None:
     """Write a synthetic table that hides every record, or every person, of a private one.
@@ -159,8 +162,11 @@ def run_synthesize(
         test=test,
         chosen_from_data=chosen_from_data,
     )
-    files = name_synthesis_files(output, certificate, counts, has_baseline=public_label is not None)
-    files.check([source, test, public], force=force)
+    signing_key = read_optional_signing_key(sign_key)
+    files = name_synthesis_files(
+        output, certificate, counts, has_baseline=public_label is not None, signing_key=signing_key
+    )
+    files.check([source, test, public, sign_key], force=force)
     options, feature_map, public_texts = _prepare(training, generator, candidates, domain, rows, counts)
     table, test_table = _read_tables(training, options, feature_map)
     with translate_memory_errors():
@@ -169,12 +175,12 @@ def run_synthesize(
         figures = measure_synthesis(measured.classifier, tables, test_table)
         release_certificate = certify_synthesis(measured, options)
         contents = encode_synthesis(files, measured, release_certificate, tables, figures, (column, label))
-        files.write(contents, force=force)
+        written_paths = files.write(contents, force=force)
     # A measured number is a release: it is shown beside the files, not by a run that fails.
     warn_of_signal(measured.budget, measured.classifier)
     typer.echo(release_certificate.summary(), err=True)
     warn_owner(describe_synthesis(figures))
-    typer.echo(f"wrote {', '.join(contents)}", err=True)
+    typer.echo(f"wrote {', '.join(written_paths)}", err=True)
 
 
 def _prepare(

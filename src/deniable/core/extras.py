@@ -9,13 +9,13 @@ _DISTRIBUTION_NAMES = {"sklearn": "scikit-learn"}
 """Package -> name of its distribution, where they differ."""
 
 
-def import_extra(module_name: str, owner: str, extra: str) -> Any:  # noqa: ANN401 - a module without types
+def import_extra(module_name: str, owner: str, extra: str | None) -> Any:  # noqa: ANN401 - a module without types
     """Return a module of an optional package.
 
     Args:
         module_name: dotted name of the module, such as "sklearn.linear_model".
         owner: what needs it, for the message, such as "A survey".
-        extra: name of the extra that installs it, such as "measure".
+        extra: name of the extra that installs it, such as "measure"; None for a package that users install themselves.
 
     Raises:
         InputError: the package is not installed.
@@ -27,4 +27,5 @@ def import_extra(module_name: str, owner: str, extra: str) -> Any:  # noqa: ANN4
         if (error.name or "").partition(".")[0] != package:  # one of the package's own dependencies is missing
             raise
         name = _DISTRIBUTION_NAMES.get(package, package)
-        raise InputError(f"{owner} needs {name}, which is missing: install deniable[{extra}].") from None
+        source = name if extra is None else f"deniable[{extra}]"
+        raise InputError(f"{owner} needs {name}, which is missing: install {source}.") from None

@@ -1,7 +1,9 @@
 """Files and pipes: decompression, progress, and outputs that appear whole or not at all."""
 
 import contextlib
+import dataclasses
 import gzip
+import hashlib
 import io
 import itertools
 import os
@@ -11,7 +13,7 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
@@ -89,8 +91,23 @@ def open_input(path: str, report: Callable[[int], None], *, seekable: bool = Fal
         raise InputError(f"The input {path!r} is not valid zst data: {' '.join(str(error).split())}.") from None
 
 
+@dataclasses.dataclass(frozen=True)
+class Seal:
+    """A further output, which is a function of the others as they stand in their files.
+
+    Attributes:
+        path: of the file.
+        encode: returns its content from the SHA-256 digests of the other outputs, in their order.
+    """
+
+    path: str
+    encode: Callable[[Sequence[bytes]], bytes]
+
+
 @contextlib.contextmanager
-def open_outputs(*paths: str, force: bool, owner_only: Collection[str] = ()) -> Iterator[list[BinaryIO]]:
+def open_outputs(
+    *paths: str, force: bool, owner_only: Collection[str] = (), seal: Seal | None = None
+) -> Iterator[list[BinaryIO]]:
     """Open outputs that appear together, whole, when the block ends well; otherwise nothing is left.
 
     Args:
@@ -99,12 +116,14 @@ def open_outputs(*paths: str, force: bool, owner_only: Collection[str] = ()) -> 
         force: overwrite files that exist; a new file has the mode of the one that it replaces.
         owner_only: those of the paths that hold facts about the private text. Nobody but their owner can ever open
             them, whatever the mode of a file that they replace.
+        seal: made of the outputs when they are complete; it appears together with them.
 
     Raises:
         InputError: a file exists and ``force`` is not set, or its folder does not exist or cannot be written.
     """
     targets = [None if path == PIPE else _check_output(path, force=force) for path in paths]
-    partial_paths = [target and target.with_name(f".{target.name}.{secrets.token_hex(4)}.part") for target in targets]
+    seal_target = None if seal is None else _check_output(seal.path, force=force)
+    partial_paths = [target and _name_partial_path(target) for target in targets]
     with contextlib.ExitStack() as spool_stack, contextlib.ExitStack() as cleanup_stack:
         for partial_path in partial_paths:
             if partial_path is not None:
@@ -117,14 +136,55 @@ def open_outputs(*paths: str, force: bool, owner_only: Collection[str] = ()) -> 
                 for path, partial_path, target in zip(paths, partial_paths, targets, strict=True)
             ]
             yield streams
-        for partial_path, stream in zip(partial_paths, streams, strict=True):
-            if partial_path is None:
-                stream.seek(0)
-                shutil.copyfileobj(stream, sys.stdout.buffer)
-                sys.stdout.buffer.flush()
-        for partial_path, target in zip(partial_paths, targets, strict=True):
-            if partial_path is not None and target is not None:
-                partial_path.replace(target)
+        complete_files = list(zip(partial_paths, targets, strict=True))
+        if seal is not None and seal_target is not None:
+            seal_path = _name_partial_path(seal_target)
+            cleanup_stack.callback(seal_path.unlink, missing_ok=True)
+            digests = [_hash_output(path, stream) for path, stream in zip(partial_paths, streams, strict=True)]
+            with _create_output(seal_path, seal_target, owner_only=False) as seal_file:
+                seal_file.write(seal.encode(digests))
+            complete_files.insert(0, (seal_path, seal_target))
+        spools = [stream for path, stream in zip(partial_paths, streams, strict=True) if path is None]
+        _publish_outputs(complete_files, spools)
+
+
+def _publish_outputs(complete_files: Sequence[tuple[Path | None, Path | None]], spools: Sequence[BinaryIO]) -> None:
+    """Send what waits for standard output, then give the complete files their names.
+
+    Args:
+        complete_files: partial path and final path of each file; None for standard output.
+        spools: what waits for standard output.
+    """
+    for spool in spools:
+        spool.seek(0)
+        shutil.copyfileobj(spool, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    for partial_path, target in complete_files:
+        if partial_path is not None and target is not None:
+            partial_path.replace(target)
+
+
+def _name_partial_path(target: Path) -> Path:
+    """Return the hidden path beside an output at which it is written."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+
+
+def _hash_output(partial_path: Path | None, stream: BinaryIO) -> bytes:
+    """Return SHA-256 of a complete output: of its file, compressed as it is, or of what waits for standard output."""
+    if partial_path is not None:
+        return hash_file(partial_path)
+    stream.seek(0)
+    return hashlib.file_digest(cast("io.BufferedRandom", stream), "sha256").digest()
+
+
+def hash_file(path: Path) -> bytes:
+    """Return SHA-256 of a file's bytes.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 @contextlib.contextmanager

@@ -162,6 +162,11 @@ def read_key_file(path: Path) -> bytes:
         raise InputError(
             f"The key file {str(path)!r} cannot be read: {error.strerror}. Make one with: {_format_key_command(path)}"
         ) from None
+    if bytes(key).startswith(b"-----BEGIN"):
+        raise InputError(
+            f"The key file {str(path)!r} holds a key for signatures, not one for noise. Make one with: "
+            f"{_format_key_command(path)}"
+        )
     if len(key) != KEY_BYTES:
         size = f"{len(key)}" if len(key) < KEY_BYTES else "more"
         raise InputError(

@@ -9,6 +9,8 @@ from deniable import __version__
 from deniable.core.evidence import Verdict, limit_status
 from deniable.core.guarantees import ApproxDP, Unit, encode_guarantee
 from deniable.core.report import Fact
+from deniable.persons.budget import Budget
+from deniable.persons.classifier_training import judge_budget
 from deniable.persons.group_privacy import describe_groups
 from deniable.persons.synthesis import MeasuredCollection, SynthesisOptions
 from deniable.text.release_certificate import (
@@ -20,8 +22,8 @@ from deniable.text.release_certificate import (
 )
 
 SYNTHESIS_CERTIFICATE_SCHEMA = "deniable-synthesis-certificate/1"
-_FRESH_NOISE = "fresh noise from the operating system; not repeatable"
-_PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
+FRESH_NOISE = "fresh noise from the operating system; not repeatable"
+PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
 _ARITHMETIC = (
     "contributions rounded toward zero to integers, their norms checked, sums in 64-bit integers, discrete Gaussian "
     "noise from AES-128-CTR, so that the guarantee is computational in that step"
@@ -81,11 +83,24 @@ class SynthesisCertificate(ReleaseCertificate):
 
 def certify_synthesis(measured: MeasuredCollection, options: SynthesisOptions) -> SynthesisCertificate:
     """Return the certificate of a synthetic table and of the classifier beside it, which share one budget."""
-    budget, seed = measured.budget, options.training.seed
-    guarantee, verdict = measured.classifier.guarantee, measured.classifier.verdict
-    if guarantee is None or verdict is None:
-        raise AssertionError  # a classifier of private records has both
     facts = measured.classifier.facts
+    nominal = {"units": facts["nominal number of units"], "source": facts["nominal number"]}
+    return certify_budget(measured.budget, options, nominal, facts["features"])
+
+
+def certify_budget(
+    budget: Budget, options: SynthesisOptions, nominal: dict[str, Any], features: str
+) -> SynthesisCertificate:
+    """Return the certificate of everything that is made from the measurements of a budget.
+
+    Args:
+        budget: what was measured.
+        options: what the synthetic table was made with.
+        nominal: public number of ``units``, and its ``source``.
+        features: where the words of the classifier come from.
+    """
+    seed = options.training.seed
+    guarantee, verdict = judge_budget(budget, seed)
     return SynthesisCertificate(
         schema=SYNTHESIS_CERTIFICATE_SCHEMA,
         deniable=__version__,
@@ -93,14 +108,14 @@ def certify_synthesis(measured: MeasuredCollection, options: SynthesisOptions) -
         mechanism={
             "name": "synthesize",
             "generator": options.generator,
-            "features": facts["features"],
+            "features": features,
             "classes": list(options.training.classes),
             "domains": {domain.name: list(domain.values) for domain in options.domains},
         },
         guarantee={**encode_guarantee(limit_status(guarantee, verdict)), "of": f"one {budget.unit}"},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
-        noise=_FRESH_NOISE if seed is None else _PUBLIC_SEED_NOISE,
+        noise=FRESH_NOISE if seed is None else PUBLIC_SEED_NOISE,
         arithmetic=_ARITHMETIC,
         steps=[_WRITTEN_TEXTS[options.generator]],
         meaning=_describe_meaning(guarantee, verdict),
@@ -109,7 +124,7 @@ def certify_synthesis(measured: MeasuredCollection, options: SynthesisOptions) -
             *([CHOICE_DISCLOSURE] if options.training.chosen_from_data else []),
             *_list_unprotected(options.generator, budget.unit),
         ],
-        nominal={"units": facts["nominal number of units"], "source": facts["nominal number"]},
+        nominal=nominal,
         measurements=budget.describe_measurements(),
         selection_delta=budget.selection_delta,
         groups=describe_groups(budget),

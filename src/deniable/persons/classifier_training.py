@@ -8,7 +8,8 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-from deniable.core.guarantees import Unit
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ApproxDP, Unit
 from deniable.persons.budget import Budget
 from deniable.persons.classifier import LinearClassifier
 from deniable.persons.collection import UnitRows, group_rows
@@ -159,10 +160,7 @@ def fit_with_budget(
         start,
         progress,
     )
-    guarantee, verdict = budget.guarantee, budget.verify()
-    if options.seed is not None:
-        guarantee = dataclasses.replace(guarantee, source=PUBLIC_SEED_SOURCE, status="refuted")
-        verdict = dataclasses.replace(verdict, status="refuted", guarantee=guarantee, method=PUBLIC_SEED_SOURCE)
+    guarantee, verdict = judge_budget(budget, options.seed)
     plan = plan_linear_training(budget, count.value)
     facts = {
         "nominal number of units": count.value,
@@ -177,6 +175,20 @@ def fit_with_budget(
         "seed": options.seed,
     }
     return LinearClassifier(feature_map, options.classes, weights, guarantee, verdict, facts)
+
+
+def judge_budget(budget: Budget, seed: int | None) -> tuple[ApproxDP, Verdict]:
+    """Return what the measurements of a budget promise, and what is known of that: false under a public seed.
+
+    Args:
+        budget: what is measured.
+        seed: of the noise; None for fresh noise.
+    """
+    guarantee, verdict = budget.guarantee, budget.verify()
+    if seed is not None:
+        guarantee = dataclasses.replace(guarantee, source=PUBLIC_SEED_SOURCE, status="refuted")
+        verdict = dataclasses.replace(verdict, status="refuted", guarantee=guarantee, method=PUBLIC_SEED_SOURCE)
+    return guarantee, verdict
 
 
 def fit_public_classifier(feature_map: FeatureMap, classes: tuple[str, ...], public: PublicTexts) -> LinearClassifier:

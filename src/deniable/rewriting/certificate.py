@@ -20,8 +20,8 @@ from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate
 from deniable.text.tables.layout import CopiedContent
 
 REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/3"
-_FRESH_NOISE = "fresh noise from the operating system; not repeatable"
-_PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
+FRESH_NOISE = "fresh noise from the operating system; not repeatable"
+PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
 _MAX_STAGES = 20
 """Stages of a training that are named."""
 
@@ -70,6 +70,7 @@ def certify_rewriting(
     copied: CopiedContent = NOTHING_COPIED,
     nulls: bool = False,
     unescape: Escapes | None = None,
+    model: dict[str, Any] | None = None,
 ) -> RewriteCertificate:
     """Return the certificate of a release.
 
@@ -81,7 +82,9 @@ def certify_rewriting(
         copied: what went with the texts unchanged.
         nulls: whether the table can hold nulls, which stay.
         unescape: how texts were decoded before they were rewritten.
+        model: what is said of the model, where the method's own has no weights; None to describe that.
     """
+    model = _describe_rewriter(method.model) if model is None else model
     verdict = method.verify()
     guarantee = limit_status(method.guarantee, verdict)
     seeded = method.seed is not None
@@ -97,14 +100,14 @@ def certify_rewriting(
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
         row=_compose_row(guarantee, len(columns)) if private else None,
-        model=_describe_rewriter(method.model),
-        noise=_PUBLIC_SEED_NOISE if seeded else _FRESH_NOISE,
+        model=model,
+        noise=PUBLIC_SEED_NOISE if seeded else FRESH_NOISE,
         arithmetic=method.arithmetic,
         steps=list_steps(unescape, copied),
         meaning=_describe_meaning(guarantee, verdict, seeded=seeded),
         records=records,
         texts=texts,
-        not_protected=_list_unprotected(method.model, copied, nulls=nulls),
+        not_protected=_list_unprotected(model["trained on"], copied, nulls=nulls),
     )
 
 
@@ -177,11 +180,11 @@ def _describe_meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded:
     ]
 
 
-def _list_unprotected(model: Rewriter, copied: CopiedContent, *, nulls: bool) -> list[str]:
+def _list_unprotected(trained_on: str, copied: CopiedContent, *, nulls: bool) -> list[str]:
     unprotected = ["number and order of the records, line ends" + (", and which texts are null" if nulls else "")]
     unprotected += list_copied(copied)
     training_leak = (
-        f"what the model was trained on ({describe_training_texts(model)}): it can repeat their words and whole "
+        f"what the model was trained on ({trained_on}): it can repeat their words and whole "
         "sentences; if they were private, that is a leak that the guarantee does not cover"
     )
     return [

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -16,9 +17,12 @@ from deniable import __version__
 from deniable.core.errors import make_parameter_error
 from deniable.serve.bodies import describe_validation
 from deniable.serve.catalogue import Catalogue
+from deniable.serve.checks import add_check_routes
 from deniable.serve.guard import Access, Guard, describe_failure
 from deniable.serve.limits import Limits
+from deniable.serve.measurements import add_measurement_routes
 from deniable.serve.offers import WordOffer
+from deniable.serve.page import PAGE_PATHS, add_page_routes
 from deniable.serve.problems import Problem
 from deniable.serve.routes import add_routes
 from deniable.serve.service import Service
@@ -28,7 +32,13 @@ _LOGGER = logging.getLogger("deniable.serve")
 _STATUS_DETAILS = {404: "There is no such path: see /openapi.json.", 405: "The path does not take this method."}
 
 
-def create_app(offered: Catalogue | Release, *, access: Access | None = None, limits: Limits | None = None) -> FastAPI:
+def create_app(
+    offered: Catalogue | Release,
+    *,
+    access: Access | None = None,
+    limits: Limits | None = None,
+    command_options: Sequence[str] = (),
+) -> FastAPI:
     """Return the ASGI application of a service.
 
     Its laws are prepared when it starts; `deniable.serve.server.run_server` runs it with the limits of connections
@@ -38,6 +48,7 @@ def create_app(offered: Catalogue | Release, *, access: Access | None = None, li
         offered: a release, which is then fixed, or the catalogue of what requests may choose.
         access: who may send requests; None for anybody on this machine.
         limits: what is refused beyond; None for the defaults.
+        command_options: options of the vocabulary, such as ``--space FILE``, with which a command does the same.
 
     Raises:
         InputError: a release with a key or a public seed: noise is always fresh.
@@ -74,7 +85,12 @@ def create_app(offered: Catalogue | Release, *, access: Access | None = None, li
     )
     app.state.service = service
     add_routes(app.router)
-    app.add_middleware(Guard, service=service, access=access or Access())
+    add_page_routes(app.router, command_options)
+    add_check_routes(app.router)
+    add_measurement_routes(app.router, command_options)
+    access = access or Access()
+    access = dataclasses.replace(access, open_paths=access.open_paths | PAGE_PATHS)
+    app.add_middleware(Guard, service=service, access=access)
     return app
 
 

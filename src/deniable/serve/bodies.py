@@ -120,18 +120,16 @@ async def read_bytes(request: Request, service: Service) -> bytes:
                     break
     except TimeoutError:
         detail = f"The body did not arrive within {limits.body_seconds:g} s: send it faster, or send less."
-        raise Problem(408, detail, {"connection": "close"}) from None
+        raise Problem(408, detail) from None
     if size > limits.body_bytes:
         detail = f"The body must have at most {limits.body_bytes:,} bytes: send several requests."
-        raise Problem(413, detail, {"connection": "close"})
+        raise Problem(413, detail)
     return b"".join(chunks)
 
 
 def _reserve_bytes(request: Request, service: Service, count: int) -> None:
     if service.pending_bytes + count > service.limits.pending_bytes:
-        busy = make_busy_problem("Too many bytes of requests are waiting already: try again later.")
-        busy.headers["connection"] = "close"
-        raise busy
+        raise make_busy_problem("Too many bytes of requests are waiting already: try again later.")
     service.pending_bytes += count
     request.scope["deniable.bytes"] = request.scope.get("deniable.bytes", 0) + count
 
@@ -140,9 +138,9 @@ def _check_headers(request: Request) -> None:
     """Raise `Problem` for a body that is compressed or no JSON."""
     headers = request.headers
     if headers.get("content-encoding", "identity").lower() != "identity":
-        raise Problem(415, "A compressed body is not taken: send it as it is.", {"connection": "close"})
+        raise Problem(415, "A compressed body is not taken: send it as it is.")
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Problem(415, "The content-type must be application/json.", {"connection": "close"})
+        raise Problem(415, "The content-type must be application/json.")
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

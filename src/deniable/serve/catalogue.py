@@ -54,7 +54,8 @@ class Catalogue:
 
     @classmethod
     def fix(cls, offer: Offer) -> "Catalogue":
-        """Return the catalogue of one offer."""
+        """Return the catalogue of one offer, whose guarantee is proved first: that takes seconds in a large space."""
+        offer.prove()
         description = offer.description
         name, epsilon = description["mechanism"], description["epsilon"]
         return cls([name], [epsilon], epsilon, lambda _: offer, is_fixed=True)

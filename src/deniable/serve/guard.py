@@ -7,6 +7,7 @@ import logging
 import time
 import traceback
 from collections.abc import Collection, Iterable
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect
@@ -90,7 +91,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         start = time.perf_counter()
-        response = _GuardedResponse(send)
+        response = _GuardedResponse(send, may_have_body=scope["method"] not in _SAFE_METHODS)
         self._service.open_requests += 1
         try:
             self._check(scope)
@@ -125,17 +126,18 @@ class Guard:
     async def _refuse(self, problem: Problem, scope: Scope, receive: Receive, response: "_GuardedResponse") -> None:
         if response.status:  # it has begun, and cannot be changed
             return
-        if scope["method"] not in _SAFE_METHODS or self._service.is_draining:
-            problem.headers["connection"] = "close"  # the body may not have been read
         await problem.to_response()(scope, receive, response.send)
 
 
 class _GuardedResponse:
-    """Sends a response with the headers that all have, and remembers its status, 0 before it began."""
+    """Sends a response with the headers that all have, and remembers its status, 0 before it began.
 
-    def __init__(self, send: Send) -> None:
+    After an error the connection of a request that may have a body is closed: what was not read of it may never end.
+    """
+
+    def __init__(self, send: Send, *, may_have_body: bool) -> None:
         self.status = 0
-        self._send = send
+        self._send, self._may_have_body = send, may_have_body
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -143,6 +145,8 @@ class _GuardedResponse:
             headers = list(message["headers"])
             names = {name for name, _ in headers}
             headers += [header for header in _DEFAULT_HEADERS.items() if header[0] not in names]
+            if self.status >= HTTPStatus.BAD_REQUEST and self._may_have_body:
+                headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
         await self._send(message)
 

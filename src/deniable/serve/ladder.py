@@ -28,6 +28,7 @@ def _describe_rung(epsilon: float, rung: Offer | str | None) -> dict[str, Any]:
             "state": "ready",
             "recovery": rung.recovery,
             "kept": rung.kept,
+            "word_loss": rung.word_loss,
             "attacker": rung.attacker,
         }
     if isinstance(rung, Offer):

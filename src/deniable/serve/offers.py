@@ -21,6 +21,7 @@ from deniable.text.batches import CellBatch, Tally
 from deniable.text.certificate import Certificate, describe_attacker
 from deniable.text.release import DEFAULT_COLUMN, MIN_COMPILED_CHARACTERS, Release
 from deniable.text.release_certificate import ReleaseCertificate
+from deniable.words.composition import compute_worst_loss
 
 if TYPE_CHECKING:
     from deniable.rewriting.methods.base import RewritingMethod
@@ -70,6 +71,7 @@ class Offer(abc.ABC):
         self.is_quick = False
         self.verdict: Verdict | None = None
         self._lengths: Counter[int] = Counter()
+        self._nulls = 0
         self._lock = threading.Lock()
 
     @abc.abstractmethod
@@ -111,12 +113,20 @@ class Offer(abc.ABC):
         """Add what left to the counts; they hold only what the new texts show."""
         with self._lock:
             self._lengths.update(released.lengths)
+            self._nulls += released.texts.count(None)
+
+    def _keep_verdict(self, verdict: Verdict) -> Verdict:
+        """Note a verdict, above which no later description stands, and return it."""
+        self.verdict = verdict
+        vars(self).pop("description", None)
+        return verdict
 
     def _make_tally(self) -> Tally:
         with self._lock:
             lengths = Counter(self._lengths)
+            nulls = self._nulls
         words = sum(length * count for length, count in lengths.items())
-        return Tally(records=lengths.total(), words=words, lengths=lengths)
+        return Tally(records=lengths.total(), words=words, lengths=lengths, missing=nulls)
 
 
 class WordOffer(Offer):
@@ -142,6 +152,7 @@ class WordOffer(Offer):
         self.attacker = ""
         self.recovery: float | None = None
         self.kept: float | None = None
+        self.word_loss: float | None = None
 
     def prepare(self) -> None:
         """Compute the law, what an attacker recovers, and load the compiled loops."""
@@ -149,6 +160,7 @@ class WordOffer(Offer):
         mechanism.law.prepare_draws()
         self.attacker = describe_attacker(mechanism)
         self.kept = mechanism.expected_kept_share().value
+        self.word_loss = compute_worst_loss(mechanism.law, mechanism.guarantee)
         self.recovery = mechanism.outcomes()[1] if mechanism.law.is_tabulated else None
         word = mechanism.space.unknown_word
         self.privatize([word])
@@ -157,14 +169,14 @@ class WordOffer(Offer):
         self.is_quick = self._measure_seconds() < _QUICK_SECONDS
 
     def _measure_seconds(self) -> float:
-        """Return how long a text takes whose words come from all over the space: the least of several such texts."""
+        """Return the processor time of a text whose words come from all over the space: the least of several texts."""
         words = self.release.mechanism.space.words
         durations = []
         for trial in range(_TRIALS):
             text = " ".join(words[trial :: len(words) // _TRIAL_WORDS + 1])
-            start = time.perf_counter()
+            start = time.process_time()
             self.privatize([text])
-            durations.append(time.perf_counter() - start)
+            durations.append(time.process_time() - start)
         return min(durations)
 
     def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
@@ -196,9 +208,7 @@ class WordOffer(Offer):
 
     def prove(self) -> Verdict:
         """Return the verdict on the mechanism's law."""
-        if self.verdict is None:
-            self.verdict = verify(self.release.mechanism)
-        return self.verdict
+        return self.verdict or self._keep_verdict(verify(self.release.mechanism))
 
     def certify(self) -> Certificate:
         """Return the certificate of all words that were released."""
@@ -253,16 +263,14 @@ class RecordOffer(Offer):
 
     def prove(self) -> Verdict:
         """Return the verdict on the method."""
-        if self.verdict is None:
-            self.verdict = self.method.verify()
-        return self.verdict
+        return self.verdict or self._keep_verdict(self.method.verify())
 
     def certify(self) -> ReleaseCertificate:
         """Return the certificate of all texts that were rewritten."""
         from deniable.rewriting.certificate import certify_rewriting  # noqa: PLC0415 - loads torch
 
-        records = self._make_tally().records
-        return certify_rewriting(self.method, records, records, nulls=True)
+        tally = self._make_tally()
+        return certify_rewriting(self.method, tally.records, tally.records - tally.missing, nulls=True)
 
     @functools.cached_property
     def description(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import sys
@@ -24,19 +25,14 @@ _SWITCH_SECONDS = 0.001
 """How long a thread that computes in Python may keep the event loop waiting."""
 
 
-def run_server(app: FastAPI, host: str, port: int, announce: Callable[[str], None] = lambda _: None) -> None:
+def run_server(app: FastAPI, listener: socket.socket, announce: Callable[[str], None] = lambda _: None) -> None:
     """Serve an application until SIGTERM or SIGINT; requests in work are finished then, and new ones refused.
 
     Args:
         app: of `create_app`.
-        host: address to listen on.
-        port: 0 for a free one.
+        listener: of `bind_address`; it is closed at the end.
         announce: called with the address, once requests are taken.
-
-    Raises:
-        InputError: the address cannot be used.
     """
-    listener = open_listener(host, port)
     service: Service = app.state.service
     limits = service.limits
     log_to_stderr()
@@ -59,20 +55,31 @@ def run_server(app: FastAPI, host: str, port: int, announce: Callable[[str], Non
         server.run(sockets=[listener])
 
 
-def open_listener(host: str, port: int) -> socket.socket:
-    """Return a socket that listens there.
+def bind_address(host: str, port: int) -> socket.socket:
+    """Return a socket that has the address, and refuses connections until a server listens on it.
+
+    Args:
+        host: name or address of this machine.
+        port: 0 for a free one.
 
     Raises:
         InputError: the address cannot be used.
     """
+    listener = None
     try:
-        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=socket.AddressFamily(family), backlog=_BACKLOG)
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind, protocol)
+        if os.name == "posix":  # elsewhere this option lets two programs have one port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
     except (OSError, OverflowError) as error:
+        if listener is not None:
+            listener.close()
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(
             f"The address {host}:{port} cannot be used: {reason}. Give another --host or --port."
         ) from None
+    return listener
 
 
 def format_address(listener: socket.socket) -> str:

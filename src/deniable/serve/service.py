@@ -102,7 +102,7 @@ class Service:
         try:
             for epsilon in self.catalogue.epsilons:
                 choice = Choice(mechanism, epsilon)
-                if self.catalogue.get(choice) is None:
+                if self.catalogue.get(choice) is None and choice not in self._unavailable:
                     await self._prepare_for_ladder(choice)
         finally:
             del self._climbing[mechanism]

@@ -40,7 +40,7 @@ RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
 
-_NOISE_DESCRIPTIONS: dict[NoiseSource, str] = {
+NOISE_DESCRIPTIONS: dict[NoiseSource, str] = {
     "random": "fresh noise from the operating system; not repeatable",
     "keyed": "noise from the owner's secret key; releasing a record id again shows whether its text changed",
     "public seed": "not private: public seed; anyone who knows the seed can undo the noise",
@@ -130,7 +130,7 @@ class Certificate(ReleaseCertificate):
                 "unescape": release.unescape,
                 "fingerprint": release.fingerprint,
             },
-            noise=_NOISE_DESCRIPTIONS[release.noise],
+            noise=NOISE_DESCRIPTIONS[release.noise],
             arithmetic=_describe_arithmetic(mechanism),
             steps=list_steps(release.unescape, copied_content),
             meaning=_describe_meaning(mechanism, guarantee.status),
@@ -139,7 +139,7 @@ class Certificate(ReleaseCertificate):
             expected_kept=describe_expected_kept(mechanism, prior),
             not_protected=[
                 *([CHOICE_DISCLOSURE] if chosen_from_data else []),
-                *_list_unprotected(release, copied_content),
+                *list_unprotected(release.unknown, release.case, len(release.keep), copied_content),
             ],
         )
 
@@ -330,15 +330,23 @@ def _read_copied(copied: CopiedContent | Sequence[str]) -> CopiedContent:
     return CopiedContent(tuple(copied))
 
 
-def _list_unprotected(release: Release, copied: CopiedContent) -> list[str]:
+def list_unprotected(unknown: str, case: str, kept_words: int, copied: CopiedContent = NOTHING_COPIED) -> list[str]:
+    """Return what a release shows of the private texts, in plain words.
+
+    Args:
+        unknown: how unknown words were read, see `Release`.
+        case: of the output, see `Release`.
+        kept_words: number of public words that pass through.
+        copied: what went with the texts unchanged.
+    """
     signs = "mathematical, currency and modifier signs (^ and the like)"
     items = [f"number and order of words, white space, punctuation, {signs}"]
-    if release.case == "copy":
+    if case == "copy":
         items.append("capital letters, copied from the private text")
-    if release.unknown == "mask":
+    if unknown == "mask":
         items.append("which words the vocabulary does not know, shown as [unknown]")
-    if release.unknown == "drop":
+    if unknown == "drop":
         items.append("that words the vocabulary does not know are absent")
-    if release.keep:
-        items.append(f"{len(release.keep)} public words that pass through wherever they stand, with their capitals")
+    if kept_words:
+        items.append(f"{kept_words} public words that pass through wherever they stand, with their capitals")
     return [*items, *list_copied(copied)]

@@ -15,6 +15,10 @@ from deniable.text.tables.layout import CopiedContent
 _MAX_LISTED_COLUMNS = 20
 """Columns that are named."""
 NOTHING_COPIED = CopiedContent()
+COLUMNS_LEFT_OUT = (
+    "columns were left out: every column of the private table that is not in the released one is wholly absent"
+)
+COPIED_COLUMNS, COPIED_METADATA = "the columns copied unchanged", "what the file says about itself, copied unchanged"
 CHOSEN_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
 CHOSEN_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
 CHOICE_DISCLOSURE = "what the choice of epsilon, made from the private texts, shows of them"
@@ -137,17 +141,15 @@ def list_steps(escapes: Escapes | None, copied: CopiedContent) -> list[str]:
             "HTML entities of the texts were decoded before anything else: the new texts are plain text, not HTML"
         )
     if copied.is_selection:
-        steps.append(
-            "columns were left out: every column of the private table that is not in the released one is wholly absent"
-        )
+        steps.append(COLUMNS_LEFT_OUT)
     return steps
 
 
 def list_copied(copied: CopiedContent) -> list[str]:
     """Return what a table has unchanged from the private one, in plain words."""
     sections = (
-        ("the columns copied unchanged", [repr(name) for name in copied.columns]),
-        ("what the file says about itself, copied unchanged", list(copied.metadata)),
+        (COPIED_COLUMNS, [repr(name) for name in copied.columns]),
+        (COPIED_METADATA, list(copied.metadata)),
     )
     items = []
     for title, names in sections:

@@ -9,6 +9,7 @@ import numpy as np
 
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_input, open_outputs
+from deniable.core.signatures import SIGNATURE_ENDING, SigningKey
 from deniable.text.batches import CellBatch, PrivatizedBatch, Tally, TextCell
 from deniable.text.certificate import Certificate
 from deniable.text.encoded import Texts, join_texts, take_texts
@@ -54,7 +55,8 @@ class ReleaseFiles:
         table_format: a name from `TABLE_FORMATS`.
         layout: where the texts stand.
         force: overwrite existing outputs.
-        input_paths: paths of what else the run reads: key, lists, vectors, models; no output may be one of them.
+        input_paths: paths of what else the run reads: keys, lists, vectors, models; no output may be one of them.
+        signing_key: signs the certificate and the released table, in a file beside the certificate; None for none.
     """
 
     source: str
@@ -64,6 +66,13 @@ class ReleaseFiles:
     layout: TableLayout
     force: bool = dataclasses.field(default=False, kw_only=True)
     input_paths: Collection[str] = dataclasses.field(default=(), kw_only=True)
+    signing_key: SigningKey | None = dataclasses.field(default=None, kw_only=True)
+
+    @property
+    def outputs(self) -> list[str]:
+        """Every path that is written."""
+        signatures = [] if self.signing_key is None else [self.certificate + SIGNATURE_ENDING]
+        return [self.target, self.certificate, *signatures]
 
 
 def write_released_table(
@@ -85,9 +94,10 @@ def write_released_table(
     """
     check_release_paths(files)
     files.layout.check_text_columns()
+    seal = None if files.signing_key is None else files.signing_key.make_seal(files.certificate, ["table"])
     with (
         # The certificate comes first: no released table appears without one.
-        open_outputs(files.certificate, files.target, force=files.force) as (certificate_file, sink),
+        open_outputs(files.certificate, files.target, force=files.force, seal=seal) as (certificate_file, sink),
         open_input(files.source, report, seekable=files.table_format == "parquet") as stream,
     ):
         certificate = make_certificate(TABLE_FORMATS[files.table_format](stream, sink, files.layout, release_rows))
@@ -129,39 +139,26 @@ def privatize_table(
             "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
             "change when rows do. Name the column, with --id on the command line."
         )
-    key, tally = release.read_key(), Tally()
-    lengths = np.empty(0, dtype=np.int64)
-
-    def privatize_cells(cells: CellBatch) -> Texts:
-        nonlocal tally, lengths
-        batch = release.privatize_cells(cells, key=key, workers=workers)
-        lengths = np.zeros(cells.row_count, dtype=np.int64)
-        np.add.at(lengths, cells.rows, batch.lengths)
-        tally += Tally.count(lengths.tolist(), batch)
-        if watcher is not None:
-            watcher.see_rows(cells.list_rows(), batch)
-        return batch.new_texts
-
-    release_texts = TableReleaser(files.layout, privatize_cells)
+    privatizer = RowPrivatizer(files.layout, release, workers=workers, watcher=watcher)
 
     def release_rows(rows: TextRows) -> NewTexts:
-        new_texts = release_texts(rows)
+        new_texts = privatizer(rows)
         if persons is not None:
-            persons.add_records(rows.persons or [None] * len(rows), lengths.tolist())
+            persons.add_records(rows.persons or [None] * len(rows), privatizer.lengths)
         return new_texts
 
     def make_certificate(copied: CopiedContent) -> Certificate:
         if watcher is not None:
             watcher.finish()
-        return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
+        return Certificate.of(release, privatizer.tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
 
     certificate = write_released_table(files, release_rows, make_certificate, report)
-    return certificate, tally
+    return certificate, privatizer.tally
 
 
 def check_release_paths(files: ReleaseFiles) -> None:
     """Raise `InputError` where the outputs cannot be written, or would destroy what is read; see `check_outputs`."""
-    check_outputs([files.target, files.certificate], [files.source, *files.input_paths], force=files.force)
+    check_outputs(files.outputs, [files.source, *files.input_paths], force=files.force)
 
 
 class TableReleaser:
@@ -226,3 +223,49 @@ class TableReleaser:
                 f"{first_row + 1} and {number + 1}: ids must be unique, since equal ids share their noise."
             )
         return record_id
+
+
+class RowPrivatizer:
+    """Privatizes the texts of rows under one release, and counts what became of them.
+
+    Attributes:
+        tally: counts over all rows so far.
+        lengths: words of each of the rows that came last.
+
+    Args:
+        layout: where the texts stand.
+        release: how texts are released; where it has no key, one fresh key serves all rows.
+        workers: threads.
+        watcher: sees the rows.
+
+    Raises:
+        InputError: the key cannot be read.
+    """
+
+    def __init__(
+        self,
+        layout: TableLayout,
+        release: Release,
+        *,
+        workers: int | None = None,
+        watcher: ReleaseWatcher | None = None,
+    ) -> None:
+        self.tally = Tally()
+        self.lengths: list[int] = []
+        self._release, self._workers, self._watcher = release, workers, watcher
+        self._key = release.read_key()
+        self._release_rows = TableReleaser(layout, self._privatize_cells)
+
+    def __call__(self, rows: TextRows) -> NewTexts:
+        """Return the new texts of rows, in their columns."""
+        return self._release_rows(rows)
+
+    def _privatize_cells(self, cells: CellBatch) -> Texts:
+        batch = self._release.privatize_cells(cells, key=self._key, workers=self._workers)
+        lengths = np.zeros(cells.row_count, dtype=np.int64)
+        np.add.at(lengths, cells.rows, batch.lengths)
+        self.lengths = lengths.tolist()
+        self.tally += Tally.count(self.lengths, batch)
+        if self._watcher is not None:
+            self._watcher.see_rows(cells.list_rows(), batch)
+        return batch.new_texts

@@ -53,14 +53,18 @@ def make_environment() -> "Environment":
         from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 - an extra
     except ImportError:
         raise InputError("The report needs jinja2, which is missing: install deniable[measure].") from None
-    style = resources.files(__package__).joinpath("style.css").read_text("utf-8")
     return Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=DictLoader({"style.css": style}),
+        loader=DictLoader({"style.css": read_style()}),
     )
+
+
+def read_style() -> str:
+    """Return the style of all pages, as it stands between the tags of a report."""
+    return resources.files(__package__).joinpath("style.css").read_text("utf-8").strip()
 
 
 def answer_questions(survey: SurveyResult) -> list[tuple[str, str]]:

@@ -12,10 +12,10 @@ from deniable.core.errors import InputError
 from deniable.core.files import open_input
 from deniable.text.columns import format_cell, is_null
 from deniable.text.tables import delimited, detect_table_format, plain_text
+from deniable.text.tables.arrow import list_values
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.jsonl import parse_members, read_lines
 from deniable.text.tables.layout import TableLayout
-from deniable.text.tables.parquet import list_values
 from deniable.text.tables.rows import NewTexts, TextRows, list_column
 
 TextColumns = dict[str, list[str | None]]

@@ -11,12 +11,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
-from deniable.text.columns import format_name
+from deniable.text.tables.arrow import (
+    extract_rows,
+    is_text_type,
+    read_texts,
+    release_texts,
+    widen_dictionary_indices,
+)
 from deniable.text.tables.layout import (
     RECORD_OVERHEAD,
     CellMaker,
@@ -26,7 +31,7 @@ from deniable.text.tables.layout import (
     batch_records,
     format_share,
 )
-from deniable.text.tables.rows import RowColumn, RowReleaser, TextRow, TextRows, measure_texts
+from deniable.text.tables.rows import RowReleaser, TextRow, measure_texts
 
 _PANDAS = b"pandas"
 _SPARK = b"org.apache.spark.sql.parquet.row.metadata"
@@ -46,7 +51,7 @@ def release_parquet_table(
         schema = file.schema_arrow
         _check_text_columns(schema, layout)
         for column in layout.columns:
-            schema = _widen_dictionary_indices(schema, column)
+            schema = widen_dictionary_indices(schema, column)
         kept_indices = [place for place, name in enumerate(schema.names) if not layout.is_dropped(name)]
         schema = _drop_text_metadata(_select_fields(schema, kept_indices), layout)
         _rewrite_groups(
@@ -108,7 +113,7 @@ def _check_text_columns(schema: pa.Schema, layout: TableLayout) -> None:
     """Raise `InputError` where a column is missing, or one of texts holds none."""
     layout.check_columns(schema.names)
     for column in layout.columns:
-        if not _is_text_type(schema.field(column).type):
+        if not is_text_type(schema.field(column).type):
             raise InputError(
                 f"The column {column!r} of {layout.name} holds {schema.field(column).type}, "
                 "not text: convert it to strings."
@@ -145,17 +150,6 @@ def _rewrite_groups(
 def _select_fields(schema: pa.Schema, indices: list[int]) -> pa.Schema:
     """Return the schema with some of its columns."""
     return pa.schema([schema.field(index) for index in indices], schema.metadata)
-
-
-def _widen_dictionary_indices(schema: pa.Schema, column: str) -> pa.Schema:
-    """Return the schema with 32-bit indices in a dictionary column: new texts may be more than the old."""
-    field_index = schema.get_field_index(column)
-    field = schema.field(field_index)
-    if not pa.types.is_dictionary(field.type):
-        return schema
-    return schema.set(
-        field_index, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered))
-    )
 
 
 def _drop_text_metadata(schema: pa.Schema, layout: TableLayout) -> pa.Schema:
@@ -263,33 +257,6 @@ def _has_metadata(field: pa.Field) -> bool:
     return bool(set(field.metadata or {}) - {_FIELD_ID}) or any(map(_has_metadata, nested_fields))
 
 
-def list_values(table: pa.Table, column: str, layout: TableLayout) -> list[Any]:
-    """Return the values of a column.
-
-    Raises:
-        InputError: Python has no such value, as of a time out of its range.
-        UnicodeDecodeError: it is text that is not UTF-8.
-    """
-    try:
-        values: list[Any] = table.column(column).to_pylist()
-    except UnicodeDecodeError:
-        raise
-    except (ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise InputError(
-            f"The column {column!r} of {layout.name} cannot be read: {reason}. Convert it to strings."
-        ) from None
-    return values
-
-
-def _is_text_type(data_type: pa.DataType) -> bool:
-    if pa.types.is_dictionary(data_type):
-        return _is_text_type(data_type.value_type)
-    return bool(
-        pa.types.is_string(data_type) or pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type)
-    )
-
-
 def _get_compression(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, or one per column
     """Return the compression of every column of the first row group."""
     if not file.num_row_groups:
@@ -302,7 +269,7 @@ def _get_compression(file: pq.ParquetFile) -> Any:  # noqa: ANN401 - one codec, 
 
 def _extend_group(table: pa.Table, schema: pa.Schema, layout: TableLayout, make_cells: CellMaker) -> pa.Table:
     """Return a group with its new columns."""
-    rows = _extract_rows([table], layout)
+    rows = extract_rows([table], layout)
     new_rows = [cells for window in batch_records(rows, _count_characters) for cells in make_cells(window)]
     for number, field in enumerate(list(schema)[len(table.schema) :]):
         values = [_convert_new_cell(cells[number]) for cells in new_rows]
@@ -317,40 +284,6 @@ def _convert_new_cell(cell: str | float | None) -> str | float | None:
     return None if cell is None else float(format_share(cell))
 
 
-def _extract_rows(tables: list[pa.Table], layout: TableLayout) -> TextRows:
-    """Return the ids and the texts of groups.
-
-    Raises:
-        InputError: a row without an id.
-    """
-    table = pa.concat_tables([group.select(layout.read_columns) for group in tables])
-    ids = persons = None
-    if layout.id_column is not None:
-        ids = list_values(table, layout.id_column, layout)
-        if None in ids:
-            raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
-        ids = list(map(str, ids))
-    if layout.person_column is not None:
-        persons = list(map(format_name, list_values(table, layout.person_column, layout)))
-    columns = {column: _read_texts(table, column, layout) for column in layout.columns}
-    return TextRows(len(table), columns, ids, persons)
-
-
-def _read_texts(table: pa.Table, column: str, layout: TableLayout) -> pa.LargeStringArray:
-    """Return a column of texts.
-
-    Raises:
-        UnicodeDecodeError: it is not UTF-8.
-    """
-    texts = table.column(column).cast(pa.large_string()).combine_chunks()
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        list_values(table, column, layout)
-        raise
-    return texts
-
-
 def _release_groups(
     groups: Iterator[pa.Table],
     kept_indices: list[int],
@@ -361,7 +294,7 @@ def _release_groups(
     """Yield the columns of each group that are released, with new texts; small groups are released together."""
     for window in batch_records(groups, lambda table: _count_bytes(table, layout)):
         # Ids also of a column that is left out: whose records they are.
-        new_columns = _release_texts(_extract_rows(window, layout), schema, layout, release_rows)
+        new_columns = release_texts(extract_rows(window, layout), schema, layout, release_rows)
         first = 0
         for group in window:
             table = group.select(kept_indices)
@@ -374,32 +307,8 @@ def _release_groups(
 
 def _count_bytes(table: pa.Table, layout: TableLayout) -> int:
     """Return what the rows of a group count in a window, but for the overhead of one."""
-    sizes = [int(measure_texts(_read_texts(table, column, layout)).clip(0).sum()) for column in layout.columns]
+    sizes = [int(measure_texts(read_texts(table, column, layout)).clip(0).sum()) for column in layout.columns]
     return sum(sizes) + (len(table) - 1) * RECORD_OVERHEAD
-
-
-def _release_texts(
-    rows: TextRows, schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser
-) -> dict[str, pa.ChunkedArray]:
-    """Return the columns of texts anew, a window after the other."""
-    sizes = np.sum([measure_texts(column).clip(0) for column in rows.columns.values()], axis=0)
-    windows = batch_records(range(len(rows)), lambda row: int(sizes[row]))
-    new_windows = [release_rows(rows.select(window[0], window[-1] + 1)) for window in windows]
-    return {
-        column: pa.chunked_array(
-            [_convert_texts(new_texts[column], schema.field(column).type) for new_texts in new_windows],
-            type=schema.field(column).type,
-        )
-        for column in layout.columns
-    }
-
-
-def _convert_texts(column: RowColumn, data_type: pa.DataType) -> pa.Array:
-    """Return new texts as their column has them."""
-    texts = pa.array(column, type=pa.large_string()) if isinstance(column, list) else column
-    if pa.types.is_dictionary(data_type):
-        return texts.dictionary_encode().cast(data_type)
-    return texts.cast(data_type)
 
 
 def _count_characters(row: TextRow) -> int:

@@ -4,9 +4,9 @@ Requests arrive at random times (a Poisson process), whatever became of those be
 time at which a request was due: waiting for a free connection or a slow server is part of it. The load comes from a
 process of its own. No maintained load generator with open arrivals installs from PyPI or Debian, hence these 60 lines.
 
-    python benchmarks/serve.py --rate 1000 --seconds 300
-    python benchmarks/serve.py --floor               # a server that answers without work: what the machine can do
-    python benchmarks/serve.py --seconds 1800 --disturb   # memory over time, beside garbage and slow connections
+    python benchmarks/service.py --rate 1000 --seconds 300
+    python benchmarks/service.py --floor               # a server that answers without work: what the machine can do
+    python benchmarks/service.py --seconds 1800 --disturb   # memory over time, beside garbage and slow connections
 
 All goes to a free port of 127.0.0.1.
 """

@@ -1,0 +1,79 @@
+"""pandas: the texts of a data frame, privatized in the data frame."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from deniable.core.errors import InputError
+from deniable.core.extras import import_extra
+from deniable.engines.released import ReleasedTable
+from deniable.engines.tasks import check_repeatable, make_layout
+from deniable.text.batches import check_record_ids, read_batch_texts
+from deniable.text.columns import TextColumn, read_text_column
+from deniable.text.release import Release
+from deniable.text.table_release import RowPrivatizer
+from deniable.text.tables.rows import RowColumn, TextRows, list_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def privatize_dataframe(
+    df: "pd.DataFrame",
+    release: Release,
+    *,
+    text: str | Sequence[str],
+    id: str | None = None,
+    fresh: bool = False,
+) -> "ReleasedTable[pd.DataFrame]":
+    """Return a data frame with its texts privatized.
+
+    Index, order, nulls and all other columns stay; so do the types of texts, but a category becomes plain text, since
+    its categories are the private texts. ``attrs`` do not come out.
+
+    Args:
+        df: n rows; it stays as it is.
+        release: how texts are released.
+        text: name of the column of texts, or names of several.
+        id: name of the column of record ids, str or int, unique; where no column has the name, of a level of the
+            index. Needed with a key.
+        fresh: True for a release without a key, which draws new noise in each call.
+
+    Raises:
+        InputError: the release does not suit, a column is missing or holds no texts, or ids are missing or repeated.
+    """
+    pandas = import_extra("pandas", "privatize_dataframe", None)
+    if not isinstance(df, pandas.DataFrame):
+        raise InputError(f"privatize_dataframe takes a pandas DataFrame. Got one {type(df).__name__}.")
+    layout = make_layout("the DataFrame", text, id)
+    check_repeatable("pandas", release, has_ids=id is not None, fresh=fresh, is_pickled=False)
+    levels = [name for name in df.index.names if name not in df.columns]
+    layout.check_columns([*df.columns, *(name for name in levels if name is not None)])
+    # All ids and texts are read before the first draw.
+    ids = None if id is None else check_record_ids(df.index.get_level_values(id) if id in levels else df[id], len(df))
+    columns = {name: read_text_column("privatize_dataframe", df[name]) for name in layout.columns}
+    texts = {name: _read_texts(name, column) for name, column in columns.items()}
+    privatizer = RowPrivatizer(layout, release)
+    new_texts = privatizer(TextRows(len(df), texts, ids))
+    private = df.assign(**{name: _rebuild(column, new_texts[name]) for name, column in columns.items()})
+    private.attrs = {}
+    is_numbered = isinstance(df.index, pandas.RangeIndex) and levels == [None] and df.index.start == 0
+    copied_levels = () if is_numbered else tuple("the index" if name is None else str(name) for name in levels)
+    copied = (*copied_levels, *map(str, layout.list_other_columns(df.columns)))
+    return ReleasedTable(private, privatizer.tally, release, copied)
+
+
+def _read_texts(name: str, column: TextColumn) -> list[str | None]:
+    """Return the texts of a column, None for each null."""
+    try:
+        return read_batch_texts(column.cells)
+    except InputError as error:
+        raise InputError(f"The column {name!r} of the DataFrame: {error}") from None
+
+
+def _rebuild(column: TextColumn, new_texts: RowColumn) -> "pd.Series[Any]":
+    """Return a column with new texts, and the nulls that it had."""
+    cells = [
+        cell if new_text is None else new_text
+        for cell, new_text in zip(column.cells, list_column(new_texts), strict=True)
+    ]
+    return column.rebuild(cells)

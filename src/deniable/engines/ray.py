@@ -1,0 +1,137 @@
+"""Texts of a Ray data set, privatized where they are: `Dataset.map_batches` over a `Release`."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.extras import import_extra
+from deniable.engines.tallies import TallyFolder
+from deniable.engines.tasks import (
+    check_repeatable,
+    check_schema,
+    check_unique_ids,
+    make_layout,
+    privatize_batches,
+    require_ids_for_tallies,
+)
+from deniable.text.release import Release
+from deniable.text.tables.layout import CopiedContent, TableLayout
+
+if TYPE_CHECKING:
+    from ray.data import ActorPoolStrategy, Dataset
+
+_TABLE = "the data set"
+_DIVISION = "which of its rows stand in one block"
+
+
+def privatize_dataset(
+    dataset: "Dataset",
+    release: Release,
+    *,
+    text: str | Sequence[str],
+    id: str | None = None,
+    fresh: bool = False,
+    tallies: str | os.PathLike[str] | None = None,
+    compute: "ActorPoolStrategy | None" = None,
+    batch_size: int | None = None,
+) -> "Dataset":
+    """Return a data set whose texts are privatized when it is read or written.
+
+    The new texts are those of ``deniable privatize`` on the same table, however it is cut into blocks and however often
+    a task runs. Names and order of columns stay; null and empty texts stay; what a schema says of columns beside their
+    types is left out. All ids are read at once, to see that no two are equal; this process keeps a digest of each.
+
+    Args:
+        dataset: with a key the same rows have to have the same ids whenever it is read: ids are read more than once.
+        release: how texts are released; its key is named by a place that every worker can read, ``"env:NAME"`` or
+            ``"file:PATH"``.
+        text: name of the column of texts, or of several.
+        id: name of the column of record ids, strings or integers; needed with a key, and with ``tallies``.
+        fresh: draw new noise whenever a task runs, for a release without a key. Write the result once: each time that
+            it is read spends epsilon again.
+        tallies: a new folder that all workers can write to, for the counts of `merge_tallies` and `make_certificate`.
+        compute: how many actors privatize; by default as many as Ray finds useful.
+        batch_size: rows that are privatized together; by default those of a block.
+
+    Raises:
+        InputError: columns, ids or the release cannot be used, or ray is missing. What a worker cannot use (its key,
+            for one) is an error of Ray when the data set is read.
+    """
+    data = import_extra("ray.data", "privatize_dataset", "ray")
+    if not isinstance(dataset, data.Dataset):
+        raise make_parameter_error("privatize_dataset", "dataset", "a ray.data.Dataset", type(dataset))
+    layout = make_layout(_TABLE, text, id)
+    check_repeatable("Ray", release, has_ids=id is not None, fresh=fresh)
+    folder = None if tallies is None else TallyFolder(Path(tallies).absolute(), is_fresh=fresh)
+    require_ids_for_tallies(layout, folder)
+    names = _check_columns(dataset, layout)
+    if id is not None:
+        batches = dataset.select_columns([id]).iter_batches(batch_size=None, batch_format="pyarrow")
+        records = check_unique_ids(layout, (chunk for batch in batches for chunk in batch.column(id).chunks))
+        if folder is not None:
+            copied = CopiedContent(layout.list_other_columns(names), (_DIVISION,))
+            folder.create(release, layout.columns, records, copied)
+    private: Dataset = dataset.map_batches(
+        BatchPrivatizer,
+        fn_constructor_args=(release, layout.columns, id),
+        fn_constructor_kwargs={"fresh": fresh, "tallies": folder},
+        batch_format="pyarrow",
+        batch_size=batch_size,
+        compute=compute,
+    )
+    return private
+
+
+class BatchPrivatizer:
+    """Privatizes batches of Arrow: the class of an actor, for ``Dataset.map_batches`` with the format "pyarrow".
+
+    `privatize_dataset` maps with it after it has looked at all ids. Who maps with it vouches that they are unique.
+
+    Args:
+        release: how texts are released.
+        text: name of the column of texts, or of several.
+        id: name of the column of record ids, needed with a key.
+        fresh: see `privatize_dataset`.
+        tallies: where counts of batches are left, if anywhere.
+
+    Raises:
+        InputError: no task may run twice under the release, see `check_repeatable`.
+    """
+
+    def __init__(
+        self,
+        release: Release,
+        text: str | Sequence[str],
+        id: str | None = None,
+        *,
+        fresh: bool = False,
+        tallies: TallyFolder | None = None,
+    ) -> None:
+        check_repeatable("Ray", release, has_ids=id is not None, fresh=fresh)
+        self._release, self._layout, self._tallies = release, make_layout(_TABLE, text, id), tallies
+        require_ids_for_tallies(self._layout, tallies)
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        """Return a batch with new texts, by one thread: Ray runs an actor for each processor."""
+        for column in self._layout.columns:
+            place = table.schema.get_field_index(column)
+            if place >= 0 and pa.types.is_null(table.schema.field(place).type):  # a block without a single text
+                table = table.set_column(place, column, table.column(place).cast(pa.string()))
+        batches = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
+        new_batches = privatize_batches(batches, self._layout, self._release, tallies=self._tallies, workers=1)
+        return pa.Table.from_batches(list(new_batches))
+
+
+def _check_columns(dataset: "Dataset", layout: TableLayout) -> list[str]:
+    """Return the names of all columns, or raise `InputError` where those of a layout are missing or of other types."""
+    schema = dataset.schema()
+    if schema is None:
+        raise InputError("The data set is empty, without a column: there is nothing to privatize.")
+    layout.check_columns(schema.names)
+    for batch in dataset.limit(1).iter_batches(batch_format="pyarrow"):  # blocks of pandas have types when converted
+        check_schema(layout, cast("pa.Table", batch).schema)
+    return list(schema.names)

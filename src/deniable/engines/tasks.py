@@ -1,0 +1,241 @@
+"""What all hosts share: which releases may run in tasks that are run again, and a batch of Arrow columns privatized.
+
+A host runs a task as often as it likes: a worker dies, another one is slow, a lazy table is read twice. Each run would
+draw noise anew, and two outputs for one private text spend epsilon twice. Noise under a key is a function of the
+record's id and text, so that every run gives the same output. So a host takes a release with a key, or is told that
+fresh noise in every run is what is wanted.
+"""
+
+import functools
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NoReturn
+
+import pyarrow as pa
+
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.keys import SecretKey
+from deniable.engines.tallies import RecordSet, TallyFolder, digest_id
+from deniable.text.batches import Tally
+from deniable.text.release import Release
+from deniable.text.table_release import RowPrivatizer
+from deniable.text.tables.arrow import extract_rows, is_text_type, release_texts, widen_dictionary_indices
+from deniable.text.tables.layout import TableLayout
+
+_MAX_LOADED_RELEASES = 4
+"""Releases that a worker process keeps, with the tables of their laws."""
+
+
+def make_layout(table: str, text: str | Sequence[str], id_column: str | None) -> TableLayout:
+    """Return where the texts of a host's table stand.
+
+    Args:
+        table: what the host calls it, for messages, such as "the DataFrame".
+        text: name of the column of texts, or names of several.
+        id_column: name of the column of record ids, or None.
+
+    Raises:
+        InputError: a name is no text, a column of texts is named twice, or is the column of ids.
+    """
+    columns = (text,) if isinstance(text, str) else text
+    if not isinstance(columns, Sequence) or not columns or not all(isinstance(name, str) for name in columns):
+        raise make_parameter_error(table, "text", "the name of a column, or a list of names", text)
+    if id_column is not None and not isinstance(id_column, str):
+        raise make_parameter_error(table, "id", "the name of a column, or None", id_column)
+    layout = TableLayout(table, tuple(columns), id_column)
+    layout.check_text_columns()
+    return layout
+
+
+def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool, is_pickled: bool = True) -> None:
+    """Raise `InputError` unless a task of a host may run more than once under a release.
+
+    Args:
+        host: its name, for messages, such as "Spark".
+        release: how texts are released.
+        has_ids: whether a column of record ids is named.
+        fresh: whether new noise in every run of a task is asked for.
+        is_pickled: whether the release travels to other processes.
+
+    Raises:
+        InputError: a release without a key and not ``fresh``, ``fresh`` with a key, a key without ids, or a key of
+            bytes where the release travels.
+    """
+    if not isinstance(release, Release):
+        raise make_parameter_error(host, "release", "a Release, such as Release(mechanism, key='env:NAME')", release)
+    if release.key is None and not fresh:
+        raise InputError(
+            f"{host} may run a task twice, and without a key each run draws new noise for the same text, which spends "
+            'epsilon again: give the Release a key, key="env:NAME" or "file:PATH", or allow it with fresh=True.'
+        )
+    if release.key is not None and fresh:
+        raise InputError(
+            f"fresh=True asks {host} for new noise in every run, and a key for the same noise: leave out one of them."
+        )
+    if release.key is not None and not has_ids:
+        raise InputError(
+            "Under a key the noise follows the record's id: name the column of unique record ids with id=..."
+        )
+    if is_pickled and isinstance(release.key, SecretKey):
+        raise InputError(
+            f"{host} sends the release to other processes, and a key held as bytes cannot travel: keep it where every "
+            'worker reads it, key="env:NAME" or "file:PATH".'
+        )
+
+
+def require_ids_for_tallies(layout: TableLayout, tallies: TallyFolder | None) -> None:
+    """Raise `InputError` where counts are to be left, and no column of ids is named."""
+    if tallies is not None and layout.id_column is None:
+        raise InputError("Tallies count each record once, by its id: name the column of record ids with id=...")
+
+
+def check_schema(layout: TableLayout, schema: pa.Schema) -> None:
+    """Raise `InputError` unless a table has the columns of a layout: texts, and ids that are texts or integers.
+
+    Ids of other types may be written in several ways, and noise would follow the way.
+    """
+    layout.check_columns(schema.names)
+    for column in layout.columns:
+        check_text_kind(layout, column, str(schema.field(column).type), is_text=is_text_type(schema.field(column).type))
+    if layout.id_column is not None:
+        kind = schema.field(layout.id_column).type
+        check_id_kind(layout, str(kind), is_id=is_text_type(kind) or pa.types.is_integer(kind))
+
+
+def check_text_kind(layout: TableLayout, column: str, kind: str, *, is_text: bool) -> None:
+    """Raise `InputError` where a column of texts is of another kind."""
+    if not is_text:
+        raise InputError(f"The column {column!r} of {layout.name} holds {kind}, not text: convert it to strings.")
+
+
+def check_id_kind(layout: TableLayout, kind: str, *, is_id: bool) -> None:
+    """Raise `InputError` where the column of ids is neither of texts nor of integers."""
+    if not is_id:
+        raise InputError(
+            f"The id column {layout.id_column!r} of {layout.name} holds {kind}: ids are strings or integers, convert "
+            "it."
+        )
+
+
+def privatize_batch(
+    batch: pa.RecordBatch, layout: TableLayout, release: Release, *, workers: int | None = None
+) -> tuple[pa.RecordBatch, Tally]:
+    """Return a batch with its texts privatized, and its counts, as `privatize_table` gives them for the whole table.
+
+    Null and empty texts stay, and so do all other columns. What the schema says of itself and of its columns beside
+    names and types is left out: nobody knows whether it describes private texts.
+
+    Args:
+        batch: R rows.
+        layout: where the texts stand; ids, if named, are unique in the whole table, which the caller has checked.
+        release: how texts are released; without a key the batch gets a fresh one.
+        workers: threads.
+
+    Raises:
+        InputError: columns or ids that cannot be used, or the key cannot be read.
+    """
+    check_schema(layout, batch.schema)
+    schema = batch.schema
+    for column in layout.columns:
+        schema = widen_dictionary_indices(schema, column)
+    schema = pa.schema([field.remove_metadata() for field in schema])
+    try:
+        rows = extract_rows([pa.Table.from_batches([batch])], layout)
+    except UnicodeDecodeError:
+        raise InputError(f"A text or id of {layout.name} is not valid UTF-8: decode it before.") from None
+    privatizer = RowPrivatizer(layout, release, workers=workers)
+    new_columns = release_texts(rows, schema, layout, privatizer)
+    columns = [
+        new_columns[name].combine_chunks() if name in new_columns else column
+        for name, column in zip(schema.names, batch.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema), privatizer.tally
+
+
+def privatize_batches(
+    batches: Iterable[pa.RecordBatch],
+    layout: TableLayout,
+    release: Release,
+    *,
+    tallies: TallyFolder | None = None,
+    workers: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of one task privatized; after the last one, leave their counts.
+
+    Args:
+        batches: those of the task.
+        layout: see `privatize_batch`; it names a column of ids where there is a folder.
+        release: see `privatize_batch`.
+        tallies: where the counts of the run are kept, if anywhere.
+        workers: threads.
+
+    Raises:
+        InputError: see `privatize_batch` and `TallyFolder.commit`.
+    """
+    records, tally = RecordSet(), Tally()
+    for batch in batches:
+        new_batch, batch_tally = privatize_batch(batch, layout, release, workers=workers)
+        if tallies is not None:
+            ids = list_ids(layout, batch.column(batch.schema.get_field_index(layout.id_column)))
+            records += RecordSet.of_digests(map(digest_id, ids))
+            tally += batch_tally
+        yield new_batch
+    if tallies is not None:
+        tallies.commit(records, tally)
+
+
+def check_unique_ids(layout: TableLayout, arrays: Iterable[pa.Array]) -> RecordSet:
+    """Return the records of a whole table, or raise `InputError` where two have one id, or one has none.
+
+    For hosts that have all ids at hand, of which the digests are kept.
+
+    Args:
+        layout: whose column of ids it is.
+        arrays: the ids, part by part.
+    """
+    digests: list[int] = []
+    for array in arrays:
+        ids = list_ids(layout, array)
+        digests += map(digest_id, ids)
+    if len(set(digests)) < len(digests):
+        refuse_repeated_ids(layout, len(digests) - len(set(digests)))
+    return RecordSet.of_digests(digests)
+
+
+def list_ids(layout: TableLayout, array: pa.Array) -> list[str]:
+    """Return ids as the texts that name the noise; raise `InputError` where one is null."""
+    if array.null_count:
+        refuse_null_ids(layout)
+    return list(map(str, array.to_pylist()))
+
+
+def refuse_null_ids(layout: TableLayout) -> NoReturn:
+    """Raise the `InputError` of a table in which a row has no id."""
+    raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
+
+
+def refuse_repeated_ids(layout: TableLayout, repeated: int) -> NoReturn:
+    """Raise the `InputError` of a table in which so many rows have the id of another row."""
+    raise InputError(
+        f"The id column {layout.id_column!r} of {layout.name} is not unique (rows that repeat an id: {repeated:,}). "
+        "Equal ids would share their noise: give every row an id of its own."
+    )
+
+
+def pack_release(release: Release, dump: Callable[[Release], bytes] = pickle.dumps) -> bytes:
+    """Return a release as a few bytes that travel; its space and its key stay where they are, if they have a place.
+
+    Args:
+        release: how texts are released.
+        dump: pickles it; a host's own, where that also takes mechanisms whose class workers cannot import.
+    """
+    return dump(release)
+
+
+@functools.lru_cache(maxsize=_MAX_LOADED_RELEASES)
+def unpack_release(data: bytes) -> Release:
+    """Return the release that `pack_release` packed: one object in a process, however many tasks it runs."""
+    release = pickle.loads(data)  # noqa: S301 - the host brought it from the program that packed it
+    if not isinstance(release, Release):
+        raise TypeError(f"Expected a Release. Got {type(release).__name__}.")
+    return release

@@ -1,0 +1,316 @@
+// Texts made private: what goes in, how strongly, and what comes out.
+
+import { acceptFiles, fillFacts, fillSelect, find, formatCount, isolate, make, saveFile, showProblem } from "./dom.js";
+import { explainWord } from "./explain.js";
+import { describeRelease, post } from "./service.js";
+import {
+  addEnding,
+  formatCommand,
+  guessTextColumn,
+  listTextColumns,
+  listTexts,
+  makeLines,
+  readTable,
+  writeTable,
+} from "./tables.js";
+import { TextTable } from "./texts.js";
+import { describeRecordEpsilon, describeShare, formatEpsilon, formatPercent } from "./wording.js";
+
+const BATCH_TEXTS = 200;
+const BATCH_CHARACTERS = 200_000;
+const EXAMPLE = `Dr. Okafor saw Mr. Lindqvist in Tampere on 3 March.
+The patient has tolerated the second cycle well, apart from nausea.
+Please write to the home address, not to the clinic.`;
+
+const POLL_SECONDS = 1.5;
+const PROTECTIVE_SHARE = 0.2;
+
+let options = {};
+let ladder = [];
+let table = null;
+let privateTable = "";
+let work = null;
+let textTable = null;
+let shownChoice = {};
+
+/** Prepare the part of the page that privatizes texts. */
+export function startTrying(offered) {
+  options = offered;
+  textTable = new TextTable((word) => explain(word, shownChoice, "try-problem"));
+  find("try-text").value = EXAMPLE;
+  acceptFiles(find("try-drop"), find("try-file"), ([file]) => openTable(file));
+  find("try-remove").addEventListener("click", () => showTable(null));
+  find("try-mechanism").addEventListener("change", loadLadder);
+  find("try-epsilon").addEventListener("input", showPromise);
+  find("try-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    privatize();
+  });
+  find("try-stop").addEventListener("click", () => work?.abort());
+  find("try-download").addEventListener("click", download);
+  find("try-copy").addEventListener("click", copyCommand);
+  find("word-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    explainLookedUp();
+  });
+  fillSelect(find("try-mechanism"), listNames(options.mechanisms), options.default.mechanism);
+  find("try-choice").hidden = options.is_fixed;
+  find("try-fixed").hidden = !options.is_fixed;
+  find("try-fixed").textContent = describeRelease(options.default);
+  find("word-section").hidden = !hasWords();
+  if (hasWords()) loadLadder();
+  else find("try-promise").textContent = "Each text is rewritten as a whole.";
+}
+
+function listNames(names) {
+  return names.map((name) => [name, name]);
+}
+
+/** Return whether the service draws words one by one, and does not rewrite whole texts. */
+function hasWords() {
+  return options.release?.unit !== "record";
+}
+
+/** Ask for the ladder of epsilons of the chosen mechanism until all of it is computed. */
+async function loadLadder() {
+  const mechanism = find("try-mechanism").value;
+  ladder = [];
+  find("try-epsilon").disabled = true;
+  find("try-promise").textContent = "Computing what an attacker can name …";
+  find("try-epsilon-note").textContent = "";
+  try {
+    for (;;) {
+      const answer = await post("v1/tune", { mechanism });
+      if (mechanism !== find("try-mechanism").value) return;
+      showLadder(answer);
+      if (answer.is_complete) return;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * POLL_SECONDS));
+    }
+  } catch (error) {
+    find("try-promise").textContent = "";
+    showProblem("try-problem", error);
+  }
+}
+
+/** Show the steps of the ladder that are ready; the chosen one stays. */
+function showLadder(answer) {
+  const slider = find("try-epsilon");
+  const chosen = ladder[Number(slider.value)]?.epsilon;
+  const ready = answer.ladder.filter((step) => step.state === "ready");
+  const computing = answer.ladder.filter((step) => step.state === "computing").length;
+  find("try-ladder").textContent = computing ? `${formatCount(computing, "further step")} being computed …` : "";
+  if (!ready.length && !computing) throw new Error(`No epsilon can be offered: ${answer.ladder[0].reason}`);
+  if (!ready.length || ready.length === ladder.length) return;
+  const isTouched = slider.dataset.touched === "true";
+  ladder = ready;
+  slider.disabled = false;
+  slider.max = ladder.length - 1;
+  const wanted = isTouched
+    ? ladder.findIndex((step) => step.epsilon === chosen)
+    : ladder.findLastIndex((step) => getShare(step) <= PROTECTIVE_SHARE);
+  slider.value = Math.max(wanted, 0);
+  showPromise();
+}
+
+/** Return the share of words that an attacker names, at least. */
+function getShare({ recovery, kept }) {
+  return recovery ?? kept;
+}
+
+/** Say what the chosen step of the ladder means. */
+function showPromise(event) {
+  if (event) find("try-epsilon").dataset.touched = "true";
+  const step = getStep();
+  const share = describeShare(getShare(step));
+  const least = step.recovery === null ? "at least " : "";
+  find("try-epsilon").setAttribute("aria-valuetext", `${least}${share}, epsilon ${step.epsilon}`);
+  find("try-promise").textContent = `An attacker who sees a private word names ${least || "about "}${share}.`;
+  find("try-epsilon-note").textContent =
+    `Epsilon ${step.epsilon} per unit of distance: ${step.attacker}. ${formatPercent(step.kept)} of words stay as they are.`;
+}
+
+/** Return the chosen step of the ladder. */
+function getStep() {
+  if (!ladder.length) throw new Error("The epsilons are still being computed: wait a moment.");
+  return ladder[Number(find("try-epsilon").value)];
+}
+
+/** Return the mechanism and epsilon for requests; nothing where the service has one release only. */
+function getChoice() {
+  return options.is_fixed ? {} : { mechanism: find("try-mechanism").value, epsilon: getStep().epsilon };
+}
+
+async function openTable(file) {
+  try {
+    const opened = await readTable(file);
+    if (!guessTextColumn(opened)) throw new Error("The table has no column of texts: open another one.");
+    showTable(opened);
+    showProblem("try-text-problem", null);
+  } catch (error) {
+    showProblem("try-text-problem", error);
+  }
+}
+
+/** Show a table in place of the field for texts; null brings the field back. */
+function showTable(opened) {
+  table = opened;
+  find("try-lines").hidden = table !== null;
+  find("try-table").hidden = table === null;
+  if (table === null) {
+    find("try-text").focus();
+    return;
+  }
+  find("try-table-name").replaceChildren(isolate(table.name), `, ${formatCount(table.rows.length, "row")}`);
+  fillSelect(find("try-column"), listNames(listTextColumns(table)), guessTextColumn(table));
+}
+
+/** Privatize the texts in batches, and show the results. */
+async function privatize() {
+  work?.abort();
+  const own = (work = new AbortController());
+  find("try-stop").hidden = false;
+  showProblem("try-problem", null);
+  try {
+    const input = table ?? makeLines("texts.txt", find("try-text").value);
+    const column = table === null ? "text" : find("try-column").value;
+    const step = hasWords() ? getStep() : null;
+    const choice = getChoice();
+    const result = await privatizeTexts(listTexts(input, column), choice, own.signal);
+    shownChoice = choice;
+    showResult(input, column, { ...result, step });
+    find("try-status").textContent = `${formatCount(result.rows.length, "text")} privatized.`;
+  } catch (error) {
+    find("try-status").textContent = error.name === "AbortError" ? "Stopped." : "";
+    if (error.name !== "AbortError") showProblem("try-problem", error);
+  } finally {
+    if (work === own) find("try-stop").hidden = true;
+  }
+}
+
+async function privatizeTexts(texts, choice, signal) {
+  const rows = [];
+  let release = null;
+  while (rows.length < texts.length) {
+    find("try-status").textContent = `${formatCount(rows.length, "text")} of ${formatCount(texts.length, "text")} …`;
+    const batch = takeBatch(texts, rows.length);
+    const answer = await requestBatch(batch, choice, signal);
+    release = answer.release;
+    rows.push(...answer.texts.map((text, place) => ({ text, pieces: readPieces(answer, batch, place) })));
+  }
+  return { rows, release };
+}
+
+/** Return the next texts, so few that the service answers soon. */
+function takeBatch(texts, first) {
+  let last = first;
+  for (let characters = 0; last < texts.length && last - first < BATCH_TEXTS; last += 1) {
+    characters += (texts[last] ?? "").length;
+    if (last > first && characters > BATCH_CHARACTERS) break;
+  }
+  return texts.slice(first, last);
+}
+
+async function requestBatch(texts, choice, signal) {
+  if (!hasWords()) return post("v1/privatize", { texts }, signal);
+  return post("v1/privatize", { texts, ...choice, show: "words" }, signal);
+}
+
+/** Return the pieces of a text; a text that was rewritten as a whole is one piece. */
+function readPieces({ texts, pieces }, originals, place) {
+  if (pieces) return pieces[place];
+  if (texts[place] === null) return null;
+  return [{ original: originals[place], private: texts[place], kind: "between" }];
+}
+
+/** Show the private texts with what is promised about them. */
+function showResult(input, column, { rows, release, step }) {
+  const texts = rows.map((row) => row.text);
+  privateTable = writeTable(input, column, texts);
+  find("try-download").dataset.name = addEnding(input.name, "private");
+  fillFacts(find("try-facts"), listFacts(rows, release, step));
+  textTable.fill(rows);
+  find("try-legend").hidden = !hasWords();
+  showNotes(input, column, release);
+  find("try-result").hidden = false;
+  find("try-result-title").focus();
+}
+
+function listFacts(rows, release, step) {
+  const { guarantee } = release;
+  if (release.unit === "record") return [["guarantee", `epsilon ${guarantee.epsilon} for each text, ${guarantee.status}`]];
+  const lengths = rows.map(({ pieces }) => (pieces ?? []).filter(({ kind }) => kind !== "between").length);
+  const facts = [
+    ["guarantee", `epsilon ${guarantee.epsilon} for each word, ${guarantee.status}; distance ${guarantee.metric}`],
+    ["attacker", step.attacker],
+  ];
+  const hidden = describeHidden(rows);
+  if (hidden) facts.push(["hidden", hidden]);
+  facts.push(["whole texts", describeWhole(lengths, step)]);
+  return facts;
+}
+
+/** Return how many words were hidden among others of their class. */
+function describeHidden(rows) {
+  const counts = new Map();
+  for (const piece of rows.flatMap(({ pieces }) => pieces ?? [])) {
+    if (piece.class) counts.set(piece.class, (counts.get(piece.class) ?? 0) + 1);
+  }
+  const classes = [...counts].map(([name, count]) => `${formatCount(count, "word")} of ${name}`);
+  return classes.length ? `${classes.join(", ")}: no output tells which of their class they were` : "";
+}
+
+/** Return what the guarantee says of the longest text as a whole. */
+function describeWhole(lengths, { word_loss: loss }) {
+  const longest = lengths.reduce((most, length) => Math.max(most, length), 0);
+  const epsilon = longest * loss;
+  return `the longest text, ${formatCount(longest, "word")}: epsilon ${formatEpsilon(epsilon)}; ${describeRecordEpsilon(epsilon)}`;
+}
+
+/** Show the command that does the same, and what the download holds. */
+function showNotes(input, column, release) {
+  const copied = input.columns.filter((name) => name !== column);
+  find("try-download-note").textContent = copied.length
+    ? `Every other column is copied unchanged: ${copied.join(", ")}.`
+    : "These very texts; to press Privatize again draws new ones, and both together tell more than one.";
+  const isWord = release.unit === "word";
+  find("try-command-box").hidden = !isWord;
+  if (!isWord) return;
+  const choice = { mechanism: release.mechanism, epsilon: release.epsilon };
+  find("try-command").textContent = formatCommand(input, column, choice, options.command_options);
+  find("try-command-note").textContent =
+    `Run it where ${input.name} is${table === null ? ", a file with your texts, one a line" : ""}. It draws anew, and ` +
+    "writes a certificate beside the private table.";
+  find("try-copy-status").textContent = "";
+}
+
+function download() {
+  saveFile(find("try-download").dataset.name, privateTable, "text/plain");
+}
+
+async function copyCommand() {
+  const code = find("try-command");
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+    find("try-copy-status").textContent = "Copied.";
+  } catch {
+    getSelection().selectAllChildren(code);
+    find("try-copy-status").textContent = "The browser does not let this page copy: press Ctrl+C.";
+  }
+}
+
+async function explain(word, choice, problem) {
+  try {
+    await explainWord(word, choice);
+    showProblem(problem, null);
+  } catch (error) {
+    showProblem(problem, error);
+  }
+}
+
+function explainLookedUp() {
+  try {
+    explain(find("word").value.trim(), getChoice(), "word-problem");
+  } catch (error) {
+    showProblem("word-problem", error);
+  }
+}

@@ -1,0 +1,108 @@
+"""Text columns of tables in Arrow's memory: read, released anew, and written back as the type that they had."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from deniable.core.errors import InputError
+from deniable.text.columns import format_name
+from deniable.text.tables.layout import TableLayout, batch_records
+from deniable.text.tables.rows import RowColumn, RowReleaser, TextRows, measure_texts
+
+
+def list_values(table: pa.Table, column: str, layout: TableLayout) -> list[Any]:
+    """Return the values of a column.
+
+    Raises:
+        InputError: Python has no such value, as of a time out of its range.
+        UnicodeDecodeError: it is text that is not UTF-8.
+    """
+    try:
+        values: list[Any] = table.column(column).to_pylist()
+    except UnicodeDecodeError:
+        raise
+    except (ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise InputError(
+            f"The column {column!r} of {layout.name} cannot be read: {reason}. Convert it to strings."
+        ) from None
+    return values
+
+
+def is_text_type(data_type: pa.DataType) -> bool:
+    """Return whether a column of a type holds texts, as they are or in a dictionary."""
+    if pa.types.is_dictionary(data_type):
+        return is_text_type(data_type.value_type)
+    return bool(
+        pa.types.is_string(data_type) or pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type)
+    )
+
+
+def widen_dictionary_indices(schema: pa.Schema, column: str) -> pa.Schema:
+    """Return the schema with 32-bit indices in a dictionary column: new texts may be more than the old."""
+    field_index = schema.get_field_index(column)
+    field = schema.field(field_index)
+    if not pa.types.is_dictionary(field.type):
+        return schema
+    return schema.set(
+        field_index, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered))
+    )
+
+
+def extract_rows(tables: list[pa.Table], layout: TableLayout) -> TextRows:
+    """Return the ids and the texts of groups.
+
+    Raises:
+        InputError: a row without an id.
+    """
+    table = pa.concat_tables([group.select(layout.read_columns) for group in tables])
+    ids = persons = None
+    if layout.id_column is not None:
+        ids = list_values(table, layout.id_column, layout)
+        if None in ids:
+            raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
+        ids = list(map(str, ids))
+    if layout.person_column is not None:
+        persons = list(map(format_name, list_values(table, layout.person_column, layout)))
+    columns = {column: read_texts(table, column, layout) for column in layout.columns}
+    return TextRows(len(table), columns, ids, persons)
+
+
+def read_texts(table: pa.Table, column: str, layout: TableLayout) -> pa.LargeStringArray:
+    """Return a column of texts.
+
+    Raises:
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    texts = table.column(column).cast(pa.large_string()).combine_chunks()
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        list_values(table, column, layout)
+        raise
+    return texts
+
+
+def release_texts(
+    rows: TextRows, schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser
+) -> dict[str, pa.ChunkedArray]:
+    """Return the columns of texts anew, a window after the other."""
+    sizes = np.sum([measure_texts(column).clip(0) for column in rows.columns.values()], axis=0)
+    windows = batch_records(range(len(rows)), lambda row: int(sizes[row]))
+    new_windows = [release_rows(rows.select(window[0], window[-1] + 1)) for window in windows]
+    return {
+        column: pa.chunked_array(
+            [_convert_texts(new_texts[column], schema.field(column).type) for new_texts in new_windows],
+            type=schema.field(column).type,
+        )
+        for column in layout.columns
+    }
+
+
+def _convert_texts(column: RowColumn, data_type: pa.DataType) -> pa.Array:
+    """Return new texts as their column has them."""
+    texts = pa.array(column, type=pa.large_string()) if isinstance(column, list) else column
+    if pa.types.is_dictionary(data_type):
+        return texts.dictionary_encode().cast(data_type)
+    return texts.cast(data_type)

@@ -1,0 +1,60 @@
+"""The JSON text of a certificate is read by the letter, and within bounds."""
+
+import json
+import time
+
+import pytest
+
+from deniable import InputError
+from deniable.checking.document import MAX_CERTIFICATE_BYTES, MAX_DEPTH, MAX_INTEGER, format_path, parse_certificate
+
+
+def test_a_document():
+    """Objects, arrays, texts of any script, numbers, truth values and null are read as they stand."""
+    fields = {"a": [1, 2.5, -3, None, True, "日本 \u202e"], "b": {"c": {}}, "d": MAX_INTEGER}
+    assert parse_certificate(json.dumps(fields).encode()) == fields
+    assert parse_certificate(json.dumps(fields, ensure_ascii=False).encode()) == fields
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{} {}", "is no JSON"),
+        (b'{"a": 1,}', "is no JSON"),
+        (b"{'a': 1}", "is no JSON"),
+        (b"3", "no JSON object"),
+        (b"[]", "no JSON object"),
+        (b'{"a": {"b": 1, "b": 1}}', "field 'b' twice"),
+        (b'{"a": Infinity}', "holds Infinity"),
+        (b'{"a": -Infinity}', "holds -Infinity"),
+        (b'{"a": NaN}', "holds NaN"),
+        (b'{"a": 1e400}', "not finite"),
+        (b'{"a": ' + str(MAX_INTEGER + 1).encode() + b"}", "an integer of 19 digits"),
+        (b'{"a": -' + b"9" * 100_000 + b"}", "an integer of 100,001 digits"),
+        (b'{"a": ' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}", f"more than {MAX_DEPTH} deep"),
+        (b'{"a": "\xff"}', "not UTF-8"),
+        (b" " * (MAX_CERTIFICATE_BYTES + 1), "at most 4,194,304 bytes"),
+    ],
+)
+def test_what_no_command_writes(content, message):
+    """Each is refused in one line that says what was found."""
+    with pytest.raises(InputError, match=message) as caught:
+        parse_certificate(content)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_many_fields_take_no_time():
+    """A large object with one field twice is refused at once: the search for it is not quadratic."""
+    members = ", ".join(f'"{number}": 0' for number in range(200_000))
+    start = time.perf_counter()
+    with pytest.raises(InputError, match="field '7' twice"):
+        parse_certificate(f'{{{members}, "7": 0}}'.encode())
+    assert time.perf_counter() - start < 10
+
+
+def test_paths_are_told_apart():
+    """Names with dots, brackets, quotes or nothing in them are written so that two fields never share a path."""
+    steps = [("a", "b"), ("a.b",), ("a", 0), ("a[0]",), ("a b",), (" a",), ("",), ('"',), ("a", "", "b"), (0,), ("0",)]
+    assert format_path(("documents", 0, "pure", "norm bound")) == "documents[0].pure.norm bound"
+    assert len({format_path(path) for path in steps}) == len(steps)

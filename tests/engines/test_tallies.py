@@ -1,0 +1,151 @@
+"""Counts of tasks: each record counts once, whatever runs again, and a folder that cannot say so is refused."""
+
+import dataclasses
+import json
+import stat
+import threading
+from collections import Counter
+
+import pytest
+
+from deniable import InputError, Release, Tally
+from deniable.engines.tallies import (
+    RecordSet,
+    TallyFolder,
+    decode_tally,
+    digest_id,
+    encode_tally,
+    merge_tallies,
+)
+from deniable.text.escapes import MarkupCounts
+from tests.text.helpers import MECHANISM
+
+RELEASE = Release(MECHANISM, key="seed:1")
+IDS = [f"r{number}" for number in range(10)]
+ALL = RecordSet.of_digests(map(digest_id, IDS))
+
+
+def records_of(first, last):
+    return RecordSet.of_digests(map(digest_id, IDS[first:last]))
+
+
+def tally_of(count):
+    return Tally(count, 3 * count, Counter({3: count}), count, 1, 0, 3 * count, MarkupCounts(count, 1, 0))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return the folder of a run of ten records."""
+    run = TallyFolder(tmp_path / "tallies")
+    run.create(RELEASE, ["text"], ALL)
+    return run
+
+
+def test_tallies_survive_json():
+    """A tally comes back equal from the text that is stored."""
+    tally = tally_of(4)
+    assert decode_tally(json.loads(json.dumps(encode_tally(tally)))) == tally
+
+
+def test_tasks_add_up(folder):
+    """The counts of all tasks are those of the run; a task without records leaves nothing."""
+    folder.commit(records_of(0, 6), tally_of(6))
+    folder.commit(records_of(6, 10), tally_of(4))
+    folder.commit(RecordSet(), Tally())
+    assert merge_tallies(folder.path) == tally_of(6) + tally_of(4)
+
+
+def test_a_run_without_records_has_no_counts(tmp_path):
+    """An empty table has an empty tally."""
+    folder = TallyFolder(tmp_path / "empty")
+    folder.create(RELEASE, ["text"], RecordSet())
+    assert merge_tallies(folder.path) == Tally()
+
+
+def test_a_task_that_runs_again_counts_once(folder):
+    """Retries and copies of a task, also at the same time, leave one file."""
+    copies = [threading.Thread(target=folder.commit, args=(ALL, tally_of(10))) for _ in range(8)]
+    for copy in copies:
+        copy.start()
+    for copy in copies:
+        copy.join()
+    folder.commit(ALL, tally_of(10))
+    assert merge_tallies(folder.path) == tally_of(10)
+    assert len(list(folder.path.iterdir())) == 2
+
+
+def test_a_task_that_counts_something_else_is_refused(folder):
+    """The same records with other counts are an error, not a sum, and the message shows no count."""
+    folder.commit(records_of(0, 6), tally_of(6))
+    other = dataclasses.replace(tally_of(6), changed=5)
+    with pytest.raises(InputError, match=r"^A task ran again on the same 6 records, and counted something else"):
+        folder.commit(records_of(0, 6), other)
+
+
+def test_fresh_noise_may_change_other_words(tmp_path):
+    """With fresh noise in every run the words that changed may differ, and nothing else may."""
+    folder = TallyFolder(tmp_path / "fresh", is_fresh=True)
+    folder.create(Release(MECHANISM), ["text"], ALL)
+    folder.commit(ALL, tally_of(10))
+    folder.commit(ALL, dataclasses.replace(tally_of(10), changed=0))
+    assert merge_tallies(folder.path) == tally_of(10)
+    with pytest.raises(InputError, match="counted something else"):
+        folder.commit(ALL, dataclasses.replace(tally_of(10), words=29))
+    with pytest.raises(InputError, match="is that of another run"):
+        folder.create(Release(MECHANISM), ["text"], ALL)
+
+
+def test_missing_records_are_refused(folder):
+    """A run of which tasks are missing has no tally."""
+    folder.commit(records_of(0, 6), tally_of(6))
+    with pytest.raises(InputError, match="has 6 of 10 records: write the whole private table first"):
+        merge_tallies(folder.path)
+
+
+@pytest.mark.parametrize("second", [(0, 5), (5, 10), (3, 7), (0, 4)])
+def test_records_in_two_tasks_are_refused(folder, second):
+    """A table that was read twice in different parts is refused, also where the number of records is right."""
+    folder.commit(records_of(0, 6), tally_of(6))
+    folder.commit(records_of(*second), tally_of(second[1] - second[0]))
+    with pytest.raises(InputError, match=r"(does not count each of the 10 records of the run once|write the whole)"):
+        merge_tallies(folder.path)
+
+
+def test_other_runs_are_refused(folder):
+    """A folder serves one release, columns and records; the same run finds it again."""
+    folder.create(RELEASE, ["text"], ALL)
+    for release, columns, records in (
+        (Release(MECHANISM, key="seed:1", case="copy"), ["text"], ALL),
+        (RELEASE, ["note"], ALL),
+        (RELEASE, ["text"], records_of(0, 9)),
+    ):
+        with pytest.raises(InputError, match=r"is that of another run: name a new folder for each\.$"):
+            folder.create(release, columns, records)
+
+
+def test_the_folder_is_for_its_owner(folder):
+    """Nobody else can open the folder or its files; one that others can open is refused."""
+    folder.commit(ALL, tally_of(10))
+    assert stat.S_IMODE(folder.path.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.path.iterdir()} == {0o600}
+    folder.path.chmod(0o750)
+    for use in (lambda: merge_tallies(folder.path), lambda: folder.create(RELEASE, ["text"], ALL)):
+        with pytest.raises(InputError, match=r"Others can open the folder of tallies .*: chmod 700"):
+            use()
+
+
+def test_what_a_killed_task_leaves_is_no_count(folder):
+    """A file that was not written to its end does not count."""
+    (folder.path / ".task-12.json.0123").write_text('{"records": 3')
+    folder.commit(ALL, tally_of(10))
+    assert merge_tallies(folder.path) == tally_of(10)
+
+
+def test_folders_that_are_none(tmp_path):
+    """A folder that is not there, for a worker or for its owner, or cannot be made, is one line."""
+    with pytest.raises(InputError, match="is not there for a worker: name one on a file system"):
+        TallyFolder(tmp_path / "nowhere").commit(ALL, tally_of(10))
+    with pytest.raises(InputError, match="is no folder of tallies: give the one that the run was given"):
+        merge_tallies(tmp_path)
+    with pytest.raises(InputError, match="cannot be made: No such file or directory"):
+        TallyFolder(tmp_path / "a" / "b").create(RELEASE, ["text"], ALL)
