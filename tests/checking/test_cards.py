@@ -85,9 +85,37 @@ def test_a_card_without_a_guarantee():
 
 def test_a_guarantee_of_another_kind():
     """A guarantee that is not of DP-SGD is read and only stated, and the result says so."""
+    check = check_certificate(make(accounting={"steps": 20, "noise multiplier": 2.0, "clipping norm": 1.5}))
+    assert check.overall == "stated"
     check = check_certificate(make(accounting=None))
     assert (check.overall, check.unchecked) == ("stated", "guarantees of this kind of model are not recomputed")
     assert "dp-fasttext" in str(check)
+
+
+def test_promises_that_no_card_makes():
+    """A promise in the words of a certificate is contradicted, and is not what a card is read as saying."""
+    document = make()
+    for name in ("private", "mechanism", "guarantee", "verification", "meaning", "not_protected"):
+        assert check_certificate({**document, name: {"status": "proved"}}).overall == "contradicted"
+    promise = {"kind": "PureDP", "epsilon": 0.01, "delta": 0}
+    check = check_certificate({**document, "training records": {**document["training records"], **promise}})
+    assert {field.path for field in check.select("contradicted")} == {f"training records.{name}" for name in promise}
+    (said,) = [section for section in check.make_report().sections if section.title == "what the certificate says"]
+    assert next(fact.value for fact in said.facts if fact.label == "guarantee").startswith(str(GUARANTEE))
+
+
+def test_another_adjacency():
+    """The accounting is of one record made empty, whatever a card says in all places."""
+    document = make()
+    for steps in (["adjacency"], ["verdict", "guarantee", "adjacency"]):
+        document = mutate(document, ["training records", *steps], "any two collections")
+    assert check_certificate(document).overall == "contradicted"
+
+
+@pytest.mark.parametrize(("name", "value"), [("sampling rate", 1e-320), ("delta", 5e-324)])
+def test_numbers_too_small_to_compose(name, value):
+    """What no accounting can compose is contradicted, and gives no traceback."""
+    assert check_certificate(mutate(make(), ["accounting", name], value)).overall == "contradicted"
 
 
 @pytest.mark.parametrize(

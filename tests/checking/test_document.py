@@ -6,7 +6,14 @@ import time
 import pytest
 
 from deniable import InputError
-from deniable.checking.document import MAX_CERTIFICATE_BYTES, MAX_DEPTH, MAX_INTEGER, format_path, parse_certificate
+from deniable.checking.document import (
+    MAX_CERTIFICATE_BYTES,
+    MAX_DEPTH,
+    MAX_INTEGER,
+    MAX_MEMBERS,
+    format_path,
+    parse_certificate,
+)
 
 
 def test_a_document():
@@ -33,6 +40,8 @@ def test_a_document():
         (b'{"a": -' + b"9" * 100_000 + b"}", "an integer of 100,001 digits"),
         (b'{"a": ' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}", f"more than {MAX_DEPTH} deep"),
         (b'{"a": "\xff"}', "not UTF-8"),
+        (b'{"a": {"' + b"x" * 201 + b'": 1}}', "longer than 200 characters"),
+        (b'{"a": [[' + b"1," * MAX_MEMBERS + b"1]]}", "more than 200,000 values"),
         (b" " * (MAX_CERTIFICATE_BYTES + 1), "at most 4,194,304 bytes"),
     ],
 )

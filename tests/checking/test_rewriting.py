@@ -92,6 +92,15 @@ def test_counts_that_cannot_be():
     assert [field.path for field in check.select("contradicted")] == ["texts"]
 
 
+def test_a_row_of_very_many_texts():
+    """The epsilon of a row is that of all its texts; of more than are computed, nothing counts as checked."""
+    document = make(**WIDE)
+    assert check_certificate(mutate(document, ["row", "texts"], 3)).overall == "contradicted"
+    document = mutate(mutate(document, ["row", "texts"], 10_001), ["row", "epsilon"], 50_000.0)
+    with pytest.raises(InputError, match=r"row\.texts must be an integer from 1 to 10,000"):
+        check_certificate(document)
+
+
 def test_without_torch(monkeypatch):
     """Where torch is missing, one line says what to install."""
     monkeypatch.setitem(__import__("sys").modules, "torch", None)

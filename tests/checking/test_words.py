@@ -25,7 +25,6 @@ TALLY = Tally(records=3, words=12, lengths=Counter([3, 4, 5]))
 STATED = {
     "deniable",
     "verification.seconds",
-    "records",
     "words",
     "space.source",
 }
@@ -215,8 +214,40 @@ def test_what_cannot_be_checked(steps, value, message):
     assert "\n" not in str(caught.value)
 
 
-def test_counts_that_cannot_be():
-    """Three records of at most five words have no twenty words together."""
-    check = check_certificate({**make(), "words": 20}, SPACE)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"words": 20},  # of three records, two have at most four words
+        {"words": 8},  # two have at least four, and one of them five
+        {"records": 4},
+        {"documents": []},
+        {"documents": make()["documents"][1:]},  # the half of the records would have no word
+    ],
+)
+def test_counts_that_cannot_be(changes):
+    """Numbers of records and words, and the lengths of the median and of the longest record, must go together."""
+    check = check_certificate({**make(), **changes}, SPACE)
     assert [field.path for field in check.select("contradicted")] == ["words"]
-    assert get_status(check_certificate({**make(), "words": 13}, SPACE), "words") == "stated"
+
+
+@pytest.mark.parametrize(
+    "lengths", [[], [0], [3], [0, 3], [0, 0, 3], [0, 2, 3], [1, 1], [0, 0, 0, 0], [1, 5], [2, 2, 2, 9], [0, 4, 4, 4, 4]]
+)
+def test_counts_that_can_be(lengths):
+    """No numbers that a release counts are contradicted."""
+    document = make(tally=Tally(records=len(lengths), words=sum(lengths), lengths=Counter(lengths)))
+    assert check_certificate(document, SPACE).overall == "recomputed"
+
+
+@pytest.mark.parametrize("gamma", ["0.5", None, "nan"])
+def test_a_parameter_for_which_no_law_is_built(gamma):
+    """A parameter that is no number is contradicted: the law that is proved in its place has the default."""
+    check = check_certificate(mutate(make(), ["mechanism", "gamma"], gamma), SPACE)
+    assert get_status(check, "mechanism.gamma") == "contradicted"
+
+
+def test_a_second_line_about_columns():
+    """What was copied is told in one line of its kind; another one is contradicted."""
+    lines = make()["not_protected"]
+    check = check_certificate({**make(), "not_protected": [*lines, lines[-1]]}, SPACE)
+    assert [field.path for field in check.select("contradicted")] == [f"not_protected[{len(lines)}]"]

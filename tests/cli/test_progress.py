@@ -207,6 +207,15 @@ def test_a_command_that_says_nothing(clock, capsys, monkeypatch):
     assert "".join(errors) == "working: 12 s so far\nreading: 11 s so far\n"
 
 
+def test_what_waits_shows_nothing(clock, capsys, monkeypatch):
+    """While a command waits for others, no line says that it works."""
+    monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.001)
+    with progress.watch_command(), progress.show_nothing():
+        clock(100.0)
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
 def test_short_work_is_silent(clock, capsys):
     """Work of less than ten seconds prints nothing on a pipe, and leaves no thread."""
     with progress.show_passes("verifying"), expect_passes(1):

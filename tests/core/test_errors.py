@@ -15,6 +15,7 @@ from deniable.core.errors import (
     check_fraction,
     check_number_within,
     check_positive,
+    escape_unprintable,
     is_interruption,
     make_parameter_error,
 )
@@ -117,3 +118,9 @@ def test_a_fraction_may_be_zero_and_not_one():
     for value in (1, -0.1, math.nan, None):
         with pytest.raises(InputError, match=r"must be a float in \[0, 1\)\. Got "):
             check_fraction("training", "average", value)
+
+
+def test_what_moves_the_cursor_is_escaped():
+    """Control characters, changes of direction, line ends and halves of pairs are shown as codes; letters stay."""
+    assert escape_unprintable("日本 é\x1b[2J") == "日本 é\\u001b[2J"
+    assert escape_unprintable("a\u202eb\n\ud800") == "a\\u202eb\\u000a\\ud800"

@@ -3,6 +3,7 @@
 import json
 import pickle
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +116,15 @@ def test_roles_are_signed(signed, keys, tmp_path):
     assert check_signature(swapped, CERTIFICATE, signed[1]).status == "invalid"
 
 
+@pytest.mark.parametrize("role", ["", "\x1b[31mtable", "table\n\nresult  recomputed", "Table", "t" * 31])
+def test_roles_that_no_command_writes(signed, keys, tmp_path, role):
+    """Whoever signs cannot write what they like to the terminal of whoever checks."""
+    seal = read_signing_key(keys[0]).make_seal("c.json", [role])
+    content = seal.encode([hash_file(tmp_path / "c.json"), hash_file(signed[2])])
+    check = check_signature(content, CERTIFICATE, signed[1], signed[2])
+    assert (check.status, role not in check.note or not role) == ("invalid", True)
+
+
 def test_keys_are_secret(keys):
     """A signing key is readable by its owner alone, is in no repr and no pickle; the public key is not secret."""
     path, public_path = keys
@@ -141,6 +151,15 @@ def test_keys_are_never_overwritten(keys, tmp_path):
     assert not public_path.exists()
     with pytest.raises(InputError, match="cannot be written"):
         write_signing_key(tmp_path / "none" / "key")
+
+
+@pytest.mark.parametrize("path", [".", "/"])
+def test_a_folder_in_place_of_a_key(tmp_path, monkeypatch, path):
+    """A path without a name is refused in one line, and nothing is left."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="exists"):
+        write_signing_key(Path(path))
+    assert not list(tmp_path.iterdir())
 
 
 def test_keys_of_another_kind(keys, tmp_path):

@@ -212,6 +212,21 @@ def test_a_relation_of_another_connection_is_refused(connection):
             privatize_relation(connection, relation, KEYED, text="text", id="id")
 
 
+def test_a_relation_of_a_cursor_is_refused(connection):
+    """A cursor shares the function, not the temporary table: that is refused, and the private table goes."""
+    relation = connection.sql("FROM notes")
+    with pytest.raises(InputError, match="of another connection"):
+        privatize_relation(connection.cursor(), relation, KEYED, text="text", id="id")
+    assert list_tables(connection) == ["notes"]
+
+
+@pytest.mark.parametrize("given", ["notes.db", None, 5])
+def test_what_is_no_connection_is_refused(given):
+    """A path or nothing in place of a connection is one line."""
+    with pytest.raises(InputError, match=r"takes a DuckDB connection first\. Got one (str|NoneType|int)"):
+        privatize_relation(given, "FROM notes", KEYED, text="text", id="id")
+
+
 def test_duckdb_is_imported_when_it_is_used():
     """The module loads where duckdb is missing, and one line names what to install."""
     code = (

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from deniable import InputError, Release
@@ -13,7 +14,7 @@ from tests.text.helpers import MECHANISM, ODD_PIECES, SPACE, WORDS
 
 datasets = pytest.importorskip("datasets", reason="datasets is not installed")
 
-from deniable import TEM  # noqa: E402 - where datasets is installed
+from deniable import TEM, Space  # noqa: E402 - where datasets is installed
 from deniable.engines.huggingface import privatize_dataset  # noqa: E402 - the same
 
 FRESH = Release(MECHANISM)
@@ -130,6 +131,21 @@ def release_column(data, release, column):
     cells = [TextCell(str(row["id"]), column, 0, row[column]) for row in data if row[column]]
     new_texts = iter(release.privatize_cells(cells).texts)
     return [next(new_texts) if text else text for text in data[column]]
+
+
+def test_unnamed_releases_are_never_read_again(stored):
+    """A metric of the caller has no fingerprint: under a public seed another epsilon still draws its own texts."""
+    space = Space(WORDS, SPACE.vectors, metric=measure_distances)
+    one, other = (Release(TEM(space, epsilon=epsilon), key="seed:7") for epsilon in (0.1, 50.0))
+    first, second = (privatize_dataset(stored, release, text="text", id="id").table for release in (one, other))
+    in_memory = datasets.Dataset(make_table())
+    assert first["text"][:] != second["text"][:]
+    assert second["text"][:] == privatize_dataset(in_memory, other, text="text", id="id").table["text"][:]
+
+
+def measure_distances(points, others):
+    """Return the distances of points from others, by the sum of differences."""
+    return np.abs(points[:, None] - others[None]).sum(axis=-1)
 
 
 def test_a_rotated_key_is_not_served_the_old_texts(stored, monkeypatch):
@@ -249,6 +265,9 @@ def test_odd_texts_pass():
         (lambda data: data, {"text": "texts"}, "has no column 'texts'. Its columns: 'id', 'text', 'note', 'stars'"),
         (lambda data: data, {"id": None}, "name the column of unique record ids"),
         (lambda data: data, {"text": "id"}, "cannot hold both texts and record ids"),
+        (lambda data: data, {"num_proc": -1}, "The 'num_proc' parameter .* must be a whole number"),
+        (lambda data: data, {"num_proc": 1.5}, "The 'num_proc' parameter .* must be a whole number"),
+        (lambda data: data, {"batch_size": "9"}, "The 'batch_size' parameter .* must be a whole number"),
     ],
 )
 def test_what_cannot_be_released_is_refused(monkeypatch, dataset, change, options, message):

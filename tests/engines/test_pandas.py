@@ -88,6 +88,8 @@ def test_the_certificate_names_what_was_copied():
     assert "the columns copied unchanged: 'id', 'note', 'stars'" in certificate.not_protected
     assert certificate.records == 40
     assert privatize_dataframe(frame.iloc[5:], KEYED, text="text", id="id").copied[0] == "the index"
+    assert privatize_dataframe(frame.iloc[::2], KEYED, text="text", id="id").copied[0] == "the index"
+    assert privatize_dataframe(frame.iloc[:5], KEYED, text="text", id="id").copied[0] == "id"
 
 
 @pytest.mark.parametrize("kind", ["object", "string", "string[pyarrow]", pd.ArrowDtype(pa.string())], ids=str)
@@ -159,6 +161,7 @@ def with_cell(frame, row, column, cell):
         (frame_of(), {"text": []}, "must be the name of a column"),
         (frame_of(), {"text": ["text", "text"]}, "named twice"),
         (pd.concat([frame_of(), frame_of()], axis=1), {}, "several columns called"),
+        (frame_of().set_index("text"), {}, "'text' is a level of the index of the DataFrame, not a column: use"),
         (frame_of()["text"], {}, "takes a pandas DataFrame. Got one Series"),
     ],
 )

@@ -99,14 +99,6 @@ def test_categories_do_not_come_out():
         assert lazy.collect().equals(plain)
 
 
-@pytest.mark.parametrize("kind", [pl.Int8, pl.UInt64, pl.String])
-def test_ids_of_every_type_name_one_noise(kind):
-    """Integers and strings that are written alike name the same noise."""
-    frame = frame_of().with_columns(pl.col("id").cast(kind))
-    new = privatize_dataframe(frame, KEYED, text="text", id="id").table
-    assert new["text"].equals(privatize_dataframe(frame_of(), KEYED, text="text", id="id").table["text"])
-
-
 def test_odd_texts_pass():
     """Scripts of other directions, emoji and NULs are read as in a batch; polars has no lone surrogates."""
     texts = [f"{WORDS[0]} {piece} {WORDS[1]}" for piece in ODD_PIECES if piece != "\ud800"]
@@ -187,3 +179,18 @@ def test_polars_is_imported_when_it_is_used():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "privatize_dataframe needs polars, which is missing: install polars.\n"
+
+
+def test_a_lazy_frame_needs_ids():
+    """Without a column of ids the noise would follow the row, so that another table's row shared it."""
+    with pytest.raises(InputError, match="name the column of unique record ids with id="):
+        privatize_lazyframe(frame_of().lazy(), KEYED, text="text", id=None)
+
+
+@pytest.mark.parametrize("kind", [pl.Int8, pl.UInt8, pl.UInt64, pl.Int128, pl.UInt128, pl.String], ids=str)
+def test_ids_of_every_type_name_one_noise(kind):
+    """Integers of every width, and texts that are written alike, name the same noise, and stay as they are."""
+    frame = frame_of().with_columns(pl.col("id").cast(kind))
+    released = privatize_dataframe(frame, KEYED, text="text", id="id").table
+    assert released["text"].equals(privatize_dataframe(frame_of(), KEYED, text="text", id="id").table["text"])
+    assert released["id"].equals(frame["id"])

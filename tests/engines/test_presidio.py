@@ -84,6 +84,39 @@ def test_overlapping_spans_are_drawn_once():
     assert anonymized.tally.words == 3
 
 
+def test_whatever_was_found_is_privatized():
+    """No place of a span is left as it is where three overlap, and an engine that leaves one out is refused."""
+    text = "in london paris tokyo"
+    spans = [RecognizerResult(kind, 3, end, score) for kind, end, score in (("A", 9, 0.2), ("B", 14, 0.9))]
+    spans += [RecognizerResult("C", 8, 15, 0.5), RecognizerResult("D", 9, 21, 0.2)]
+    (result,) = anonymize_record(AnonymizerEngine(), text, spans, KEYED, record_id="7").results
+    assert sum(draw("7", place, word) in result.text for place, word in ((3, "london pari"), (15, " tokyo"))) == 2
+
+    class ForgetfulEngine(AnonymizerEngine):
+        def anonymize(self, text, spans, *args, **options):
+            return super().anonymize(text, spans[:1], *args, **options)
+
+    with pytest.raises(InputError, match=r"leaves out a part of the spans .* install presidio-anonymizer"):
+        anonymize_record(ForgetfulEngine(), TEXT, spans_of(), KEYED, record_id="7")
+
+
+@pytest.mark.parametrize(
+    ("texts", "spans", "message"),
+    [
+        ("ab", [[], []], "A batch is a list of texts. Got one str"),
+        (["good", None], [[], []], "Each record needs a text. Got 1 without"),
+        (["good", 5], [[], []], "Texts must be str or None. Got int in row 1"),
+        (["good", "bad"], [[], None], "Each text has a list of Presidio's RecognizerResult"),
+        (["good", "bad"], [[], [("PLACE", 0, 3)]], "Each text has a list of Presidio's RecognizerResult"),
+    ],
+)
+def test_records_that_are_none_are_refused(monkeypatch, texts, spans, message):
+    """What is no text or no span is named in one line before the first draw."""
+    monkeypatch.setattr(Release, "privatize_cells", lambda *_, **__: pytest.fail("drew"))
+    with pytest.raises(InputError, match=message):
+        anonymize_records(AnonymizerEngine(), texts, spans, KEYED, ids=["7", "8"])
+
+
 def test_records_are_counted_each_once():
     """The counts are those of the private spans, record by record, and the certificate says what it leaves."""
     texts, spans = [TEXT, "nothing here"], [spans_of(), []]

@@ -211,3 +211,13 @@ def test_an_empty_data_set(release):
     assert privatize_dataset(empty, release, text="text", id="id").count() == 0
     with pytest.raises(InputError, match="The data set is empty, without a column"):
         privatize_dataset(data.from_items([]), release, text="text", id="id")
+
+
+@pytest.mark.parametrize("texts", [[None, "the food"], ["the food", None], [None, None]])
+def test_a_block_without_a_text_passes(release, texts):
+    """Ray knows no type of a block in which all texts are null, which may be the first one."""
+    rows = [{"id": number, "text": text} for number, text in enumerate(texts)]
+    dataset = privatize_dataset(data.from_items(rows, override_num_blocks=2), release, text="text", id="id")
+    new = {row["id"]: row["text"] for row in dataset.take_all()}
+    batch = release.batch(texts, [0, 1])
+    assert [new[0], new[1]] == batch.texts

@@ -152,6 +152,21 @@ def test_repeated_and_missing_ids_are_refused(monkeypatch):
         list(component.pipe(_with_id(nlp.make_doc("the food"), 5.0)))
 
 
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ("ab", "A batch is a list of texts. Got one str"),
+        (["good", None], "Each document needs a text. Got 1 without: leave them out"),
+        (["good", 5], "Texts must be str or None. Got int in row 1"),
+        (None, "A batch is a list of texts. Got one NoneType"),
+    ],
+)
+def test_documents_without_a_text_are_refused(texts, message):
+    """What is no text is one line before the first document."""
+    with pytest.raises(InputError, match=message):
+        make_docs(spacy.blank("en"), texts, ["1", "2"])
+
+
 def _with_id(doc, record_id):
     doc._.record_id = record_id
     return [doc]

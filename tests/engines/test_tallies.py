@@ -2,23 +2,28 @@
 
 import dataclasses
 import json
+import os
 import stat
 import threading
 from collections import Counter
+from unittest import mock
 
+import numpy as np
 import pytest
 
-from deniable import InputError, Release, Tally
+from deniable import TEM, Certificate, InputError, Release, Space, Tally
 from deniable.engines.tallies import (
     RecordSet,
     TallyFolder,
     decode_tally,
     digest_id,
     encode_tally,
+    make_certificate,
+    make_folder,
     merge_tallies,
 )
 from deniable.text.escapes import MarkupCounts
-from tests.text.helpers import MECHANISM
+from tests.text.helpers import MECHANISM, SPACE, WORDS
 
 RELEASE = Release(MECHANISM, key="seed:1")
 IDS = [f"r{number}" for number in range(10)]
@@ -123,6 +128,42 @@ def test_other_runs_are_refused(folder):
             folder.create(release, columns, records)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        Release(MECHANISM, key="env:DENIABLE_KEY"),
+        Release(MECHANISM),
+        Release(TEM(SPACE, epsilon=2.0), key="seed:1"),
+    ],
+    ids=["secret key", "no key", "epsilon"],
+)
+def test_a_certificate_says_where_the_noise_came_from(folder, other):
+    """A run under a public seed has no certificate of a secret key, nor of another epsilon."""
+    folder.commit(ALL, tally_of(10))
+    assert make_certificate(RELEASE, folder.path) == Certificate.of(RELEASE, tally_of(10))
+    with pytest.raises(InputError, match="is that of another release: give the one that the run was given"):
+        make_certificate(other, folder.path)
+    with pytest.raises(InputError, match="is that of another run"):
+        folder.create(other, ["text"], ALL)
+
+
+def test_releases_without_a_fingerprint_are_told_apart(tmp_path):
+    """A metric of the caller has no fingerprint: the certificate of a run still has no other epsilon."""
+    space = Space(WORDS, SPACE.vectors, metric=measure_distances)
+    one, other = (Release(TEM(space, epsilon=epsilon)) for epsilon in (1.0, 50.0))
+    assert one.fingerprint is None
+    folder = TallyFolder(tmp_path / "unnamed", is_fresh=True)
+    folder.create(other, ["text"], ALL)
+    folder.commit(ALL, tally_of(10))
+    with pytest.raises(InputError, match="is that of another release"):
+        make_certificate(one, folder.path)
+
+
+def measure_distances(points, others):
+    """Return the distances of points from others, by the sum of differences."""
+    return np.abs(points[:, None] - others[None]).sum(axis=-1)
+
+
 def test_the_folder_is_for_its_owner(folder):
     """Nobody else can open the folder or its files; one that others can open is refused."""
     folder.commit(ALL, tally_of(10))
@@ -149,3 +190,37 @@ def test_folders_that_are_none(tmp_path):
         merge_tallies(tmp_path)
     with pytest.raises(InputError, match="cannot be made: No such file or directory"):
         TallyFolder(tmp_path / "a" / "b").create(RELEASE, ["text"], ALL)
+
+
+def test_a_folder_is_named_by_its_path(folder, tmp_path, monkeypatch):
+    """What is no path or no release is one line; a path stands for the same folder wherever the program goes."""
+    folder.commit(ALL, tally_of(10))
+    for use in (lambda: make_folder(5), lambda: merge_tallies(5), lambda: make_certificate(RELEASE, RELEASE)):
+        with pytest.raises(InputError, match=r"is named by its path\. Got one (int|Release)"):
+            use()
+    with pytest.raises(InputError, match="The 'release' parameter of make_certificate must be the Release of the run"):
+        make_certificate(str(folder.path), RELEASE)
+    monkeypatch.chdir(folder.path.parent)
+    relative = make_folder(folder.path.name)
+    monkeypatch.chdir(tmp_path.parent)
+    assert merge_tallies(relative.path) == tally_of(10)
+    assert make_folder(None) is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"records": 10}', '{"records": 10, "digest": "zz", "tally": {}}'])
+def test_damaged_files_of_counts_are_one_line(folder, content):
+    """A file that something else wrote over is named, for a task that runs again and for the owner."""
+    folder.commit(ALL, tally_of(10))
+    (file,) = folder.path.glob("task-*.json")
+    file.write_text(content)
+    for use in (lambda: merge_tallies(folder.path), lambda: folder.commit(ALL, tally_of(10))):
+        with pytest.raises(InputError, match=r"The file of counts .* is damaged: name a new folder"):
+            use()
+
+
+def test_a_file_system_that_cannot_keep_counts_is_one_line(folder, monkeypatch):
+    """Where files cannot be linked, or written, the error names the folder, and nothing is left in it."""
+    monkeypatch.setattr(os, "link", mock.Mock(side_effect=PermissionError(1, "Operation not permitted")))
+    with pytest.raises(InputError, match=r"cannot be written to: Operation not permitted\. Name one on another file"):
+        folder.commit(ALL, tally_of(10))
+    assert [file.name for file in folder.path.iterdir()] == ["run.json"]

@@ -139,9 +139,9 @@ def test_releases_that_tasks_may_run(release, options):
         ("text", "key", "the table has no column 'key'. Its columns: 'id', 'text', 'note', 'stars'."),
         ("text", "text", "The column 'text' of the table cannot hold both texts and record ids"),
         (["text", "text"], "id", "The text column 'text' of the table is named twice: name it once."),
-        (3, "id", "The 'text' parameter of the table must be the name of a column, or a list of names. Got 3."),
-        ([], "id", "The 'text' parameter of the table must be the name of a column, or a list of names. Got []."),
-        ("text", 3, "The 'id' parameter of the table must be the name of a column, or None. Got 3."),
+        (3, "id", "The 'text' parameter of the table must be the name of a column, or a list of names. Got one int."),
+        ([], "id", "The 'text' parameter of the table must be the name of a column, or a list of names. Got one list."),
+        ("text", 3, "The 'id' parameter of the table must be the name of a column, or None. Got one int."),
     ],
 )
 def test_columns_that_cannot_be_used(text, id_column, message):
@@ -149,6 +149,20 @@ def test_columns_that_cannot_be_used(text, id_column, message):
     with pytest.raises(InputError) as caught:
         check_schema(make_layout("the table", text, id_column), make_table().schema)
     assert str(caught.value).startswith(message)
+
+
+def test_texts_and_keys_given_for_something_else_are_not_shown():
+    """Who passes the column for its name, or the key for the release, finds neither in the error."""
+    for use in (
+        lambda: make_layout("the table", pa.array(["london"]), "id"),
+        lambda: make_layout("the table", ["london", None], "id"),
+        lambda: make_layout("the table", "text", ["london"]),
+        lambda: check_repeatable("Spark", "london", has_ids=True, fresh=False),
+        lambda: check_repeatable("Spark", pa.table({"text": ["london"]}), has_ids=True, fresh=False),
+    ):
+        with pytest.raises(InputError, match=r"must be .* Got one \w+\.$") as caught:
+            use()
+        assert "london" not in str(caught.value)
 
 
 @pytest.mark.parametrize("id_type", [pa.float64(), pa.bool_(), pa.date32(), pa.list_(pa.string())], ids=str)

@@ -41,7 +41,7 @@ def test_a_release_is_served_as_it_is():
 def test_no_page_of_others():
     """There are no documentation pages that load scripts from elsewhere; openapi.json is there."""
     client = Client()
-    for path in ("/docs", "/redoc", "/", "/v1/"):
+    for path in ("/docs", "/redoc", "/v1/", "/static/"):
         assert_problem(client.get(path), 404)
     assert client.get("/openapi.json").status_code == 200
 

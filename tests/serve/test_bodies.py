@@ -2,11 +2,14 @@
 
 import gzip
 import json
+import threading
 
 import pytest
 
+from deniable.serve import bodies
 from deniable.serve.bodies import PrivatizeBody, parse_body
 from deniable.serve.limits import Limits
+from deniable.serve.measurements import MeasureBody
 from deniable.serve.problems import Problem
 from tests.serve.helpers import SECRET, Client, assert_problem
 
@@ -42,6 +45,28 @@ SECRET_JSON = json.dumps(SECRET)
 def test_what_is_refused(data, status):
     """Whatever is no request is a problem in one line that does not show what was sent."""
     assert_problem(Client().post("/v1/privatize", data), status)
+
+
+def test_long_lists_are_refused_by_their_length(monkeypatch):
+    """No list of whatever field is looked at item by item where it is longer than a request may be."""
+    monkeypatch.setattr(MeasureBody, "model_validate", None)
+    with pytest.raises(Problem, match="labels: there must be at most 2"):
+        parse_body(b'{"texts": ["a"], "labels": [0, 0, 0]}', MeasureBody, 2)
+
+
+def test_large_bodies_are_parsed_beside_the_event_loop(monkeypatch):
+    """The event loop parses small bodies only: a large one would make all others wait."""
+    threads = []
+
+    def parse(*arguments):
+        threads.append(threading.current_thread() is threading.main_thread())
+        return parse_body(*arguments)
+
+    monkeypatch.setattr(bodies, "parse_body", parse)
+    client = Client()
+    for size in (10, 100_000):
+        assert client.post("/v1/privatize", {"texts": ["a" * size]}).status_code == 200
+    assert threads == [True, False]
 
 
 def test_an_error_names_the_place():

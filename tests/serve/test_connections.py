@@ -93,6 +93,39 @@ def test_large_headers(port):
         assert list_statuses(received) == [431]
 
 
+@pytest.mark.parametrize("trailer", [b"x: y\r\n" * 2_000, b"y" * 12_000], ids=["many", "one"])
+def test_large_trailers(port, trailer):
+    """Headers after a body are not kept, and refused when there is no end of them."""
+    head = b"POST /v1/privatize HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", port), 5) as connection:
+        connection.sendall(head + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nz: ")
+        try:
+            for _ in range(20):
+                connection.sendall(trailer)
+                time.sleep(0.01)
+            received = receive_all(connection)
+        except OSError:  # it was reset before all was sent
+            return
+        assert list_statuses(received) == [431]
+
+
+@pytest.mark.parametrize(
+    ("request_end", "trickle"),
+    [(b"\r\n", b"\r\n"), (b"transfer-encoding: chunked\r\n\r\n", b"1\r\nx\r\n"), (b"upgrade: h2c\r\n\r\n", b"x")],
+    ids=["empty lines", "a body that nobody reads", "another protocol"],
+)
+def test_bytes_that_are_no_request(port, request_end, trickle):
+    """After a response a connection ends after the limit, whatever else trickles in on it."""
+    with socket.create_connection(("127.0.0.1", port), 5) as connection:
+        connection.sendall(b"GET /v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: upgrade\r\n" + request_end)
+        started = time.monotonic()
+        with contextlib.suppress(OSError):
+            while time.monotonic() - started < 5:
+                time.sleep(0.2)
+                connection.sendall(trickle)
+        assert time.monotonic() - started < 4
+
+
 def test_a_slow_body(port):
     """A body that does not arrive in time is answered with 408, and the connection ends."""
     started = time.monotonic()

@@ -7,6 +7,7 @@ import pytest
 import deniable as dn
 from deniable.serve.catalogue import Catalogue
 from deniable.serve.offers import RecordOffer, WordOffer
+from deniable.serve.routes import _ENCODED_PIECES, MAX_SHOWN_CHARACTERS
 from tests.serve.helpers import Client, assert_problem, build_choices
 from tests.text.helpers import SPACE
 
@@ -67,6 +68,16 @@ def test_pieces():
     masked = Client(Catalogue.fix(WordOffer(dn.Release(dn.TEM(SPACE, epsilon=2.0), unknown="mask"))))
     masked.service.catalogue.prepare(masked.service.catalogue.default)
     assert "show" in assert_problem(masked.post("/v1/privatize", {"texts": ["food"], "show": "words"}), 422)
+
+
+def test_many_pieces():
+    """The pieces of a long text are encoded in parts, which make one list; too long a text is refused."""
+    text = "food service " * (_ENCODED_PIECES + 1)
+    answer = Client().post("/v1/privatize", {"texts": ["", text], "show": "words"}).json()
+    assert "".join(piece["original"] for piece in answer["pieces"][1]) == text
+    texts = ["a" * (MAX_SHOWN_CHARACTERS // 2), "a" * (MAX_SHOWN_CHARACTERS // 2 + 1)]
+    detail = assert_problem(Client().post("/v1/privatize", {"texts": texts, "show": "words"}), 422)
+    assert "1,000,000 characters are shown. Got 1,000,001" in detail
 
 
 def test_a_fixed_release_is_not_changed():

@@ -5,19 +5,21 @@ from typing import Any
 from deniable.checking.fields import TOLERANCE, Stated
 from deniable.checking.statements import OWNERS_CHOICE, VERSION, Statements
 from deniable.checking.synthesis import expect_linear_card
-from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
-from deniable.core.guarantees import PROVED_IDEAL
+from deniable.core.guarantees import EMPTY_PLACE, EMPTY_RECORD, PROVED_IDEAL
 from deniable.learning.accounting import (
     SamplingSchedule,
     build_dp_sgd_guarantee,
     build_dp_sgd_verdict,
-    count_steps_within,
+    compute_epsilon_spent,
     describe_accounting,
 )
 from deniable.learning.card import CARD_SCHEMA, NO_GUARANTEE
+from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA
 
-_PROTECTION, _ACCOUNTING = "training records", "accounting"
+_PROTECTION, _ACCOUNTING, _CHOICE = "training records", "accounting", "epsilon chosen"
+_FOREIGN_NAMES = ("private", "mechanism", "guarantee", "verification", "meaning", "not_protected")
+"""Promises of certificates, which no card makes: nobody shall read one that nothing was compared with."""
 _MODEL_NOTE = "the model and its data are not at hand"
 _MIN_MULTIPLIER, _MAX_MULTIPLIER, _MAX_STEPS, _MAX_EPSILON = 0.3, 1e4, 10_000_000, 100.0
 
@@ -33,11 +35,13 @@ def expect_card(statements: Statements) -> tuple[dict[str, Any], str]:
     """
     if statements.get("model") == "dp-linear":
         return expect_linear_card(statements), ""
-    expected: dict[str, Any] = dict.fromkeys(statements.document, Stated(_MODEL_NOTE))
+    names = [name for name in statements.document if name not in _FOREIGN_NAMES]
+    expected: dict[str, Any] = dict.fromkeys(names, Stated(_MODEL_NOTE))
     expected |= {"schema": CARD_SCHEMA, "deniable": VERSION}
     if statements.get(_PROTECTION, "guarantee") == "none":
         return {**expected, _PROTECTION: _expect_no_guarantee(statements)}, "no privacy is claimed"
-    if "noise multiplier" in statements.get_object(_ACCOUNTING):
+    # Trainers whose claim is of another kind have noise, and no rate.
+    if {"sampling rate", "noise multiplier"} <= {*statements.get_object(_ACCOUNTING)}:
         return {**expected, **_expect_accounting(statements)}, ""
     return expected, "guarantees of this kind of model are not recomputed"
 
@@ -72,17 +76,20 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
             _PROTECTION: Stated("", "it does not follow from the accounting"),
         }
     schedule = SamplingSchedule(rate, int(steps))
-    adjacency = statements.get_text(_PROTECTION, "adjacency")
+    adjacency, adjacency_mark = statements.choose((EMPTY_RECORD, EMPTY_PLACE), EMPTY_RECORD, _PROTECTION, "adjacency")
     guarantee = build_dp_sgd_guarantee(schedule, multiplier, delta, adjacency)
     verdict = build_dp_sgd_verdict(guarantee).to_dict()
-    protection: dict[str, Any] = {name: Stated(_MODEL_NOTE) for name in statements.get_object(_PROTECTION)}
-    protection |= {
+    protection: dict[str, Any] = {
         "guarantee": str(guarantee),
         "unit": guarantee.unit,
+        "adjacency": adjacency_mark,
         "status": PROVED_IDEAL,
         "source": guarantee.source,
         "verdict": {**verdict, "seconds": Stated("how long the owner's proof took")},
     }
+    if _CHOICE in statements.get_object(_PROTECTION):
+        choices_of_epsilon = (CHOSEN_BY_OWNER, CHOSEN_FROM_DATA)
+        protection[_CHOICE] = statements.choose(choices_of_epsilon, CHOSEN_BY_OWNER, _PROTECTION, _CHOICE)[1]
     return {
         _ACCOUNTING: {**describe_accounting(schedule, multiplier, clip, delta), **choices},
         _PROTECTION: protection,
@@ -92,11 +99,16 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
 def _is_spent_within(rate: float, multiplier: float, epsilon: float, delta: float, steps: float) -> bool:
     """Return whether a run spends no more than an epsilon.
 
-    Losses far above a budget take time and memory without bound: steps are doubled until they exceed what is stated.
+    Losses far above a budget take time and memory without bound: steps grow until they exceed what is stated.
     """
     if multiplier < _MIN_MULTIPLIER or steps != int(steps):
         return False
+    some_steps = 1
     try:
-        return count_steps_within(rate, multiplier, epsilon * (1 + TOLERANCE), delta, int(steps)) == steps
-    except InputError:  # a single step spends more
-        return False
+        while compute_epsilon_spent(SamplingSchedule(rate, some_steps), multiplier, delta) <= epsilon * (1 + TOLERANCE):
+            if some_steps == steps:
+                return True
+            some_steps = min(4 * some_steps, int(steps))
+    except (ValueError, ArithmeticError):  # rate or delta are too small for floats
+        pass
+    return False

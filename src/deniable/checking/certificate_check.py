@@ -14,7 +14,7 @@ from deniable.checking.statements import Statements
 from deniable.checking.synthesis import expect_synthesis_certificate
 from deniable.checking.words import expect_word_certificate
 from deniable.core.arguments import refuse_wrong_calls
-from deniable.core.errors import InputError, make_parameter_error, shorten_text
+from deniable.core.errors import InputError, escape_unprintable, make_parameter_error, shorten_text
 from deniable.core.report import Fact, Report, Section, format_value
 from deniable.core.signatures import UNSIGNED, SignatureCheck
 from deniable.learning.card import CARD_SCHEMA
@@ -172,11 +172,13 @@ def check_certificate(
 
 def _list_promises(statements: Statements) -> tuple[Fact, ...]:
     """Return what a privacy officer asks first: what is promised to whom, on what ground, and what is not."""
-    card = statements.get_object("training records")
-    parts = card or statements.get_object("guarantee")
-    verdict = statements.get_object("verification") or Statements(card).get_object("verdict")
+    if statements.get("schema") == CARD_SCHEMA:
+        parts = statements.get_object("training records")
+        kind, verdict = parts.get("guarantee"), Statements(parts).get_object("verdict")
+    else:
+        parts, verdict = statements.get_object("guarantee"), statements.get_object("verification")
+        kind = parts.get("kind")
     epsilon = [f"{name} {_clean(parts[name])}" for name in ("epsilon", "delta") if name in parts]
-    kind = parts.get("kind", parts.get("guarantee"))
     metric = [f"distance {_clean(parts['metric'])}"] if "metric" in parts else []
     facts = {
         "private": statements.get("private"),
@@ -222,5 +224,4 @@ def _count_by_part(fields: Sequence[FieldCheck]) -> tuple[Fact, ...]:
 
 def _clean(value: Any) -> str:  # noqa: ANN401 - any JSON value of a document that may be anybody's
     """Return a value on one line, without characters that move a terminal's cursor or the reader's eye."""
-    text = shorten_text(format_value(value), _MAX_SHOWN)
-    return "".join(character if character.isprintable() else f"\\u{ord(character):04x}" for character in text)
+    return escape_unprintable(shorten_text(format_value(value), _MAX_SHOWN))

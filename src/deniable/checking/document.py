@@ -13,6 +13,8 @@ MAX_CERTIFICATE_BYTES = 4 << 20
 MAX_DEPTH = 12
 """Objects and arrays inside each other; those that commands write have five."""
 MAX_INTEGER = 1 << 62
+MAX_NAME_CHARACTERS, MAX_MEMBERS = 200, 200_000
+"""Length of a field's name, which is told with each of its values; members of all objects and arrays together."""
 
 
 def parse_certificate(content: bytes) -> dict[str, Any]:
@@ -22,8 +24,8 @@ def parse_certificate(content: bytes) -> dict[str, Any]:
         content: of the file, UTF-8.
 
     Raises:
-        InputError: it is too large or too deep, no JSON object, or holds a key twice, a number that is not finite or
-            an integer beyond 2^62.
+        InputError: it is too large or too deep, no JSON object, or holds a key twice or a long one, a number that is
+            not finite or an integer beyond 2^62.
     """
     if len(content) > MAX_CERTIFICATE_BYTES:
         raise InputError(
@@ -48,7 +50,7 @@ def parse_certificate(content: bytes) -> dict[str, Any]:
         raise _make_depth_error() from None
     if not isinstance(document, dict):
         raise InputError("The certificate is no JSON object: give the JSON file that was written beside the table.")
-    _check_depth(document)
+    _check_shape(document)
     return document
 
 
@@ -67,6 +69,11 @@ def format_path(steps: Sequence[str | int]) -> str:
 
 def _build_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(members)
+    if any(len(name) > MAX_NAME_CHARACTERS for name in fields):
+        raise InputError(
+            f"The certificate has a field whose name is longer than {MAX_NAME_CHARACTERS} characters: no command "
+            "writes that."
+        )
     if len(fields) < len(members):
         repeated_name = Counter(name for name, _ in members).most_common(1)[0][0]
         raise InputError(
@@ -96,16 +103,16 @@ def _parse_int(digits: str) -> int:
     return number
 
 
-def _check_depth(document: dict[str, Any]) -> None:
-    """Raise `InputError` where values stand deeper in each other than those of any certificate."""
+def _check_shape(document: dict[str, Any]) -> None:
+    """Raise `InputError` where values stand deeper in each other than those of any certificate, or are too many."""
     level: list[Any] = [document]
+    count = 0
     for _ in range(MAX_DEPTH):
-        level = [
-            member
-            for value in level
-            for member in (value.values() if isinstance(value, dict) else value)
-            if isinstance(member, dict | list)
-        ]
+        members = [member for value in level for member in (value.values() if isinstance(value, dict) else value)]
+        count += len(members)
+        if count > MAX_MEMBERS:
+            raise InputError(f"The certificate holds more than {MAX_MEMBERS:,} values: no more are checked.")
+        level = [member for member in members if isinstance(member, dict | list)]
         if not level:
             return
     raise _make_depth_error()

@@ -5,7 +5,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from deniable.checking.fields import Stated
-from deniable.checking.statements import OWNERS_CHOICE, VERSION, Statements
+from deniable.checking.statements import OWNERS_CHOICE, PRIVATE_COUNT, VERSION, Statements
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
 from deniable.text.escapes import Escapes
@@ -58,21 +58,23 @@ def expect_rewrite_certificate(statements: Statements) -> dict[str, Any]:
     model = _read_model(statements)
     method = REWRITING_METHODS[name](cast("Rewriter", model), seed=0 if noise == PUBLIC_SEED_NOISE else None, **options)
     # A row has as many columns of texts as it says, and one where it says nothing.
-    columns = statements.get_count("row", "texts", minimum=1) or 1
+    columns = 1
+    if "texts" in statements.get_object("row"):
+        columns = _require_size(statements, "row", "texts", maximum=_MAX_COLUMNS)
     is_decoded = any("HTML entities" in step for step in statements.get_list("steps") if isinstance(step, str))
     escapes = _ESCAPES if is_decoded else None
     certificate = certify_rewriting(
         method,
         0,
         0,
-        columns=["text"] * min(columns, _MAX_COLUMNS),
+        columns=["text"] * columns,
         nulls=_NULLS in statements.get_list("not_protected"),
         unescape=escapes,
         model={"trained on": statements.get_text("model", "trained on")},
     )
     fields: dict[str, Any] = json.loads(certificate.to_json())
     if fields["row"] is not None:
-        fields["row"]["texts"] = statements.mark_count("row", "texts", minimum=1)
+        fields["row"]["texts"] = Stated(PRIVATE_COUNT)
     unprotected = fields["not_protected"]
     is_first_line_known = statements.get_list("not_protected")[:1] == unprotected[:1]
     first_line = Stated("whether the format knows null is seen in the table") if is_first_line_known else unprotected[0]

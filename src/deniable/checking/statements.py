@@ -106,4 +106,4 @@ class Statements:
         """Return a mark for each line that says what was copied, which is not seen here."""
         titles = (f"{COPIED_COLUMNS}: ", f"{COPIED_METADATA}: ")
         lines = [line for line in self.get_list("not_protected") if isinstance(line, str)]
-        return [Stated(_NOT_SEEN) for title in titles for line in lines if line.startswith(title)][: len(titles)]
+        return [Stated(_NOT_SEEN) for title in titles if any(line.startswith(title) for line in lines)]

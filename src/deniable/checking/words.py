@@ -157,7 +157,10 @@ def _expect_with_law(
     )
     fields: dict[str, Any] = json.loads(certificate.to_json())
     fields["verification"]["seconds"] = Stated("how long the owner's proof took")
-    fields["mechanism"] |= {parameter: Stated(OWNERS_CHOICE) for parameter in ("name", *mechanism.parameters)}
+    for parameter in ("name", *mechanism.parameters):
+        # Of another value, such as a text, no law was built.
+        if fields["mechanism"][parameter] == statements.get("mechanism", parameter):
+            fields["mechanism"][parameter] = Stated(OWNERS_CHOICE)
     is_refuted = fields["verification"]["status"] == "refuted"
     documents = [] if is_refuted else _expect_documents(statements, mechanism, fields["guarantee"]["status"])
     return {
@@ -226,12 +229,16 @@ def _expect_from_statements(statements: Statements, options: _Options) -> dict[s
 def _find_count_problem(statements: Statements) -> str:
     """Return how the counts of records, words and lengths contradict each other; nothing where they do not."""
     records, words = statements.get_count("records"), statements.get_count("words")
-    lengths = [entry.get("words") for entry in statements.get_list("documents") if isinstance(entry, dict)]
-    longest = lengths[-1] if lengths else None
-    if records is None or words is None or not isinstance(longest, int):
+    if records is None or words is None or statements.get("verification", "status") == "refuted":
         return ""
-    if not longest <= words <= records * longest:
-        return f"{records:,} records of at most {longest:,} words cannot have so many words together"
+    entries = statements.get_list("documents")
+    lengths = [Statements(entry).get_count("words") for entry in entries if isinstance(entry, dict)]
+    # A length of 0 is not listed.
+    median, longest = [0, 0, *(length or 0 for length in lengths)][-2:]
+    lower_half, upper_half = (records + 1) // 2, records // 2
+    least, most = upper_half * median + longest, lower_half * median + upper_half * longest
+    if median > longest or not least <= words <= most:
+        return f"{records:,} records cannot have so many: the median has {median:,} words, the longest {longest:,}"
     return ""
 
 

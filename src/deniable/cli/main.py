@@ -27,7 +27,7 @@ from deniable.cli.serve import run_serve
 from deniable.cli.streams import prepare_streams
 from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
-from deniable.core.errors import DeniableError, is_interruption
+from deniable.core.errors import DeniableError, escape_unprintable, is_interruption
 
 _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
@@ -181,7 +181,7 @@ def _describe_usage_error(message: str, cause: BaseException | None, command_pat
 
 
 def _print_failure(message: str) -> int:
-    line = " ".join(message.split())
+    line = escape_unprintable(" ".join(message.split()))  # what it quotes may be anybody's
     print(f"deniable: {line}", file=sys.stderr)  # noqa: T201 - the command line's own output
     return EXIT_COULD_NOT_RUN
 

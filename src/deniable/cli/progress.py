@@ -86,6 +86,17 @@ def watch_command() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def show_nothing() -> Iterator[None]:
+    """Show no work that goes on around this: what waits for others, such as a service, has no end to come near to."""
+    waiting = _Command("waiting")
+    _SHOWN_WORK.append(waiting)
+    try:
+        yield
+    finally:
+        _SHOWN_WORK.remove(waiting)
+
+
 class _Speed:
     """The speed of one pass, measured over the last minute, or over the last two advances if they are rarer."""
 

@@ -18,7 +18,7 @@ from deniable.cli.options import (
     list_choices,
     make_option,
 )
-from deniable.cli.progress import show_passes
+from deniable.cli.progress import show_nothing, show_passes
 from deniable.core.errors import InputError, is_interruption
 from deniable.core.progress import expect_passes
 
@@ -130,13 +130,11 @@ def run_serve(
                 catalogue = _offer_model(model, method, epsilon, delta)
             else:
                 catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
-            run_server(
-                create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide)),
-                listener,
-                lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True),
-            )
+            app = create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide))
+            with show_nothing():
+                run_server(app, listener, lambda url: typer.echo(f"serving on {url}; stop with Ctrl-C", err=True))
     except BaseException as error:
-        if not is_interruption(error):  # while it prepares, too, a service that is told to stop ends well
+        if not is_interruption(error):  # a service that is told to stop while it prepares ends well, too
             raise
     typer.echo("stopped", err=True)
 

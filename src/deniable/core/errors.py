@@ -39,6 +39,11 @@ def shorten_text(text: str, maximum: int = _MAX_SHOWN) -> str:
     return f"{line[: maximum - len(_CUT) - end]}{_CUT}{line[-end:]}"
 
 
+def escape_unprintable(text: str) -> str:
+    """Return a text with codes in place of characters that move a terminal's cursor or the reader's eye."""
+    return "".join(character if character.isprintable() else f"\\u{ord(character):04x}" for character in text)
+
+
 def make_parameter_error(owner: str, name: str, expected: str, value: object) -> InputError:
     """Return the error for a parameter outside its domain.
 

@@ -36,6 +36,8 @@ MAX_SIGNATURE_BYTES = 10_000
 _DOMAIN = b"deniable release signature 1\0"
 _MAX_KEY_BYTES = 10_000
 _DIGEST, _SIGNATURE = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{128}")
+_ROLE = re.compile("[a-z][a-z ]{0,29}")
+"""What a file is to a release. The signer writes it, and whoever checks reads it."""
 
 SignatureStatus = Literal["valid", "invalid", "unsigned", "not checked"]
 
@@ -103,7 +105,7 @@ def write_signing_key(path: Path) -> Path:
     public_pem = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    public_path = path.with_name(path.name + PUBLIC_KEY_ENDING)
+    public_path = Path(f"{path}{PUBLIC_KEY_ENDING}")
     create_key_file(public_path, public_pem, mode=0o644)
     try:
         create_key_file(path, private_pem)
@@ -260,6 +262,8 @@ def _parse_signature(content: bytes) -> tuple[dict[str, str], str] | None:
     if not isinstance(files, dict) or not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
         return None
     if not all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in files.values()):
+        return None
+    if not all(map(_ROLE.fullmatch, files)):
         return None
     return (files, signature) if content == _encode_signature(files, signature) else None
 

@@ -65,6 +65,8 @@ def privatize_relation(
         duckdb.Error: DuckDB cannot run the query, or there is a table of that name.
     """
     duckdb = import_extra("duckdb", "privatize_relation", None)
+    if connection is not duckdb and not isinstance(connection, duckdb.DuckDBPyConnection):
+        raise InputError(f"privatize_relation takes a DuckDB connection first. Got one {type(connection).__name__}.")
     if isinstance(relation, str):
         relation = connection.sql(relation)
     if not isinstance(relation, duckdb.DuckDBPyRelation):
@@ -80,7 +82,11 @@ def privatize_relation(
     table_name = _quote(f"deniable_{secrets.token_hex(8)}") if into is None else into
     target = f"TEMP TABLE {table_name}" if into is None else f"TABLE {table_name}"
     _create_table(connection, relation, function, f"CREATE {target} AS")
-    private = connection.sql(f"FROM {table_name}")
+    try:
+        private = connection.sql(f"FROM {table_name}")
+    except duckdb.CatalogException:  # a cursor knows the function, and not the temporary tables of its connection
+        relation.query(table_name, f"DROP TABLE {table_name}")
+        raise _make_connection_error() from None
     try:
         # The relation may have given other rows than when its ids were checked.
         function.check_rows(_check_ids(layout, private))
@@ -163,12 +169,15 @@ def _create_table(
         if function.error is not None:
             raise function.error from None
         if f"Function with name {name}" in str(error):
-            raise InputError(
-                "The relation is of another connection than the one that is given: give the one that made it."
-            ) from None
+            raise _make_connection_error() from None
         raise
     finally:
         connection.remove_function(name)
+
+
+def _make_connection_error() -> InputError:
+    """Return the error of a relation that another connection made."""
+    return InputError("The relation is of another connection than the one that is given: give the one that made it.")
 
 
 def _name_parts(columns: Sequence[object]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.extras import import_extra
 from deniable.core.randomness import derive_stream_start
 from deniable.engines.released import ReleasedTable
@@ -77,6 +77,9 @@ def privatize_dataset(
         )
     if not isinstance(dataset, datasets.Dataset | datasets.DatasetDict):
         raise InputError(f"privatize_dataset takes a Dataset or a DatasetDict. Got one {type(dataset).__name__}.")
+    for name, value in (("num_proc", num_proc), ("batch_size", batch_size)):
+        if value is not None and (not isinstance(value, int) or value < 0):
+            raise make_parameter_error("privatize_dataset", name, "a whole number, at least 0", value)
     layout = make_layout("the dataset", text, id)
     check_repeatable("datasets", release, has_ids=id is not None, fresh=fresh, is_pickled=bool(num_proc))
     splits: dict[str, Dataset] = dict(dataset) if isinstance(dataset, datasets.DatasetDict) else {"": dataset}
@@ -105,7 +108,7 @@ def _privatize_split(
     from datasets import DatasetInfo, is_caching_enabled  # noqa: PLC0415 - only its users need it
 
     fingerprint = _make_fingerprint(dataset, layout, release)
-    can_cache = bool(dataset.cache_files) and is_caching_enabled() and release.key is not None
+    can_cache = bool(dataset.cache_files) and is_caching_enabled() and _has_name(release)
     folder = Path(dataset.cache_files[0]["filename"]).parent if can_cache else None
     tally = None if folder is None else _read_tally(folder / f"cache-{fingerprint}.tally.json")
     with tempfile.TemporaryDirectory() as temporary:
@@ -159,10 +162,15 @@ def _count_rows(numbers: Sequence[int]) -> RecordSet:
 
 def _make_fingerprint(dataset: "Dataset", layout: TableLayout, release: Release) -> str:
     """Return the name of what comes out: whatever changes it is in the name, and under the key nobody can guess it."""
-    if release.key is None:
+    if not _has_name(release):
         return secrets.token_hex(16)
-    parts = (_FINGERPRINT_LAYOUT, release.fingerprint or "", layout.id_column or "", *layout.columns)
+    parts = (_FINGERPRINT_LAYOUT, str(release.fingerprint), layout.id_column or "", *layout.columns)
     return derive_stream_start(release.read_key(), dataset._fingerprint, *parts).hex()  # noqa: SLF001 - has no other name
+
+
+def _has_name(release: Release) -> bool:
+    """Return whether what comes out of a release may be read again: a fresh or an unnamed one is like no other."""
+    return release.key is not None and release.fingerprint is not None
 
 
 def _read_tally(path: Path) -> Tally | None:

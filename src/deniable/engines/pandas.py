@@ -11,6 +11,7 @@ from deniable.text.batches import check_record_ids, read_batch_texts
 from deniable.text.columns import TextColumn, read_text_column
 from deniable.text.release import Release
 from deniable.text.table_release import RowPrivatizer
+from deniable.text.tables.layout import TableLayout
 from deniable.text.tables.rows import RowColumn, TextRows, list_column
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def privatize_dataframe(
     layout = make_layout("the DataFrame", text, id)
     check_repeatable("pandas", release, has_ids=id is not None, fresh=fresh, is_pickled=False)
     levels = [name for name in df.index.names if name not in df.columns]
-    layout.check_columns([*df.columns, *(name for name in levels if name is not None)])
+    _check_columns(layout, df.columns, [name for name in levels if name is not None])
     # All ids and texts are read before the first draw.
     ids = None if id is None else check_record_ids(df.index.get_level_values(id) if id in levels else df[id], len(df))
     columns = {name: read_text_column("privatize_dataframe", df[name]) for name in layout.columns}
@@ -56,10 +57,18 @@ def privatize_dataframe(
     new_texts = privatizer(TextRows(len(df), texts, ids))
     private = df.assign(**{name: _rebuild(column, new_texts[name]) for name, column in columns.items()})
     private.attrs = {}
-    is_numbered = isinstance(df.index, pandas.RangeIndex) and levels == [None] and df.index.start == 0
+    is_numbered = levels == [None] and df.index.equals(pandas.RangeIndex(len(df)))
     copied_levels = () if is_numbered else tuple("the index" if name is None else str(name) for name in levels)
     copied = (*copied_levels, *map(str, layout.list_other_columns(df.columns)))
     return ReleasedTable(private, privatizer.tally, release, copied)
+
+
+def _check_columns(layout: TableLayout, columns: Sequence[Any], levels: Sequence[Any]) -> None:
+    """Raise `InputError` unless a frame has the columns of a layout; a level of the index may hold ids, not texts."""
+    layout.check_columns([name for name in (*columns, *levels) if isinstance(name, str)])
+    for name in layout.columns:
+        if name in levels:
+            raise InputError(f"{name!r} is a level of the index of {layout.name}, not a column: use df.reset_index().")
 
 
 def _read_texts(name: str, column: TextColumn) -> list[str | None]:

@@ -1,13 +1,13 @@
 """polars: the texts of a frame, privatized in the frame, at once or when a lazy frame is evaluated."""
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
 from deniable.engines.released import ReleasedTable
-from deniable.engines.tallies import RecordSet, TallyFolder
+from deniable.engines.tallies import RecordSet, make_folder
 from deniable.engines.tasks import (
     check_id_kind,
     check_repeatable,
@@ -64,7 +64,7 @@ def privatize_lazyframe(
     *,
     text: str | Sequence[str],
     id: str,
-    tallies: str | Path | None = None,
+    tallies: str | os.PathLike[str] | None = None,
 ) -> "pl.LazyFrame":
     """Return a lazy frame whose texts are privatized whenever it is evaluated.
 
@@ -93,14 +93,14 @@ def privatize_lazyframe(
             'which spends epsilon again: give the Release a key, key="env:NAME" or "file:PATH", or collect() the frame '
             "and use privatize_dataframe."
         )
-    check_repeatable("polars", release, has_ids=True, fresh=False, is_pickled=False)
+    check_repeatable("polars", release, has_ids=id is not None, fresh=False, is_pickled=False)
+    folder = make_folder(tallies)
     schema = lf.collect_schema()
     _check_columns(layout, schema)
 
     def privatize(df: "pl.DataFrame") -> "pl.DataFrame":
         private, tally, records = _privatize(df, layout, release)
-        if tallies is not None:
-            folder = TallyFolder(Path(tallies))
+        if folder is not None:
             folder.create(release, layout.columns, records, CopiedContent(layout.list_other_columns(df.columns)))
             folder.commit(records, tally)
         return private
@@ -122,7 +122,8 @@ def _privatize(df: "pl.DataFrame", layout: TableLayout, release: Release) -> "tu
 
     _check_columns(layout, df.schema)
     columns = list(layout.columns)
-    private = df.select(layout.read_columns).with_columns(pl.col(columns).cast(pl.String))
+    # Arrow has no integers of 128 bits; as texts all ids name the noise.
+    private = df.select(pl.col(layout.read_columns).cast(pl.String))
     batches = private.to_arrow().combine_chunks().to_batches()
     records = RecordSet()
     if layout.id_column is not None:

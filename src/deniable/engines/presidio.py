@@ -11,7 +11,7 @@ from typing import Any
 
 from deniable.core.errors import InputError
 from deniable.engines.tasks import check_repeatable
-from deniable.text.batches import Tally, TextCell, check_record_ids
+from deniable.text.batches import Tally, TextCell, check_record_ids, read_batch_texts
 from deniable.text.certificate import Certificate
 from deniable.text.release import DEFAULT_COLUMN, Release
 
@@ -162,19 +162,28 @@ def anonymize_records(
         operators: see `anonymize_record`.
 
     Raises:
-        InputError: the release does not suit, ids are missing or repeated, or the key cannot be read.
+        InputError: the release does not suit, a text is missing, ids are missing or repeated, or the key cannot be
+            read.
     """
     check_repeatable(_HOST, release, has_ids=ids is not None, fresh=fresh, is_pickled=False)
-    if len(texts) != len(analyzer_results):
+    records = [text for text in read_batch_texts(texts) if text is not None]
+    if len(records) < len(texts):
+        raise InputError(f"Each record needs a text. Got {len(texts) - len(records)} without: leave them out.")
+    if len(records) != len(analyzer_results):
         raise InputError(
-            f"Each text has a list of recognizer results. Got {len(analyzer_results)} lists for {len(texts)} texts."
+            f"Each text has a list of recognizer results. Got {len(analyzer_results)} lists for {len(records)} texts."
         )
     # All ids are checked before the first draw.
-    record_ids = [""] * len(texts) if ids is None else check_record_ids(ids, len(texts))
+    record_ids = [""] * len(records) if ids is None else check_record_ids(ids, len(records))
     if OPERATOR_NAME not in engine.get_anonymizers():
         register_operator(engine)
     results, tally = [], Tally()
-    for text, spans, record_id in zip(texts, analyzer_results, record_ids, strict=True):
+    for spans in analyzer_results:
+        if not isinstance(spans, Sequence) or not all(hasattr(span, "entity_type") for span in spans):
+            raise InputError(
+                "Each text has a list of Presidio's RecognizerResult. Got something else: pass [] for none."
+            )
+    for text, spans, record_id in zip(records, analyzer_results, record_ids, strict=True):
         parameters = {"release": release, "record_id": record_id, "column": column, "fresh": fresh}
         result, counts = _anonymize(engine, text, spans, parameters, dict(operators or {}))
         results.append(result)
@@ -207,8 +216,15 @@ def _anonymize(
 ) -> tuple[EngineResult, Tally]:
     """Return what becomes of one record, and its counts."""
     offsets: dict[str, list[int]] = {}
+    places = {place for span in spans for place in range(span.start, span.end)}
     for span in _run_engine(engine, text, spans, {"DEFAULT": OperatorConfig("keep")}).items:
+        places -= set(range(span.start, span.end))
         offsets.setdefault(span.entity_type, []).append(span.start)
+    if places:  # versions before 2.2.365 do so where three spans overlap
+        raise InputError(
+            "Presidio leaves out a part of the spans that were found, which would stay as it is: install "
+            "presidio-anonymizer 2.2.365 or a later one."
+        )
     tallies: list[Tally] = []
     for entity_type in offsets.keys() - operators.keys():
         # The engine works from the end of a text to its beginning.

@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.extras import import_extra
-from deniable.engines.tallies import TallyFolder
+from deniable.engines.tallies import TallyFolder, make_folder
 from deniable.engines.tasks import (
     check_repeatable,
     check_schema,
@@ -66,7 +65,7 @@ def privatize_dataset(
         raise make_parameter_error("privatize_dataset", "dataset", "a ray.data.Dataset", type(dataset))
     layout = make_layout(_TABLE, text, id)
     check_repeatable("Ray", release, has_ids=id is not None, fresh=fresh)
-    folder = None if tallies is None else TallyFolder(Path(tallies).absolute(), is_fresh=fresh)
+    folder = make_folder(tallies, is_fresh=fresh)
     require_ids_for_tallies(layout, folder)
     names = _check_columns(dataset, layout)
     if id is not None:
@@ -117,13 +116,19 @@ class BatchPrivatizer:
 
     def __call__(self, table: pa.Table) -> pa.Table:
         """Return a batch with new texts, by one thread: Ray runs an actor for each processor."""
-        for column in self._layout.columns:
-            place = table.schema.get_field_index(column)
-            if place >= 0 and pa.types.is_null(table.schema.field(place).type):  # a block without a single text
-                table = table.set_column(place, column, table.column(place).cast(pa.string()))
+        table = _cast_nulls(table, self._layout)
         batches = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
         new_batches = privatize_batches(batches, self._layout, self._release, tallies=self._tallies, workers=1)
         return pa.Table.from_batches(list(new_batches))
+
+
+def _cast_nulls(table: pa.Table, layout: TableLayout) -> pa.Table:
+    """Return a block in which columns of texts without a single text, which Ray finds to be of no type, are texts."""
+    for column in layout.columns:
+        place = table.schema.get_field_index(column)
+        if place >= 0 and pa.types.is_null(table.schema.field(place).type):
+            table = table.set_column(place, column, table.column(place).cast(pa.string()))
+    return table
 
 
 def _check_columns(dataset: "Dataset", layout: TableLayout) -> list[str]:
@@ -133,5 +138,5 @@ def _check_columns(dataset: "Dataset", layout: TableLayout) -> list[str]:
         raise InputError("The data set is empty, without a column: there is nothing to privatize.")
     layout.check_columns(schema.names)
     for batch in dataset.limit(1).iter_batches(batch_format="pyarrow"):  # blocks of pandas have types when converted
-        check_schema(layout, cast("pa.Table", batch).schema)
+        check_schema(layout, _cast_nulls(cast("pa.Table", batch), layout).schema)
     return list(schema.names)

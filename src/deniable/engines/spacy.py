@@ -51,7 +51,8 @@ class DocPrivatizer:
         """Yield documents with their private texts, which are drawn together for each batch.
 
         Raises:
-            InputError: see `__call__`, or two documents of the stream have one record id.
+            InputError: see `__call__`, or two documents of the stream have one record id. Where spaCy runs several
+                processes, a stream is one batch of one process: `make_docs` looks at all ids.
         """
         first_places: dict[str, int] = {}
         for docs in minibatch(stream, size=batch_size):
@@ -200,12 +201,14 @@ def make_docs(nlp: Language, texts: Sequence[str], ids: Sequence[str]) -> Iterat
         ids: one public id for each record, unique in the data set.
 
     Raises:
-        InputError: ids are missing, repeated or of another number.
+        InputError: a text is missing, or ids are missing, repeated or of another number.
     """
-    from deniable.text.batches import check_record_ids
+    from deniable.text.batches import check_record_ids, read_batch_texts
 
-    record_ids = check_record_ids(ids, len(texts))
-    return _make_docs(nlp, texts, record_ids)
+    records = [text for text in read_batch_texts(texts) if text is not None]
+    if len(records) < len(texts):
+        raise InputError(f"Each document needs a text. Got {len(texts) - len(records)} without: leave them out.")
+    return _make_docs(nlp, records, check_record_ids(ids, len(records)))
 
 
 def _make_docs(nlp: Language, texts: Sequence[str], record_ids: Sequence[str]) -> Iterator[Doc]:

@@ -3,14 +3,13 @@
 import dataclasses
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.extras import import_extra
-from deniable.engines.tallies import DIGEST_HEX_DIGITS, RecordSet, TallyFolder
+from deniable.engines.tallies import DIGEST_HEX_DIGITS, RecordSet, TallyFolder, make_folder
 from deniable.engines.tasks import (
     check_id_kind,
     check_repeatable,
@@ -68,7 +67,7 @@ def privatize_dataframe(
     layout = make_layout(_TABLE, text, id)
     check_repeatable("Spark", release, has_ids=id is not None, fresh=fresh)
     _check_columns(df, layout)
-    folder = None if tallies is None else TallyFolder(Path(tallies).absolute(), is_fresh=fresh)
+    folder = make_folder(tallies, is_fresh=fresh)
     require_ids_for_tallies(layout, folder)
     if id is not None:
         _check_deterministic(df)

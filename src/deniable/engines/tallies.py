@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, make_parameter_error
 from deniable.text.batches import Tally
 from deniable.text.certificate import Certificate
 from deniable.text.escapes import MarkupCounts
@@ -102,7 +102,7 @@ class TallyFolder:
         """
         run = {
             "layout": _LAYOUT,
-            "release": release.fingerprint,
+            **_describe_release(release),
             # A run with fresh noise is like no other.
             "run": secrets.token_hex(16) if self.is_fresh else "",
             "columns": list(columns),
@@ -151,6 +151,15 @@ class TallyFolder:
             )
 
 
+def make_folder(tallies: str | os.PathLike[str] | None, *, is_fresh: bool = False) -> TallyFolder | None:
+    """Return the folder that a ``tallies`` parameter names, wherever the program goes afterwards; None for none.
+
+    Raises:
+        InputError: it is no path.
+    """
+    return None if tallies is None else TallyFolder(_check_path(tallies).absolute(), is_fresh)
+
+
 def merge_tallies(folder: str | os.PathLike[str]) -> Tally:
     """Return the counts of a whole run, in which every record counts once.
 
@@ -160,7 +169,7 @@ def merge_tallies(folder: str | os.PathLike[str]) -> Tally:
     Raises:
         InputError: it is no such folder, records are missing, or some were counted in more than one task.
     """
-    path = Path(folder)
+    path = _check_path(folder)
     expected = _decode_records(_read_run(path))
     tasks = [_read_task(file) for file in sorted(path.glob(_TASK_FILES))]
     records = sum((task_records for task_records, _ in tasks), RecordSet())
@@ -195,14 +204,21 @@ def make_certificate(
     Raises:
         InputError: see `merge_tallies`; or the run had another release.
     """
-    run = _read_run(Path(folder))
-    if run["release"] != release.fingerprint:
+    if not isinstance(release, Release):
+        raise make_parameter_error("make_certificate", "release", "the Release of the run", type(release))
+    run = _read_run(_check_path(folder))
+    if any(run.get(name) != value for name, value in _describe_release(release).items()):
         raise InputError(
             f"The folder of tallies {str(folder)!r} is that of another release: give the one that the run was given."
         )
     copied = CopiedContent(tuple(run["copied"]["columns"]), tuple(run["copied"]["metadata"]))
     tally = merge_tallies(folder)
     return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
+
+
+def _describe_release(release: Release) -> dict[str, str]:
+    """Return what the certificate says of a release, by which a folder knows that of its run."""
+    return {"release": release.fingerprint or repr(release.mechanism), "noise": release.noise}
 
 
 def encode_tally(tally: Tally) -> dict[str, Any]:
@@ -225,6 +241,13 @@ def _decode_records(encoded: dict[str, Any]) -> RecordSet:
     return RecordSet(encoded["records"], int(encoded["digest"], 16))
 
 
+def _check_path(folder: str | os.PathLike[str]) -> Path:
+    """Return the path of a folder, or raise `InputError`."""
+    if not isinstance(folder, str | os.PathLike):
+        raise InputError(f"A folder of tallies is named by its path. Got one {type(folder).__name__}.")
+    return Path(folder)
+
+
 def _read_run(path: Path) -> dict[str, Any]:
     """Return what the folder of a run says of it."""
     if not (path / _RUN_FILE).is_file():
@@ -235,12 +258,24 @@ def _read_run(path: Path) -> dict[str, Any]:
 
 def _read_task(path: Path) -> tuple[RecordSet, Tally]:
     encoded = _read_file(path)
-    return _decode_records(encoded), decode_tally(encoded["tally"])
+    try:
+        return _decode_records(encoded), decode_tally(encoded["tally"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _make_damage_error(path) from None
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    encoded: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    try:
+        encoded: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        raise _make_damage_error(path) from None
+    if not isinstance(encoded, dict):
+        raise _make_damage_error(path)
     return encoded
+
+
+def _make_damage_error(path: Path) -> InputError:
+    return InputError(f"The file of counts {str(path)!r} is damaged: name a new folder, and run all tasks anew.")
 
 
 def _check_owner_only(path: Path) -> None:
@@ -256,15 +291,25 @@ def _write_once(path: Path, content: str) -> bool:
     """Write a file that appears whole or not at all, unless it is there; return whether it was not."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(temporary, path)  # which fails where the name is taken, unlike a replacement
-        except FileExistsError:
-            return False
+        return _link_once(path, temporary, content)
+    except OSError as error:  # no place, no right, or a file system without links
+        raise InputError(
+            f"The folder of tallies {str(path.parent)!r} cannot be written to: {error.strerror}. Name one on another "
+            "file system, which all workers share."
+        ) from None
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def _link_once(path: Path, temporary: Path, content: str) -> bool:
+    """Write a file under another name, and give it its own unless that is taken; return whether it was not."""
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(temporary, path)  # which fails where the name is taken, unlike a replacement
+    except FileExistsError:
+        return False
     return True

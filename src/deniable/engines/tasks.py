@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError
 from deniable.core.keys import SecretKey
 from deniable.engines.tallies import RecordSet, TallyFolder, digest_id
 from deniable.text.batches import Tally
@@ -39,9 +39,9 @@ def make_layout(table: str, text: str | Sequence[str], id_column: str | None) ->
     """
     columns = (text,) if isinstance(text, str) else text
     if not isinstance(columns, Sequence) or not columns or not all(isinstance(name, str) for name in columns):
-        raise make_parameter_error(table, "text", "the name of a column, or a list of names", text)
+        raise _make_kind_error(table, "text", "the name of a column, or a list of names", text)
     if id_column is not None and not isinstance(id_column, str):
-        raise make_parameter_error(table, "id", "the name of a column, or None", id_column)
+        raise _make_kind_error(table, "id", "the name of a column, or None", id_column)
     layout = TableLayout(table, tuple(columns), id_column)
     layout.check_text_columns()
     return layout
@@ -62,7 +62,7 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
             bytes where the release travels.
     """
     if not isinstance(release, Release):
-        raise make_parameter_error(host, "release", "a Release, such as Release(mechanism, key='env:NAME')", release)
+        raise _make_kind_error(host, "release", "a Release, such as Release(mechanism, key='env:NAME')", release)
     if release.key is None and not fresh:
         raise InputError(
             f"{host} may run a task twice, and without a key each run draws new noise for the same text, which spends "
@@ -81,6 +81,11 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
             f"{host} sends the release to other processes, and a key held as bytes cannot travel: keep it where every "
             'worker reads it, key="env:NAME" or "file:PATH".'
         )
+
+
+def _make_kind_error(owner: str, name: str, expected: str, value: object) -> InputError:
+    """Return the error of a parameter of another kind, without its value: it may be a column of texts, or a key."""
+    return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got one {type(value).__name__}.")
 
 
 def require_ids_for_tallies(layout: TableLayout, tallies: TallyFolder | None) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP, Unit
 from deniable.persons.budget import Budget
@@ -98,8 +98,8 @@ class ClassifierOptions:
     def __post_init__(self) -> None:
         if len({*self.classes}) < max(2, len(self.classes)):
             raise InputError(
-                f"A classifier needs at least two different classes. Got {', '.join(self.classes) or 'none'}: declare "
-                "them all."
+                "A classifier needs at least two different classes. Got "
+                f"{shorten_text(', '.join(self.classes)) or 'none'}: declare them all."
             )
         if not all(name.strip() for name in self.classes):
             raise InputError("A class has a name. Got one that is blank: give it a name, in the records too.")

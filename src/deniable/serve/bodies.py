@@ -12,6 +12,8 @@ from deniable.serve.service import Service
 
 _DRAINED_BODIES = 4
 """How many times the largest body is read and thrown away, so that the client gets to read why it is refused."""
+_MAX_SMALL_BYTES = 64 << 10
+"""Size of a body that the event loop parses itself: a few milliseconds, whatever it holds."""
 
 
 class _Body(BaseModel):
@@ -60,7 +62,10 @@ async def read_body(request: Request, service: Service, model: type[Body]) -> Bo
         Problem: it is too large or too slow, no JSON, or not of the model.
     """
     _check_headers(request)
-    return parse_body(await read_bytes(request, service), model, service.limits.texts)
+    data = await read_bytes(request, service)
+    if len(data) > _MAX_SMALL_BYTES:
+        return await asyncio.to_thread(parse_body, data, model, service.limits.texts)
+    return parse_body(data, model, service.limits.texts)
 
 
 def parse_body(data: bytes, model: type[Body], max_texts: int) -> Body:
@@ -79,9 +84,12 @@ def parse_body(data: bytes, model: type[Body], max_texts: int) -> Body:
         raise Problem(400, "The body is no JSON in UTF-8: send one JSON object.") from None
     if not isinstance(content, dict):
         raise Problem(422, 'The body must be a JSON object, such as {"texts": ["..."]}.')
-    texts = content.get("texts")
-    if isinstance(texts, list) and len(texts) > max_texts:
-        raise Problem(422, f"texts: there must be at most {max_texts:,}. Got {len(texts):,}: send several requests.")
+    for name in model.model_fields:  # before the model looks at each item, and tells what is wrong with it
+        items = content.get(name)
+        if isinstance(items, list) and len(items) > max_texts:
+            raise Problem(
+                422, f"{name}: there must be at most {max_texts:,}. Got {len(items):,}: send fewer at a time."
+            )
     try:
         return model.model_validate(content)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Connections: what uvicorn does not bound, number, headers in size and time, and clients that do not read."""
+"""Connections: what uvicorn does not bound, number, headers and trailers, idle time, and clients that do not read."""
 
 import asyncio
 from typing import ClassVar
@@ -21,7 +21,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     limits: ClassVar[Limits]
     _header_timer: asyncio.TimerHandle | None = None
-    _header_bytes = 0
+    _fruitless_bytes = 0
+    """Bytes since the last end of headers, or part of a body: the parser may have to keep them."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, unless there are too many."""
@@ -37,25 +38,41 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what arrived, unless the headers are too large."""
+        """Parse what arrived, unless headers or trailers are too large."""
         if self.transport.is_closing():
             return
-        was_in_headers = self._header_timer is not None
+        self._fruitless_bytes += len(data)
         super().data_received(data)
-        is_in_headers = was_in_headers and self._header_timer is not None
-        self._header_bytes = self._header_bytes + len(data) if is_in_headers else 0
-        if self._header_bytes > MAX_HEADER_BYTES:
+        if self._fruitless_bytes > MAX_HEADER_BYTES:
             self._refuse(Problem(431, f"The headers must have at most {MAX_HEADER_BYTES:,} bytes."))
+        elif self._is_between_requests and self._header_timer is None and self.timeout_keep_alive_task is None:
+            self._start_header_timer()  # what arrived is no beginning of a request, such as a body that nobody reads
+
+    @property
+    def _is_between_requests(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
 
     def on_message_begin(self) -> None:
         """Begin to wait for the headers."""
+        self._fruitless_bytes = 0
         super().on_message_begin()
         self._start_header_timer()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; one that follows the body tells nothing, and there may be any number of those."""
+        if self._header_timer is not None:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Start the request."""
+        self._fruitless_bytes = 0
         self._stop_header_timer()
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body."""
+        self._fruitless_bytes = 0
+        super().on_body(body)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's own line is not JSON
         """Refuse what is no HTTP."""

@@ -20,6 +20,9 @@ from deniable.serve.problems import PROBLEM_TYPE, Problem, make_json_response
 from deniable.serve.service import Service
 
 _PROBLEM = {"description": "What is wrong, in one line (RFC 9457).", "content": {PROBLEM_TYPE: {}}}
+MAX_SHOWN_CHARACTERS = 1_000_000
+"""Characters whose words may be shown at a time: each takes some forty bytes of the answer."""
+_ENCODED_PIECES = 1_000
 _NO_PROOF = (
     "No proof of this mechanism at this epsilon is at hand, and a request does not start one: start the service with "
     "--mechanism and --epsilon, or run deniable privatize with them once."
@@ -90,10 +93,11 @@ async def privatize_texts(request: Request) -> Response:
     offer = await service.find_offer(body.mechanism, body.epsilon)
     shown = _check_shown(offer, body)
     released = await service.privatize(offer, body.texts)
-    content: dict[str, Any] = {"texts": released.texts, "release": offer.description}
-    if shown is not None:
-        content["pieces"] = await service.compute(_list_pieces, shown, body.texts, released)
-    return make_json_response(content)
+    response = make_json_response({"texts": released.texts, "release": offer.description})
+    if shown is None:
+        return response
+    pieces = await service.compute(_encode_pieces, shown, body.texts, released)
+    return Response(b'%b,"pieces":%b}' % (bytes(response.body)[:-1], pieces), media_type="application/json")
 
 
 def _check_shown(offer: Offer, body: PrivatizeBody) -> WordOffer | None:
@@ -106,16 +110,24 @@ def _check_shown(offer: Offer, body: PrivatizeBody) -> WordOffer | None:
         return None
     if not isinstance(offer, WordOffer) or not has_pieces(offer.release):
         raise Problem(422, "show: the words of this service's release cannot be shown one by one: leave it out.")
+    characters = sum(len(text or "") for text in body.texts)
+    if characters > MAX_SHOWN_CHARACTERS:
+        detail = (
+            f"at most {MAX_SHOWN_CHARACTERS:,} characters are shown. Got {characters:,}: send fewer texts at a time"
+        )
+        raise Problem(422, f"show: {detail}, or leave it out.")
     return offer
 
 
-def _list_pieces(
-    offer: WordOffer, texts: list[str | None], released: PrivateTexts
-) -> list[list[dict[str, Any]] | None]:
-    return [
-        None if text is None else split_pieces(offer, text, released, row) if text else []
-        for row, text in enumerate(texts)
-    ]
+def _encode_pieces(offer: WordOffer, texts: list[str | None], released: PrivateTexts) -> bytes:
+    """Return the pieces of all texts as JSON, encoded in parts: one call for all would stop the event loop."""
+    rows = ["null" if text is None else "[]" for text in texts]
+    for row, text in enumerate(texts):
+        if text:
+            pieces = split_pieces(offer, text, released, row)
+            parts = [pieces[first : first + _ENCODED_PIECES] for first in range(0, len(pieces), _ENCODED_PIECES)]
+            rows[row] = f"[{','.join(json.dumps(part, separators=(',', ':'))[1:-1] for part in parts)}]"
+    return f"[{','.join(rows)}]".encode("ascii")
 
 
 async def explain(request: Request) -> Response:

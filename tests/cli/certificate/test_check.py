@@ -144,3 +144,15 @@ def test_terminal_control_characters(released, call, place):
     assert result.code == 1
     assert "\\u001b[31mfresh\\u202e" in result.text
     assert not {"\x1b", "\u202e"} & {*result.text}
+
+
+def test_an_error_moves_no_cursor(call, place):
+    """What an error quotes of a certificate is shown without control characters, and cut."""
+    document = {
+        "schema": "deniable-synthesis-certificate/1",
+        "guarantee": {"epsilon": 1, "delta": 1e-6},
+        "mechanism": {"classes": ["\x1b[2J\u202e" * 1000] * 2},
+    }
+    (place / "c.json").write_text(json.dumps(document))
+    result = call("certificate", "check", "c.json")
+    assert (result.code, result.err.rstrip("\n").isprintable(), len(result.err) < 1000) == (2, True, True)
