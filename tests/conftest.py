@@ -28,7 +28,7 @@ SMALL_WORDS = tuple(first + second for first in _FIRST for second in _SECOND)
 
 MAXIMUM_PROCESSES = 8
 """Each holds about 1 GB."""
-LONG_TESTS = ("tests/test_howto.py", "tests/test_docs.py", "tests/test_contributing.py")
+LONG_TESTS = ("tests/test_container.py", "tests/test_howto.py", "tests/test_docs.py", "tests/test_contributing.py")
 """Where single tests take long: run first, so that no process is left alone with one of them at the end."""
 
 

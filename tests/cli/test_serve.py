@@ -77,6 +77,20 @@ def test_what_requests_may_choose(call, monkeypatch):
     assert {one.is_fixed for one in catalogues} == {False}
 
 
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_an_end_before_it_serves(call, monkeypatch, is_compiled):
+    """Told to stop while it prepares, also within compiled code, the service ends as well as later."""
+    error = SystemError() if is_compiled else KeyboardInterrupt()
+    error.__cause__ = KeyboardInterrupt() if is_compiled else None
+
+    def interrupt(*_):
+        raise error
+
+    monkeypatch.setattr("deniable.cli.serve._offer_words", interrupt)
+    result = call("serve", *SPACE, "--epsilon", "2")
+    assert (result.code, result.err) == (0, "stopped\n")
+
+
 def test_a_run(place):
     """The program shows the proof, serves with a token, and ends well on SIGTERM."""
     command = [PROGRAM, "serve", *SPACE, "--epsilon", "2", "--mechanism", "tem", "--token-env", "SERVICE_TOKEN"]

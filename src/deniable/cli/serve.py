@@ -19,7 +19,7 @@ from deniable.cli.options import (
     make_option,
 )
 from deniable.cli.progress import show_nothing, show_passes
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, is_interruption
 from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
@@ -124,14 +124,18 @@ def run_serve(
 
     access = _build_access(host, token_env, token_file, allow_host or [])
     _check_model_options(model, mechanism, method, epsilon, delta)
-    with bind_address(host, port) as listener:  # before anything that takes long
-        if model is not None and method is not None and epsilon is not None:
-            catalogue = _offer_model(model, method, epsilon, delta)
-        else:
-            catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
-        app = create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide))
-        with show_nothing():
-            run_server(app, listener, lambda address: typer.echo(f"serving on {address}; stop with Ctrl-C", err=True))
+    try:
+        with bind_address(host, port) as listener:  # before anything that takes long
+            if model is not None and method is not None and epsilon is not None:
+                catalogue = _offer_model(model, method, epsilon, delta)
+            else:
+                catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
+            app = create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide))
+            with show_nothing():
+                run_server(app, listener, lambda url: typer.echo(f"serving on {url}; stop with Ctrl-C", err=True))
+    except BaseException as error:
+        if not is_interruption(error):  # a service that is told to stop while it prepares ends well, too
+            raise
     typer.echo("stopped", err=True)
 
 
