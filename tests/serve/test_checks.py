@@ -82,8 +82,8 @@ def test_a_signature_binds_certificate_and_table(document, tmp_path):
         ({"public_key": keys["other"]}, "invalid"),
         ({"signature": None}, "invalid"),
         ({"signature": signature.replace("table", "tables")}, "invalid"),
-        ({"public_key": None}, "not checked"),
-        ({"public_key": None, "signature": None}, "unsigned"),
+        ({"public_key": None, "table_sha256": None}, "not checked"),
+        ({"public_key": None, "table_sha256": None, "signature": None}, "unsigned"),
     )
     for change, status in expected:
         assert check(document, **{**signed, **change})["signature"]["status"] == status, change
@@ -99,6 +99,7 @@ def test_a_signature_binds_certificate_and_table(document, tmp_path):
         ({"certificate": "\ud800"}, "certificate: "),
         ({"certificate": "{}", "public_key": "x", "signature": "y"}, "holds no public key"),
         ({"certificate": "{}", "table_sha256": "x"}, "table_sha256"),
+        ({"certificate": "{}", "table_sha256": "0" * 64}, "The table is compared with what was signed"),
         ({"certificate": 1}, "certificate: It must be a text."),
         ({"path": "/etc/passwd", "certificate": "{}"}, "a field that is not known"),
     ],

@@ -292,6 +292,7 @@ def test_tables_are_read_as_programs_write_them(open_page):
         "c.csv": 'text;n\n"a;b";1\n',
         "d.jsonl": '{"text":"a\\nb","n":[1]}\n{"text":null,"n":2}\n',
         "e.txt": "one\n\ntwo\n",
+        "f.jsonl": '{"text":"a","constructor":"b"}\n{"text":"c"}\n',
     }
     script = """async ([name, text]) => {
         const { readTable, writeTable, listTexts, guessTextColumn } = await import("/tables.js");
@@ -316,6 +317,8 @@ def test_tables_are_read_as_programs_write_them(open_page):
         ("x.csv", "a\n", "no rows"),
         ("x.jsonl", '{"a": "b"}\n[1]\n', "Line 2 is no JSON object"),
         ("x.jsonl", "", "no rows"),
+        ("x.csv", "text,text\na,b\n", 'Two columns are named "text"'),
+        ("x.jsonl", '{"text": "a", "id": 12345678901234567890}\n', "Line 1 has a number too large"),
     ):
         assert said in page.evaluate(script, [name, text])
 

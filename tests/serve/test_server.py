@@ -52,6 +52,19 @@ def test_a_graceful_end():
         assert (process.returncode, out, err) == (0, "ended\n", "")
 
 
+def test_an_end_in_time():
+    """A request that is not done within the limit is given up, and the process ends soon after it."""
+    with start_server(work_seconds=3.0, body_seconds=60.0) as (process, port):
+        with socket.create_connection(("127.0.0.1", port), 5) as connection:
+            connection.sendall(format_request(json.dumps({"texts": ["food"]}).encode())[:-5])
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+            started = time.monotonic()
+            process.wait(10)
+        assert 2.9 < time.monotonic() - started < 5.7
+        assert process.returncode == 0
+
+
 def test_an_end_at_once():
     """A second signal does not wait for the request in work."""
     with start_server(work_seconds=60.0) as (process, port):

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deniable.checking import CertificateCheck, check_certificate, parse_certificate
+from deniable.core.errors import InputError
 from deniable.core.signatures import (
     MAX_SIGNATURE_BYTES,
     NOT_CHECKED,
@@ -62,8 +63,11 @@ def check_document(request: CheckRequest, _: Report) -> dict[str, Any]:
         request: the certificate.
 
     Raises:
-        InputError: the document is no certificate that can be checked, or the key is none.
+        InputError: the document is no certificate that can be checked, the key is none, or nothing says which table
+            was signed.
     """
+    if request.body.table_sha256 is not None and request.body.public_key is None:
+        raise InputError("The table is compared with what was signed: give the owner's public key, or leave it out.")
     content = request.body.certificate.encode("utf-8", "surrogatepass")
     document = parse_certificate(content)
     signature = _check_signature(request.body, content)

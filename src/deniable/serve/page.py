@@ -67,7 +67,7 @@ def add_page_routes(router: APIRouter, command_options: Sequence[str] = ()) -> N
 
     async def send_file(request: Request) -> Response:
         """Return a file of the page."""
-        path = request.url.path
+        path = request.scope["path"]  # a URL is put together with the Host header, which may hold anything
         return Response(
             _FILES[path],
             headers={

@@ -21,6 +21,8 @@ from deniable.serve.service import Service
 
 _BACKLOG = 2_048
 _POLL_SECONDS = 0.05
+_CLOSING_SECONDS = 1
+"""How long connections may take to close after the time for requests in work is over."""
 _SWITCH_SECONDS = 0.001
 """How long a thread that computes in Python may keep the event loop waiting."""
 
@@ -48,7 +50,7 @@ def run_server(app: FastAPI, listener: socket.socket, announce: Callable[[str], 
         server_header=False,
         backlog=_BACKLOG,
         timeout_keep_alive=int(limits.idle_seconds),
-        timeout_graceful_shutdown=int(limits.work_seconds),
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
     )
     server = _Server(configuration, service, lambda: announce(format_address(listener)))
     with listener:

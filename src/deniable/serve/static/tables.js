@@ -41,17 +41,27 @@ export function makeLines(name, text) {
 function parseObjects(name, text) {
   const objects = text.split("\n").filter((line) => line.trim()).map((line, row) => {
     try {
-      const value = JSON.parse(line);
+      const value = JSON.parse(line, keepNumber);
       if (value !== null && typeof value === "object" && !Array.isArray(value)) return value;
-    } catch {
-      // Said below, as for other values.
+    } catch (error) {
+      if (error instanceof RangeError) throw new Error(`Line ${row + 1} ${error.message}`);
+      // Other errors are said below, as for other values.
     }
     throw new Error(`Line ${row + 1} is no JSON object: give one object a line.`);
   });
   const columns = [...new Set(objects.flatMap((object) => Object.keys(object)))];
   if (!columns.length) throw new Error("The table has no rows: give one with texts.");
-  const rows = objects.map((object) => columns.map((column) => object[column]));
+  const getCell = (object, column) => (Object.hasOwn(object, column) ? object[column] : undefined);
+  const rows = objects.map((object) => columns.map((column) => getCell(object, column)));
   return { name, format: "jsonl", delimiter: "", columns, rows };
+}
+
+/** Return a value of JSON as it is; throw where the browser has read another number than the file holds. */
+function keepNumber(_, value) {
+  if (typeof value === "number" && (Number.isInteger(value) ? !Number.isSafeInteger(value) : !Number.isFinite(value))) {
+    throw new RangeError("has a number too large for a browser: use deniable privatize on the command line.");
+  }
+  return value;
 }
 
 function parseCells(name, format, text) {
@@ -65,6 +75,10 @@ function parseCells(name, format, text) {
       `Row ${ragged + 1} has ${rows[ragged].length} cells, the header ${columns.length}: quote cells that hold the ` +
         "delimiter.",
     );
+  }
+  const twice = columns.find((column, place) => columns.indexOf(column) !== place);
+  if (twice !== undefined) {
+    throw new Error(`Two columns are named "${twice}": rename one, since only one would be made private.`);
   }
   return { name, format, delimiter, columns, rows };
 }
