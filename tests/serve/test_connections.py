@@ -126,6 +126,39 @@ def test_bytes_that_are_no_request(port, request_end, trickle):
         assert time.monotonic() - started < 4
 
 
+def read_gauge(port, name):
+    """Return a figure of the metrics."""
+    metrics = send_bytes(port, format_request(None, path="/v1/metrics", method="GET"), seconds=2).decode()
+    return float(re.search(rf"^deniable_{name} (\S+)$", metrics, re.MULTILINE)[1])
+
+
+def test_a_client_that_does_not_read(port):
+    """The bytes of a request are given back although nobody reads the answer to it."""
+    received = send_bytes(port, format_request(None, path="/v1/certificate", method="GET"), seconds=2)
+    document = {**json.loads(received.partition(b"\r\n\r\n")[2]), "more": "<" * 3_500_000}
+    body = json.dumps({"certificate": json.dumps(document)}).encode()
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall(format_request(body, path="/v1/certificate/check"))
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        time.sleep(4)
+        assert read_gauge(port, "pending_bytes") == 0
+
+
+def test_a_client_that_reads_slowly(port):
+    """A long answer is read to its end by a client that takes its time, but goes on."""
+    body = json.dumps({"texts": ["food " * 100_000], "show": "words"}).encode()
+    with socket.create_connection(("127.0.0.1", port), 5) as connection:
+        connection.sendall(format_request(body))
+        received = b""
+        while not received.endswith(b"]]}"):
+            chunk = connection.recv(1 << 20)
+            assert chunk, len(received)
+            received += chunk
+            time.sleep(0.4)
+
+
 def test_a_slow_body(port):
     """A body that does not arrive in time is answered with 408, and the connection ends."""
     started = time.monotonic()

@@ -21,6 +21,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     limits: ClassVar[Limits]
     _header_timer: asyncio.TimerHandle | None = None
+    _reading_timer: asyncio.TimerHandle | None = None
     _fruitless_bytes = 0
     """Bytes since the last end of headers, or part of a body: the parser may have to keep them."""
 
@@ -35,6 +36,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._stop_header_timer()
+        self._stop_reading_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -78,9 +80,40 @@ class LimitedProtocol(HttpToolsProtocol):
         """Refuse what is no HTTP."""
         self._refuse(Problem(400, "This is no HTTP request."))
 
+    def pause_writing(self) -> None:
+        """Wait until the client has read some of its response."""
+        super().pause_writing()
+        self._start_reading_timer()
+
+    def resume_writing(self) -> None:
+        """Go on with the response."""
+        self._stop_reading_timer()
+        super().resume_writing()
+
     def timeout_keep_alive_handler(self) -> None:
-        """End an idle connection."""
-        self.transport.abort()  # a client that does not read would keep a closing connection open
+        """End an idle connection, but not one whose client still reads."""
+        if self._reading_timer is None:
+            self.transport.abort()  # a client that does not read would keep a closing connection open
+        else:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def _start_reading_timer(self) -> None:
+        unread = self.transport.get_write_buffer_size()
+        self._reading_timer = self.loop.call_later(self.limits.idle_seconds, self._check_reading, unread)
+
+    def _stop_reading_timer(self) -> None:
+        if self._reading_timer is not None:
+            self._reading_timer.cancel()
+            self._reading_timer = None
+
+    def _check_reading(self, unread: int) -> None:
+        """End the connection of a client that has read nothing for the whole time."""
+        if self.transport.get_write_buffer_size() < unread:
+            self._start_reading_timer()
+        else:
+            self.transport.abort()
 
     def _refuse(self, problem: Problem) -> None:
         self._stop_header_timer()
