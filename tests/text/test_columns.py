@@ -82,7 +82,7 @@ def test_a_category_becomes_plain_text(pandas, polars):
     for dtype in (pandas.CategoricalDtype(["ab", "never seen"]), arrow_dictionary):
         out = reverse(pandas.Series(texts, dtype=dtype, name="note"))
         assert out.dropna().tolist() == ["ba", "ba"]
-        assert pandas.api.types.is_string_dtype(out)
+        assert out.dtype == pandas.Series(["ba", None, "ba"]).dtype  # what this version of pandas holds texts in
         assert not hasattr(out, "cat")
     for dtype in (polars.Categorical, polars.Enum(["ab", "never seen"])):
         out = reverse(polars.Series("note", texts, dtype=dtype))
