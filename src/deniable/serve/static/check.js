@@ -54,8 +54,8 @@ function showFiles() {
 
 /** Have the certificate checked, and show what was found. */
 async function check() {
-  work?.abort();
-  const own = (work = new AbortController());
+  if (work) return; // the service has room for one: Stop makes it
+  work = new AbortController();
   const say = (text) => {
     find("check-status").textContent = text;
   };
@@ -63,13 +63,14 @@ async function check() {
   showProblem("check-problem", null);
   try {
     say("Checking … a new epsilon takes a quarter of a minute.");
-    showCheck(await postJob("v1/certificate/check", await makeRequest(), say, own.signal));
+    showCheck(await postJob("v1/certificate/check", await makeRequest(), say, work.signal));
     say("Checked.");
   } catch (error) {
     say(error.name === "AbortError" ? "Stopped." : "");
     if (error.name !== "AbortError") showProblem("check-problem", error);
   } finally {
-    if (work === own) find("check-stop").hidden = true;
+    work = null;
+    find("check-stop").hidden = true;
   }
 }
 

@@ -62,8 +62,8 @@ function allowPage(page) {
 
 /** Measure the table, say what is being done, and show the report. */
 async function measure() {
-  work?.abort();
-  const own = (work = new AbortController());
+  if (work) return; // the service has room for one: Stop makes it
+  work = new AbortController();
   find("measure-stop").hidden = false;
   showProblem("measure-problem", null);
   const say = (text) => {
@@ -73,14 +73,15 @@ async function measure() {
     say("Starting …");
     const start = performance.now();
     const tell = (stage) => say(`${stage} … (${Math.round((performance.now() - start) / 1000)} s)`);
-    const result = await postJob("v1/measure", makeRequest(), tell, own.signal);
+    const result = await postJob("v1/measure", makeRequest(), tell, work.signal);
     say("Measured.");
     showReport(result.page);
   } catch (error) {
     say(error.name === "AbortError" ? "Stopped." : "");
     if (error.name !== "AbortError") showProblem("measure-problem", error);
   } finally {
-    if (work === own) find("measure-stop").hidden = true;
+    work = null;
+    find("measure-stop").hidden = true;
   }
 }
 
