@@ -4,8 +4,11 @@ import gzip
 import hashlib
 import io
 import os
+import stat
 import subprocess
 import sys
+import tempfile
+import types
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ import zstandard
 
 from deniable import InputError
 from deniable.core.files import Seal, check_outputs, find_free_path, hash_file, open_input, open_outputs
+from deniable.core.locks import try_lock
 from deniable.text.tables import TABLE_FORMATS, detect_table_format
 from deniable.text.tables.layout import TableLayout
 from tests.text.helpers import constant
@@ -343,3 +347,95 @@ def test_nothing_is_left_of_a_sealed_output_that_fails(tmp_path, at):
     with pytest.raises((ValueError, RuntimeError)):
         fail_sealed(str(tmp_path / "a"), seal, RuntimeError("block") if at == "block" else None)
     assert [path.name for path in tmp_path.iterdir()] == (["seal"] if at == "exists" else [])
+
+
+PARTS = [".out.csv.0123abcd.part", ".out.csv.certificate.json.0123abcd.part"]
+
+
+def test_what_dead_runs_have_left_is_removed(tmp_path):
+    """The next run of an output removes what a killed one has left of it, and nothing of other outputs."""
+    others = [".other.csv.0123abcd.part", ".out.csv.0123ABCD.part", ".out.csv.part", ".out.csv.0123abcde.part", "out.0"]
+    for name in [*PARTS, *others]:
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / ".out.csv.aaaaaaaa.part").mkdir()
+    (tmp_path / ".out.csv.bbbbbbbb.part").symlink_to(tmp_path / "out.0")
+    with open_outputs(str(tmp_path / "out.csv"), str(tmp_path / "out.csv.certificate.json"), force=False):
+        pass
+    left = {".out.csv.aaaaaaaa.part", ".out.csv.bbbbbbbb.part", "out.csv", "out.csv.certificate.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {*others, *left}
+
+
+def test_what_a_living_run_writes_is_left(tmp_path):
+    """A run into an output that another one writes leaves that one's file, until it has its name."""
+    path = str(tmp_path / "out.csv")
+    with open_outputs(path, force=True) as (slow,):
+        slow.write(b"slow")
+        with open_outputs(path, force=True) as (quick,):
+            quick.write(b"quick")
+        assert (tmp_path / "out.csv").read_bytes() == b"quick"
+    assert (tmp_path / "out.csv").read_bytes() == b"slow"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_killed_process_leaves_a_file_that_can_be_removed(tmp_path):
+    """The lock of a file ends with its process: a run that is killed with SIGKILL leaves a dead file."""
+    program = (
+        "import os, signal\n"
+        "from deniable.core.files import open_outputs\n"
+        f"with open_outputs({str(tmp_path / 'out.csv')!r}, force=False) as (sink,):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=False)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+    with open_outputs(str(tmp_path / "out.csv"), force=False):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+def test_a_file_that_is_taken_for_a_dead_one_is_made_again(tmp_path, monkeypatch):
+    """A file that another run removes before it is locked is made anew."""
+    answers = [False, True, True]
+
+    def lock(descriptor):
+        answer = answers.pop(0)
+        if len(answers) == 1:
+            (part,) = tmp_path.glob(".*.part")
+            part.unlink()
+        return answer and try_lock(descriptor)
+
+    monkeypatch.setattr("deniable.core.files.try_lock", lock)
+    with open_outputs(str(tmp_path / "out.csv"), force=False) as (sink,):
+        sink.write(b"whole")
+    assert (answers, (tmp_path / "out.csv").read_bytes()) == ([], b"whole")
+
+
+def test_without_locks_nothing_is_removed(tmp_path, monkeypatch):
+    """Where a file cannot be locked nobody can tell whether its writer lives: it stays."""
+    monkeypatch.setattr("deniable.core.files.try_lock", lambda _: None)
+    (tmp_path / PARTS[0]).write_bytes(b"x")
+    with open_outputs(str(tmp_path / "out.csv"), force=False):
+        pass
+    assert (tmp_path / PARTS[0]).exists()
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_private_text_is_spooled_where_nobody_can_read_it(tmp_path, monkeypatch, suffix):
+    """What is spooled of an input, or for standard output, lies in files without a name that only their owner opens."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = os.umask(0)
+    try:
+        monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"private")))
+        source = "-"
+        if suffix:
+            source = str(tmp_path / f"in{suffix}")
+            Path(source).write_bytes(gzip.compress(b"private"))
+        with open_input(source, lambda _: None, seekable=True) as stream, open_outputs("-", force=False) as (sink,):
+            status = [os.fstat(file.fileno()) for file in (stream, sink)]
+            sink.truncate()
+            assert stream.read() == b"private"
+            assert {stat.S_IMODE(one.st_mode) for one in status} == {0o600}
+            assert {one.st_nlink for one in status} == {0}
+            monkeypatch.setattr("sys.stdout", types.SimpleNamespace(buffer=io.BytesIO()))
+    finally:
+        os.umask(before)
+    assert [path.name for path in tmp_path.iterdir()] == ([f"in{suffix}"] if suffix else [])

@@ -2,11 +2,13 @@
 
 import contextlib
 import dataclasses
+import errno
 import gzip
 import hashlib
 import io
 import itertools
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -18,9 +20,12 @@ from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from deniable.core.errors import InputError
+from deniable.core.locks import try_lock
 
 PIPE = "-"
 """The path that means standard input or standard output."""
+_PART_ENDING = re.compile(r"\.[0-9a-f]{8}\.part")
+"""Behind the name of an output and a dot in front of it: the hidden file at which it is written."""
 
 
 class _CountingReader(io.RawIOBase):
@@ -125,12 +130,13 @@ def open_outputs(
     seal_target = None if seal is None else _check_output(seal.path, force=force)
     partial_paths = [target and _name_partial_path(target) for target in targets]
     with contextlib.ExitStack() as spool_stack, contextlib.ExitStack() as cleanup_stack:
-        for partial_path in partial_paths:
-            if partial_path is not None:
+        for partial_path, target in zip(partial_paths, targets, strict=True):
+            if partial_path is not None and target is not None:
+                _remove_dead_parts(target)
                 cleanup_stack.callback(partial_path.unlink, missing_ok=True)
         with contextlib.ExitStack() as stack:
             streams = [
-                stack.enter_context(_create_output(partial_path, target, owner_only=path in owner_only))
+                stack.enter_context(_create_output(partial_path, target, spool_stack, owner_only=path in owner_only))
                 if partial_path is not None and target is not None
                 else cast("BinaryIO", spool_stack.enter_context(tempfile.TemporaryFile()))
                 for path, partial_path, target in zip(paths, partial_paths, targets, strict=True)
@@ -141,7 +147,7 @@ def open_outputs(
             seal_path = _name_partial_path(seal_target)
             cleanup_stack.callback(seal_path.unlink, missing_ok=True)
             digests = [_hash_output(path, stream) for path, stream in zip(partial_paths, streams, strict=True)]
-            with _create_output(seal_path, seal_target, owner_only=False) as seal_file:
+            with _create_output(seal_path, seal_target, spool_stack, owner_only=False) as seal_file:
                 seal_file.write(seal.encode(digests))
             complete_files.insert(0, (seal_path, seal_target))
         spools = [stream for path, stream in zip(partial_paths, streams, strict=True) if path is None]
@@ -159,9 +165,68 @@ def _publish_outputs(complete_files: Sequence[tuple[Path | None, Path | None]], 
         spool.seek(0)
         shutil.copyfileobj(spool, sys.stdout.buffer)
         sys.stdout.buffer.flush()
+    folders: dict[Path, None] = {}
     for partial_path, target in complete_files:
         if partial_path is not None and target is not None:
             partial_path.replace(target)
+            folders[target.parent] = None
+    for folder in folders:
+        sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder safe on disk, where the system can."""
+    with contextlib.suppress(PermissionError):  # Windows opens no folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that does not sync folders
+                raise
+        finally:
+            os.close(descriptor)
+
+
+def _remove_dead_parts(target: Path) -> None:
+    """Remove what runs that were killed have left of an output: files whose writers no longer hold their locks."""
+    prefix = f".{target.name}"
+    with contextlib.suppress(OSError):
+        for entry in list(os.scandir(target.parent)):
+            is_part = entry.name.startswith(prefix) and _PART_ENDING.fullmatch(entry.name, len(prefix))
+            if is_part and entry.is_file(follow_symlinks=False):
+                _remove_if_dead(Path(entry.path))
+
+
+def _remove_if_dead(part: Path) -> None:
+    """Remove a file unless another process holds its lock, or nobody can tell."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(part, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        try:
+            if try_lock(descriptor):
+                part.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _create_part(part: Path, mode: int, lock_stack: contextlib.ExitStack) -> int:
+    """Return the descriptor of a new file under a lock, by which no other run takes it for one of a dead run.
+
+    Args:
+        part: where it is written.
+        mode: of the file, before the umask.
+        lock_stack: holds the lock, until the file has its final name.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        descriptor = os.open(part, flags, mode)
+        is_locked = try_lock(descriptor)
+        if is_locked is None:
+            return descriptor
+        if is_locked and os.fstat(descriptor).st_nlink:
+            lock_stack.callback(os.close, os.dup(descriptor))  # both descriptors share the lock
+            return descriptor
+        os.close(descriptor)  # another run took it for a dead one before it was locked
+        part.unlink(missing_ok=True)
 
 
 def _name_partial_path(target: Path) -> Path:
@@ -188,14 +253,16 @@ def hash_file(path: Path) -> bytes:
 
 
 @contextlib.contextmanager
-def _create_output(partial_path: Path, target: Path, *, owner_only: bool) -> Iterator[BinaryIO]:
+def _create_output(
+    partial_path: Path, target: Path, lock_stack: contextlib.ExitStack, *, owner_only: bool
+) -> Iterator[BinaryIO]:
     """Open a new file for writing, compressed by the suffix of its final name, safe on disk at the end."""
     mode = stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() and not owner_only else None
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     # Whoever opens a file while its mode is wide can read on when it no longer is.
     is_restricted = owner_only or mode is not None
     with contextlib.ExitStack() as stack:
-        raw = stack.enter_context(open(os.open(partial_path, flags, 0o600 if is_restricted else 0o666), "wb"))  # noqa: PTH123
+        descriptor = _create_part(partial_path, 0o600 if is_restricted else 0o666, lock_stack)
+        raw = stack.enter_context(open(descriptor, "wb"))  # noqa: PTH123
         if target.suffix.lower() == ".gz":
             yield cast("BinaryIO", stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)))
         elif target.suffix.lower() == ".zst":
