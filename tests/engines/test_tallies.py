@@ -1,7 +1,6 @@
 """Counts of tasks: each record counts once, whatever runs again, and a folder that cannot say so is refused."""
 
 import dataclasses
-import json
 import os
 import stat
 import threading
@@ -15,9 +14,7 @@ from deniable import TEM, Certificate, InputError, Release, Space, Tally
 from deniable.engines.tallies import (
     RecordSet,
     TallyFolder,
-    decode_tally,
     digest_id,
-    encode_tally,
     make_certificate,
     make_folder,
     merge_tallies,
@@ -44,12 +41,6 @@ def folder(tmp_path):
     run = TallyFolder(tmp_path / "tallies")
     run.create(RELEASE, ["text"], ALL)
     return run
-
-
-def test_tallies_survive_json():
-    """A tally comes back equal from the text that is stored."""
-    tally = tally_of(4)
-    assert decode_tally(json.loads(json.dumps(encode_tally(tally)))) == tally
 
 
 def test_tasks_add_up(folder):

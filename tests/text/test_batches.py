@@ -1,12 +1,14 @@
 """Batches: what is counted of them, and which ids their records may have."""
 
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.text.batches import PrivatizedBatch, Tally, check_record_ids
+from deniable.text.batches import PrivatizedBatch, Tally, check_record_ids, decode_tally, encode_tally
+from deniable.text.escapes import MarkupCounts
 
 
 def tally_of(*lengths):
@@ -21,6 +23,12 @@ def tally_of(*lengths):
 def test_the_median_of_a_tally(lengths, median):
     """The median is the lower one of two in the middle, and 0 of no records."""
     assert tally_of(*lengths).median_length() == median
+
+
+def test_tallies_survive_json():
+    """A tally comes back equal from the text that is stored."""
+    tally = Tally(4, 12, Counter({3: 4}), 4, 1, 0, 12, MarkupCounts(4, 1, 0))
+    assert decode_tally(json.loads(json.dumps(encode_tally(tally)))) == tally
 
 
 def test_tallies_add_up():

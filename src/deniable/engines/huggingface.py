@@ -21,9 +21,9 @@ from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.extras import import_extra
 from deniable.core.randomness import derive_stream_start
 from deniable.engines.released import ReleasedTable
-from deniable.engines.tallies import RecordSet, TallyFolder, decode_tally, digest_id, encode_tally, merge_tallies
+from deniable.engines.tallies import RecordSet, TallyFolder, digest_id, merge_tallies
 from deniable.engines.tasks import check_repeatable, check_schema, check_unique_ids, make_layout, privatize_batch
-from deniable.text.batches import Tally
+from deniable.text.batches import Tally, decode_tally, encode_tally
 from deniable.text.release import Release
 from deniable.text.tables.layout import TableLayout
 

@@ -116,8 +116,7 @@ class DocPrivatizer:
         """Return the counts of one text of a batch."""
         import numpy as np
 
-        from deniable.engines.tallies import encode_tally
-        from deniable.text.batches import Tally
+        from deniable.text.batches import Tally, encode_tally
         from deniable.text.escapes import MarkupCounts, decode_escapes
 
         unescape = self.release.unescape
@@ -129,8 +128,7 @@ class DocPrivatizer:
 
 def _read_tally(doc: Doc) -> "Tally":
     """Return the counts of a document: one record, or none where no component has privatized it."""
-    from deniable.engines.tallies import decode_tally
-    from deniable.text.batches import Tally
+    from deniable.text.batches import Tally, decode_tally
 
     counts = doc.user_data.get(_COUNTS)
     return Tally() if counts is None else decode_tally(counts)

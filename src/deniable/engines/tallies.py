@@ -19,15 +19,13 @@ import json
 import os
 import secrets
 import stat
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from deniable.core.errors import InputError, make_parameter_error
-from deniable.text.batches import Tally
+from deniable.text.batches import Tally, decode_tally, encode_tally
 from deniable.text.certificate import Certificate
-from deniable.text.escapes import MarkupCounts
 from deniable.text.release import Release
 from deniable.text.release_certificate import NOTHING_COPIED
 from deniable.text.tables.layout import CopiedContent
@@ -219,18 +217,6 @@ def make_certificate(
 def _describe_release(release: Release) -> dict[str, str]:
     """Return what the certificate says of a release, by which a folder knows that of its run."""
     return {"release": release.fingerprint or repr(release.mechanism), "noise": release.noise}
-
-
-def encode_tally(tally: Tally) -> dict[str, Any]:
-    """Return counts as JSON holds them; `decode_tally` reads them."""
-    encoded = dataclasses.asdict(tally)
-    return {**encoded, "lengths": {str(length): count for length, count in sorted(tally.lengths.items())}}
-
-
-def decode_tally(encoded: dict[str, Any]) -> Tally:
-    """Return the counts that `encode_tally` encoded."""
-    lengths = Counter({int(length): count for length, count in encoded["lengths"].items()})
-    return Tally(**{**encoded, "lengths": lengths, "markup": MarkupCounts(**encoded["markup"])})
 
 
 def _encode_records(records: RecordSet) -> dict[str, Any]:

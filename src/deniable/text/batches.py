@@ -6,7 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -246,6 +246,18 @@ class Tally:
             if remaining <= 0:
                 return length
         return 0
+
+
+def encode_tally(tally: Tally) -> dict[str, Any]:
+    """Return counts as JSON holds them; `decode_tally` reads them."""
+    encoded = dataclasses.asdict(tally)
+    return {**encoded, "lengths": {str(length): count for length, count in sorted(tally.lengths.items())}}
+
+
+def decode_tally(encoded: dict[str, Any]) -> Tally:
+    """Return the counts that `encode_tally` encoded."""
+    lengths = Counter({int(length): count for length, count in encoded["lengths"].items()})
+    return Tally(**{**encoded, "lengths": lengths, "markup": MarkupCounts(**encoded["markup"])})
 
 
 @dataclasses.dataclass(frozen=True)
