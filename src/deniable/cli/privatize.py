@@ -1,5 +1,7 @@
 """``deniable privatize``: a table in, a private table and its certificate out."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,7 +56,7 @@ from deniable.cli.tables import (
     resolve_certificate_path,
     resolve_format,
 )
-from deniable.core.errors import InputError
+from deniable.core.errors import DeniableError, InputError, is_interruption
 from deniable.core.files import PIPE
 from deniable.core.progress import expect_passes
 
@@ -105,6 +107,14 @@ PrivateTableOption = Annotated[
         metavar="FILE",
     ),
 ]
+ResumeOption = Annotated[
+    bool,
+    make_option(
+        OUTPUT_PANEL,
+        "--resume",
+        "Keep finished rows in a journal beside the output, and go on from the one that is there.",
+    ),
+]
 WorkersOption = Annotated[
     int | None,
     make_option(
@@ -147,12 +157,14 @@ def run_privatize(
     certificate: CertificateOption = None,
     sign_key: SignKeyOption = None,
     force: ForceOption = False,
+    resume: ResumeOption = False,
     workers: WorkersOption = None,
 ) -> None:
     """Privatize the text columns of a table, word by word.
 
     Writes the same table with private text, and a certificate that states what is guaranteed and what is not. All other
-    columns are copied unchanged, but for those left out by --drop or --columns.
+    columns are copied unchanged, but for those left out by --drop or --columns. After a crash, the same command with
+    --resume goes on where the run was.
     """
     from deniable.auditing import verify
     from deniable.measure.entities.tally import EntityWatcher
@@ -167,6 +179,8 @@ def run_privatize(
         ColumnChoice(column, record_id, drop, columns, person),
         other_inputs,
         force=force,
+        resume=resume,
+        has_watcher=entities is not None,
     )
     key = _read_key(key_file, test_seed, record_id)
     entity_source = None if entities is None else open_entity_source(entities)
@@ -193,7 +207,8 @@ def run_privatize(
         watcher = EntityWatcher(entity_source, release, files.layout.columns, has_ids=record_id is not None)
     person_tally = None if person is None else PersonTally()
     _warn_of_notes_and_verdict(word_mechanism, verdict)
-    with show_bytes_read("privatizing", None if source == PIPE else Path(source).stat().st_size) as report:
+    input_bytes = None if source == PIPE else Path(source).stat().st_size
+    with _explain_resumption(output, resume=resume), show_bytes_read("privatizing", input_bytes) as report:
         release_certificate, tally = privatize_table(
             files,
             release,
@@ -203,6 +218,7 @@ def run_privatize(
             report=report,
             watcher=watcher,
             persons=person_tally,
+            resume=resume,
         )
     note_written(*files.outputs)
     typer.echo(release_certificate.summary(), err=True)
@@ -222,6 +238,8 @@ def _build_files(
     other_inputs: list[Path | str | None],
     *,
     force: bool,
+    resume: bool,
+    has_watcher: bool,
 ) -> "ReleaseFiles":
     """Return what is read and written, checked before anything that takes long.
 
@@ -231,8 +249,10 @@ def _build_files(
         columns: which hold texts and ids, and which are left out.
         other_inputs: paths that the run reads besides.
         force: overwrite what exists.
+        resume: whether the run keeps a journal, or goes on from one.
+        has_watcher: whether entities are counted.
     """
-    from deniable.text.table_release import ReleaseFiles, check_release_paths
+    from deniable.text.table_release import ReleaseFiles, check_journal, check_release_paths
 
     source, output, certificate, sign_key = paths
     format_name = resolve_format(source, output, table_format.name)
@@ -249,9 +269,31 @@ def _build_files(
     )
     check_input_file(source)
     check_release_paths(files)
+    check_journal(files, resume=resume, has_watcher=has_watcher)
     if output == PIPE:
         note_stdout()
     return files
+
+
+@contextlib.contextmanager
+def _explain_resumption(output: str, *, resume: bool) -> Iterator[None]:
+    """Say whether a run is resumed and, when it is interrupted or the disk is full, how to go on."""
+    from deniable.text.journal import name_journal
+
+    if not resume:
+        yield
+        return
+    journal = name_journal(output)
+    if journal.exists():
+        typer.echo(f"resuming from {journal}", err=True)
+    try:
+        yield
+    except (KeyboardInterrupt, OSError, MemoryError, SystemError) as error:
+        if not journal.exists() or (isinstance(error, SystemError) and not is_interruption(error)):
+            raise
+        short = "out of memory" if isinstance(error, MemoryError) else "interrupted"
+        reason = getattr(error, "strerror", None) or short
+        raise DeniableError(f"{reason}: run the same command again to resume from {str(journal)!r}.") from None
 
 
 def _warn_of_notes_and_verdict(mechanism: "WordMechanism", verdict: "Verdict") -> None:

@@ -5,9 +5,10 @@ words: the losses add up, and compose (see `deniable.words.composition`). How ma
 depends on the private table, and stands neither in what is released nor in its certificate.
 """
 
+import itertools
+from array import array
 from collections import Counter
 from collections.abc import Sequence
-from itertools import count
 from typing import Any
 
 from deniable.core.guarantees import Status
@@ -16,12 +17,15 @@ from deniable.words import WordMechanism
 
 
 class PersonTally:
-    """Counts records and words of each person; a record that names no person is one of its own."""
+    """Counts records and words of each person; a record that names no person is one of its own.
+
+    Memory grows with the number of persons that are named, not with that of records.
+    """
 
     def __init__(self) -> None:
-        self._records: Counter[str | int] = Counter()
-        self._words: Counter[str | int] = Counter()
-        self._nameless_numbers = count()  # no text is equal to a number
+        self._numbers: dict[str, int] = {}
+        self._records, self._words = array("q"), array("q")
+        self._nameless_lengths: Counter[int] = Counter()
 
     def add_records(self, persons: Sequence[str | None], lengths: Sequence[int]) -> None:
         """Count records.
@@ -31,14 +35,25 @@ class PersonTally:
             lengths: (n,) numbers of their words.
         """
         for person, words in zip(persons, lengths, strict=True):
-            name = next(self._nameless_numbers) if person is None else person
-            self._records[name] += 1
-            self._words[name] += words
+            if person is None:
+                self._nameless_lengths[words] += 1
+                continue
+            number = self._numbers.setdefault(person, len(self._numbers))
+            if number == len(self._records):
+                self._records.append(0)
+                self._words.append(0)
+            self._records[number] += 1
+            self._words[number] += words
 
     @property
     def nameless_records(self) -> int:
         """Number of records that name no person."""
-        return sum(isinstance(name, int) for name in self._records)
+        return self._nameless_lengths.total()
+
+    @property
+    def person_count(self) -> int:
+        """Number of persons, and of records that name none."""
+        return len(self._numbers) + self.nameless_records
 
     def list_guarantees(self, mechanism: WordMechanism, status: Status) -> list[dict[str, Any]]:
         """Return the guarantees of the median person (the lower one of two) and of the one with most words.
@@ -50,18 +65,18 @@ class PersonTally:
             mechanism: drew the words.
             status: of the guarantee of a word, which no person's exceeds.
         """
-        ranked = sorted(self._words, key=lambda name: (self._words[name], self._records[name]))
-        chosen = (
-            {"median person": ranked[(len(ranked) - 1) // 2], "person with most words": ranked[-1]} if ranked else {}
-        )
+        counts = Counter(zip(self._words, self._records, strict=True))
+        counts.update({(words, 1): count for words, count in self._nameless_lengths.items()})
+        ranked = sorted(counts)
+        if not ranked:
+            return []
+        ranks = itertools.accumulate(counts[amounts] for amounts in ranked)
+        median = next(amounts for amounts, rank in zip(ranked, ranks, strict=True) if 2 * rank >= self.person_count)
+        chosen = {"median person": median, "person with most words": ranked[-1]}
         return [
-            {
-                "person": label,
-                "records": self._records[name],
-                **encode_document_guarantee(mechanism, self._words[name], status),
-            }
-            for label, name in chosen.items()
-            if self._words[name]
+            {"person": label, "records": records, **encode_document_guarantee(mechanism, words, status)}
+            for label, (words, records) in chosen.items()
+            if words
         ]
 
     def describe(self, mechanism: WordMechanism, status: Status) -> list[str]:
@@ -73,7 +88,7 @@ class PersonTally:
         """
         nameless = self.nameless_records
         note = f", {nameless:,} record{'s' * (nameless != 1)} without one counted as one each" if nameless else ""
-        lines = [f"{len(self._records):,} person{'s' * (len(self._records) != 1)}{note}"]
+        lines = [f"{self.person_count:,} person{'s' * (self.person_count != 1)}{note}"]
         if status != "refuted":
             lines += [
                 f"the {entry['person']}, {entry['records']:,} record{'s' * (entry['records'] != 1)}, "

@@ -1,20 +1,29 @@
 """One table in, one private table and its certificate out."""
 
+import contextlib
 import dataclasses
-import hashlib
-from collections.abc import Callable, Collection, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
 from deniable.core.errors import InputError
-from deniable.core.files import check_outputs, open_input, open_outputs
+from deniable.core.files import PIPE, check_outputs, open_input, open_outputs
 from deniable.core.signatures import SIGNATURE_ENDING, SigningKey
 from deniable.text.batches import CellBatch, PrivatizedBatch, Tally, TextCell
 from deniable.text.certificate import Certificate
 from deniable.text.encoded import Texts, join_texts, take_texts
+from deniable.text.journal import (
+    Journal,
+    Window,
+    check_no_journal,
+    describe_run,
+    open_journal,
+    remove_journal,
+)
 from deniable.text.person_tally import PersonTally
 from deniable.text.release import Release
+from deniable.text.seen_ids import SeenIds
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, TableLayout
 from deniable.text.tables.rows import NewTexts, RowReleaser, TextRows, measure_texts, replace_texts, select_texts
@@ -115,6 +124,7 @@ def privatize_table(
     report: Callable[[int], None] = lambda _: None,
     watcher: ReleaseWatcher | None = None,
     persons: PersonTally | None = None,
+    resume: bool = False,
 ) -> tuple[Certificate, Tally]:
     """Write the private table and its certificate; both appear whole or not at all.
 
@@ -127,6 +137,8 @@ def privatize_table(
         report: called with the number of input bytes of every read.
         watcher: sees the rows, in the order of the table.
         persons: counts the words of each person's records, for their owner only; the layout names the column.
+        resume: keep what is finished in a journal beside the output, and go on from the one that a run has left; see
+            `deniable.text.journal`.
 
     Returns:
         The certificate, and the counts of which `changed` and `unknown` are for the owner only.
@@ -139,21 +151,67 @@ def privatize_table(
             "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
             "change when rows do. Name the column, with --id on the command line."
         )
-    privatizer = RowPrivatizer(files.layout, release, workers=workers, watcher=watcher)
+    check_release_paths(files)
+    check_journal(files, resume=resume, has_watcher=watcher is not None)
+    with _open_run_journal(files, release, resume=resume) as journal:
+        privatizer = RowPrivatizer(
+            files.layout, release, key=None if journal is None else journal.key, workers=workers, watcher=watcher
+        )
+        release_window: Callable[[TextRows], Window] = privatizer.release_window
+        if journal is not None:
+            release_window = journal.keep_windows(release_window, privatizer.restore_window)
 
-    def release_rows(rows: TextRows) -> NewTexts:
-        new_texts = privatizer(rows)
-        if persons is not None:
-            persons.add_records(rows.persons or [None] * len(rows), privatizer.lengths)
-        return new_texts
+        def release_rows(rows: TextRows) -> NewTexts:
+            window = release_window(rows)
+            if persons is not None:
+                persons.add_records(rows.persons or [None] * len(rows), window.lengths)
+            return window.new_texts
 
-    def make_certificate(copied: CopiedContent) -> Certificate:
-        if watcher is not None:
-            watcher.finish()
-        return Certificate.of(release, privatizer.tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
+        def make_certificate(copied: CopiedContent) -> Certificate:
+            if watcher is not None:
+                watcher.finish()
+            return Certificate.of(
+                release, privatizer.tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied
+            )
 
-    certificate = write_released_table(files, release_rows, make_certificate, report)
+        certificate = write_released_table(files, release_rows, make_certificate, report)
     return certificate, privatizer.tally
+
+
+def check_journal(files: ReleaseFiles, *, resume: bool, has_watcher: bool = False) -> None:
+    """Raise `InputError` where a run cannot be resumed, or another one for the same output can be.
+
+    Args:
+        files: of the run.
+        resume: whether it keeps a journal, and goes on from the one that is there.
+        has_watcher: whether each row must be seen as it is drawn.
+    """
+    if not resume:
+        if files.target != PIPE and not files.force:
+            check_no_journal(files.target)
+        return
+    for path, role in ((files.source, "input"), (files.target, "output")):
+        if path == PIPE:
+            raise InputError(f"A run can be resumed only from file to file: give the path of an {role} in place of -.")
+    if has_watcher:
+        raise InputError(
+            "Entities are counted while words are drawn, and those of an earlier run cannot be counted: leave out "
+            "--entities, or --resume."
+        )
+
+
+@contextlib.contextmanager
+def _open_run_journal(files: ReleaseFiles, release: Release, *, resume: bool) -> Iterator[Journal | None]:
+    """Open the journal of a run, where it has one; else remove that of another run, where outputs may be replaced."""
+    if not resume:
+        if files.target != PIPE:
+            remove_journal(files.target)
+        yield None
+        return
+    run = describe_run(release, files.source, files.table_format, files.layout)
+    key = None if release.noise == "random" else release.read_key()
+    with open_journal(files.target, run, key, force=files.force) as journal:
+        yield journal
 
 
 def check_release_paths(files: ReleaseFiles) -> None:
@@ -174,8 +232,15 @@ class TableReleaser:
     def __init__(self, layout: TableLayout, release_cells: Callable[[CellBatch], Texts]) -> None:
         self.records = 0
         self._layout, self._release_cells = layout, release_cells
-        # Digests of ids, to find a repeated one in bounded memory per row.
-        self._first_rows: dict[bytes, int] = {}
+        self._seen_ids = SeenIds()
+
+    def skip_rows(self, rows: TextRows) -> None:
+        """Take note of rows whose new texts are known.
+
+        Raises:
+            InputError: a record id that was there before.
+        """
+        self._resolve_record_ids(rows)
 
     def __call__(self, rows: TextRows) -> NewTexts:
         """Return the new texts of rows, in their columns."""
@@ -205,24 +270,21 @@ class TableReleaser:
             first = last
         return new_columns
 
-    def _resolve_record_ids(self, rows: TextRows) -> list[str]:
+    def _resolve_record_ids(self, rows: TextRows) -> Sequence[str]:
         """Return the ids of rows, by default their numbers from 0 on; refuse one that was there before."""
         numbers = range(self.records, self.records + len(rows))
         self.records += len(rows)
-        return [
-            str(number) if record_id is None else self._check_record_id(record_id, number)
-            for record_id, number in zip(rows.record_ids or [None] * len(rows), numbers, strict=True)
-        ]
-
-    def _check_record_id(self, record_id: str, number: int) -> str:
-        digest = hashlib.blake2b(record_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        first_row = self._first_rows.setdefault(digest, number)
-        if first_row != number:
+        if rows.record_ids is None or None in rows.record_ids:  # of a table either all rows have one, or none
+            return list(map(str, numbers))
+        record_ids = cast("Sequence[str]", rows.record_ids)
+        repeat = self._seen_ids.add(record_ids)
+        if repeat is not None:
+            first_row, row = repeat
             raise InputError(
-                f"The record id {record_id[:_MAX_SHOWN_CHARACTERS]!r} of {self._layout.name} is in rows "
-                f"{first_row + 1} and {number + 1}: ids must be unique, since equal ids share their noise."
+                f"The record id {record_ids[row - numbers.start][:_MAX_SHOWN_CHARACTERS]!r} of {self._layout.name} is "
+                f"in rows {first_row + 1} and {row + 1}: ids must be unique, since equal ids share their noise."
             )
-        return record_id
+        return record_ids
 
 
 class RowPrivatizer:
@@ -230,11 +292,11 @@ class RowPrivatizer:
 
     Attributes:
         tally: counts over all rows so far.
-        lengths: words of each of the rows that came last.
 
     Args:
         layout: where the texts stand.
-        release: how texts are released; where it has no key, one fresh key serves all rows.
+        release: how texts are released.
+        key: that noise is drawn with, where it is known; by default that of the release, or a fresh one for all rows.
         workers: threads.
         watcher: sees the rows.
 
@@ -247,25 +309,38 @@ class RowPrivatizer:
         layout: TableLayout,
         release: Release,
         *,
+        key: bytes | None = None,
         workers: int | None = None,
         watcher: ReleaseWatcher | None = None,
     ) -> None:
         self.tally = Tally()
-        self.lengths: list[int] = []
+        self._lengths: list[int] = []
+        self._window_tally = Tally()
         self._release, self._workers, self._watcher = release, workers, watcher
-        self._key = release.read_key()
+        self._key = release.read_key() if key is None else key
         self._release_rows = TableReleaser(layout, self._privatize_cells)
 
     def __call__(self, rows: TextRows) -> NewTexts:
         """Return the new texts of rows, in their columns."""
-        return self._release_rows(rows)
+        return self.release_window(rows).new_texts
+
+    def release_window(self, rows: TextRows) -> Window:
+        """Return the new texts of rows, in their columns, and the counts of these rows."""
+        new_texts = self._release_rows(rows)
+        self.tally += self._window_tally
+        return Window(new_texts, self._window_tally, self._lengths)
+
+    def restore_window(self, rows: TextRows, window: Window) -> None:
+        """Count rows whose new texts were drawn before, under the same release and key."""
+        self._release_rows.skip_rows(rows)
+        self.tally += window.tally
 
     def _privatize_cells(self, cells: CellBatch) -> Texts:
         batch = self._release.privatize_cells(cells, key=self._key, workers=self._workers)
         lengths = np.zeros(cells.row_count, dtype=np.int64)
         np.add.at(lengths, cells.rows, batch.lengths)
-        self.lengths = lengths.tolist()
-        self.tally += Tally.count(self.lengths, batch)
+        self._lengths = lengths.tolist()
+        self._window_tally = Tally.count(self._lengths, batch)
         if self._watcher is not None:
             self._watcher.see_rows(cells.list_rows(), batch)
         return batch.new_texts
