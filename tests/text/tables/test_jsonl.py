@@ -1,7 +1,10 @@
 """JSON lines: which bytes change, which do not, and what is refused."""
 
 import dataclasses
+import io
 import json
+import re
+import time
 
 import pytest
 from hypothesis import given
@@ -9,7 +12,9 @@ from hypothesis import strategies as st
 
 from deniable import InputError
 from deniable.text.tables import jsonl
-from tests.text.helpers import NEW_COLUMNS, constant, extended, mirrored, recording, rewritten
+from deniable.text.tables.decoding import DecodedSource
+from deniable.text.tables.layout import TableLayout
+from tests.text.helpers import NEW_COLUMNS, buffers, constant, extended, mirrored, recording, rewritten
 
 VERBATIM = ["1", "-0", "1.0e5", "0.10", "1E400", "12345678901234567890", "NaN", "true", "null", "{ }", "[1 , 2]"]
 VERBATIM += ['"a\\/b"', '"\\u0061"', '{"text": "inner"}', '{"text":null,"text":1}', "-Infinity"]
@@ -348,3 +353,34 @@ def test_persons_are_read(options):
     assert [row.person for row in seen] == ["a", None, None, None, "0", "0", "0", "true"]
     with pytest.raises(InputError, match="line 1 has no column 'who', which --person names"):
         rewritten("jsonl", b'{"text": "x"}\n', person_column="who")
+
+
+blank_parts = st.sampled_from(["\n", " \n", "\r\n", "\t \r\n", '{"text":"a"}\n', '  {"text":"a"}\n', "\n   ", "x\n"])
+
+
+@given(
+    parts=st.lists(blank_parts, max_size=12),
+    end=st.sampled_from(["", " ", '{"text":"b"}', " \r"]),
+    chunk=st.integers(1, 9),
+)
+def test_lines_are_numbered_across_blank_ones(parts, end, chunk):
+    """Lines come whole, with the numbers that an editor shows, however many blank ones come together."""
+    text = "".join(parts) + end
+    with buffers(chunk):
+        if not text:
+            return
+        lines = list(jsonl.read_numbered_lines(DecodedSource(io.BytesIO(text.encode()), TableLayout("in"))))
+    assert "".join(raw for _, raw in lines) == text
+    assert {number: raw for number, raw in lines if raw.strip()} == {
+        number: line for number, line in enumerate(re.findall(r"[^\n]*\n|[^\n]+", text), 1) if line.strip()
+    }
+
+
+def test_millions_of_blank_lines_cost_little():
+    """Blank lines are read, kept and written in pieces, not one by one, and a line behind them has its number."""
+    data = b'{"text":"a"}\n' + b"\n" * 5_000_000 + b" \r\n" * 1_000_000 + b'{"text":"a"}'
+    start = time.process_time()
+    assert rewritten("jsonl", data)[0] == data
+    assert time.process_time() - start < 3
+    with pytest.raises(InputError, match="line 6000002 is not a JSON object"):
+        rewritten("jsonl", data[:-1])

@@ -14,7 +14,7 @@ from deniable.text.columns import format_cell, is_null
 from deniable.text.tables import delimited, detect_table_format, plain_text
 from deniable.text.tables.arrow import list_values
 from deniable.text.tables.decoding import DecodedSource
-from deniable.text.tables.jsonl import parse_members, read_lines
+from deniable.text.tables.jsonl import parse_members, read_numbered_lines
 from deniable.text.tables.layout import TableLayout
 from deniable.text.tables.rows import NewTexts, TextRows, list_column
 
@@ -92,7 +92,7 @@ def _read_parquet(stream: BinaryIO, layout: TableLayout) -> TextColumns:
 def _read_jsonl(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     columns: TextColumns = {column: [] for column in layout.columns}
     first_errors: dict[str, InputError] = {}
-    for number, raw in enumerate(read_lines(DecodedSource(stream, layout)), 1):
+    for number, raw in read_numbered_lines(DecodedSource(stream, layout)):
         if not raw.strip(" \t\r\n"):
             continue
         location = f"{layout.name} line {number}"

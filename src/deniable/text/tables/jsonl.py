@@ -26,7 +26,9 @@ from deniable.text.tables.rows import RowReleaser, TextRow, TextRows, list_colum
 JsonMember = tuple[str, Any, int, int, int]
 """Key, value, and where in the line the value begins and ends, and the key begins."""
 
+_BLANK = " \t\r\n"
 _WHITESPACE = re.compile(r"[ \t\r\n]*")
+_BLANK_LINES = re.compile(r"[ \t\r\n]*\n")
 _DECODER = json.JSONDecoder()
 _scan_string: Callable[[str, int, bool], tuple[str, int]] = json.decoder.scanstring  # type: ignore[attr-defined]
 _MAX_LISTED_KEYS = 30
@@ -54,7 +56,7 @@ def release_jsonl_table(
     source = DecodedSource(stream, layout)
     sink.write(source.encode(source.byte_order_mark))
     key_names: dict[str, None] = {}
-    parsed_lines = (_parse_line(raw, number, layout, key_names) for number, raw in enumerate(read_lines(source), 1))
+    parsed_lines = (_parse_line(raw, number, layout, key_names) for number, raw in read_numbered_lines(source))
     sink.writelines(
         _release_batch(batch, source, layout, release_rows)
         for batch in batch_records(parsed_lines, lambda line: len(line.raw))
@@ -75,8 +77,25 @@ def read_lines(source: DecodedSource) -> Iterator[str]:
         yield buffer
 
 
+def read_numbered_lines(source: DecodedSource) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a source with their numbers from 1 on, and lines that are blank together, as one of many."""
+    number, buffer = 1, ""
+    while not source.is_exhausted:
+        buffer += source.read_more(buffer)
+        start, end = 0, buffer.rfind("\n") + 1
+        while start < end:
+            blank = _BLANK_LINES.match(buffer, start) if buffer[start] in _BLANK else None
+            behind = buffer.index("\n", start) + 1 if blank is None else blank.end()
+            yield number, buffer[start:behind]
+            number += 1 if blank is None else buffer.count("\n", start, behind)
+            start = behind
+        buffer = buffer[end:]
+    if buffer:
+        yield number, buffer
+
+
 def _parse_line(raw: str, number: int, layout: TableLayout, key_names: dict[str, None]) -> _JsonLine:
-    if not raw.strip(" \t\r\n"):
+    if not raw.strip(_BLANK):
         return _JsonLine(raw, None, [], [])
     location = f"{layout.name} line {number}"
     members = parse_members(raw, layout, location)
@@ -228,7 +247,7 @@ def extend_jsonl_table(
 
     sink.write(source.encode(source.byte_order_mark))
     parsed_lines = (
-        _parse_extensible_line(raw, number, layout, new_columns) for number, raw in enumerate(read_lines(source), 1)
+        _parse_extensible_line(raw, number, layout, new_columns) for number, raw in read_numbered_lines(source)
     )
     for batch in batch_records(parsed_lines, lambda line: len(line.raw)):
         new_cells = iter(make_cells([line.row for line in batch if line.row is not None]))
@@ -237,7 +256,7 @@ def extend_jsonl_table(
 
 
 def _parse_extensible_line(raw: str, number: int, layout: TableLayout, new_columns: NewColumns) -> _ExtensibleLine:
-    if not raw.strip(" \t\r\n"):
+    if not raw.strip(_BLANK):
         return _ExtensibleLine(raw, None, 0)
     location = f"{layout.name} line {number}"
     members = parse_members(raw, layout, location)
