@@ -167,11 +167,13 @@ class CopiedContent:
         columns: names of the other columns.
         metadata: names of what the file says about itself beside its columns.
         is_selection: whether columns of the private table were left out.
+        retyped: names of those of the columns whose equal values are stored as another physical type of parquet.
     """
 
     columns: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     is_selection: bool = False
+    retyped: tuple[str, ...] = ()
 
 
 def format_share(share: float) -> str:

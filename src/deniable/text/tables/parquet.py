@@ -31,6 +31,7 @@ from deniable.text.tables.layout import (
     batch_records,
     format_share,
 )
+from deniable.text.tables.physical_types import choose_type_options, open_parquet
 from deniable.text.tables.rows import RowReleaser, TextRow, measure_texts
 
 _PANDAS = b"pandas"
@@ -47,23 +48,28 @@ def release_parquet_table(
         InputError: not a parquet file, a missing column, or a column that holds no text.
     """
     with _translate_errors(layout):
-        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        file = open_parquet(stream, layout)
         schema = file.schema_arrow
         _check_text_columns(schema, layout)
         for column in layout.columns:
             schema = widen_dictionary_indices(schema, column)
         kept_indices = [place for place, name in enumerate(schema.names) if not layout.is_dropped(name)]
         schema = _drop_text_metadata(_select_fields(schema, kept_indices), layout)
+        options, changed_columns = choose_type_options(file, schema, kept_indices)
         _rewrite_groups(
             file,
             sink,
             schema,
             lambda tables: _release_groups(tables, kept_indices, schema, layout, release_rows),
+            options,
         )
     # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
     group_sizes = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
     return CopiedContent(
-        layout.list_other_columns(schema.names), (*_list_metadata_names(schema), *group_sizes), layout.is_selection
+        layout.list_other_columns(schema.names),
+        (*_list_metadata_names(schema), *group_sizes),
+        layout.is_selection,
+        changed_columns,
     )
 
 
@@ -80,19 +86,21 @@ def extend_parquet_table(
             text.
     """
     with _translate_errors(layout):
-        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        file = open_parquet(stream, layout)
         schema = file.schema_arrow
         _check_text_columns(schema, layout)
         layout.check_new_columns(schema.names, new_columns)
         new_fields = [
             pa.field(name, pa.string() if kind is str else pa.float64()) for name, kind in new_columns.items()
         ]
+        options, _ = choose_type_options(file, schema, list(range(len(schema))))
         schema = _describe_new_columns(pa.schema([*schema, *new_fields], schema.metadata), new_columns)
         _rewrite_groups(
             file,
             sink,
             schema,
             lambda tables: (_extend_group(table, schema, layout, make_cells) for table in tables),
+            options,
             dict.fromkeys(new_columns, layout.columns[0]),
         )
 
@@ -125,6 +133,7 @@ def _rewrite_groups(
     sink: BinaryIO,
     schema: pa.Schema,
     rewrite_groups: Callable[[Iterator[pa.Table]], Iterator[pa.Table]],
+    options: Mapping[str, bool],
     model_columns: Mapping[str, str] | None = None,
 ) -> None:
     """Write the row groups of a file anew, each as one group.
@@ -134,6 +143,7 @@ def _rewrite_groups(
         sink: to write to.
         schema: of what is written.
         rewrite_groups: yields what becomes of each group.
+        options: of the writer, see `choose_type_options`.
         model_columns: for each new column the one that it is compressed like.
     """
     groups = iter(range(file.num_row_groups))
@@ -142,7 +152,7 @@ def _rewrite_groups(
     compression = _get_compression(file)
     if isinstance(compression, dict):
         compression |= {name: compression[model] for name, model in (model_columns or {}).items()}
-    with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=compression) as writer:
+    with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=compression, **options) as writer:
         for new_table in rewrite_groups(itertools.chain(first_group, map(file.read_row_group, groups))):
             writer.write_table(new_table, row_group_size=max(1, len(new_table)))
 
