@@ -3,11 +3,11 @@
 import dataclasses
 import hashlib
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
-from deniable.core.errors import InputError
+from deniable.core.errors import BudgetExceeded, InputError
 from deniable.core.files import check_outputs, open_input, open_outputs
 from deniable.core.signatures import SIGNATURE_ENDING, SigningKey
 from deniable.text.batches import CellBatch, PrivatizedBatch, Tally, TextCell
@@ -17,9 +17,19 @@ from deniable.text.person_tally import PersonTally
 from deniable.text.release import Release
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, TableLayout
-from deniable.text.tables.rows import NewTexts, RowReleaser, TextRows, measure_texts, replace_texts, select_texts
+from deniable.text.tables.rows import (
+    NewTexts,
+    ReleasedRows,
+    RowReleaser,
+    TextRows,
+    measure_texts,
+    replace_texts,
+    select_texts,
+)
 from deniable.words.prior import Prior
 
+OverBudget = Literal["refuse", "drop"]
+"""What becomes of rows that a ledger's budget does not cover."""
 _MAX_SHOWN_CHARACTERS = 50
 """Characters of a record id that a message shows."""
 
@@ -75,6 +85,34 @@ class ReleaseFiles:
         return [self.target, self.certificate, *signatures]
 
 
+@dataclasses.dataclass
+class ChargeCounts:
+    """What a ledger was charged for in one run, for its owner only.
+
+    Attributes:
+        charged: texts that were charged.
+        known: texts that had been charged before, and cost nothing again.
+        left_out_rows: numbers of the rows, from 0 on, that no budget covered.
+    """
+
+    charged: int = 0
+    known: int = 0
+    left_out_rows: list[int] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnerCounts:
+    """Counts of one run, of which the certificate uses those that the texts show; the others are for the owner only.
+
+    Attributes:
+        tally: of what was released.
+        charges: of a ledger; all 0 without one.
+    """
+
+    tally: Tally
+    charges: ChargeCounts
+
+
 def write_released_table(
     files: ReleaseFiles,
     release_rows: RowReleaser,
@@ -115,7 +153,8 @@ def privatize_table(
     report: Callable[[int], None] = lambda _: None,
     watcher: ReleaseWatcher | None = None,
     persons: PersonTally | None = None,
-) -> tuple[Certificate, Tally]:
+    over_budget: OverBudget = "refuse",
+) -> tuple[Certificate, OwnerCounts]:
     """Write the private table and its certificate; both appear whole or not at all.
 
     Args:
@@ -127,33 +166,44 @@ def privatize_table(
         report: called with the number of input bytes of every read.
         watcher: sees the rows, in the order of the table.
         persons: counts the words of each person's records, for their owner only; the layout names the column.
+        over_budget: what becomes of rows that a ledger's budget does not cover: ``refuse`` ends the run, and ``drop``
+            leaves them out, as the certificate then says.
 
     Returns:
-        The certificate, and the counts of which `changed` and `unknown` are for the owner only.
+        The certificate, and the counts, which are for the owner only.
 
     Raises:
         InputError: the input, an option or an output cannot be used; nothing is written then.
+        BudgetExceeded: the budget of some persons does not cover their rows; nothing is written then.
     """
-    if release.noise == "keyed" and files.layout.id_column is None:
+    if release.noise in {"keyed", "ledger"} and files.layout.id_column is None:
         raise InputError(
-            "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
-            "change when rows do. Name the column, with --id on the command line."
+            f"A {'ledger' if release.noise == 'ledger' else 'key'} needs a column of record ids: the noise follows the "
+            "record's id, and row numbers change when rows do. Name the column, with --id on the command line."
         )
-    privatizer = RowPrivatizer(files.layout, release, workers=workers, watcher=watcher)
+    privatizer = RowPrivatizer(files.layout, release, over_budget=over_budget, workers=workers, watcher=watcher)
 
-    def release_rows(rows: TextRows) -> NewTexts:
-        new_texts = privatizer(rows)
+    def release_rows(rows: TextRows) -> ReleasedRows:
+        released = privatizer(rows)
         if persons is not None:
-            persons.add_records(rows.persons or [None] * len(rows), privatizer.lengths)
-        return new_texts
+            kept = rows if released.is_released is None else rows.filter(released.is_released)
+            persons.add_records(kept.persons or [None] * len(kept), privatizer.lengths)
+        return released
 
     def make_certificate(copied: CopiedContent) -> Certificate:
         if watcher is not None:
             watcher.finish()
-        return Certificate.of(release, privatizer.tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
+        return Certificate.of(
+            release,
+            privatizer.tally,
+            chosen_from_data=chosen_from_data,
+            prior=prior,
+            copied=copied,
+            drops_rows=release.ledger is not None and over_budget == "drop",
+        )
 
     certificate = write_released_table(files, release_rows, make_certificate, report)
-    return certificate, privatizer.tally
+    return certificate, OwnerCounts(privatizer.tally, privatizer.charges)
 
 
 def check_release_paths(files: ReleaseFiles) -> None:
@@ -169,17 +219,42 @@ class TableReleaser:
     Args:
         layout: where the texts stand.
         release_cells: returns the new texts of cells, row after row.
+        over_budget: see `privatize_table`.
     """
 
-    def __init__(self, layout: TableLayout, release_cells: Callable[[CellBatch], Texts]) -> None:
+    def __init__(
+        self,
+        layout: TableLayout,
+        release_cells: Callable[[CellBatch], Texts],
+        over_budget: OverBudget = "refuse",
+    ) -> None:
         self.records = 0
-        self._layout, self._release_cells = layout, release_cells
+        self.left_out_rows: list[int] = []
+        self._layout, self._release_cells, self._over_budget = layout, release_cells, over_budget
         # Digests of ids, to find a repeated one in bounded memory per row.
         self._first_rows: dict[bytes, int] = {}
 
-    def __call__(self, rows: TextRows) -> NewTexts:
+    def __call__(self, rows: TextRows) -> ReleasedRows:
         """Return the new texts of rows, in their columns."""
-        record_ids = np.array(self._resolve_record_ids(rows), dtype=object)
+        first_number = self.records
+        record_ids = self._resolve_record_ids(rows)
+        rows = dataclasses.replace(rows, record_ids=record_ids)
+        is_released = np.ones(len(rows), dtype=bool)
+        while True:
+            covered = rows if is_released.all() else rows.filter(is_released)
+            try:
+                columns = self._release_columns(covered)
+            except BudgetExceeded as error:
+                if self._over_budget == "refuse":
+                    raise _name_persons(error, covered) from None
+                is_released[np.flatnonzero(is_released)[error.rows]] = False
+                continue
+            left_out = np.flatnonzero(~is_released)
+            self.left_out_rows += (first_number + left_out).tolist()
+            return ReleasedRows(columns, is_released if len(left_out) else None)
+
+    def _release_columns(self, rows: TextRows) -> NewTexts:
+        """Return the new texts of rows that have their ids."""
         least = 0 if self._layout.replace_empty else 1
         masks = {name: measure_texts(column) >= least for name, column in rows.columns.items()}
         row_numbers = np.concatenate([np.empty(0, dtype=np.int64), *map(np.flatnonzero, masks.values())])
@@ -187,13 +262,15 @@ class TableReleaser:
         texts = [select_texts(column, masks[name]) for name, column in rows.columns.items()]
         # Row after row; the cells of one column, whose numbers ascend, are so already.
         order = np.argsort(row_numbers, kind="stable")
+        ordered_rows = row_numbers[order]
         cells = CellBatch(
-            record_ids[row_numbers[order]].tolist(),
+            np.array(rows.record_ids, dtype=object)[ordered_rows].tolist(),
             names[order].tolist(),
             [0] * len(order),  # each column is there once
             texts[0] if len(texts) == 1 else take_texts(join_texts(texts), order),
-            row_numbers[order],
+            ordered_rows,
             len(rows),
+            None if rows.persons is None else [rows.persons[row] for row in ordered_rows.tolist()],
         )
         new_texts = self._release_cells(cells)
         if len(texts) == 1:
@@ -225,21 +302,29 @@ class TableReleaser:
         return record_id
 
 
+def _name_persons(error: BudgetExceeded, rows: TextRows) -> BudgetExceeded:
+    """Return the error with the names of those whose rows are not covered, each once."""
+    persons = rows.persons or [None] * len(rows)
+    names = dict.fromkeys(persons[row] or "a row without a person" for row in error.rows)
+    return BudgetExceeded(error.rows, error.caps, [*names])
+
+
 class RowPrivatizer:
     """Privatizes the texts of rows under one release, and counts what became of them.
 
     Attributes:
         tally: counts over all rows so far.
-        lengths: words of each of the rows that came last.
+        lengths: words of each of the rows that came last and were released.
 
     Args:
         layout: where the texts stand.
         release: how texts are released; where it has no key, one fresh key serves all rows.
+        over_budget: see `privatize_table`.
         workers: threads.
         watcher: sees the rows.
 
     Raises:
-        InputError: the key cannot be read.
+        InputError: the key or the ledger cannot be read, or the layout names no column of persons for a ledger.
     """
 
     def __init__(
@@ -247,18 +332,27 @@ class RowPrivatizer:
         layout: TableLayout,
         release: Release,
         *,
+        over_budget: OverBudget = "refuse",
         workers: int | None = None,
         watcher: ReleaseWatcher | None = None,
     ) -> None:
+        if release.ledger is not None:
+            layout.check_charged_columns()
         self.tally = Tally()
         self.lengths: list[int] = []
         self._release, self._workers, self._watcher = release, workers, watcher
         self._key = release.read_key()
-        self._release_rows = TableReleaser(layout, self._privatize_cells)
+        self._release_rows = TableReleaser(layout, self._privatize_cells, over_budget)
+        self._charges = ChargeCounts()
 
-    def __call__(self, rows: TextRows) -> NewTexts:
+    def __call__(self, rows: TextRows) -> ReleasedRows:
         """Return the new texts of rows, in their columns."""
         return self._release_rows(rows)
+
+    @property
+    def charges(self) -> ChargeCounts:
+        """What a ledger was charged for so far."""
+        return dataclasses.replace(self._charges, left_out_rows=self._release_rows.left_out_rows)
 
     def _privatize_cells(self, cells: CellBatch) -> Texts:
         batch = self._release.privatize_cells(cells, key=self._key, workers=self._workers)
@@ -266,6 +360,9 @@ class RowPrivatizer:
         np.add.at(lengths, cells.rows, batch.lengths)
         self.lengths = lengths.tolist()
         self.tally += Tally.count(self.lengths, batch)
+        if self._release.ledger is not None:
+            self._charges.charged += batch.charged
+            self._charges.known += int((np.diff(batch.offsets) > 0).sum()) - batch.charged
         if self._watcher is not None:
             self._watcher.see_rows(cells.list_rows(), batch)
         return batch.new_texts
