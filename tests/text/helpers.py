@@ -58,6 +58,11 @@ def constant(new):
     return replace
 
 
+def giving(make_texts):
+    """Return a release whose new texts of the column "text" a function makes of the rows."""
+    return lambda rows: ReleasedRows({"text": make_texts(rows)})
+
+
 def dropping(is_left_out, release=identity):
     """Return a release that leaves out the rows for which a function says so."""
 

@@ -22,7 +22,7 @@ MAX_TEXT_CHARACTERS = 4_000
 PRIVATE_COUNT = "a count that only the owner can know"
 OWNERS_CHOICE = "a choice of the owner"
 VERSION = Stated(f"the version that wrote it; this is {__version__}")
-_OWNERS_LEDGER = "what a ledger did is seen by its owner alone"
+OWNERS_LEDGER = "what a ledger did is seen by its owner alone"
 _NOT_SEEN = "what was copied or left out is seen in the released table alone"
 
 
@@ -112,11 +112,17 @@ class Statements:
             steps: that follow from other fields.
             has_ledger: whether another field says that a ledger was charged; None where none says either.
         """
-        lines = [line for line in self.get_list("steps") if isinstance(line, str)]
-        stated = [Stated(_NOT_SEEN)] if COLUMNS_LEFT_OUT in lines else []
-        if has_ledger or (has_ledger is None and any(line.startswith(LEDGER_STEP) for line in lines)):
-            stated += [Stated(_OWNERS_LEDGER)] * (2 if ROWS_NOT_COVERED in lines else 1)
+        stated = [Stated(_NOT_SEEN)] if COLUMNS_LEFT_OUT in self.get_list("steps") else []
+        ledger_lines = self.list_ledger_lines("steps")
+        if has_ledger or (has_ledger is None and ledger_lines):
+            stated += [Stated(OWNERS_LEDGER)] * max(1, len(ledger_lines))
         return [*steps, *stated]
+
+    def list_ledger_lines(self, *steps: str) -> list[str]:
+        """Return the lines of an array that say what a ledger had to do with a release."""
+        lines = [line for line in self.get_list(*steps) if isinstance(line, str)]
+        said = [line for line in lines if line.startswith(LEDGER_STEP)][:1]
+        return [*said, ROWS_NOT_COVERED] if said and ROWS_NOT_COVERED in lines else said
 
     def list_copied(self) -> list[Stated]:
         """Return a mark for each line that says what was copied, which is not seen here."""

@@ -272,6 +272,9 @@ LedgerKeyOption = Annotated[
         PRIVACY_PANEL, "--key-file", "Key of the ledger.", metavar="FILE", default_text="WHERE.key, beside the ledger"
     ),
 ]
+ChargedPersonOption = Annotated[
+    str | None, make_option(DATA_PANEL, "--person", "Whose record it is, for --ledger.", metavar="COLUMN")
+]
 OverBudgetOption = Annotated[
     OverBudgetHandling,
     make_option(

@@ -13,7 +13,7 @@ from deniable.cli.building import (
     load_word_prior,
     read_word_list,
 )
-from deniable.cli.charging import list_ledger_files, open_ledger, report_charges
+from deniable.cli.charging import LedgerChoice, report_charges
 from deniable.cli.choices import CaseHandling, MechanismName, MetricName, OverBudgetHandling, UnknownWordHandling
 from deniable.cli.entities import EntitiesOption, find_entity_file, open_entity_source
 from deniable.cli.options import (
@@ -165,19 +165,19 @@ def run_privatize(
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
 
-    ledger_files = [] if ledger is None else list_ledger_files(ledger, key_file)
+    ledger_choice = LedgerChoice(ledger, None if ledger is None else key_file, over_budget)
+    ledger_choice.require_persons(person)
     other_inputs = [key_file, sign_key, keep, prior, *find_word_files(space, hide), find_entity_file(entities)]
     files = _build_files(
         (source, output, certificate, sign_key),
         TableFormat(format_, delimiter, encoding),
         ColumnChoice(column, record_id, drop, columns, person),
-        [*other_inputs, *ledger_files],
+        [*other_inputs, *ledger_choice.list_files()],
         force=force,
     )
     if ledger is not None:
-        files.layout.check_charged_columns()
         _check_ledger_options(record_id, test_seed)
-    opened_ledger = None if ledger is None else open_ledger(ledger, key_file)
+    opened_ledger = ledger_choice.open()
     key = None if ledger is not None else _read_key(key_file, test_seed, record_id)
     entity_source = None if entities is None else open_entity_source(entities)
     public_words = read_word_list(keep)

@@ -185,14 +185,29 @@ def _close_own_store(store: Store, process: int) -> None:
 
 
 def _open_session(ledger: Ledger) -> _Session:
-    assert isinstance(ledger.key, KeyReference | SecretKey)  # noqa: S101 - __post_init__ has parsed it
-    keys, store = LedgerKeys(ledger.key.read()), _open_store(ledger.location)
-    if keys.check == store.facts.key_check:
-        return _Session(store, keys)
-    store.close()
-    raise InputError(
-        f"The key is not that of the ledger {ledger.shown_location}: give the key file that was written with it."
-    )
+    store = _open_store(ledger.location)
+    try:
+        return _Session(store, _read_keys(ledger, store.facts))
+    except BaseException:
+        store.close()
+        raise
+
+
+def _read_keys(ledger: Ledger, facts: LedgerFacts) -> LedgerKeys:
+    """Return the keys of a ledger, or raise `InputError` where they are missing or another's."""
+    key = ledger.key
+    assert isinstance(key, KeyReference | SecretKey)  # noqa: S101 - __post_init__ has parsed it
+    if isinstance(key, KeyReference) and key.scheme == "file" and not Path(key.name).exists():
+        raise InputError(
+            f"The key of the ledger {ledger.shown_location} is not at {key.name!r}: name the file that was written with "
+            "the ledger, with --key-file."
+        )
+    keys = LedgerKeys(key.read())
+    if keys.check != facts.key_check:
+        raise InputError(
+            f"The key is not that of the ledger {ledger.shown_location}: give the key file that was written with it."
+        )
+    return keys
 
 
 def _open_store(location: str) -> Store:
