@@ -10,6 +10,7 @@ from .checking.certificate_check import CertificateCheck as CertificateCheck
 from .checking.certificate_check import check_certificate as check_certificate
 from .checking.document import parse_certificate as parse_certificate
 from .checking.fields import FieldCheck as FieldCheck
+from .core.errors import BudgetExceeded as BudgetExceeded
 from .core.errors import DeniableError as DeniableError
 from .core.errors import InputError as InputError
 from .core.errors import NotTractable as NotTractable
@@ -18,6 +19,8 @@ from .core.evidence import Witness as Witness
 from .core.guarantees import ApproxDP as ApproxDP
 from .core.guarantees import MetricDP as MetricDP
 from .core.guarantees import PureDP as PureDP
+from .ledger.ledger import Ledger as Ledger
+from .ledger.ledger import create_ledger as create_ledger
 from .persons.release import SyntheticRelease as SyntheticRelease
 from .persons.release import synthesize as synthesize
 from .published.adept.mechanism import ADePT as ADePT

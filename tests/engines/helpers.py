@@ -31,5 +31,5 @@ def run_plainly(table, release, folder, columns=("text",)):
     files = ReleaseFiles(
         str(folder / "in.parquet"), str(folder / "out.parquet"), str(folder / "c.json"), "parquet", layout, force=True
     )
-    certificate, tally = privatize_table(files, release)
-    return pq.read_table(folder / "out.parquet"), certificate, tally
+    certificate, counts = privatize_table(files, release)
+    return pq.read_table(folder / "out.parquet"), certificate, counts.tally

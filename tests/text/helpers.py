@@ -1,6 +1,7 @@
 """What the tests of texts and tables share: a space of plain words, releases, and tiny buffers."""
 
 import contextlib
+import dataclasses
 import io
 from unittest import mock
 
@@ -9,7 +10,7 @@ import numpy as np
 from deniable import TEM, Space
 from deniable.text.tables import TABLE_EXTENDERS, TABLE_FORMATS, decoding, layout
 from deniable.text.tables.layout import TableLayout
-from deniable.text.tables.rows import list_column
+from deniable.text.tables.rows import ReleasedRows, list_column
 
 WORDS = ["the", "and", "london", "paris", "tokyo", "food", "good", "great", "bad", "was", "red", "blue", "dog", "cat"]
 """Plain words: wherever they stand between spaces they are found again as one word each."""
@@ -44,14 +45,32 @@ MECHANISM = TEM(SPACE, epsilon=1.0)
 
 def identity(rows):
     """Release every text as it is."""
-    return rows.columns
+    return ReleasedRows(rows.columns)
 
 
 def constant(new):
     """Return a release that replaces every text that is not empty."""
-    return lambda rows: {
-        name: [new if text else text for text in list_column(column)] for name, column in rows.columns.items()
-    }
+
+    def replace(rows):
+        columns = {name: [new if text else text for text in list_column(one)] for name, one in rows.columns.items()}
+        return ReleasedRows(columns)
+
+    return replace
+
+
+def giving(make_texts):
+    """Return a release whose new texts of the column "text" a function makes of the rows."""
+    return lambda rows: ReleasedRows({"text": make_texts(rows)})
+
+
+def dropping(is_left_out, release=identity):
+    """Return a release that leaves out the rows for which a function says so."""
+
+    def release_rest(rows):
+        is_released = np.array([not is_left_out(row) for row in rows])
+        return dataclasses.replace(release(rows.filter(is_released)), is_released=is_released)
+
+    return release_rest
 
 
 def recording(seen, release=identity):

@@ -6,12 +6,13 @@ import os
 import secrets
 import stat
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deniable import TEM, InputError, Release, Space
+from deniable import TEM, InputError, Ledger, Release, Space, create_ledger
 from deniable.core.files import PIPE
 from deniable.text import table_release
 from deniable.text.batches import Tally
@@ -19,7 +20,7 @@ from deniable.text.journal import Journal, Window, describe_run, name_journal, o
 from deniable.text.person_tally import PersonTally
 from deniable.text.table_release import ReleaseFiles, privatize_table
 from deniable.text.tables.layout import TableLayout
-from deniable.text.tables.rows import TextRows, list_column
+from deniable.text.tables.rows import ReleasedRows, TextRows, list_column
 from tests.text.helpers import MECHANISM, SPACE, WORDS, buffers
 
 KEY = bytes(range(32))
@@ -48,7 +49,7 @@ def make_files(kind="csv", *, source=None, target=None, force=False, **layout):
     return ReleaseFiles(name, target or f"out.{kind}", "c.json", kind, TableLayout(name, **settings), force=force)
 
 
-def run(files, key=KEY, windows=None, persons=None, **options):
+def run(files, key=KEY, windows=None, persons=None, release=None, **options):
     """Privatize with a journal; die when so many windows have been drawn."""
     drawn = []
 
@@ -62,7 +63,7 @@ def run(files, key=KEY, windows=None, persons=None, **options):
     with buffers(window=WINDOW), pytest.MonkeyPatch.context() as patch:
         patch.setattr(Release, "privatize_cells", count_window)
         options = {"resume": True, "workers": 1, **options}
-        result = privatize_table(files, Release(MECHANISM, key=key), persons=persons, **options)
+        result = privatize_table(files, release or Release(MECHANISM, key=key), persons=persons, **options)
     return result, len(drawn)
 
 
@@ -75,15 +76,15 @@ def die(files, windows, **options):
 def test_a_resumed_run_is_an_undisturbed_one(place, windows):
     """A run that died after any window ends with the file, the certificate and the counts of one that did not."""
     plain, resumed = PersonTally(), PersonTally()
-    (_, tally), drawn = run(make_files(target="plain.csv"), persons=plain, resume=False)
+    (_, counts), drawn = run(make_files(target="plain.csv"), persons=plain, resume=False)
     certificate = (place / "c.json").read_bytes()
     (place / "c.json").unlink()
     die(make_files(), windows, persons=PersonTally())
     assert name_journal("out.csv").is_dir()
-    (_, resumed_tally), later_drawn = run(make_files(), persons=resumed)
+    (_, resumed_counts), later_drawn = run(make_files(), persons=resumed)
     assert (place / "out.csv").read_bytes() == (place / "plain.csv").read_bytes()
     assert (place / "c.json").read_bytes() == certificate
-    assert (resumed_tally, windows + later_drawn) == (tally, drawn)
+    assert (resumed_counts, windows + later_drawn) == (counts, drawn)
     assert resumed.describe(MECHANISM, "proved") == plain.describe(MECHANISM, "proved")
     assert not name_journal("out.csv").exists()
 
@@ -97,7 +98,7 @@ def test_a_run_without_a_key_keeps_one(place):
     assert {stat.S_IMODE(path.stat().st_mode) for path in journal.iterdir()} == {0o600}
     run(make_files(), key=None)
     undisturbed = [
-        window.new_texts
+        window.released.columns
         for window in release_alone(Release(MECHANISM), fresh)
     ]  # fmt: skip
     texts = [text for window in undisturbed for text in list_column(window["text"])]
@@ -138,7 +139,7 @@ def test_the_same_text_under_another_key_has_another_digest():
     assert digests[0] != digests[1]
 
 
-@pytest.mark.parametrize("change", ["id", "text", "rows"])
+@pytest.mark.parametrize("change", ["id", "text", "person", "rows"])
 def test_a_table_that_changed_is_refused(place, change):
     """Another text or id, or rows more in a finished window: refused with its rows, and nothing is written."""
     die(make_files(), 2)
@@ -146,6 +147,7 @@ def test_a_table_that_changed_is_refused(place, change):
     changed = {
         "id": [*lines[:3], lines[3].replace("r2", "rX"), *lines[4:]],
         "text": [*lines[:3], lines[3].replace("food", "dog"), *lines[4:]],
+        "person": [*lines[:3], lines[3].replace("p2", "p1"), *lines[4:]],
         "rows": [*lines[:3], "n,the,x\n", *lines[3:]],
     }
     (place / "in.csv").write_text("".join(changed[change]))
@@ -300,8 +302,8 @@ def test_a_release_without_a_name_is_refused():
 texts = st.lists(st.none() | st.text(max_size=5) | st.just("\ud800 x"), min_size=1, max_size=5)
 
 
-@given(columns=st.lists(texts, min_size=1, max_size=3), is_arrow=st.booleans())
-def test_windows_come_back(tmp_path_factory, columns, is_arrow):
+@given(columns=st.lists(texts, min_size=1, max_size=3), is_arrow=st.booleans(), is_whole=st.booleans())
+def test_windows_come_back(tmp_path_factory, columns, is_arrow, is_whole):
     """Whatever new texts a window has, in lists or as Arrow holds them, it comes back equal, counts included."""
     count = min(map(len, columns))
     private = {f"c{number}": column[:count] for number, column in enumerate(columns)}
@@ -309,18 +311,20 @@ def test_windows_come_back(tmp_path_factory, columns, is_arrow):
         clean = {name: [text and text.replace("\ud800", "") for text in column] for name, column in private.items()}
         private = {name: pa.array(column, pa.large_string()) for name, column in clean.items()}
     rows = TextRows(count, private, [secrets.token_hex(2) for _ in range(count)])
-    window = Window(private, Tally(count, 7), list(range(count)))
+    is_released = None if is_whole else np.arange(count) % 2 == 0
+    window = Window(ReleasedRows(private, is_released), Tally(count, 7), list(range(count)), 3, 4)
     output = str(tmp_path_factory.mktemp("journal") / "out.csv")
     with open_journal(output, RUN, KEY, force=False) as journal:
         assert journal.find_window(rows) is None
         journal.keep_window(window)
         again = Journal(journal.path, KEY)
         restored = again.find_window(rows)
-        assert type(restored.new_texts["c0"]) is type(private["c0"])
-        assert {name: list_column(column) for name, column in restored.new_texts.items()} == {
+        assert type(restored.released.columns["c0"]) is type(private["c0"])
+        assert {name: list_column(column) for name, column in restored.released.columns.items()} == {
             name: list_column(column) for name, column in private.items()
         }
-        assert dataclasses.replace(restored, new_texts=private) == window
+        assert dataclasses.replace(restored, released=window.released) == window
+        assert restored.released.list_released(count) == window.released.list_released(count)
 
 
 def test_a_run_is_described_as_json():
@@ -329,6 +333,25 @@ def test_a_run_is_described_as_json():
     described = describe_run(Release(MECHANISM), "in.csv", "csv", layout)
     assert json.loads(json.dumps(described)) == described
     assert "name" not in described
+
+
+def test_a_run_with_a_ledger(place):
+    """With a ledger a resumed run leaves out the rows that it left out, charges nothing twice, and says the same."""
+    results = []
+    for name in ("plain", "killed"):
+        create_ledger(str(place / name), 30.0, delta=1e-6, unit="person", secret=KEY)
+        (place / f"{name}.key").write_bytes(KEY)
+        release = Release(MECHANISM, ledger=Ledger(str(place / name)))
+        files = dataclasses.replace(make_files(target=f"{name}.csv"), certificate=f"{name}.json")
+        if name == "killed":
+            with pytest.raises(Killed):
+                run(files, release=release, windows=4, over_budget="drop")
+        results.append(run(files, release=release, over_budget="drop")[0][1])
+    assert results[0] == results[1]
+    assert 0 < len(results[0].charges.left_out_rows) < len(ROWS)
+    assert results[0].charges.known == 0
+    assert (place / "plain.csv").read_bytes() == (place / "killed.csv").read_bytes()
+    assert (place / "plain.json").read_bytes() == (place / "killed.json").read_bytes()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links")

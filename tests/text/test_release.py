@@ -186,7 +186,7 @@ def test_what_has_no_name_takes_no_key(name):
     """A metric or a law that nothing can tell from another is refused under a key, and works without one."""
     mechanism = NAMELESS[name]
     for key in (KEY, "env:A", "file:a"):
-        with pytest.raises(InputError, match="has no fingerprint: leave out the key"):
+        with pytest.raises(InputError, match="has no fingerprint: leave it out"):
             Release(mechanism, key=key)
     for key in (None, "seed:1"):
         release = Release(mechanism, key=key)

@@ -50,13 +50,13 @@ def release(data, key=KEY, mechanism=MECHANISM, folder=None, kind="csv", workers
             table_format=kind,
             layout=TableLayout(name="the table", **layout),
         )
-        _, tally = privatize_table(
+        _, counts = privatize_table(
             files,
             Release(mechanism, key=key, **options),
             chosen_from_data=chosen_from_data,
             workers=workers,
         )
-        return (place / "out").read_bytes(), json.loads((place / "certificate.json").read_text("utf-8")), tally
+        return (place / "out").read_bytes(), json.loads((place / "certificate.json").read_text("utf-8")), counts.tally
 
 
 def by_id(data):

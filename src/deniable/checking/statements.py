@@ -7,7 +7,13 @@ from typing import Any, TypeVar
 from deniable import __version__
 from deniable.checking.fields import Stated
 from deniable.core.errors import InputError, shorten_text
-from deniable.text.release_certificate import COLUMNS_LEFT_OUT, COPIED_COLUMNS, COPIED_METADATA
+from deniable.text.release_certificate import (
+    COLUMNS_LEFT_OUT,
+    COPIED_COLUMNS,
+    COPIED_METADATA,
+    LEDGER_STEP,
+    ROWS_NOT_COVERED,
+)
 
 T = TypeVar("T")
 
@@ -16,6 +22,7 @@ MAX_TEXT_CHARACTERS = 4_000
 PRIVATE_COUNT = "a count that only the owner can know"
 OWNERS_CHOICE = "a choice of the owner"
 VERSION = Stated(f"the version that wrote it; this is {__version__}")
+OWNERS_LEDGER = "what a ledger did is seen by its owner alone"
 _NOT_SEEN = "what was copied or left out is seen in the released table alone"
 
 
@@ -98,9 +105,24 @@ class Statements:
         is_count = self.get_count(*steps, minimum=minimum) is not None
         return Stated(PRIVATE_COUNT, problem if is_count else f"no integer of at least {minimum}")
 
-    def list_steps(self, steps: list[str]) -> list[Any]:
-        """Return the steps that a certificate should have, with those that only its owner can know."""
-        return [*steps, *([Stated(_NOT_SEEN)] if COLUMNS_LEFT_OUT in self.get_list("steps") else [])]
+    def list_steps(self, steps: list[str], *, has_ledger: bool | None = None) -> list[Any]:
+        """Return the steps that a certificate should have, with those that only its owner can know.
+
+        Args:
+            steps: that follow from other fields.
+            has_ledger: whether another field says that a ledger was charged; None where none says either.
+        """
+        stated = [Stated(_NOT_SEEN)] if COLUMNS_LEFT_OUT in self.get_list("steps") else []
+        ledger_lines = self.list_ledger_lines("steps")
+        if has_ledger or (has_ledger is None and ledger_lines):
+            stated += [Stated(OWNERS_LEDGER)] * max(1, len(ledger_lines))
+        return [*steps, *stated]
+
+    def list_ledger_lines(self, *steps: str) -> list[str]:
+        """Return the lines of an array that say what a ledger had to do with a release."""
+        lines = [line for line in self.get_list(*steps) if isinstance(line, str)]
+        said = [line for line in lines if line.startswith(LEDGER_STEP)][:1]
+        return [*said, ROWS_NOT_COVERED] if said and ROWS_NOT_COVERED in lines else said
 
     def list_copied(self) -> list[Stated]:
         """Return a mark for each line that says what was copied, which is not seen here."""

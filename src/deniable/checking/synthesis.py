@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from deniable.checking.fields import Stated, compare_fields
-from deniable.checking.statements import VERSION, Statements
+from deniable.checking.statements import OWNERS_LEDGER, VERSION, Statements
 from deniable.core.errors import InputError
 from deniable.core.guarantees import Unit
 from deniable.persons.budget import Budget
@@ -83,6 +83,7 @@ def expect_synthesis_certificate(statements: Statements) -> dict[str, Any]:
             "unit": unit_mark,
         },
         "noise": noise_mark,
+        "steps": statements.list_steps(fields["steps"]),
         "records": statements.mark_count("records", minimum=1),
         "nominal": {"units": statements.mark_count("nominal", "units", minimum=1), "source": source_mark},
         "chosen": chosen_mark,
@@ -133,6 +134,7 @@ def expect_linear_card(statements: Statements) -> dict[str, Any]:
             "groups": describe_groups(budget),
             "epsilon chosen": chosen,
             "started from": start,
+            "ledger": statements.list_ledger_lines(protection, "ledger"),
         },
     )
     card = build_linear_card(cast("LinearClassifier", stand_in), "")
@@ -144,6 +146,8 @@ def expect_linear_card(statements: Statements) -> dict[str, Any]:
     fields[protection]["verdict"]["guarantee"] |= vouched
     fields[protection]["verdict"]["seconds"] = Stated("how long the owner's proof took")
     fields[protection] |= {"unit": unit_mark, "epsilon chosen": chosen_mark}
+    if "ledger" in fields[protection]:
+        fields[protection]["ledger"] = [Stated(OWNERS_LEDGER) for _ in fields[protection]["ledger"]]
     fields["data"] |= {
         "nominal number": statements.mark_count(data, "nominal number", minimum=1),
         "classes": Stated(_PUBLIC_NAMES),

@@ -79,7 +79,8 @@ class _Options:
 
     def make_release(self, mechanism: WordMechanism) -> Release:
         """Return a release with these options, but for the kept words, of which only the number is known."""
-        keys = {"random": None, "keyed": bytes(32), _PUBLIC_SEED: "seed:0"}
+        # With a ledger noise is keyed too; what the ledger allows is only stated.
+        keys = {"random": None, "keyed": bytes(32), "ledger": bytes(32), _PUBLIC_SEED: "seed:0"}
         return Release(
             mechanism,
             unknown=self.unknown[0],
@@ -219,7 +220,9 @@ def _expect_from_statements(statements: Statements, options: _Options) -> dict[s
         "deniable": VERSION,
         "noise": options.noise[1],
         "chosen": options.chosen[1],
-        "steps": statements.list_steps(list_steps(options.unescape[0], NOTHING_COPIED)),
+        "steps": statements.list_steps(
+            list_steps(options.unescape[0], NOTHING_COPIED), has_ledger=options.noise[0] == "ledger"
+        ),
         "records": statements.mark_count("records"),
         "words": statements.mark_count("words", problem=_find_count_problem(statements)),
         "not_protected": options.list_unprotected(statements),

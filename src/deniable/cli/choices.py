@@ -86,6 +86,13 @@ class CaseHandling(enum.StrEnum):
     COPY = "copy"
 
 
+class OverBudgetHandling(enum.StrEnum):
+    """What becomes of rows that a ledger's budget does not cover: those of `deniable.text.table_release.OverBudget`."""
+
+    REFUSE = "refuse"
+    DROP = "drop"
+
+
 class EscapesName(enum.StrEnum):
     """How texts are escaped: those of `deniable.text.escapes.Escapes`."""
 

@@ -1,4 +1,4 @@
-"""The ``deniable`` command: one line per error, exit codes 0, 1 (a claim is refuted) and 2 (could not run)."""
+"""The ``deniable`` command: one line per error; exit codes 0, 1 (claim refuted, budget exceeded), 2 (could not run)."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from deniable import __version__
-from deniable.cli import attack, audit, certificate, certify, train
+from deniable.cli import attack, audit, certificate, certify, ledger, train
 from deniable.cli.choices import VerifiedMechanismName
 from deniable.cli.compare import run_compare
 from deniable.cli.explain import run_explain
@@ -27,7 +27,7 @@ from deniable.cli.serve import run_serve
 from deniable.cli.streams import prepare_streams
 from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
-from deniable.core.errors import DeniableError, escape_unprintable, is_interruption
+from deniable.core.errors import BudgetExceeded, DeniableError, escape_unprintable, is_interruption
 
 _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
@@ -61,6 +61,7 @@ add_command(app, "rewrite", run_rewrite, "Release texts")
 add_command(app, "synthesize", run_synthesize, "Release texts")
 add_command(app, "serve", run_serve, "Release texts")
 add_command(app, "key", run_key, "Release texts")
+app.add_typer(ledger.group, name="ledger", rich_help_panel="Release texts")
 add_command(app, "compare", run_compare, "Choose epsilon")
 add_command(app, "tune", run_tune, "Choose epsilon")
 add_command(app, "measure", run_measure, "Choose epsilon")
@@ -113,7 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _print_failure(_describe_error(BrokenPipeError()))
         return int(end.code or 0)  # shell completion
     except (DeniableError, OSError, MemoryError) as error:
-        return _print_failure(_describe_error(error))
+        is_answer = isinstance(error, BudgetExceeded)
+        return _print_failure(_describe_error(error), EXIT_REFUTED if is_answer else EXIT_COULD_NOT_RUN)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except BaseException as error:  # noqa: BLE001 - told apart there
@@ -126,6 +128,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _describe_error(error: BaseException) -> str:
+    if isinstance(error, BudgetExceeded):
+        return f"{error} {describe_outputs().capitalize()}."
     if isinstance(error, BrokenPipeError):
         return "the reader of the output went away."
     if isinstance(error, OSError) and error.strerror:
@@ -180,10 +184,10 @@ def _describe_usage_error(message: str, cause: BaseException | None, command_pat
     return message
 
 
-def _print_failure(message: str) -> int:
+def _print_failure(message: str, code: int = EXIT_COULD_NOT_RUN) -> int:
     line = escape_unprintable(" ".join(message.split()))  # what it quotes may be anybody's
     print(f"deniable: {line}", file=sys.stderr)  # noqa: T201 - the command line's own output
-    return EXIT_COULD_NOT_RUN
+    return code
 
 
 def run() -> NoReturn:

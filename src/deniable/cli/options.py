@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.choices import EscapesName, MechanismName, MetricName, TableFormatName
+from deniable.cli.choices import EscapesName, MechanismName, MetricName, OverBudgetHandling, TableFormatName
 
 if TYPE_CHECKING:
     from deniable.core.signatures import SigningKey
 
 EXIT_REFUTED = 1
-"""A claim is refuted."""
+"""A claim is refuted, or a budget exceeded."""
 EXIT_COULD_NOT_RUN = 2
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -254,6 +254,35 @@ DelimiterOption = Annotated[
     ),
 ]
 EncodingOption = Annotated[str, make_option(TABLE_PANEL, "--encoding", "Character encoding.")]
+
+# The ledger of what each person has spent.
+LedgerOption = Annotated[
+    str | None,
+    make_option(
+        PRIVACY_PANEL,
+        "--ledger",
+        "Ledger to charge before anything is released: a file of deniable ledger create, or postgresql://...; needs "
+        "--person.",
+        metavar="WHERE",
+    ),
+]
+LedgerKeyOption = Annotated[
+    Path | None,
+    make_option(
+        PRIVACY_PANEL, "--key-file", "Key of the ledger.", metavar="FILE", default_text="WHERE.key, beside the ledger"
+    ),
+]
+ChargedPersonOption = Annotated[
+    str | None, make_option(DATA_PANEL, "--person", "Whose record it is, for --ledger.", metavar="COLUMN")
+]
+OverBudgetOption = Annotated[
+    OverBudgetHandling,
+    make_option(
+        PRIVACY_PANEL,
+        "--over-budget",
+        "Rows that the ledger's budget does not cover: refuse the run, or drop them.",
+    ),
+]
 
 # Words with vectors, and how often they occur.
 SpaceOption = Annotated[

@@ -15,7 +15,8 @@ from deniable.cli.building import (
     load_word_prior,
     read_word_list,
 )
-from deniable.cli.choices import CaseHandling, MechanismName, MetricName, UnknownWordHandling
+from deniable.cli.charging import LedgerChoice, report_charges
+from deniable.cli.choices import CaseHandling, MechanismName, MetricName, OverBudgetHandling, UnknownWordHandling
 from deniable.cli.entities import EntitiesOption, find_entity_file, open_entity_source
 from deniable.cli.options import (
     DATA_PANEL,
@@ -32,8 +33,10 @@ from deniable.cli.options import (
     ForceOption,
     FormatOption,
     HideOption,
+    LedgerOption,
     MechanismOption,
     MetricOption,
+    OverBudgetOption,
     PriorOption,
     RecordIdOption,
     SignKeyOption,
@@ -84,7 +87,7 @@ KeyFileOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--key-file",
-        "Secret key written by deniable key, for a repeatable run; needs --id.",
+        "Secret key written by deniable key, for a repeatable run; needs --id. With --ledger, the key of the ledger.",
         metavar="FILE",
     ),
 ]
@@ -93,7 +96,7 @@ PersonReportOption = Annotated[
     make_option(
         DATA_PANEL,
         "--person",
-        "Whose record it is, to tell you epsilon of a whole person.",
+        "Whose record it is, to tell you epsilon of a whole person, and for --ledger.",
         metavar="COLUMN",
     ),
 ]
@@ -137,6 +140,8 @@ def run_privatize(
     case: CaseOption = CaseHandling.LOWER,
     keep: KeepOption = None,
     key_file: KeyFileOption = None,
+    ledger: LedgerOption = None,
+    over_budget: OverBudgetOption = OverBudgetHandling.REFUSE,
     chosen_from_data: ChosenFromDataOption = False,
     test_seed: TestSeedOption = None,
     column: TextColumnsOption = None,
@@ -172,17 +177,22 @@ def run_privatize(
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
 
+    ledger_choice = LedgerChoice(ledger, None if ledger is None else key_file, over_budget)
+    ledger_choice.require_persons(person)
     other_inputs = [key_file, sign_key, keep, prior, *find_word_files(space, hide), find_entity_file(entities)]
     files = _build_files(
         (source, output, certificate, sign_key),
         TableFormat(format_, delimiter, encoding),
         ColumnChoice(column, record_id, drop, columns, person),
-        other_inputs,
+        [*other_inputs, *ledger_choice.list_files()],
         force=force,
         resume=resume,
         has_watcher=entities is not None,
     )
-    key = _read_key(key_file, test_seed, record_id)
+    if ledger is not None:
+        _check_ledger_options(record_id, test_seed)
+    opened_ledger = ledger_choice.open()
+    key = None if ledger is not None else _read_key(key_file, test_seed, record_id)
     entity_source = None if entities is None else open_entity_source(entities)
     public_words = read_word_list(keep)
     check_mechanism_epsilon(mechanism, epsilon)
@@ -198,6 +208,7 @@ def run_privatize(
                 keep=public_words,
                 unescape=get_escapes(unescape),
                 key=key,
+                ledger=opened_ledger,
             )
             verdict = verify(word_mechanism)
         # What the certificate will say; found before any text is read, and kept in the cache.
@@ -209,7 +220,7 @@ def run_privatize(
     _warn_of_notes_and_verdict(word_mechanism, verdict)
     input_bytes = None if source == PIPE else Path(source).stat().st_size
     with _explain_resumption(output, resume=resume), show_bytes_read("privatizing", input_bytes) as report:
-        release_certificate, tally = privatize_table(
+        release_certificate, counts = privatize_table(
             files,
             release,
             chosen_from_data=chosen_from_data,
@@ -218,11 +229,14 @@ def run_privatize(
             report=report,
             watcher=watcher,
             persons=person_tally,
+            over_budget=over_budget.value,
             resume=resume,
         )
     note_written(*files.outputs)
     typer.echo(release_certificate.summary(), err=True)
-    typer.echo(tally.summary(), err=True)
+    typer.echo(counts.tally.summary(), err=True)
+    if ledger is not None:
+        report_charges(counts.charges)
     if person_tally is not None:
         for line in person_tally.describe(word_mechanism, release_certificate.guarantee["status"]):
             typer.echo(line, err=True)
@@ -307,6 +321,17 @@ def _warn_of_notes_and_verdict(mechanism: "WordMechanism", verdict: "Verdict") -
     elif not is_proved(verdict.status):
         typer.echo(
             f"warning: the guarantee of {mechanism.name} is not proved: {verdict.status}, {verdict.method}", err=True
+        )
+
+
+def _check_ledger_options(record_id: str | None, test_seed: int | None) -> None:
+    """Raise `InputError` where a release with a ledger would not be a function of its records."""
+    if test_seed is not None:
+        raise InputError("With --ledger noise follows from the ledger's key: leave out --test-seed.")
+    if record_id is None:
+        raise InputError(
+            "--ledger needs --id COLUMN: a text that was charged before is known by its record's id, and row numbers "
+            "change when rows do."
         )
 
 

@@ -1,22 +1,28 @@
 """``deniable rewrite``: a table in, the same table with rewritten texts and a certificate out."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.choices import RewritingMethodName
+from deniable.cli.charging import LedgerChoice, report_charges
+from deniable.cli.choices import OverBudgetHandling, RewritingMethodName
 from deniable.cli.model_runs import check_torch, translate_memory_errors
 from deniable.cli.options import (
     OUTPUT_PANEL,
     PRIVACY_PANEL,
     CertificateOption,
+    ChargedPersonOption,
     CopiedColumnsOption,
     DelimiterOption,
     DropOption,
     EncodingOption,
     ForceOption,
     FormatOption,
+    LedgerKeyOption,
+    LedgerOption,
+    OverBudgetOption,
     SignKeyOption,
     TableArgument,
     TestSeedOption,
@@ -103,8 +109,12 @@ def run_rewrite(
     method: MethodOption,
     delta: DeltaOption = None,
     maximum_tokens: MaximumTokensOption = None,
+    ledger: LedgerOption = None,
+    key_file: LedgerKeyOption = None,
+    over_budget: OverBudgetOption = OverBudgetHandling.REFUSE,
     test_seed: TestSeedOption = None,
     column: TextColumnsOption = None,
+    person: ChargedPersonOption = None,
     drop: DropOption = None,
     columns: CopiedColumnsOption = None,
     unescape: UnescapeOption = None,
@@ -131,20 +141,34 @@ def run_rewrite(
 
     method_options = check_method_options(method.value, delta=delta, max_draws=maximum_tokens)
     check_positive(method.value, "epsilon", epsilon)
+    ledger_choice = LedgerChoice(ledger, key_file, over_budget)
+    ledger_choice.require_persons(person)
+    if ledger is not None and test_seed is not None:
+        raise InputError("--test-seed hides nothing, and --ledger counts what is hidden: leave out one of them.")
     table_format = TableFormat(format_, delimiter, encoding)
-    column_choice = ColumnChoice(column, None, drop, columns)
+    column_choice = ColumnChoice(column, None, drop, columns, person)
     paths = (source, output, certificate, sign_key)
-    files = _build_table_files(paths, column_choice, table_format, model, force=force)
+    read_paths: list[str | Path] = [model, *ledger_choice.list_files()]
+    files = _build_table_files(paths, column_choice, table_format, read_paths, force=force)
+    opened_ledger = ledger_choice.open()
     rewriter = load_rewriter(model)
     if maximum_tokens is not None and not 1 <= maximum_tokens <= rewriter.limit:
         raise InputError(f"--max-tokens must be from 1 to {rewriter.limit}, the model's limit. Got {maximum_tokens}.")
     rewriting_method = REWRITING_METHODS[method](rewriter, epsilon=epsilon, seed=test_seed, **method_options)
     with show_passes("rewriting"), translate_memory_errors():
-        release_certificate, findings = rewrite_table(files, rewriting_method, unescape=get_escapes(unescape))
+        release_certificate, findings = rewrite_table(
+            files,
+            rewriting_method,
+            unescape=get_escapes(unescape),
+            ledger=opened_ledger,
+            over_budget=over_budget.value,
+        )
     note_written(*files.outputs)
     if not release_certificate.private:
         typer.echo(f"warning: the guarantee of {method} is refuted: {rewriting_method.guarantee.source}", err=True)
     typer.echo(release_certificate.summary(), err=True)
+    if ledger is not None:
+        report_charges(findings.charges)
     _report_truncated_rows(findings.truncated_rows, rewriting_method)
     unknown_words = describe_unknown_words(findings.unknown_words, findings.words, _OTHER_MODEL)
     warn_owner([*unknown_words, *describe_markup(findings.markup)])
@@ -165,7 +189,7 @@ def _build_table_files(
     paths: tuple[str, str, str | None, Path | None],
     columns: ColumnChoice,
     table_format: TableFormat,
-    model_path: Path,
+    read_paths: Sequence[str | Path],
     *,
     force: bool,
 ) -> "ReleaseFiles":
@@ -175,7 +199,7 @@ def _build_table_files(
         paths: of the input, the output, the certificate (None: beside the output) and the signing key (None: none).
         columns: which hold texts, and which are left out.
         table_format: how the table is written, as the options say.
-        model_path: of the model.
+        read_paths: of the model, and of what else is read.
         force: overwrite what exists.
     """
     from deniable.text.table_release import ReleaseFiles, check_release_paths
@@ -189,7 +213,7 @@ def _build_table_files(
         table_format=format_name,
         layout=build_release_layout(source, format_name, columns, table_format, replace_empty=True),
         force=force,
-        input_paths=[str(path) for path in (model_path, sign_key) if path is not None],
+        input_paths=[str(path) for path in (*read_paths, sign_key) if path is not None],
         signing_key=read_optional_signing_key(sign_key),
     )
     check_input_file(source)

@@ -1,12 +1,14 @@
 """``deniable synthesize``: a private table in, a synthetic one out, with its certificate and the private classifier."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deniable.cli.callables import import_callable
-from deniable.cli.choices import GeneratorChoice
+from deniable.cli.charging import LedgerChoice, charge_table
+from deniable.cli.choices import GeneratorChoice, OverBudgetHandling
 from deniable.cli.model_runs import check_torch, translate_memory_errors
 from deniable.cli.options import (
     DATA_PANEL,
@@ -19,6 +21,9 @@ from deniable.cli.options import (
     ForceOption,
     FormatOption,
     LabelOption,
+    LedgerKeyOption,
+    LedgerOption,
+    OverBudgetOption,
     SignKeyOption,
     TextColumnOption,
     list_choices,
@@ -121,6 +126,9 @@ def run_synthesize(
     public: PublicOption = None,
     public_label: PublicLabelOption = None,
     generator: GeneratorOption = None,
+    ledger: LedgerOption = None,
+    key_file: LedgerKeyOption = None,
+    over_budget: OverBudgetOption = OverBudgetHandling.REFUSE,
     chosen_from_data: ChosenFromDataOption = False,
     candidates: CandidatesOption = None,
     column: TextColumnOption = "text",
@@ -144,9 +152,12 @@ def run_synthesize(
     """
     check_torch()
     from deniable.persons.certificate import certify_synthesis
+    from deniable.persons.charging import note_ledger
 
     if public is None and public_label is not None:
         raise InputError("--public-label is for --public: name the public table too, or leave it out.")
+    ledger_choice = LedgerChoice(ledger, key_file, over_budget)
+    ledger_choice.require_persons(person)
     table_format = TableFormat(format_, delimiter, encoding)
     public_file = None if public is None else PublicFile(public, column, public_label, table_format)
     training = PrivateTraining(
@@ -161,16 +172,21 @@ def run_synthesize(
         space="glove",
         test=test,
         chosen_from_data=chosen_from_data,
+        ledger=ledger_choice,
     )
     signing_key = read_optional_signing_key(sign_key)
     files = name_synthesis_files(
         output, certificate, counts, has_baseline=public_label is not None, signing_key=signing_key
     )
-    files.check([source, test, public, sign_key], force=force)
+    files.check([source, test, public, sign_key, *map(Path, ledger_choice.list_files())], force=force)
+    ledger_choice.open()
     options, feature_map, public_texts = _prepare(training, generator, candidates, domain, rows, counts)
     table, test_table = _read_tables(training, options, feature_map)
     with translate_memory_errors():
+        budget = options.plan_budget(feature_map, "record" if person is None else "person")
+        table, ledger_steps = charge_table(table, ledger_choice, budget, "synthesize")
         measured = _measure(table, max_records, feature_map, public_texts, options)
+        measured = dataclasses.replace(measured, classifier=note_ledger(measured.classifier, ledger_steps))
         tables = _write_tables(measured, feature_map, public_texts, options, has_baseline=files.baseline is not None)
         figures = measure_synthesis(measured.classifier, tables, test_table)
         release_certificate = certify_synthesis(measured, options)

@@ -1,11 +1,14 @@
 """The errors that deniable raises, and the one form of message they share."""
 
 import math
+from collections.abc import Sequence
 from numbers import Integral, Real
 
 _MAX_SHOWN = 200
 """Characters of a value that a message shows."""
 _CUT = " ... "
+_MAX_SHOWN_PERSONS, _MAX_SHOWN_NAME = 20, 60
+"""Persons that a message names, and characters of each name."""
 
 
 class DeniableError(Exception):
@@ -14,6 +17,26 @@ class DeniableError(Exception):
 
 class InputError(DeniableError, ValueError):
     """A value, option or file cannot be used; the message names it and the fix."""
+
+
+class BudgetExceeded(DeniableError):  # noqa: N818 - it says what happened, as `NotTractable` does
+    """What some rows would spend does not fit into the budget of their persons; nothing was charged.
+
+    Attributes:
+        rows: their numbers in the batch, from 0 on, ascending.
+        caps: what nobody may exceed, in plain words.
+    """
+
+    def __init__(self, rows: Sequence[int], caps: str, persons: Sequence[str] = ()) -> None:
+        self.rows, self.caps = list(rows), caps
+        subject = f"{len(self.rows):,} row{'s' * (len(self.rows) != 1)}"
+        if persons:
+            more = len(persons) - _MAX_SHOWN_PERSONS
+            names = ", ".join(shorten_text(repr(person), _MAX_SHOWN_NAME) for person in persons[:_MAX_SHOWN_PERSONS])
+            subject += f", of {names}{f' and {more:,} more' if more > 0 else ''}"
+        super().__init__(
+            f"The budget does not cover {subject}: the ledger allows {caps}. Nothing was charged for them."
+        )
 
 
 class NotTractable(DeniableError):  # noqa: N818 - the name is part of the public surface

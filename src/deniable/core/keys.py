@@ -28,8 +28,9 @@ from deniable.core.randomness import (
     refuse_pickling,
 )
 
-NoiseSource = Literal["random", "keyed", "public seed"]
-"""Where noise comes from: the operating system anew for every batch, the owner's key, or a public seed."""
+NoiseSource = Literal["random", "keyed", "ledger", "public seed"]
+"""Where noise comes from: the operating system anew for every batch, the owner's key, that of a ledger, or a public
+seed."""
 
 _MAX_SEED_LENGTH = 40
 """Longest seed, sign included."""

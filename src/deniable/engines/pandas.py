@@ -54,7 +54,7 @@ def privatize_dataframe(
     columns = {name: read_text_column("privatize_dataframe", df[name]) for name in layout.columns}
     texts = {name: _read_texts(name, column) for name, column in columns.items()}
     privatizer = RowPrivatizer(layout, release)
-    new_texts = privatizer(TextRows(len(df), texts, ids))
+    new_texts = privatizer(TextRows(len(df), texts, ids)).columns
     private = df.assign(**{name: _rebuild(column, new_texts[name]) for name, column in columns.items()})
     private.attrs = {}
     is_numbered = levels == [None] and df.index.equals(pandas.RangeIndex(len(df)))

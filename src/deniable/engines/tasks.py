@@ -63,6 +63,11 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
     """
     if not isinstance(release, Release):
         raise _make_kind_error(host, "release", "a Release, such as Release(mechanism, key='env:NAME')", release)
+    if release.ledger is not None:
+        raise InputError(
+            f"{host} takes no release with a ledger: write the table with deniable privatize --ledger, or pass "
+            "texts and persons to Release.batch."
+        )
     if release.key is None and not fresh:
         raise InputError(
             f"{host} may run a task twice, and without a key each run draws new noise for the same text, which spends "
@@ -149,7 +154,7 @@ def privatize_batch(
     except UnicodeDecodeError:
         raise InputError(f"A text or id of {layout.name} is not valid UTF-8: decode it before.") from None
     privatizer = RowPrivatizer(layout, release, workers=workers)
-    new_columns = release_texts(rows, schema, layout, privatizer)
+    new_columns, _ = release_texts(rows, schema, layout, privatizer)  # what no budget covers is refused, not left out
     columns = [
         new_columns[name].combine_chunks() if name in new_columns else column
         for name, column in zip(schema.names, batch.columns, strict=True)

@@ -146,14 +146,16 @@ class Budget:
         share = self._compute_exact_share(name) / self.get_measurement(name).sums
         return math.isqrt(math.floor(share * NOISE_STEPS**2 / Fraction(self.noise_ratio) ** 2))
 
+    @property
+    def squared_mu(self) -> Fraction:
+        """The sum of (B / s)^2 over all sums, from the integers that are used."""
+        squares = (one.sums * self.compute_norm_bound(one.name) ** 2 for one in self.measurements)
+        return Fraction(sum(squares), NOISE_STEPS**2)
+
     def verify(self) -> Verdict:
         """Return what the sums compose to, from the integers that are used: their bounds, numbers and noise."""
-        squared_mu = Fraction(0)
-        for measurement in self.measurements:
-            bound = self.compute_norm_bound(measurement.name)
-            squared_mu += Fraction(measurement.sums * bound**2, NOISE_STEPS**2)
         # The largest total mu that the calibration allows; a float64 ratio just below is a weaker condition.
-        is_within = squared_mu * Fraction(self.noise_ratio) ** 2 <= 1
+        is_within = self.squared_mu * Fraction(self.noise_ratio) ** 2 <= 1
         log_delta = bound_log_delta(self._remaining_epsilon, self.noise_ratio)
         is_within = is_within and log_delta <= math.log(self.noise_delta)
         return Verdict(

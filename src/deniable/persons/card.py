@@ -61,9 +61,9 @@ def _describe_protection(classifier: LinearClassifier) -> tuple[Fact, ...]:
     facts = describe_protection(classifier.guarantee, classifier.verdict)
     if classifier.guarantee is None:
         return facts
-    groups = classifier.facts.get("groups")
     chosen = Fact("epsilon chosen", classifier.facts.get("epsilon chosen"))
-    return (*facts, chosen, Fact("groups", groups)) if groups else (*facts, chosen)
+    further = [Fact(name, classifier.facts[name]) for name in ("groups", "ledger") if classifier.facts.get(name)]
+    return (*facts, chosen, *further)
 
 
 def _describe_measurements(classifier: LinearClassifier) -> tuple[Fact, ...]:

@@ -82,10 +82,14 @@ class SynthesisCertificate(ReleaseCertificate):
 
 
 def certify_synthesis(measured: MeasuredCollection, options: SynthesisOptions) -> SynthesisCertificate:
-    """Return the certificate of a synthetic table and of the classifier beside it, which share one budget."""
+    """Return the certificate of a synthetic table and of the classifier beside it, which share one budget.
+
+    What the classifier's facts say of a ledger stands in it too.
+    """
     facts = measured.classifier.facts
     nominal = {"units": facts["nominal number of units"], "source": facts["nominal number"]}
-    return certify_budget(measured.budget, options, nominal, facts["features"])
+    certificate = certify_budget(measured.budget, options, nominal, facts["features"])
+    return dataclasses.replace(certificate, steps=[*certificate.steps, *facts.get("ledger", ())])
 
 
 def certify_budget(

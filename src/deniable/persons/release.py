@@ -10,7 +10,10 @@ import numpy as np
 
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError
+from deniable.ledger import Ledger
+from deniable.persons.budget import Budget
 from deniable.persons.certificate import SynthesisCertificate, certify_synthesis
+from deniable.persons.charging import charge_persons, note_ledger
 from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND, LinearClassifier, restore_linear_classifier
 from deniable.persons.classifier_training import (
     ClassifierOptions,
@@ -33,6 +36,7 @@ from deniable.persons.synthesis import (
 from deniable.space import Space
 from deniable.text.batches import read_batch_texts
 from deniable.text.columns import format_cell, format_name, read_text_column
+from deniable.text.release_certificate import list_ledger_steps
 
 _ColumnName = Literal["labels", "persons", "public labels", "columns"]
 
@@ -64,6 +68,7 @@ class _Collection:
 
     private: PrivateTexts
     rows: list[int]
+    persons: list[str] | None
 
 
 def synthesize(
@@ -85,6 +90,7 @@ def synthesize(
     counts: bool = False,
     records: int | None = None,
     space: Space | None = None,
+    ledger: Ledger | str | None = None,
     chosen_from_data: bool = False,
     seed: int | None = None,
 ) -> SyntheticRelease:
@@ -114,11 +120,14 @@ def synthesize(
         counts: whether noisy counts of words and phrases are released too.
         records: public number of records, or of persons; None to measure it.
         space: its words are the vocabulary where there are no public texts; None for `Space.glove`.
+        ledger: counts what each of the persons has spent, and is charged before anything is measured; a `Ledger`, or
+            where one is.
         chosen_from_data: whether epsilon was chosen by looking at the private records, as the certificate then says.
         seed: for tests only: public, so that nothing is hidden; None for fresh noise.
 
     Raises:
         InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
+        BudgetExceeded: the ledger's budget does not cover some persons; nothing was charged or measured then.
     """
     training = ClassifierOptions(
         _list_classes(classes), epsilon, delta, records, seed, chosen_from_data=chosen_from_data
@@ -128,7 +137,12 @@ def synthesize(
     public = _read_public(public_texts, public_labels, training.classes)
     collection = _read_collection(texts, labels, training.classes, persons, max_records)
     others = _read_others(columns or {}, options.domains, len(texts), collection.rows)
-    measured = measure_collection(collection.private, others, _build_features(public, space), public, options)
+    feature_map = _build_features(public, space)
+    steps = _charge(
+        ledger, options.plan_budget(feature_map, collection.private.units.unit), "synthesize", collection, seed
+    )
+    measured = measure_collection(collection.private, others, feature_map, public, options)
+    measured = dataclasses.replace(measured, classifier=note_ledger(measured.classifier, steps))
     table = write_table(measured, public, options)
     certificate = certify_synthesis(measured, options)
     return SyntheticRelease(table.texts, table.labels, table.columns, measured.classifier, certificate, measured.counts)
@@ -147,6 +161,7 @@ def fit_private_classifier(
     public_labels: Sequence[Any] | None = None,
     records: int | None = None,
     space: Space | None = None,
+    ledger: Ledger | str | None = None,
     chosen_from_data: bool = False,
     seed: int | None = None,
 ) -> LinearClassifier:
@@ -156,13 +171,17 @@ def fit_private_classifier(
 
     Raises:
         InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
+        BudgetExceeded: the ledger's budget does not cover some persons; nothing was charged or measured then.
     """
     training = ClassifierOptions(
         _list_classes(classes), epsilon, delta, records, seed, chosen_from_data=chosen_from_data
     )
     public = _read_public(public_texts, public_labels, training.classes)
     collection = _read_collection(texts, labels, training.classes, persons, max_records)
-    return fit_linear_classifier(collection.private, _build_features(public, space), training, public)
+    feature_map = _build_features(public, space)
+    budget = training.plan_budget(feature_map, collection.private.units.unit)
+    steps = _charge(ledger, budget, "dp-linear", collection, seed)
+    return note_ledger(fit_linear_classifier(collection.private, feature_map, training, public), steps)
 
 
 def load_linear_classifier(path: Path) -> LinearClassifier:
@@ -241,13 +260,24 @@ def _read_collection(
             UserWarning,
             stacklevel=3,
         )
-    private = make_private_texts(
-        [str(cells[row]) for row in rows],
-        codes[rows],
-        None if owners is None else [str(owners[row]) for row in rows],
-        max_records,
-    )
-    return _Collection(private, rows)
+    names = None if owners is None else [str(owners[row]) for row in rows]
+    private = make_private_texts([str(cells[row]) for row in rows], codes[rows], names, max_records)
+    return _Collection(private, rows, names)
+
+
+def _charge(
+    ledger: Ledger | str | None, budget: Budget, mechanism: str, collection: _Collection, seed: int | None
+) -> list[str]:
+    """Charge the persons of a collection, and return what a certificate says of that; nothing without a ledger."""
+    if ledger is None:
+        return []
+    if collection.persons is None:
+        raise InputError("A ledger counts what persons spend: give persons too, or leave the ledger out.")
+    if seed is not None:
+        raise InputError("A public seed hides nothing, and a ledger counts what is hidden: leave out one of them.")
+    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    charge_persons(opened, budget, mechanism, collection.persons)
+    return list_ledger_steps(opened.describe_caps(), drops_rows=False)
 
 
 def _read_domains(

@@ -71,6 +71,7 @@ def certify_rewriting(
     nulls: bool = False,
     unescape: Escapes | None = None,
     model: dict[str, Any] | None = None,
+    ledger_steps: Sequence[str] = (),
 ) -> RewriteCertificate:
     """Return the certificate of a release.
 
@@ -83,6 +84,7 @@ def certify_rewriting(
         nulls: whether the table can hold nulls, which stay.
         unescape: how texts were decoded before they were rewritten.
         model: what is said of the model, where the method's own has no weights; None to describe that.
+        ledger_steps: what a ledger had to do with the release.
     """
     model = _describe_rewriter(method.model) if model is None else model
     verdict = method.verify()
@@ -103,7 +105,7 @@ def certify_rewriting(
         model=model,
         noise=PUBLIC_SEED_NOISE if seeded else FRESH_NOISE,
         arithmetic=method.arithmetic,
-        steps=list_steps(unescape, copied),
+        steps=[*list_steps(unescape, copied), *ledger_steps],
         meaning=_describe_meaning(guarantee, verdict, seeded=seeded),
         records=records,
         texts=texts,

@@ -1,19 +1,23 @@
 """One table in, one table with rewritten texts and its certificate out."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from deniable.core.errors import InputError
 from deniable.core.progress import get_progress_reporter
+from deniable.ledger import Ledger
 from deniable.rewriting.certificate import RewriteCertificate, certify_rewriting
+from deniable.rewriting.charging import charge_texts, make_method_cost
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.tokens import truncate_text
 from deniable.text.batches import CellBatch
 from deniable.text.encoded import list_texts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
-from deniable.text.table_release import ReleaseFiles, TableReleaser, write_released_table
+from deniable.text.release_certificate import list_ledger_steps
+from deniable.text.table_release import ChargeCounts, OverBudget, ReleaseFiles, TableReleaser, write_released_table
 from deniable.text.tokenization import count_unknown_words
 
 FORMATS_WITH_NULLS = frozenset({"jsonl", "parquet"})
@@ -31,12 +35,14 @@ class OwnerFindings:
         markup: how many texts hold HTML.
         unknown_words: words that the model's vocabulary lacks.
         words: all words that were read.
+        charges: of a ledger.
     """
 
     truncated_rows: list[int]
     markup: MarkupCounts
     unknown_words: int
     words: int
+    charges: ChargeCounts
 
 
 def rewrite_table(
@@ -45,6 +51,8 @@ def rewrite_table(
     report: Callable[[int], None] = lambda _: None,
     *,
     unescape: Escapes | None = None,
+    ledger: Ledger | None = None,
+    over_budget: OverBudget = "refuse",
 ) -> tuple[RewriteCertificate, OwnerFindings]:
     """Write the table with every text rewritten, and its certificate; both appear whole or not at all.
 
@@ -60,48 +68,65 @@ def rewrite_table(
         method: rewrites the texts.
         report: called with the number of input bytes of every read.
         unescape: ``html`` decodes the HTML entities of the texts first.
+        ledger: charged for each text, to the person whom the layout's column names, before it is rewritten.
+        over_budget: what becomes of rows that the ledger's budget does not cover, see
+            `deniable.text.table_release.privatize_table`.
 
     Returns:
         The certificate, and what is for the owner only.
 
     Raises:
-        InputError: the input or an output cannot be used; nothing is written then.
+        InputError: the input, an output or the ledger cannot be used; nothing is written then.
+        BudgetExceeded: the budget of some persons does not cover their rows; nothing is written then.
     """
     if not files.layout.replace_empty:
         raise InputError(
             "A table to rewrite needs a layout with replace_empty=True: an empty cell that stayed would show."
         )
     check_escapes("rewrite_table", unescape)
-    counter = _CountingRewriter(method, unescape)
-    releaser = TableReleaser(files.layout, counter.rewrite_cells)
+    charge = None
+    if ledger is not None:
+        files.layout.check_charged_columns()
+        charge = functools.partial(charge_texts, ledger, make_method_cost(method))
+    counter = _CountingRewriter(method, unescape, charge)
+    releaser = TableReleaser(files.layout, counter.rewrite_cells, over_budget)
     certificate = write_released_table(
         files,
         releaser,
         lambda copied: certify_rewriting(
             method,
-            releaser.records,
+            counter.rows,
             counter.texts,
             columns=files.layout.columns,
             copied=copied,
             nulls=files.table_format in FORMATS_WITH_NULLS,
             unescape=unescape,
+            ledger_steps=list_ledger_steps(
+                None if ledger is None else ledger.describe_caps(), drops_rows=over_budget == "drop"
+            ),
         ),
         report,
     )
-    return certificate, OwnerFindings(counter.truncated, counter.markup, counter.unknown_words, counter.words)
+    charges = ChargeCounts(counter.texts if ledger is not None else 0, 0, releaser.left_out_rows)
+    findings = OwnerFindings(counter.truncated, counter.markup, counter.unknown_words, counter.words, charges)
+    return certificate, findings
 
 
 class _CountingRewriter:
     """Rewrites the texts of rows, and counts them."""
 
-    def __init__(self, method: RewritingMethod, escapes: Escapes | None) -> None:
+    def __init__(
+        self, method: RewritingMethod, escapes: Escapes | None, charge: Callable[[CellBatch], None] | None
+    ) -> None:
         self.rows = self.texts = self.unknown_words = self.words = 0
         self.truncated: list[int] = []
         self.markup = MarkupCounts()
-        self._method, self._escapes = method, escapes
+        self._method, self._escapes, self._charge = method, escapes, charge
 
     def rewrite_cells(self, cells: CellBatch) -> list[str]:
         """Return the new texts of cells, row after row."""
+        if self._charge is not None:
+            self._charge(cells)
         cell_texts = [decode_escapes(text, self._escapes) for text in list_texts(cells.texts)]
         self.markup += MarkupCounts.count(cell_texts)
         texts = [truncate_text(text, self._method.model.limit) for text in cell_texts]

@@ -28,12 +28,14 @@ class TextCell:
         column: its name.
         ordinal: number of the cell among those of its row with this column; 0 where names are unique.
         text: the private text.
+        person: whose it is; None where that is not known.
     """
 
     record_id: str
     column: str
     ordinal: int
     text: str
+    person: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,6 +49,7 @@ class CellBatch(Sequence[TextCell]):
         texts: (C,) the private texts.
         rows: (C,) numbers of their rows among the R rows of the batch; of one row they stand together.
         row_count: R.
+        persons: (C,) whose they are, None where that is not known; None where nobody asks.
     """
 
     record_ids: Sequence[str]
@@ -55,6 +58,7 @@ class CellBatch(Sequence[TextCell]):
     texts: Texts
     rows: IntArray
     row_count: int
+    persons: Sequence[str | None] | None = None
 
     @classmethod
     def of(cls, cells: Sequence[TextCell]) -> "CellBatch":
@@ -68,6 +72,7 @@ class CellBatch(Sequence[TextCell]):
             [cell.text for cell in cells],
             np.arange(len(cells)),
             len(cells),
+            [cell.person for cell in cells],
         )
 
     def __len__(self) -> int:
@@ -84,7 +89,10 @@ class CellBatch(Sequence[TextCell]):
         """Return one cell, or several."""
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(len(self)))]
-        return TextCell(self.record_ids[place], self.columns[place], self.ordinals[place], self._listed_texts[place])
+        person = None if self.persons is None else self.persons[place]
+        return TextCell(
+            self.record_ids[place], self.columns[place], self.ordinals[place], self._listed_texts[place], person
+        )
 
     def list_rows(self) -> list[list[TextCell]]:
         """Return the cells of each of the R rows."""
@@ -110,6 +118,7 @@ class PrivatizedBatch:
         unknown_count: words that the vocabulary lacks, those masked or dropped among them.
         kept_counts: (R,) words of each text that passed through as public ones.
         markup: how many texts hold HTML; none are counted where the batch is a part of another.
+        charged: how many texts a ledger was charged for, those aside that it had been charged for before.
     """
 
     new_texts: Texts
@@ -120,6 +129,7 @@ class PrivatizedBatch:
     unknown_count: int
     kept_counts: IntArray
     markup: MarkupCounts = NO_MARKUP
+    charged: int = 0
 
     @functools.cached_property
     def texts(self) -> list[str]:

@@ -29,6 +29,7 @@ from deniable.text.release_certificate import (
     ReleaseCertificate,
     format_odds,
     list_copied,
+    list_ledger_steps,
     list_steps,
 )
 from deniable.text.tables.layout import CopiedContent
@@ -43,6 +44,7 @@ RECORD_DELTA = 1e-6
 NOISE_DESCRIPTIONS: dict[NoiseSource, str] = {
     "random": "fresh noise from the operating system; not repeatable",
     "keyed": "noise from the owner's secret key; releasing a record id again shows whether its text changed",
+    "ledger": "noise from the key of the owner's ledger; releasing a record id again shows whether its text changed",
     "public seed": "not private: public seed; anyone who knows the seed can undo the noise",
 }
 
@@ -81,6 +83,7 @@ class Certificate(ReleaseCertificate):
         chosen_from_data: bool = False,
         prior: Prior | None = None,
         copied: CopiedContent | Sequence[str] = NOTHING_COPIED,
+        drops_rows: bool = False,
     ) -> "Certificate":
         """Return the certificate of what a release gave.
 
@@ -93,6 +96,7 @@ class Certificate(ReleaseCertificate):
             prior: public word frequencies under which the attacker's success is told; None for Zipf's law by the
                 space's ranks.
             copied: what went with the texts unchanged: names of columns, or also what a file says about itself.
+            drops_rows: whether rows were left out that the budget of the release's ledger does not cover.
 
         Raises:
             InputError: a prior that was made from private texts, or ``copied`` is a single text.
@@ -132,7 +136,10 @@ class Certificate(ReleaseCertificate):
             },
             noise=NOISE_DESCRIPTIONS[release.noise],
             arithmetic=_describe_arithmetic(mechanism),
-            steps=list_steps(release.unescape, copied_content),
+            steps=[
+                *list_steps(release.unescape, copied_content),
+                *list_ledger_steps(release.describe_ledger(), drops_rows=drops_rows),
+            ],
             meaning=_describe_meaning(mechanism, guarantee.status),
             records=tally.records,
             words=tally.words,

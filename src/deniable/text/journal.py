@@ -40,7 +40,7 @@ from deniable.text.batches import Tally, decode_tally, encode_tally
 from deniable.text.encoded import EncodedTexts
 from deniable.text.release import Release
 from deniable.text.tables.layout import TableLayout
-from deniable.text.tables.rows import NewTexts, RowColumn, TextRows, measure_texts, select_texts
+from deniable.text.tables.rows import ReleasedRows, RowColumn, TextRows, measure_texts, select_texts
 
 _LAYOUT = "deniable journal 1"
 """Raised whenever what is stored changes."""
@@ -56,14 +56,18 @@ class Window:
     """What became of a window of rows, for their owner only but for the texts.
 
     Attributes:
-        new_texts: of its R rows.
+        released: the new texts of its rows, and which of them are released.
         tally: counts of the window.
-        lengths: words of each of its rows.
+        lengths: words of each of the rows that are released.
+        charged: texts that a ledger was charged for.
+        known: texts that it had been charged for before.
     """
 
-    new_texts: NewTexts
+    released: ReleasedRows
     tally: Tally
     lengths: Sequence[int]
+    charged: int = 0
+    known: int = 0
 
 
 def name_journal(output: str) -> Path:
@@ -97,7 +101,9 @@ def remove_journal(output: str) -> None:
             _destroy_folder(path)
 
 
-def describe_run(release: Release, source: str, table_format: str, layout: TableLayout) -> dict[str, Any]:
+def describe_run(
+    release: Release, source: str, table_format: str, layout: TableLayout, over_budget: str = "refuse"
+) -> dict[str, Any]:
     """Return everything that new texts are a function of, beside private texts, ids and key, as JSON holds it.
 
     Args:
@@ -105,6 +111,7 @@ def describe_run(release: Release, source: str, table_format: str, layout: Table
         source: path of the table, as it was given.
         table_format: a name from `deniable.text.tables.TABLE_FORMATS`.
         layout: where the texts stand.
+        over_budget: what becomes of rows that a ledger's budget does not cover.
 
     Raises:
         InputError: the release has no name, so that the journal of another cannot be told from its own.
@@ -125,6 +132,7 @@ def describe_run(release: Release, source: str, table_format: str, layout: Table
         "noise": release.noise,
         "release": release.fingerprint,
         "format": table_format,
+        "over_budget": over_budget,
         **json.loads(json.dumps(settings)),
     }
 
@@ -184,9 +192,14 @@ class Journal:
                 f"{self._row_count:,}: restore it, or remove that folder to start anew."
             )
         self.restored_rows += len(rows)
-        new_texts = {name: _restore_column(table.column(name), rows.columns[name]) for name in table.column_names}
+        columns = {name: _restore_column(table.column(name), rows.columns[name]) for name in table.column_names}
+        is_released = None
+        if facts["left_out"] is not None:
+            is_released = np.ones(len(rows), dtype=bool)
+            is_released[facts["left_out"]] = False
         lengths = np.frombuffer(base64.b85decode(facts["lengths"]), dtype="<i8").tolist()
-        return Window(new_texts, decode_tally(facts["tally"]), lengths)
+        tally = decode_tally(facts["tally"])
+        return Window(ReleasedRows(columns, is_released), tally, lengths, facts["charged"], facts["known"])
 
     def keep_window(self, window: Window) -> None:
         """Keep the window whose rows were looked for last; it counts when this returns, whatever happens then.
@@ -194,13 +207,17 @@ class Journal:
         Raises:
             OSError: it cannot be written.
         """
+        columns, is_released = window.released.columns, window.released.is_released
         facts = {
             "digest": self._digest.hex(),
+            "left_out": None if is_released is None else np.flatnonzero(~is_released).tolist(),
+            "charged": window.charged,
+            "known": window.known,
             "tally": encode_tally(window.tally),
             "lengths": base64.b85encode(np.array(window.lengths, dtype="<i8").tobytes()).decode(),
         }
-        arrays = [_store_column(column) for column in window.new_texts.values()]
-        fields = [pa.field(name, pa.large_binary()) for name in window.new_texts]
+        arrays = [_store_column(column) for column in columns.values()]
+        fields = [pa.field(name, pa.large_binary()) for name in columns]
         batch = pa.record_batch(arrays, schema=pa.schema(fields, {b"facts": json.dumps(facts).encode()}))
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
@@ -324,11 +341,10 @@ def _describe_key(key: bytes) -> str:
 
 
 def _hash_rows(secret: bytes, rows: TextRows) -> bytes:
-    """Return the digest of the ids and private texts of a window."""
+    """Return the digest of the ids, the private texts and the persons of a window."""
     state = hashlib.blake2b(key=secret, digest_size=32)
     columns: list[tuple[str, RowColumn]] = list(rows.columns.items())
-    if rows.record_ids is not None:
-        columns.append(("", list(rows.record_ids)))
+    columns += [(f"{number}", list(names)) for number, names in enumerate((rows.record_ids, rows.persons)) if names]
     for name, column in columns:
         lengths = measure_texts(column)
         texts = select_texts(column, lengths >= 0)

@@ -9,15 +9,19 @@ thread and process.
 import dataclasses
 import functools
 import itertools
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from deniable.core.classes import get_picklable_state
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import BudgetExceeded, InputError, make_parameter_error
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import is_proved
 from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
 from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
+from deniable.ledger import Charges, Cost, Ledger, make_metric_cost
 from deniable.text.batches import (
     CellBatch,
     PrivatizedBatch,
@@ -27,16 +31,20 @@ from deniable.text.batches import (
     check_record_ids,
     read_batch_texts,
 )
+from deniable.text.columns import format_name, read_text_column
 from deniable.text.encoded import EncodedTexts, Texts, list_texts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
 from deniable.text.tokens import CasePolicy, LexedBatch, Lexer, UnknownPolicy, check_kept_words, refuse_hidden_words
 from deniable.words import WordMechanism
+from deniable.words.composition import compute_worst_loss
 
 if TYPE_CHECKING:
     from deniable.text.compiled_lexer import CompiledLexer
 
 DEFAULT_COLUMN = "text"
 """Column name that stands in a text's stream where there is no table."""
+_REPEATABLE: frozenset[NoiseSource] = frozenset({"keyed", "ledger"})
+"""Sources whose noise follows from what is released, so that a repeated run gives the same output."""
 _STREAM_LAYOUT = "deniable release 1"
 """Raised whenever the way from a stream to an output changes."""
 _LEXER_CACHE_SIZE = 4
@@ -69,10 +77,13 @@ class Release:
         key: where the secret key is kept, ``"env:NAME"`` or ``"file:PATH"``; or 32 bytes, which no pickle takes.
             The same key, record id and text then give the same output, so every text needs a record id of its own.
             None draws fresh noise for each batch. ``"seed:N"`` is public, for tests: the output is **not private**.
+        ledger: counts what each person has spent: a `Ledger`, or where one is. Every text is charged before its noise
+            is drawn, and noise follows from the ledger's key; the same person, record id and text then cost nothing
+            again and give the same output. Takes the place of a key.
 
     Raises:
-        InputError: a parameter outside its domain, a kept word of a hidden class, or a key with a mechanism or metric
-            that has no fingerprint.
+        InputError: a parameter outside its domain, a kept word of a hidden class, or a key or a ledger with a mechanism
+            or metric that has no fingerprint.
     """
 
     mechanism: WordMechanism
@@ -82,6 +93,7 @@ class Release:
     keep: Collection[str] = ()
     unescape: Escapes | None = None
     key: Key | str | bytes | None = None
+    ledger: Ledger | str | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters, and bring those with several forms into one."""
@@ -99,17 +111,20 @@ class Release:
         object.__setattr__(self, "keep", check_kept_words(self.keep))
         refuse_hidden_words(self.keep, self.mechanism.space)
         check_escapes("Release", self.unescape)
-        if self.noise == "keyed" and not self.mechanism.has_fingerprint:
+        if self.ledger is not None:
+            object.__setattr__(self, "ledger", _read_ledger(self.ledger, self._parsed_key))
+        if self.noise in _REPEATABLE and not self.mechanism.has_fingerprint:
+            needing = "A ledger" if self.noise == "ledger" else "A key"
             raise InputError(
-                f"A key needs a mechanism whose law can be named, so that no other shares its noise. "
-                f"{type(self.mechanism).__name__} over {self.mechanism.space.metric} has no fingerprint: leave out the "
-                "key, or use a metric and a mechanism of this package."
+                f"{needing} needs a mechanism whose law can be named, so that no other shares its noise. "
+                f"{type(self.mechanism).__name__} over {self.mechanism.space.metric} has no fingerprint: leave it out, "
+                "or use a metric and a mechanism of this package."
             )
 
     @property
     def noise(self) -> NoiseSource:
         """Where the noise comes from."""
-        return get_noise_source(self._parsed_key)
+        return "ledger" if self.ledger is not None else get_noise_source(self._parsed_key)
 
     @functools.cached_property
     def fingerprint(self) -> str | None:
@@ -119,39 +134,87 @@ class Release:
             return None
         return derive_stream_start(bytes(32), _STREAM_LAYOUT, self.mechanism.fingerprint, law, *self._options).hex()
 
+    @functools.cached_property
+    def cost(self) -> Cost:
+        """What one word costs the person whose text it is, as a ledger counts it.
+
+        The first one for a mechanism verifies it, which takes seconds in the default space.
+
+        Raises:
+            InputError: the guarantee is not proved, so that nobody knows what a word costs.
+        """
+        from deniable.auditing import verify  # noqa: PLC0415 - a ledger alone needs it here
+
+        mechanism = self.mechanism
+        verdict = verify(mechanism)
+        status = limit_status(verdict.guarantee, verdict).status
+        if not is_proved(status):
+            raise InputError(
+                f"A ledger counts what is proved, and the guarantee of {mechanism.name} at epsilon "
+                f"{mechanism.epsilon:g} in this space is {status}: choose another mechanism or epsilon."
+            )
+        space = mechanism.space
+        return make_metric_cost(
+            mechanism.epsilon,
+            {
+                "mechanism": mechanism.name,
+                "epsilon": mechanism.epsilon,
+                "unit": "word",
+                "metric": space.metric_name,
+                "space": space.fingerprint,
+                "largest loss": compute_worst_loss(mechanism.law, mechanism.guarantee),
+            },
+        )
+
     def batch(
-        self, texts: Sequence[str | None], ids: Sequence[str] | None = None, *, workers: int | None = None
+        self,
+        texts: Sequence[str | None],
+        ids: Sequence[str] | None = None,
+        *,
+        persons: Sequence[str] | None = None,
+        workers: int | None = None,
     ) -> Released:
         """Return texts privatized, and their counts.
 
         Args:
             texts: any texts, in a list, an array, a series or a data frame of one column; None stays None, and other
                 nulls (NaN, pandas' NA) become None.
-            ids: one public id for each text, unique; needed with a key. By default the row numbers 0, 1, ...
+            ids: one public id for each text, unique; needed with a key or a ledger. By default the row numbers.
+            persons: whose each text is, for a ledger alone.
             workers: threads; the result does not depend on them.
 
         Raises:
-            InputError: an entry is no text; ids are missing, repeated or of another number; or the key cannot be read.
+            InputError: an entry is no text; ids or persons are missing or of another number; ids are repeated; or the
+                key or the ledger cannot be used.
+            BudgetExceeded: the ledger's budget does not cover some of the texts; its ``rows`` say which. Nothing was
+                charged.
         """
         private_texts = read_batch_texts(texts)
         record_ids = self._check_ids(private_texts, ids)
-        cells = [
-            TextCell(name, DEFAULT_COLUMN, 0, text)
-            for name, text in zip(record_ids, private_texts, strict=True)
-            if text
-        ]
-        privatized = self.privatize_cells(cells, workers=workers)
+        owners = self._check_persons(private_texts, persons)
+        rows = [row for row, text in enumerate(private_texts) if text]
+        cells = [TextCell(record_ids[row], DEFAULT_COLUMN, 0, private_texts[row] or "", owners[row]) for row in rows]
+        try:
+            privatized = self.privatize_cells(cells, workers=workers)
+        except BudgetExceeded as error:
+            raise BudgetExceeded([rows[cell] for cell in error.rows], error.caps) from None
         new_texts, word_counts = iter(privatized.texts), iter(privatized.lengths)
         lengths = [next(word_counts) if text else 0 for text in private_texts]
         tally = Tally.count(lengths, privatized, missing=private_texts.count(None))
         return Released([next(new_texts) if text else text for text in private_texts], tally)
 
+    def describe_ledger(self) -> str | None:
+        """Return what the ledger allows, in plain words; None without a ledger."""
+        return None if self._parsed_ledger is None else self._parsed_ledger.describe_caps()
+
     def read_key(self) -> bytes:
         """Return the key that noise is drawn with, a fresh one where there is none.
 
         Raises:
-            InputError: the key cannot be read.
+            InputError: the key, or the ledger, cannot be read.
         """
+        if self._parsed_ledger is not None:
+            return self._parsed_ledger.keys.noise
         return read_key(self._parsed_key)
 
     def privatize_cells(
@@ -165,16 +228,17 @@ class Release:
             workers: threads; the result does not depend on them.
 
         Raises:
-            InputError: the key cannot be read.
+            InputError: the key, or the ledger, cannot be read.
+            BudgetExceeded: the ledger's budget does not cover some of the cells; ``rows`` are those of the batch.
         """
         self._check_law()
         key = self.read_key() if key is None else key
         batch = CellBatch.of(cells)
         texts = self._decode_escapes(batch.texts)
         lexed = self._lex_texts(texts, workers)
-        outputs = lexed.words
+        outputs, charged = lexed.words, 0
         if len(lexed.words):
-            starts = self._name_streams(key, batch, lexed)
+            starts, charged = self._name_streams(key, batch, lexed)
             streams = Streams(key, starts, np.diff(lexed.offsets).tolist())
             outputs = self.mechanism.draw_words(lexed.words, streams, workers)
         return PrivatizedBatch(
@@ -186,6 +250,7 @@ class Release:
             lexed.unknown_count,
             lexed.kept_counts,
             MarkupCounts.count(texts),
+            charged,
         )
 
     def _decode_escapes(self, texts: Texts) -> Texts:
@@ -208,8 +273,11 @@ class Release:
         """What cuts and writes the texts; one for all equal releases of a process."""
         return _get_lexer(self.mechanism.space, self.unknown, self.case, tuple(self.keep))
 
-    def _name_streams(self, key: bytes, cells: CellBatch, lexed: LexedBatch) -> list[bytes]:
-        """Return where the stream of each cell starts, from everything that its output is a function of."""
+    def _name_streams(self, key: bytes, cells: CellBatch, lexed: LexedBatch) -> tuple[list[bytes], int]:
+        """Return where the stream of each cell starts, and how many cells a ledger was charged for.
+
+        The name of a stream is everything that the output of its cell is a function of.
+        """
         points = self.mechanism.space.point_by_word[lexed.words].astype("<i4").tobytes()
         byte_offsets = (4 * lexed.offsets).tolist()
         places = zip(cells.record_ids, cells.columns, cells.ordinals, strict=True)
@@ -217,20 +285,59 @@ class Release:
             (record_id, column, ordinal.to_bytes(8, "little"), points[start:end])
             for (record_id, column, ordinal), (start, end) in zip(places, itertools.pairwise(byte_offsets), strict=True)
         )
+        if self._parsed_ledger is not None:
+            return self._charge_cells(self._parsed_ledger, cells, lexed, names)
         # A fresh key serves this release alone, and needs no law that may take long to compute; what has no
         # fingerprint is drawn with a fresh key, or with a public seed, which hides nothing.
         release_name = None if self.key is None else self.fingerprint
-        return derive_stream_starts(key, [release_name or ""], names)
+        return derive_stream_starts(key, [release_name or ""], names), 0
+
+    def _charge_cells(
+        self, ledger: Ledger, cells: CellBatch, lexed: LexedBatch, names: Iterable[tuple[str | bytes, ...]]
+    ) -> tuple[list[bytes], int]:
+        """Charge all cells; return where their streams start, and how many were not charged before."""
+        keys, units = ledger.keys, np.diff(lexed.offsets).tolist()
+        # A text that names no person is one of its own: no name of a person has two parts.
+        owners = cells.persons or [None] * len(cells)
+        persons = [
+            keys.hash_person("record", record_id) if owner is None else keys.hash_person(owner)
+            for owner, record_id in zip(owners, cells.record_ids, strict=True)
+        ]
+        named = ((person, *name) for person, name in zip(persons, names, strict=True))
+        fingerprints = keys.fingerprint_cells(self.fingerprint or "", named)
+        drawn = [cell for cell, count in enumerate(units) if count]
+        rows = cells.rows.tolist()
+        charges = Charges(
+            [fingerprints[cell] for cell in drawn],
+            [persons[cell] for cell in drawn],
+            [units[cell] for cell in drawn],
+            [rows[cell] for cell in drawn],
+        )
+        charged = ledger.charge(self.cost, charges)
+        return keys.find_stream_starts(fingerprints), charged
 
     def _check_ids(self, texts: Sequence[str | None], ids: Sequence[str] | None) -> Sequence[str]:
         if ids is None:
-            if self.noise == "keyed":
+            if self.noise in _REPEATABLE:
                 raise InputError(
-                    "A release under a key needs a record id for every text, so that no two texts share noise: "
-                    "pass the ids."
+                    f"A release {'with a ledger' if self.noise == 'ledger' else 'under a key'} needs a record id for "
+                    "every text, so that no two texts share noise: pass the ids."
                 )
             return [str(row) for row in range(len(texts))]
         return check_record_ids(ids, len(texts))
+
+    def _check_persons(self, texts: Sequence[str | None], persons: Sequence[str] | None) -> list[str | None]:
+        """Return whose each text is, None for nobody's."""
+        if self.ledger is None:
+            if persons is not None:
+                raise InputError("Persons are for a release with a ledger: leave them out, or give the ledger.")
+            return [None] * len(texts)
+        if persons is None:
+            raise InputError("A ledger counts what persons spend: pass the persons, one for each text.")
+        cells = read_text_column("Persons", persons).cells
+        if len(cells) != len(texts):
+            raise InputError(f"There must be one person per text. Got {len(cells):,} for {len(texts):,}.")
+        return [format_name(cell) for cell in cells]
 
     def _check_law(self) -> None:
         """Raise `InputError` where this process computes another law than the one that was pickled."""
@@ -244,6 +351,10 @@ class Release:
     @property
     def _parsed_key(self) -> Key | None:
         return cast("Key | None", self.key)  # __post_init__ has parsed it
+
+    @property
+    def _parsed_ledger(self) -> Ledger | None:
+        return cast("Ledger | None", self.ledger)  # __post_init__ has read it
 
     @property
     def _options(self) -> tuple[str, ...]:
@@ -260,22 +371,37 @@ class Release:
             if mechanism.is_builtin and mechanism.has_fingerprint
             else mechanism
         )
-        return (mechanism_name, *self._options, self.key)
+        return (mechanism_name, *self._options, self.key, self.ledger)
 
     def __eq__(self, other: object) -> bool:
-        """Compare mechanism, options and key."""
+        """Compare mechanism, options, key and ledger."""
         return isinstance(other, Release) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        """Hash mechanism, options and key."""
+        """Hash mechanism, options, key and ledger."""
         return hash(self._identity)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickles; the law is named in it, so that another process cannot draw from another one."""
         state = get_picklable_state(self)
-        if self.key is not None and not isinstance(self.key, SecretKey):
+        if self.ledger is not None or (self.key is not None and not isinstance(self.key, SecretKey)):
             state["_pickled"] = vars(self).get("_pickled") or self.fingerprint
         return state
+
+
+def _read_ledger(value: object, key: Key | None) -> Ledger:
+    """Return the ledger that a parameter names.
+
+    Raises:
+        InputError: it names none, or a key is given too.
+    """
+    if key is not None:
+        raise InputError("With a ledger the noise follows from the ledger's own key: give a key or a ledger, not both.")
+    if isinstance(value, str | os.PathLike):
+        return Ledger(os.fspath(value))
+    if not isinstance(value, Ledger):
+        raise make_parameter_error("Release", "ledger", "a Ledger, or where one is", type(value).__name__)
+    return value
 
 
 _get_lexer = functools.lru_cache(maxsize=_LEXER_CACHE_SIZE)(Lexer)

@@ -19,6 +19,12 @@ COLUMNS_LEFT_OUT = (
     "columns were left out: every column of the private table that is not in the released one is wholly absent"
 )
 COPIED_COLUMNS, COPIED_METADATA = "the columns copied unchanged", "what the file says about itself, copied unchanged"
+LEDGER_STEP = (
+    "what is released was charged to a ledger before its noise was drawn; what the ledger refuses depends on what was "
+    "spent and on whether the very same was released before; it allows "
+)
+"""Followed by what it allows."""
+ROWS_NOT_COVERED = "rows are missing that the ledger's budget did not cover, if there were any"
 CHOSEN_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
 CHOSEN_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
 CHOICE_DISCLOSURE = "what the choice of epsilon, made from the private texts, shows of them"
@@ -143,6 +149,18 @@ def list_steps(escapes: Escapes | None, copied: CopiedContent) -> list[str]:
     if copied.is_selection:
         steps.append(COLUMNS_LEFT_OUT)
     return steps
+
+
+def list_ledger_steps(caps: str | None, *, drops_rows: bool) -> list[str]:
+    """Return what a ledger had to do with a release, in plain words; nothing without one.
+
+    Args:
+        caps: what the ledger allows; None for no ledger.
+        drops_rows: whether rows that no budget covers are left out.
+    """
+    if caps is None:
+        return []
+    return [LEDGER_STEP + caps, *([ROWS_NOT_COVERED] if drops_rows else [])]
 
 
 def list_copied(copied: CopiedContent) -> list[str]:

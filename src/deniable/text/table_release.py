@@ -3,11 +3,11 @@
 import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Protocol, TypeVar, cast
+from typing import Literal, Protocol, TypeVar, cast
 
 import numpy as np
 
-from deniable.core.errors import InputError
+from deniable.core.errors import BudgetExceeded, InputError
 from deniable.core.files import PIPE, check_outputs, open_input, open_outputs
 from deniable.core.signatures import SIGNATURE_ENDING, SigningKey
 from deniable.text.batches import CellBatch, PrivatizedBatch, Tally, TextCell
@@ -26,9 +26,19 @@ from deniable.text.release import Release
 from deniable.text.seen_ids import SeenIds
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, TableLayout
-from deniable.text.tables.rows import NewTexts, RowReleaser, TextRows, measure_texts, replace_texts, select_texts
+from deniable.text.tables.rows import (
+    NewTexts,
+    ReleasedRows,
+    RowReleaser,
+    TextRows,
+    measure_texts,
+    replace_texts,
+    select_texts,
+)
 from deniable.words.prior import Prior
 
+OverBudget = Literal["refuse", "drop"]
+"""What becomes of rows that a ledger's budget does not cover."""
 _MAX_SHOWN_CHARACTERS = 50
 """Characters of a record id that a message shows."""
 
@@ -84,6 +94,34 @@ class ReleaseFiles:
         return [self.target, self.certificate, *signatures]
 
 
+@dataclasses.dataclass
+class ChargeCounts:
+    """What a ledger was charged for in one run, for its owner only.
+
+    Attributes:
+        charged: texts that were charged.
+        known: texts that had been charged before, and cost nothing again.
+        left_out_rows: numbers of the rows, from 0 on, that no budget covered.
+    """
+
+    charged: int = 0
+    known: int = 0
+    left_out_rows: list[int] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnerCounts:
+    """Counts of one run, of which the certificate uses those that the texts show; the others are for the owner only.
+
+    Attributes:
+        tally: of what was released.
+        charges: of a ledger; all 0 without one.
+    """
+
+    tally: Tally
+    charges: ChargeCounts
+
+
 def write_released_table(
     files: ReleaseFiles,
     release_rows: RowReleaser,
@@ -124,8 +162,9 @@ def privatize_table(
     report: Callable[[int], None] = lambda _: None,
     watcher: ReleaseWatcher | None = None,
     persons: PersonTally | None = None,
+    over_budget: OverBudget = "refuse",
     resume: bool = False,
-) -> tuple[Certificate, Tally]:
+) -> tuple[Certificate, OwnerCounts]:
     """Write the private table and its certificate; both appear whole or not at all.
 
     Args:
@@ -137,45 +176,56 @@ def privatize_table(
         report: called with the number of input bytes of every read.
         watcher: sees the rows, in the order of the table.
         persons: counts the words of each person's records, for their owner only; the layout names the column.
+        over_budget: what becomes of rows that a ledger's budget does not cover: ``refuse`` ends the run, and ``drop``
+            leaves them out, as the certificate then says.
         resume: keep what is finished in a journal beside the output, and go on from the one that a run has left; see
             `deniable.text.journal`.
 
     Returns:
-        The certificate, and the counts of which `changed` and `unknown` are for the owner only.
+        The certificate, and the counts, which are for the owner only.
 
     Raises:
         InputError: the input, an option or an output cannot be used; nothing is written then.
+        BudgetExceeded: the budget of some persons does not cover their rows; nothing is written then.
     """
-    if release.noise == "keyed" and files.layout.id_column is None:
+    if release.noise in {"keyed", "ledger"} and files.layout.id_column is None:
         raise InputError(
-            "A key needs a column of record ids: under one key the noise follows the record's id, and row numbers "
-            "change when rows do. Name the column, with --id on the command line."
+            f"A {'ledger' if release.noise == 'ledger' else 'key'} needs a column of record ids: the noise follows the "
+            "record's id, and row numbers change when rows do. Name the column, with --id on the command line."
         )
     check_release_paths(files)
     check_journal(files, resume=resume, has_watcher=watcher is not None)
-    with _open_run_journal(files, release, resume=resume) as journal:
+    with _open_run_journal(files, release, over_budget, resume=resume) as journal:
+        key = None if journal is None else journal.key
         privatizer = RowPrivatizer(
-            files.layout, release, key=None if journal is None else journal.key, workers=workers, watcher=watcher
+            files.layout, release, key=key, over_budget=over_budget, workers=workers, watcher=watcher
         )
         release_window: Callable[[TextRows], Window] = privatizer.release_window
         if journal is not None:
             release_window = journal.keep_windows(release_window, privatizer.restore_window)
 
-        def release_rows(rows: TextRows) -> NewTexts:
+        def release_rows(rows: TextRows) -> ReleasedRows:
             window = release_window(rows)
             if persons is not None:
-                persons.add_records(rows.persons or [None] * len(rows), window.lengths)
-            return window.new_texts
+                is_released = window.released.is_released
+                kept = rows if is_released is None else rows.filter(is_released)
+                persons.add_records(kept.persons or [None] * len(kept), window.lengths)
+            return window.released
 
         def make_certificate(copied: CopiedContent) -> Certificate:
             if watcher is not None:
                 watcher.finish()
             return Certificate.of(
-                release, privatizer.tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied
+                release,
+                privatizer.tally,
+                chosen_from_data=chosen_from_data,
+                prior=prior,
+                copied=copied,
+                drops_rows=release.ledger is not None and over_budget == "drop",
             )
 
         certificate = write_released_table(files, release_rows, make_certificate, report)
-    return certificate, privatizer.tally
+    return certificate, OwnerCounts(privatizer.tally, privatizer.charges)
 
 
 def check_journal(files: ReleaseFiles, *, resume: bool, has_watcher: bool = False) -> None:
@@ -201,14 +251,16 @@ def check_journal(files: ReleaseFiles, *, resume: bool, has_watcher: bool = Fals
 
 
 @contextlib.contextmanager
-def _open_run_journal(files: ReleaseFiles, release: Release, *, resume: bool) -> Iterator[Journal | None]:
+def _open_run_journal(
+    files: ReleaseFiles, release: Release, over_budget: OverBudget, *, resume: bool
+) -> Iterator[Journal | None]:
     """Open the journal of a run, where it has one; else remove that of another run, where outputs may be replaced."""
     if not resume:
         if files.target != PIPE:
             remove_journal(files.target)
         yield None
         return
-    run = describe_run(release, files.source, files.table_format, files.layout)
+    run = describe_run(release, files.source, files.table_format, files.layout, over_budget)
     key = None if release.noise == "random" else release.read_key()
     with open_journal(files.target, run, key, force=files.force) as journal:
         yield journal
@@ -227,24 +279,55 @@ class TableReleaser:
     Args:
         layout: where the texts stand.
         release_cells: returns the new texts of cells, row after row.
+        over_budget: see `privatize_table`.
     """
 
-    def __init__(self, layout: TableLayout, release_cells: Callable[[CellBatch], Texts]) -> None:
+    def __init__(
+        self,
+        layout: TableLayout,
+        release_cells: Callable[[CellBatch], Texts],
+        over_budget: OverBudget = "refuse",
+    ) -> None:
         self.records = 0
-        self._layout, self._release_cells = layout, release_cells
+        self.left_out_rows: list[int] = []
+        self._layout, self._release_cells, self._over_budget = layout, release_cells, over_budget
         self._seen_ids = SeenIds()
 
-    def skip_rows(self, rows: TextRows) -> None:
-        """Take note of rows whose new texts are known.
+    def skip_rows(self, rows: TextRows, released: ReleasedRows) -> None:
+        """Take note of rows of which it is known what becomes of them.
 
         Raises:
             InputError: a record id that was there before.
         """
+        self._note_left_out(self.records, released)
         self._resolve_record_ids(rows)
 
-    def __call__(self, rows: TextRows) -> NewTexts:
+    def __call__(self, rows: TextRows) -> ReleasedRows:
         """Return the new texts of rows, in their columns."""
-        record_ids = np.array(self._resolve_record_ids(rows), dtype=object)
+        first_number = self.records
+        record_ids = self._resolve_record_ids(rows)
+        rows = dataclasses.replace(rows, record_ids=record_ids)
+        is_released = np.ones(len(rows), dtype=bool)
+        while True:
+            covered = rows if is_released.all() else rows.filter(is_released)
+            try:
+                columns = self._release_columns(covered)
+            except BudgetExceeded as error:
+                if self._over_budget == "refuse":
+                    raise _name_persons(error, covered) from None
+                is_released[np.flatnonzero(is_released)[error.rows]] = False
+                continue
+            released = ReleasedRows(columns, None if is_released.all() else is_released)
+            self._note_left_out(first_number, released)
+            return released
+
+    def _note_left_out(self, first_number: int, released: ReleasedRows) -> None:
+        """Remember which rows were left out, of those from a number on."""
+        if released.is_released is not None:
+            self.left_out_rows += (first_number + np.flatnonzero(~released.is_released)).tolist()
+
+    def _release_columns(self, rows: TextRows) -> NewTexts:
+        """Return the new texts of rows that have their ids."""
         least = 0 if self._layout.replace_empty else 1
         masks = {name: measure_texts(column) >= least for name, column in rows.columns.items()}
         row_numbers = np.concatenate([np.empty(0, dtype=np.int64), *map(np.flatnonzero, masks.values())])
@@ -252,13 +335,15 @@ class TableReleaser:
         texts = [select_texts(column, masks[name]) for name, column in rows.columns.items()]
         # Row after row; the cells of one column, whose numbers ascend, are so already.
         order = np.argsort(row_numbers, kind="stable")
+        ordered_rows = row_numbers[order]
         cells = CellBatch(
-            record_ids[row_numbers[order]].tolist(),
+            np.array(rows.record_ids, dtype=object)[ordered_rows].tolist(),
             names[order].tolist(),
             [0] * len(order),  # each column is there once
             texts[0] if len(texts) == 1 else take_texts(join_texts(texts), order),
-            row_numbers[order],
+            ordered_rows,
             len(rows),
+            None if rows.persons is None else [rows.persons[row] for row in ordered_rows.tolist()],
         )
         new_texts = self._release_cells(cells)
         if len(texts) == 1:
@@ -287,6 +372,13 @@ class TableReleaser:
         return record_ids
 
 
+def _name_persons(error: BudgetExceeded, rows: TextRows) -> BudgetExceeded:
+    """Return the error with the names of those whose rows are not covered, each once."""
+    persons = rows.persons or [None] * len(rows)
+    names = dict.fromkeys(persons[row] or "a row without a person" for row in error.rows)
+    return BudgetExceeded(error.rows, error.caps, [*names])
+
+
 class RowPrivatizer:
     """Privatizes the texts of rows under one release, and counts what became of them.
 
@@ -297,11 +389,12 @@ class RowPrivatizer:
         layout: where the texts stand.
         release: how texts are released.
         key: that noise is drawn with, where it is known; by default that of the release, or a fresh one for all rows.
+        over_budget: see `privatize_table`.
         workers: threads.
         watcher: sees the rows.
 
     Raises:
-        InputError: the key cannot be read.
+        InputError: the key or the ledger cannot be read, or the layout names no column of persons for a ledger.
     """
 
     def __init__(
@@ -310,37 +403,52 @@ class RowPrivatizer:
         release: Release,
         *,
         key: bytes | None = None,
+        over_budget: OverBudget = "refuse",
         workers: int | None = None,
         watcher: ReleaseWatcher | None = None,
     ) -> None:
+        if release.ledger is not None:
+            layout.check_charged_columns()
         self.tally = Tally()
-        self._lengths: list[int] = []
-        self._window_tally = Tally()
+        self._window = Window(ReleasedRows({}), Tally(), [])
         self._release, self._workers, self._watcher = release, workers, watcher
         self._key = release.read_key() if key is None else key
-        self._release_rows = TableReleaser(layout, self._privatize_cells)
+        self._release_rows = TableReleaser(layout, self._privatize_cells, over_budget)
+        self._charges = ChargeCounts()
 
-    def __call__(self, rows: TextRows) -> NewTexts:
+    def __call__(self, rows: TextRows) -> ReleasedRows:
         """Return the new texts of rows, in their columns."""
-        return self.release_window(rows).new_texts
+        return self.release_window(rows).released
 
     def release_window(self, rows: TextRows) -> Window:
         """Return the new texts of rows, in their columns, and the counts of these rows."""
-        new_texts = self._release_rows(rows)
-        self.tally += self._window_tally
-        return Window(new_texts, self._window_tally, self._lengths)
+        released = self._release_rows(rows)
+        window = dataclasses.replace(self._window, released=released)
+        self._count(window)
+        return window
 
     def restore_window(self, rows: TextRows, window: Window) -> None:
         """Count rows whose new texts were drawn before, under the same release and key."""
-        self._release_rows.skip_rows(rows)
+        self._release_rows.skip_rows(rows, window.released)
+        self._count(window)
+
+    @property
+    def charges(self) -> ChargeCounts:
+        """What a ledger was charged for so far."""
+        return dataclasses.replace(self._charges, left_out_rows=self._release_rows.left_out_rows)
+
+    def _count(self, window: Window) -> None:
         self.tally += window.tally
+        self._charges.charged += window.charged
+        self._charges.known += window.known
 
     def _privatize_cells(self, cells: CellBatch) -> Texts:
         batch = self._release.privatize_cells(cells, key=self._key, workers=self._workers)
         lengths = np.zeros(cells.row_count, dtype=np.int64)
         np.add.at(lengths, cells.rows, batch.lengths)
-        self._lengths = lengths.tolist()
-        self._window_tally = Tally.count(self._lengths, batch)
+        drawn = int((np.diff(batch.offsets) > 0).sum()) if self._release.ledger is not None else 0
+        tally = Tally.count(lengths.tolist(), batch)
+        self._window = Window(ReleasedRows({}), tally, lengths.tolist(), batch.charged, drawn - batch.charged)
         if self._watcher is not None:
             self._watcher.see_rows(cells.list_rows(), batch)
         return batch.new_texts

@@ -191,11 +191,21 @@ class Gaussian(VectorMechanism):
             )
         ratio = compute_noise_ratio(remaining_epsilon, self.delta * DISCRETE_DELTA_SHARE)
         exponent = compute_step_exponent(owner, ratio * sensitivity, self.domain.max_coordinate)
-        # No charge for the clip: its result lies in the domain exactly (see `Domain.clip`).
-        distance = (
-            Fraction(sensitivity) * ROUNDING_FACTOR / Fraction(2) ** exponent + Fraction(math.sqrt(n)) * ROUNDING_FACTOR
-        )
+        distance = self._bound_distance(n, exponent)
         return NoiseGrid(exponent, compute_noise_steps(owner, Fraction(ratio) * distance))
+
+    def squared_mu(self, n: int) -> Fraction:
+        """Return the square of the l2 sensitivity over the noise, of grid points (n,); raises as `scale` does."""
+        grid = self.grid(n)
+        return (self._bound_distance(n, grid.exponent) / grid.noise_steps) ** 2
+
+    def _bound_distance(self, n: int, exponent: int) -> Fraction:
+        """Return the largest l2 distance of two grid points (n,), in steps of 2^exponent.
+
+        No charge for the clip: its result lies in the domain exactly (see `Domain.clip`).
+        """
+        steps = Fraction(self.sensitivity(n)) / Fraction(2) ** exponent
+        return (steps + Fraction(math.sqrt(n))) * ROUNDING_FACTOR
 
     def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
         """Return two points of the domain that are farthest apart in l2."""

@@ -33,7 +33,8 @@ def test_texts_keep_their_type(data_type, window):
     table = make_table(data_type)
     schema = widen_dictionary_indices(table.schema, "text")
     with buffers(window=window):
-        new = release_texts(extract_rows([table], LAYOUT), schema, LAYOUT, constant("new"))
+        new, is_released = release_texts(extract_rows([table], LAYOUT), schema, LAYOUT, constant("new"))
+    assert is_released is None
     assert new["text"].type == schema.field("text").type
     assert new["text"].to_pylist() == ["new", None, "new"]
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deniable import InputError
-from tests.text.helpers import constant, extended, identity, mirrored, recording, rewritten
+from tests.text.helpers import constant, dropping, extended, giving, identity, mirrored, recording, rewritten
 
 CONTENT = [
     "the food",
@@ -189,7 +189,7 @@ def test_tab_separated():
 
 def test_a_record_does_not_become_a_blank_line():
     """Where the only cell of a row loses its text, quotes keep the record from being a blank line."""
-    release = lambda rows: {"text": ["" for _ in rows]}  # noqa: E731
+    release = giving(lambda rows: ["" for _ in rows])
     out, _ = rewritten("csv", b'text\nsecret\n"other, one"\n\nthird\n', release)
     assert out == b'text\n""\n""\n\n""\n'
     assert len(parsed(out, ",")) == 4
@@ -197,7 +197,7 @@ def test_a_record_does_not_become_a_blank_line():
 
 def test_a_text_that_loses_every_word_is_not_published():
     """Where the new text is empty, the private one does not stay in its place."""
-    out, _ = rewritten("csv", b'id,text\n1,secret\n2,"other, one"\n', lambda rows: {"text": ["" for _ in rows]})
+    out, _ = rewritten("csv", b'id,text\n1,secret\n2,"other, one"\n', giving(lambda rows: ["" for _ in rows]))
     assert parsed(out, ",") == [["id", "text"], ["1", ""], ["2", ""]]
 
 
@@ -218,7 +218,7 @@ def test_empty_texts_stay_empty():
 def test_empty_texts_are_written_anew_where_they_shall_not_show():
     """With a layout that writes empty cells anew they are written as any other, quotes and all."""
     out, _ = rewritten(
-        "csv", b'a,text\n1,\n2,""\n3,b\n', lambda rows: {"text": ["x, y" for _ in rows]}, replace_empty=True
+        "csv", b'a,text\n1,\n2,""\n3,b\n', giving(lambda rows: ["x, y" for _ in rows]), replace_empty=True
     )
     assert out == b'a,text\n1,"x, y"\n2,"x, y"\n3,"x, y"\n'
 
@@ -387,3 +387,11 @@ def test_persons_are_read(options):
     seen = []
     rewritten("csv", b'who,text\n"a, b",x\n,y\n a ,z\n 1.0,z\n', recording(seen), person_column="who", **options)
     assert [row.person for row in seen] == ["a, b", None, "a", "1.0"]
+
+
+def test_rows_that_are_not_released_leave_nothing():
+    """A row that is left out is absent, with its line end, and all other bytes stay."""
+    data = b'id,text\r\n1,"a, ""b"""\r\n\r\n2,secret\r\n3,c'
+    is_secret = lambda row: row.cells[0][1] == "secret"  # noqa: E731
+    assert rewritten("csv", data, dropping(is_secret))[0] == b'id,text\r\n1,"a, ""b"""\r\n\r\n3,c'
+    assert rewritten("csv", data, dropping(lambda _: True))[0] == b"id,text\r\n\r\n"

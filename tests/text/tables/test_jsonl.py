@@ -14,7 +14,17 @@ from deniable import InputError
 from deniable.text.tables import jsonl
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import TableLayout
-from tests.text.helpers import NEW_COLUMNS, buffers, constant, extended, mirrored, recording, rewritten
+from tests.text.helpers import (
+    NEW_COLUMNS,
+    buffers,
+    constant,
+    dropping,
+    extended,
+    giving,
+    mirrored,
+    recording,
+    rewritten,
+)
 
 VERBATIM = ["1", "-0", "1.0e5", "0.10", "1E400", "12345678901234567890", "NaN", "true", "null", "{ }", "[1 , 2]"]
 VERBATIM += ['"a\\/b"', '"\\u0061"', '{"text": "inner"}', '{"text":null,"text":1}', "-Infinity"]
@@ -173,16 +183,14 @@ def test_null_and_empty_stay():
 def test_empty_texts_are_written_anew_where_they_shall_not_show():
     """With a layout that writes empty texts anew they are written as any other; null stays."""
     out, _ = rewritten(
-        "jsonl", b'{"text":""}\n{"text":null}\n', lambda rows: {"text": ["x" for _ in rows]}, replace_empty=True
+        "jsonl", b'{"text":""}\n{"text":null}\n', giving(lambda rows: ["x" for _ in rows]), replace_empty=True
     )
     assert out == b'{"text":"x"}\n{"text":null}\n'
 
 
 def test_a_text_that_loses_every_word_is_not_published():
     """Where the new text is empty, the private one does not stay in its place."""
-    out, _ = rewritten(
-        "jsonl", b'{"text":"secret"}\n{"text":"secret","a":1}', lambda rows: {"text": ["" for _ in rows]}
-    )
+    out, _ = rewritten("jsonl", b'{"text":"secret"}\n{"text":"secret","a":1}', giving(lambda rows: ["" for _ in rows]))
     assert out == b'{"text":""}\n{"text":"","a":1}'
 
 
@@ -384,3 +392,10 @@ def test_millions_of_blank_lines_cost_little():
     assert time.process_time() - start < 3
     with pytest.raises(InputError, match="line 6000002 is not a JSON object"):
         rewritten("jsonl", data[:-1])
+
+
+def test_rows_that_are_not_released_leave_nothing():
+    """An object that is left out is absent, with its line."""
+    data = b'{"text": "a"}\n\n{"text": "secret"}\n{"text": null}\n'
+    out, _ = rewritten("jsonl", data, dropping(lambda row: row.cells[0][1] == "secret"))
+    assert out == b'{"text": "a"}\n\n{"text": null}\n'

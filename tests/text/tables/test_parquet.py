@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from deniable import InputError
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import CopiedContent, TableLayout
-from deniable.text.tables.rows import list_column
-from tests.text.helpers import constant, extended, identity, recording, rewritten
+from deniable.text.tables.rows import ReleasedRows, list_column
+from tests.text.helpers import buffers, constant, dropping, extended, giving, identity, recording, rewritten
 
 TEXTS = ["the food", None, "", "London ✓", "the food"]
 
@@ -182,7 +182,7 @@ def test_more_new_texts_than_a_small_dictionary_holds():
     """A column of few private texts and many new ones is written, though its small indices overflow."""
     column = pa.array(["a", "b"] * 200).dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string()))
     data = parquet(pa.table({"text": column}))
-    out, _ = rewritten("parquet", data, lambda rows: {"text": [f"new {number}" for number in range(len(rows))]})
+    out, _ = rewritten("parquet", data, giving(lambda rows: [f"new {number}" for number in range(len(rows))]))
     assert read(out).read().column("text").to_pylist() == [f"new {number}" for number in range(400)]
 
 
@@ -257,6 +257,7 @@ import io, pyarrow as pa, pyarrow.parquet as pq
 from deniable import InputError
 from deniable.text.tables import TABLE_FORMATS
 from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.rows import ReleasedRows
 
 sink = io.BytesIO()
 pq.write_table(pa.table({"text": ["the food", None], "n": [1, 2]}), sink)
@@ -270,7 +271,7 @@ for at in range(len(whole)):
                 io.BytesIO(bytes(damaged)),
                 io.BytesIO(),
                 TableLayout("in"),
-                lambda rows: rows.columns,
+                lambda rows: ReleasedRows(rows.columns),
             )
         except (InputError, MemoryError):
             pass
@@ -411,7 +412,7 @@ def test_groups_stay_whatever_is_released_together(size, window):
     def release(rows):
         windows.append(len(rows))
         assert len(rows.record_ids) == len(rows)
-        return {"text": [text and text.upper() for text in list_column(rows.columns["text"])]}
+        return ReleasedRows({"text": [text and text.upper() for text in list_column(rows.columns["text"])]})
 
     out, _ = rewritten("parquet", parquet(table, row_group_size=size), release, window=window, id_column="id")
     assert [read(out).metadata.row_group(group).num_rows for group in range(read(out).num_row_groups)] == [
@@ -420,3 +421,17 @@ def test_groups_stay_whatever_is_released_together(size, window):
     assert read(out).read().column("text").to_pylist() == [text and text.upper() for text in TEXTS]
     assert read(out).read().column("id").to_pylist() == list("abcde")
     assert (len(windows), sum(windows)) == ({0: 5, 700: 3 if size == 2 else 2, 10**6: 1}[window], 5)
+
+
+@pytest.mark.parametrize("window", [0, 1_000_000])
+def test_rows_that_are_not_released_leave_nothing(window):
+    """Rows that are left out are absent from all columns, group by group, whatever is released together."""
+    texts = ["a", "secret", None, "secret", "b", "secret", "secret"]
+    table = pa.table({"id": range(7), "text": texts})
+    data = parquet(table, row_group_size=2)
+    with buffers(window=window):
+        out, _ = rewritten("parquet", data, dropping(lambda row: row.cells[0][1] == "secret"))
+    file = read(out)
+    assert file.read().to_pydict() == {"id": [0, 2, 4], "text": ["a", None, "b"]}
+    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [1, 1, 1, 0]
+    assert b"secret" not in out

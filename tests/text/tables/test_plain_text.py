@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.text.helpers import constant, recording, rewritten
+from tests.text.helpers import constant, dropping, giving, recording, rewritten
 
 BODIES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n\r"), max_size=6) | st.sampled_from(
     ["the food", "a\rb", "\r", "\u2028", "\x85", '"a']
@@ -54,4 +54,9 @@ def test_lines_as_they_are():
 
 def test_a_line_may_lose_every_word():
     """A line whose new text is empty stays a line."""
-    assert rewritten("txt", b"secret\nsecret", lambda rows: {"text": ["" for _ in rows]})[0] == b"\n"
+    assert rewritten("txt", b"secret\nsecret", giving(lambda rows: ["" for _ in rows]))[0] == b"\n"
+
+
+def test_lines_that_are_not_released_leave_nothing():
+    """A line that is left out is absent."""
+    assert rewritten("txt", b"a\r\nsecret\nb", dropping(lambda row: row.cells[0][1] == "secret"))[0] == b"a\r\nb"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from deniable.cli.charging import LedgerChoice, charge_table
 from deniable.cli.model_runs import ModelFiles, ModelOutput, translate_memory_errors
 from deniable.cli.owner_remarks import describe_source_markup, describe_unlisted_words, warn_owner
 from deniable.cli.private_tables import (
@@ -21,6 +22,7 @@ from deniable.cli.private_tables import (
 from deniable.cli.progress import show_passes, show_steps
 from deniable.cli.train.options import parse_classes
 from deniable.core.errors import InputError
+from deniable.core.guarantees import Unit
 
 if TYPE_CHECKING:
     from deniable.models.text.prediction import TextPredictor
@@ -52,6 +54,7 @@ class PrivateTraining:
         space: vector file, or ``glove``.
         test: table to test on; None for a tenth of the private rows.
         chosen_from_data: whether epsilon was chosen by looking at the private rows.
+        ledger: charged for each person before anything is measured.
     """
 
     source: Path
@@ -65,28 +68,35 @@ class PrivateTraining:
     space: str
     test: Path | None
     chosen_from_data: bool = False
+    ledger: LedgerChoice = dataclasses.field(default_factory=LedgerChoice)
 
 
 def train_private_text(training: PrivateTraining, output: ModelOutput) -> None:
     """Train a private linear classifier, and write it with its card.
 
     Nothing is released before the end, on the terminal neither: an interrupted run has spent nothing, and can be run
-    again.
+    again; but a ledger that it had charged stays charged.
 
     Raises:
         InputError: an option is missing, a table cannot be used, or a blind guess would be as good.
     """
+    from deniable.persons.charging import note_ledger
+    from deniable.persons.classifier_training import fit_linear_classifier
+
+    training.ledger.require_persons(training.columns.person)
+    training.ledger.open()
     options, feature_map, public = prepare_training(training)
     table = read_training_table(training, options.classes, feature_map)
     table, test_table = split_test_rows(training, options.classes, table)
-    from deniable.persons.classifier_training import fit_linear_classifier
-
+    unit: Unit = "record" if training.columns.person is None else "person"
+    table, ledger_steps = charge_table(table, training.ledger, options.plan_budget(feature_map, unit), "dp-linear")
     with translate_memory_errors():
         private = table.to_private_texts(options.classes, training.max_records)
         with show_steps("training") as steps:
             classifier = fit_linear_classifier(
                 private, feature_map, options, public, lambda done, total: steps.update(done, total, "")
             )
+        classifier = note_ledger(classifier, ledger_steps)
         files = _describe_classifier(classifier, table, test_table)
         output.write(files)
     warn_of_signal(options.plan_budget(feature_map, private.units.unit), classifier)

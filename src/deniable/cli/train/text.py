@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from deniable.cli.building import build_space, build_substitute_source, describe_substitutions, find_word_files
-from deniable.cli.choices import MechanismName, MetricName, TextKind, TextTraining
+from deniable.cli.charging import LedgerChoice
+from deniable.cli.choices import MechanismName, MetricName, OverBudgetHandling, TextKind, TextTraining
 from deniable.cli.labelled_tables import (
     LabelledColumns,
     print_remarks,
@@ -29,7 +30,10 @@ from deniable.cli.options import (
     FormatOption,
     HideOption,
     LabelOption,
+    LedgerKeyOption,
+    LedgerOption,
     MetricOption,
+    OverBudgetOption,
     PremiseOption,
     SpaceOption,
     TextColumnOption,
@@ -75,7 +79,7 @@ if TYPE_CHECKING:
 
 _PERTURBED_PANEL = "Perturbed words, for ibp and augmented"
 _PRIVATE_KINDS = (TextKind.DP_LINEAR, TextKind.DP_FASTTEXT)
-_LINEAR_OPTIONS = ("person", "max_records", "public", "public_label")
+_LINEAR_OPTIONS = ("person", "max_records", "public", "public_label", "ledger", "key_file", "over_budget")
 """Options that only dp-linear takes."""
 _SOURCE_OPTIONS = ("substitutions", "mechanism", "mechanism_epsilon")
 """Options that say which words may stand in the place of others."""
@@ -212,6 +216,9 @@ def run_train_text(
     classes: ClassesOption = None,
     public: PublicOption = None,
     public_label: PublicLabelOption = None,
+    ledger: LedgerOption = None,
+    key_file: LedgerKeyOption = None,
+    over_budget: OverBudgetOption = OverBudgetHandling.REFUSE,
     chosen_from_data: ChosenFromDataOption = False,
     epochs: EpochsOption = None,
     batch_size: BatchSizeOption = None,
@@ -254,6 +261,9 @@ def run_train_text(
         "public": public,
         "public_label": public_label,
         "chosen_from_data": chosen_from_data or None,
+        "ledger": ledger,
+        "key_file": key_file,
+        "over_budget": None if over_budget is OverBudgetHandling.REFUSE else over_budget,
     }
     step_options = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "clip": clip}
     word_options = {
@@ -320,15 +330,18 @@ def _train_dp_linear(task: _TextTask, budget_options: dict[str, Any], step_optio
     options, columns = {**budget_options}, task.columns
     public, public_label = options.pop("public"), options.pop("public_label")
     options["chosen_from_data"] = bool(options["chosen_from_data"])
+    over_budget = options.pop("over_budget") or OverBudgetHandling.REFUSE
+    ledger = LedgerChoice(options.pop("ledger"), options.pop("key_file"), over_budget)
     if public is None and public_label is not None:
         raise InputError("--public-label is for --public: name the public table too, or leave it out.")
-    task.check_files(public, hide="none")
+    task.check_files(public, *map(Path, ledger.list_files()), hide="none")
     training = PrivateTraining(
         source=task.source,
         columns=PrivateColumns(columns.text, columns.label, options.pop("person"), columns.table_format),
         public=None if public is None else PublicFile(public, columns.text, public_label, columns.table_format),
         space=task.space,
         test=task.test,
+        ledger=ledger,
         **options,
     )
     train_private_text(training, task.output)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from deniable.core.arrays import BoolArray
 from deniable.core.errors import InputError
 from deniable.text.columns import format_name
 from deniable.text.tables.layout import TableLayout, batch_records
@@ -86,18 +87,22 @@ def read_texts(table: pa.Table, column: str, layout: TableLayout) -> pa.LargeStr
 
 def release_texts(
     rows: TextRows, schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser
-) -> dict[str, pa.ChunkedArray]:
-    """Return the columns of texts anew, a window after the other."""
+) -> tuple[dict[str, pa.ChunkedArray], BoolArray | None]:
+    """Return the columns of texts anew, a window after the other, and which rows are released; None for all."""
     sizes = np.sum([measure_texts(column).clip(0) for column in rows.columns.values()], axis=0)
-    windows = batch_records(range(len(rows)), lambda row: int(sizes[row]))
-    new_windows = [release_rows(rows.select(window[0], window[-1] + 1)) for window in windows]
-    return {
+    windows = [(window[0], window[-1] + 1) for window in batch_records(range(len(rows)), lambda row: int(sizes[row]))]
+    released = [release_rows(rows.select(*window)) for window in windows]
+    columns = {
         column: pa.chunked_array(
-            [_convert_texts(new_texts[column], schema.field(column).type) for new_texts in new_windows],
+            [_convert_texts(part.columns[column], schema.field(column).type) for part in released],
             type=schema.field(column).type,
         )
         for column in layout.columns
     }
+    if all(part.is_released is None for part in released):
+        return columns, None
+    masks = [part.list_released(last - first) for part, (first, last) in zip(released, windows, strict=True)]
+    return columns, np.concatenate(masks).astype(bool)
 
 
 def _convert_texts(column: RowColumn, data_type: pa.DataType) -> pa.Array:

@@ -16,7 +16,7 @@ from deniable.text.tables.arrow import list_values
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.jsonl import parse_members, read_numbered_lines
 from deniable.text.tables.layout import TableLayout
-from deniable.text.tables.rows import NewTexts, TextRows, list_column
+from deniable.text.tables.rows import ReleasedRows, TextRows, list_column
 
 TextColumns = dict[str, list[str | None]]
 
@@ -51,9 +51,9 @@ def _read_plain_text(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     layout.check_columns([plain_text.LINE_COLUMN])
     texts: list[str | None] = []
 
-    def collect(rows: TextRows) -> NewTexts:
+    def collect(rows: TextRows) -> ReleasedRows:
         texts.extend(list_column(rows.columns[plain_text.LINE_COLUMN]))
-        return rows.columns
+        return ReleasedRows(rows.columns)
 
     with Path(os.devnull).open("wb") as null_sink:
         plain_text.release_plain_text(stream, null_sink, layout, collect)

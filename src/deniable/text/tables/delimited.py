@@ -24,7 +24,7 @@ from deniable.text.tables.layout import (
     find_cuts,
     format_share,
 )
-from deniable.text.tables.rows import RowReleaser, TextRow, TextRows, list_column
+from deniable.text.tables.rows import ReleasedRows, RowReleaser, TextRow, TextRows, list_column
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _QUOTED_CELL = re.compile(_QUOTED)
@@ -153,9 +153,9 @@ def _release_batch(
 ) -> bytes:
     """Return the rows of a window with new texts."""
     records = [_extract_row(line, header) for line in batch if header.is_record(line)]
-    new_columns = release_rows(TextRows.of(records)) if records else {}
-    columns = [list_column(new_columns[header.names[index]]) for index in header.text_indices] if records else []
-    new_texts = zip(*columns, strict=True)
+    released = release_rows(TextRows.of(records)) if records else ReleasedRows({})
+    columns = [list_column(released.columns[header.names[index]]) for index in header.text_indices] if records else []
+    new_texts, is_released = zip(*columns, strict=True), iter(released.list_released(len(records)))
     special = _compile_special_characters(layout)
     has_dropped, is_alone = any(header.is_dropped), header.released_columns == 1
     parts: list[str] = []
@@ -163,6 +163,8 @@ def _release_batch(
         if not header.is_record(line):
             if not is_alone:  # where one column is left, a blank line would be read as a record
                 parts.append(line.raw)
+            continue
+        if not next(is_released):
             continue
         edits = find_cuts(line.spans, header.is_dropped) if has_dropped else []
         stays_blank = line.is_blank and not layout.replace_empty

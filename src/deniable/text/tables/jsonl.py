@@ -21,7 +21,7 @@ from deniable.text.tables.layout import (
     find_cuts,
     format_share,
 )
-from deniable.text.tables.rows import RowReleaser, TextRow, TextRows, list_column
+from deniable.text.tables.rows import ReleasedRows, RowReleaser, TextRow, TextRows, list_column
 
 JsonMember = tuple[str, Any, int, int, int]
 """Key, value, and where in the line the value begins and ends, and the key begins."""
@@ -206,12 +206,15 @@ def _release_batch(
     batch: list[_JsonLine], source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
 ) -> bytes:
     records = [line.row for line in batch if line.row is not None]
-    new_columns = release_rows(TextRows.of(records)) if records else {}
-    remaining = {name: iter(list_column(column)) for name, column in new_columns.items()}
+    released = release_rows(TextRows.of(records)) if records else ReleasedRows({})
+    remaining = {name: iter(list_column(column)) for name, column in released.columns.items()}
+    is_released = iter(released.list_released(len(records)))
     parts: list[str] = []
     for line in batch:
         edits = line.cuts
         if line.row is not None:
+            if not next(is_released):
+                continue
             for (name, value), (start, end) in zip(line.row.cells, line.spans, strict=True):
                 text = next(remaining[name])
                 if value or (layout.replace_empty and value is not None):

@@ -123,6 +123,14 @@ class TableLayout:
                 )
         self.check_copied_columns()
 
+    def check_charged_columns(self) -> None:
+        """Raise `InputError` where a ledger could not tell whose texts these are, or would charge them to their ids."""
+        if self.person_column is None:
+            raise InputError(
+                f"A ledger counts what persons spend, and {self.name} has no column of persons: name it, with --person "
+                "on the command line."
+            )
+
     def check_copied_columns(self) -> None:
         """Raise `InputError` where the columns to leave out, or to copy, are at odds with texts and ids."""
         if self.dropped and self.copied is not None:

@@ -304,14 +304,17 @@ def _release_groups(
     """Yield the columns of each group that are released, with new texts; small groups are released together."""
     for window in batch_records(groups, lambda table: _count_bytes(table, layout)):
         # Ids also of a column that is left out: whose records they are.
-        new_columns = release_texts(extract_rows(window, layout), schema, layout, release_rows)
-        first = 0
+        new_columns, is_released = release_texts(extract_rows(window, layout), schema, layout, release_rows)
+        first_row = first_text = 0
         for group in window:
             table = group.select(kept_indices)
+            if is_released is not None:
+                table = table.filter(pa.array(is_released[first_row : first_row + len(group)]))
             for name, column in new_columns.items():
                 place = table.schema.get_field_index(name)
-                table = table.set_column(place, schema.field(name), column.slice(first, len(group)))
-            first += len(group)
+                table = table.set_column(place, schema.field(name), column.slice(first_text, len(table)))
+            first_row += len(group)
+            first_text += len(table)
             yield table
 
 

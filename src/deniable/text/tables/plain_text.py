@@ -27,8 +27,10 @@ def release_plain_text(
 
 def _release_batch(batch: list[str], source: DecodedSource, release_rows: RowReleaser) -> bytes:
     line_texts: list[str | None] = [line.removesuffix("\n").removesuffix("\r") for line in batch]
-    new_texts = list_column(release_rows(TextRows(len(batch), {LINE_COLUMN: line_texts}))[LINE_COLUMN])
+    released = release_rows(TextRows(len(batch), {LINE_COLUMN: line_texts}))
+    new_texts = iter(list_column(released.columns[LINE_COLUMN]))
     parts: list[str] = []
-    for line, line_text, text in zip(batch, line_texts, new_texts, strict=True):
-        parts += (source.replace_unencodable(text or ""), line[len(line_text or "") :])
+    for line, line_text, is_released in zip(batch, line_texts, released.list_released(len(batch)), strict=True):
+        if is_released:
+            parts += (source.replace_unencodable(next(new_texts) or ""), line[len(line_text or "") :])
     return source.encode("".join(parts))

@@ -66,6 +66,18 @@ class TextRows:
             cells = [(name, column[number]) for name, column in zip(self.columns, columns, strict=True)]
             yield TextRow(record_id, cells, person)
 
+    def filter(self, is_selected: BoolArray) -> "TextRows":
+        """Return some of the rows, in their order."""
+        places = np.flatnonzero(is_selected).tolist()
+        lists = (self.record_ids, self.persons)
+        record_ids, persons = (None if column is None else [column[place] for place in places] for column in lists)
+        return TextRows(
+            len(places),
+            {name: filter_column(column, is_selected) for name, column in self.columns.items()},
+            record_ids,
+            persons,
+        )
+
     def select(self, first: int, last: int) -> "TextRows":
         """Return the rows from one to before another."""
         return TextRows(
@@ -78,7 +90,29 @@ class TextRows:
 
 NewTexts = Mapping[str, RowColumn]
 """The new texts of rows, for each column."""
-RowReleaser = Callable[[TextRows], NewTexts]
+
+
+@dataclasses.dataclass(frozen=True)
+class ReleasedRows:
+    """What becomes of R rows, k of which are released.
+
+    Attributes:
+        columns: the k new texts of each column.
+        is_released: (R,) which rows are released; None for all.
+    """
+
+    columns: NewTexts
+    is_released: BoolArray | None = None
+
+    def list_released(self, count: int) -> list[bool]:
+        """Return for each of so many rows whether it is released."""
+        if self.is_released is None:
+            return [True] * count
+        released: list[bool] = self.is_released.tolist()
+        return released
+
+
+RowReleaser = Callable[[TextRows], ReleasedRows]
 """Maps rows to their new texts; null stays null."""
 
 
@@ -88,6 +122,13 @@ def list_column(column: RowColumn) -> list[str | None]:
         return column
     texts: list[str | None] = column.to_pylist()
     return texts
+
+
+def filter_column(column: RowColumn, is_selected: BoolArray) -> RowColumn:
+    """Return some texts of a column, null or not."""
+    if isinstance(column, list):
+        return [text for text, is_one in zip(column, is_selected.tolist(), strict=True) if is_one]
+    return column.filter(pa.array(is_selected))
 
 
 def measure_texts(column: RowColumn) -> IntArray:

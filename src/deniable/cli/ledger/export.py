@@ -1,0 +1,46 @@
+"""``deniable ledger export``: all totals as a table, for an audit or a backup that anybody can read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.charging import open_ledger
+from deniable.cli.ledger.options import KeyFileOption, LedgerArgument
+from deniable.cli.options import OUTPUT_PANEL, ForceOption, make_option
+
+ExportOption = Annotated[
+    str,
+    make_option(
+        OUTPUT_PANEL,
+        "--output",
+        "-o",
+        'File to write, one JSON object a line; "-" for standard output.',
+        metavar="FILE",
+    ),
+]
+
+
+def run_ledger_export(
+    where: LedgerArgument, *, output: ExportOption, key_file: KeyFileOption = None, force: ForceOption = False
+) -> None:
+    """Write what each person was charged for, one JSON object for each person and kind of release.
+
+    Persons stand in it as the ledger knows them, as keyed hashes.
+    """
+    from deniable.cli.outcome import note_written
+    from deniable.core.files import PIPE, check_outputs, open_outputs
+    from deniable.ledger.ledger import is_database_address
+    from deniable.ledger.reading import encode_units
+
+    ledger = open_ledger(where, key_file)
+    inputs = [] if is_database_address(where) else [Path(where)]
+    check_outputs([output], [*inputs, key_file], force=force)
+    with open_outputs(output, force=force, owner_only=[output]) as (stream,):
+        rows = 0
+        for units in ledger.list_units():
+            stream.write(encode_units(units))
+            rows += 1
+    if output != PIPE:
+        note_written(output)
+        typer.echo(f"wrote {rows:,} rows to {output}", err=True)

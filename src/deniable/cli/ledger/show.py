@@ -1,0 +1,74 @@
+"""``deniable ledger show``: what was spent, by all persons or by one."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deniable.cli.charging import open_ledger
+from deniable.cli.ledger.options import KeyFileOption, LedgerArgument
+from deniable.cli.options import DATA_PANEL, JsonOption, make_option
+
+if TYPE_CHECKING:
+    from deniable.ledger.reading import Account, Spending
+
+PersonNameOption = Annotated[
+    str | None, make_option(DATA_PANEL, "--person", "Name of one person, as tables spell it.", metavar="NAME")
+]
+
+
+def run_ledger_show(
+    where: LedgerArgument,
+    *,
+    person: PersonNameOption = None,
+    key_file: KeyFileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what was spent under a ledger, by all persons or by one.
+
+    The figures are for the owner only: they depend on who has texts in the private tables, and how many.
+    """
+    from deniable.ledger.reading import read_spending
+
+    ledger = open_ledger(where, key_file)
+    spending = read_spending(ledger, person)
+    if as_json:
+        typer.echo(json.dumps(spending.to_dict(), indent=2))
+        return
+    facts = ledger.facts
+    typer.echo(f"{ledger.shown_location} allows {ledger.describe_caps()}")
+    for line in _describe_spending(spending, facts.unit, person):
+        typer.echo(line)
+
+
+def _describe_spending(spending: "Spending", unit: str, person: str | None) -> list[str]:
+    """Return the lines of a report: accounts first, then what they were charged for."""
+    from deniable.core.numbers import format_number
+
+    if not spending.accounts:
+        return [f"nothing was charged to {'anybody' if person is None else repr(person)}"]
+    lines = [_describe_account(account, unit, is_one=person is not None) for account in spending.accounts]
+    for row in spending.releases:
+        name = row.facts.get("mechanism", "a release")
+        epsilon = row.facts.get("epsilon")
+        at = "" if epsilon is None else f" at epsilon {format_number(epsilon)}"
+        lines.append(
+            f"  {name}{at}: {row.cells:,} charged, {row.units:,} {row.facts.get('unit', 'unit')}s ({row.account})"
+        )
+    if spending.largest_loss is not None:
+        lines.append(
+            "the metric account bounds a person's loss by its sum times the largest distance that a word moved; over "
+            f"all distances, with the largest loss of a word, by {format_number(spending.largest_loss)} nats"
+        )
+    return lines
+
+
+def _describe_account(account: "Account", unit: str, *, is_one: bool) -> str:
+    """Return how far an account was spent."""
+    from deniable.core.numbers import format_number
+
+    what = {"metric": "metric epsilon", "pure": "pure epsilon", "approximate": "epsilon at the ledger's delta"}
+    spent = f"{what[account.name]:<30} {format_number(account.largest)} of {format_number(account.cap)} spent"
+    if is_one:
+        return spent
+    return f"{spent} by the {unit} who has spent most; {account.persons:,} {unit}s have spent some"

@@ -1,0 +1,90 @@
+"""Whether charges fit: the one decision that every ledger takes, whatever database holds it.
+
+A charge is one cell of a release: the fingerprint of everything that its output is a function of, whose it is, and how
+many units it has. A cell that was charged before costs nothing more, since it gets the same output again. The new
+cells of a row are charged together or not at all, in the order of the rows; and a batch of rows is charged as a whole
+or not at all: what is refused is told, and whoever asks leaves those rows out and asks again.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from deniable.ledger.accounts import Amounts, Cost, add_amounts, is_within
+
+
+@dataclass(frozen=True)
+class Charges:
+    """The cells of a batch, row after row.
+
+    Attributes:
+        fingerprints: (k,) of the cells, 16 bytes each.
+        persons: (k,) keyed hashes of whose they are, 16 bytes each.
+        units: (k,) how many units each costs, at least 1.
+        rows: (k,) numbers of their rows, ascending; of one row all cells are one person's.
+    """
+
+    fingerprints: Sequence[bytes]
+    persons: Sequence[bytes]
+    units: Sequence[int]
+    rows: Sequence[int]
+
+    def __len__(self) -> int:
+        """Return k."""
+        return len(self.fingerprints)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is charged, or why nothing is.
+
+    Attributes:
+        new_cells: numbers of the cells that were not charged before.
+        totals: new totals of each person who has such cells.
+        refused_rows: rows whose new cells do not fit; where there are any, nothing is charged.
+    """
+
+    new_cells: list[int] = field(default_factory=list)
+    totals: dict[bytes, Amounts] = field(default_factory=dict)
+    refused_rows: list[int] = field(default_factory=list)
+
+
+def decide_charges(
+    cost: Cost, charges: Charges, known: Collection[bytes], totals: Mapping[bytes, Amounts], caps: Amounts
+) -> Decision:
+    """Return which cells are new and what their persons have spent then, or which rows do not fit.
+
+    Args:
+        cost: of one unit.
+        charges: the cells.
+        known: those of their fingerprints that were charged before.
+        totals: what their persons have spent on the account of the cost; nothing for those who are not in it.
+        caps: of the account.
+    """
+    decision, seen = Decision(), set(known)
+    zeros = (0,) * len(cost.amounts)
+    for first, last in _group_rows(charges.rows):
+        new_cells = []
+        for cell in range(first, last):
+            if charges.fingerprints[cell] not in seen:
+                seen.add(charges.fingerprints[cell])
+                new_cells.append(cell)
+        if not new_cells:
+            continue
+        person = charges.persons[first]
+        spent = decision.totals.get(person) or totals.get(person, zeros)
+        new_totals = add_amounts(spent, cost.amounts, sum(charges.units[cell] for cell in new_cells))
+        if is_within(cost.account, new_totals, caps):
+            decision.new_cells.extend(new_cells)
+            decision.totals[person] = new_totals
+        else:
+            decision.refused_rows.append(charges.rows[first])
+    return decision
+
+
+def _group_rows(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield for each row where its cells begin and end."""
+    first = 0
+    for cell in range(1, len(rows) + 1):
+        if cell == len(rows) or rows[cell] != rows[first]:
+            yield first, cell
+            first = cell

@@ -1,0 +1,47 @@
+"""What a rewritten text costs the person who wrote it, as a ledger counts it."""
+
+from deniable.core.errors import InputError
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import PureDP, is_proved
+from deniable.ledger import Cost, Ledger, make_gaussian_cost, make_pure_cost
+from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
+from deniable.text.batches import CellBatch
+from deniable.vectors import Gaussian
+
+
+def make_method_cost(method: RewritingMethod) -> Cost:
+    """Return what one text costs.
+
+    Raises:
+        InputError: the guarantee is not proved, or of a kind whose composition is not known here.
+    """
+    guarantee = limit_status(method.guarantee, method.verify())
+    if not is_proved(guarantee.status):
+        raise InputError(
+            f"A ledger counts what is proved, and the guarantee of {method.name} is {guarantee.status}: choose another "
+            "method."
+        )
+    facts = {"mechanism": method.name, "epsilon": guarantee.epsilon, "unit": "text"}
+    if isinstance(guarantee, PureDP):
+        return make_pure_cost(guarantee.epsilon, facts)
+    if isinstance(method, VectorMethod) and isinstance(method.mechanism, Gaussian):
+        squared_mu = method.mechanism.squared_mu(method.model.latent)
+        return make_gaussian_cost(squared_mu, {**facts, "delta": guarantee.delta})
+    raise InputError(f"A ledger cannot count {method.name}: its noise is not Gaussian. Choose another method.")
+
+
+def charge_texts(ledger: Ledger, cost: Cost, cells: CellBatch) -> None:
+    """Charge each text of a batch to its person; noise is fresh, so every run pays.
+
+    Raises:
+        InputError: the ledger cannot be used.
+        BudgetExceeded: its budget does not cover some rows; nothing was charged then.
+    """
+    keys, numbers = ledger.keys, cells.rows.tolist()
+    persons = cells.persons or [None] * len(cells)
+    # A text that names no person is one of its own: no name of a person has two parts.
+    hashes = [
+        keys.hash_person("record", record_id) if person is None else keys.hash_person(person)
+        for person, record_id in zip(persons, cells.record_ids, strict=True)
+    ]
+    ledger.charge_afresh(cost, hashes, numbers)
