@@ -1,12 +1,12 @@
 """The ``deniable`` command: one line per error; exit codes 0, 1 (claim refuted, budget exceeded), 2 (could not run)."""
 
+import errno
 import os
 import re
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from deniable.cli.compare import run_compare
 from deniable.cli.explain import run_explain
 from deniable.cli.key import run_key
 from deniable.cli.measure import run_measure
+from deniable.cli.memory import is_out_of_memory
 from deniable.cli.options import EXIT_COULD_NOT_RUN, EXIT_REFUTED, HELP_SETTINGS, add_command, suggest_name
 from deniable.cli.outcome import describe_outputs, forget_outputs
 from deniable.cli.predict import run_predict
@@ -24,6 +25,7 @@ from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
 from deniable.cli.rewrite import run_rewrite
 from deniable.cli.serve import run_serve
+from deniable.cli.start import run  # noqa: F401 - where scripts look that were installed before
 from deniable.cli.streams import prepare_streams
 from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
@@ -90,10 +92,6 @@ def _read_global_options(
     """Take the options that stand before the command."""
 
 
-def _raise_interrupt(signum: int, frame: Any) -> NoReturn:  # noqa: ANN401, ARG001 - a signal handler
-    raise KeyboardInterrupt
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
@@ -132,10 +130,10 @@ def _describe_error(error: BaseException) -> str:
         return f"{error} {describe_outputs().capitalize()}."
     if isinstance(error, BrokenPipeError):
         return "the reader of the output went away."
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError) and error.strerror and error.errno != errno.ENOMEM:
         location = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror}{location}: {describe_outputs()}."
-    if isinstance(error, MemoryError):
+    if not isinstance(error, DeniableError) and is_out_of_memory(error):
         return (
             f"out of memory: {describe_outputs()}. Give fewer or shorter rows, a smaller vector file, or smaller sizes."
         )
@@ -149,6 +147,8 @@ def _handle_unexpected_error(error: BaseException) -> int:
     if format_message is None:
         if os.environ.get("DENIABLE_TRACEBACK"):
             raise error
+        if is_out_of_memory(error):
+            return _print_failure(_describe_error(error))
         # Not 1, which says that a claim is refuted.
         return _print_failure(
             f"internal error, {type(error).__name__}: {error}; {describe_outputs()}. Please report it, with what "
@@ -188,11 +188,3 @@ def _print_failure(message: str, code: int = EXIT_COULD_NOT_RUN) -> int:
     line = escape_unprintable(" ".join(message.split()))  # what it quotes may be anybody's
     print(f"deniable: {line}", file=sys.stderr)  # noqa: T201 - the command line's own output
     return code
-
-
-def run() -> NoReturn:
-    """Entry point of the console script."""
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _raise_interrupt)
-    sys.exit(main())

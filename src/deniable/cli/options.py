@@ -7,6 +7,7 @@ command releases or verifies; the epsilon of a mechanism that smooths, augments 
 
 import difflib
 import enum
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable.cli.choices import EscapesName, MechanismName, MetricName, OverBudgetHandling, TableFormatName
+from deniable.cli.memory import check_address_space
 
 if TYPE_CHECKING:
     from deniable.core.signatures import SigningKey
@@ -44,7 +46,13 @@ def add_command(group: typer.Typer, name: str, function: Callable[..., None], pa
     """Add a command whose help is the docstring of its function, each paragraph as one line that help can wrap."""
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
     help_text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    group.command(name, help=help_text, rich_help_panel=panel)(function)
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:  # noqa: ANN401 - those of the command
+        check_address_space()
+        function(*arguments, **options)
+
+    group.command(name, help=help_text, rich_help_panel=panel)(run)
 
 
 def list_choices(choices: type[enum.StrEnum]) -> str:

@@ -115,7 +115,7 @@ ResumeOption = Annotated[
     make_option(
         OUTPUT_PANEL,
         "--resume",
-        "Keep finished rows in a journal beside the output, and go on from the one that is there.",
+        "Keep a journal; go on from that of a killed run.",
     ),
 ]
 WorkersOption = Annotated[
@@ -168,8 +168,7 @@ def run_privatize(
     """Privatize the text columns of a table, word by word.
 
     Writes the same table with private text, and a certificate that states what is guaranteed and what is not. All other
-    columns are copied unchanged, but for those left out by --drop or --columns. After a crash, the same command with
-    --resume goes on where the run was.
+    columns are copied unchanged, but for those left out by --drop or --columns.
     """
     from deniable.auditing import verify
     from deniable.measure.entities.tally import EntityWatcher
@@ -235,6 +234,9 @@ def run_privatize(
     note_written(*files.outputs)
     typer.echo(release_certificate.summary(), err=True)
     typer.echo(counts.tally.summary(), err=True)
+    if counts.retyped:
+        columns_text = ", ".join(map(repr, counts.retyped))
+        typer.echo(f"note: equal values, stored as another physical type of parquet, in {columns_text}", err=True)
     if ledger is not None:
         report_charges(counts.charges)
     if person_tally is not None:

@@ -116,10 +116,12 @@ class OwnerCounts:
     Attributes:
         tally: of what was released.
         charges: of a ledger; all 0 without one.
+        retyped: columns of a parquet file whose equal values are stored as another physical type.
     """
 
     tally: Tally
     charges: ChargeCounts
+    retyped: tuple[str, ...] = ()
 
 
 def write_released_table(
@@ -204,15 +206,10 @@ def privatize_table(
         if journal is not None:
             release_window = journal.keep_windows(release_window, privatizer.restore_window)
 
-        def release_rows(rows: TextRows) -> ReleasedRows:
-            window = release_window(rows)
-            if persons is not None:
-                is_released = window.released.is_released
-                kept = rows if is_released is None else rows.filter(is_released)
-                persons.add_records(kept.persons or [None] * len(kept), window.lengths)
-            return window.released
+        retyped: list[str] = []
 
         def make_certificate(copied: CopiedContent) -> Certificate:
+            retyped.extend(copied.retyped)
             if watcher is not None:
                 watcher.finish()
             return Certificate.of(
@@ -224,8 +221,23 @@ def privatize_table(
                 drops_rows=release.ledger is not None and over_budget == "drop",
             )
 
+        release_rows = _count_persons(release_window, persons)
         certificate = write_released_table(files, release_rows, make_certificate, report)
-    return certificate, OwnerCounts(privatizer.tally, privatizer.charges)
+    return certificate, OwnerCounts(privatizer.tally, privatizer.charges, tuple(retyped))
+
+
+def _count_persons(release_window: Callable[[TextRows], Window], persons: PersonTally | None) -> RowReleaser:
+    """Return what releases rows, and counts those that are released, person by person."""
+
+    def release_rows(rows: TextRows) -> ReleasedRows:
+        window = release_window(rows)
+        if persons is not None:
+            is_released = window.released.is_released
+            kept = rows if is_released is None else rows.filter(is_released)
+            persons.add_records(kept.persons or [None] * len(kept), window.lengths)
+        return window.released
+
+    return release_rows
 
 
 def check_journal(files: ReleaseFiles, *, resume: bool, has_watcher: bool = False) -> None:
