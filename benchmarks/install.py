@@ -53,7 +53,7 @@ class Hide:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hide())
 """
-COMMAND = "import sys; from deniable.cli.main import run; sys.argv = ['deniable', *{arguments!r}]; run()"
+COMMAND = "import sys; from deniable.cli.start import run; sys.argv = ['deniable', *{arguments!r}]; run()"
 SPACE = "import deniable as dn; space = dn.Space.load('space.txt');"
 SAMPLER = "import random; draw = lambda x: x + random.gauss(0, 1);"
 

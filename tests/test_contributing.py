@@ -71,7 +71,7 @@ def run(folder, *command):
 
 def deniable(folder, *arguments):
     """Run the copy's command line."""
-    return run(folder, "-c", "from deniable.cli.main import run; run()", *arguments)
+    return run(folder, "-c", "from deniable.cli.start import run; run()", *arguments)
 
 
 def test_tests_take_notice(copy):

@@ -24,7 +24,7 @@ ROWS = 60
 WINDOWS = 30
 SLOW = (
     "import sys, time\n"
-    "from deniable.cli.main import run\n"
+    "from deniable.cli.start import run\n"
     "from deniable.text.release import Release\n"
     "from deniable.text.tables import layout\n"
     "layout.MAX_BATCH_CHARACTERS = 600\n"

@@ -23,7 +23,7 @@ from deniable.registry.models import load_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
 from tests.cli.image_models import BUDGET, images
 
-PROGRAM = [sys.executable, "-c", "from deniable.cli.main import run; run()"]
+PROGRAM = [sys.executable, "-c", "from deniable.cli.start import run; run()"]
 WRITTEN = ["m.pt", "m.pt.card.json", "m.pt.card.txt", "m.pt.owner.json"]
 
 
