@@ -27,9 +27,9 @@ PERSON_ROWS = 4
 """Mean number of rows of a person."""
 VARIANTS: dict[str, list[str]] = {
     "row numbers": [],
-    "--id": ["--id", "id"],
-    "--id --person": ["--id", "id", "--person", "person"],
-    "--id --resume": ["--id", "id", "--resume"],
+    "ids": ["--id", "id"],
+    "ids, persons": ["--id", "id", "--person", "person"],
+    "ids, journal": ["--id", "id", "--resume"],
 }
 FREQUENT_WORDS = (
     "the of and to in a for that on is was said with as it by at from his he an be has are have but were not this who "
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         table = Path(folder) / "in.csv"
         write_table(table, 100)
         measure_run(table, "row numbers", 100)
-        print("| options | rows | table, MB | seconds | peak memory, MB |\n|---|---|---|---|---|")
+        print("| with | rows | table, MB | seconds | peak memory, MB |\n|---|---|---|---|---|")
         for rows in options.rows:
             write_table(table, rows)
             for variant in options.variant or VARIANTS:
