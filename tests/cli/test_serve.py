@@ -25,6 +25,11 @@ SPACE = ("--space", "space.npz", "--hide", "none", "--port", "0")
         (("--token-file", "short"), "at least 32 printable ASCII characters"),
         (("--token-file", "odd"), "must hold ASCII characters alone"),
         (("--token-file", "short", "--token-env", "X"), "not both"),
+        (("--token-file", "three"), "a line NAME TOKEN for each caller"),
+        (("--token-file", "twice"), "names the caller 'ann' twice"),
+        (("--token-file", "shared"), "Two callers have one token"),
+        (("--ledger", "l.db"), "There is no ledger"),
+        (("--key-file", "l.key"), "--key-file is for --ledger"),
         (("--method", "adept-true"), "belong to --model"),
         (("--model", "m.pt"), "needs --method and --epsilon"),
         (("--model", "m.pt", "--mechanism", "tem"), "exclude each other"),
@@ -36,7 +41,9 @@ SPACE = ("--space", "space.npz", "--hide", "none", "--port", "0")
 )
 def test_what_is_refused(call, refused, options, message):
     """Every wrong option is one line, and no line shows a token."""
-    refused.given(short="abc-secret", odd="é" * 40, good=TOKEN)
+    lines = {"three": f"ann {TOKEN} x\n", "twice": f"ann {TOKEN}\nann {TOKEN}1\n"}
+    lines["shared"] = f"ann {TOKEN}\nbob {TOKEN}\n"
+    refused.given(short="abc-secret", odd="é" * 40, good=TOKEN, **lines)
     line = refused(call("serve", *SPACE, *options))
     assert message in line
     assert "abc-secret" not in line

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.cli.building import build_space, build_word_mechanism, check_mechanism_epsilon
+from deniable.cli.charging import LedgerChoice
 from deniable.cli.choices import MechanismName, MetricName, RewritingMethodName
 from deniable.cli.options import (
     HIDE_DEFAULT,
     MODEL_PANEL,
     PRIVACY_PANEL,
     HideOption,
+    LedgerKeyOption,
     MetricOption,
     SpaceOption,
     list_choices,
@@ -80,7 +82,21 @@ TokenVariableOption = Annotated[
 ]
 TokenFileOption = Annotated[
     Path | None,
-    make_option(ACCESS_PANEL, "--token-file", "File with the token that requests must bear.", metavar="FILE"),
+    make_option(
+        ACCESS_PANEL,
+        "--token-file",
+        "File with the token that requests must bear; or a line NAME TOKEN for each caller.",
+        metavar="FILE",
+    ),
+]
+CallersLedgerOption = Annotated[
+    str | None,
+    make_option(
+        PRIVACY_PANEL,
+        "--ledger",
+        "Ledger of what each caller spends, made with --unit caller; needs --epsilon.",
+        metavar="WHERE",
+    ),
 ]
 AllowedHostsOption = Annotated[
     list[str] | None,
@@ -102,6 +118,8 @@ def run_serve(
     token_file: TokenFileOption = None,
     allow_host: AllowedHostsOption = None,
     epsilon: FixedEpsilonOption = None,
+    ledger: CallersLedgerOption = None,
+    key_file: LedgerKeyOption = None,
     mechanism: OfferedMechanismOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
@@ -124,13 +142,21 @@ def run_serve(
 
     access = _build_access(host, token_env, token_file, allow_host or [])
     _check_model_options(model, mechanism, method, epsilon, delta)
+    opened_ledger = LedgerChoice(ledger, key_file).open()
+    if opened_ledger is not None and epsilon is None:
+        raise InputError("--ledger counts what one release spends: fix it with --epsilon.")
     try:
         with bind_address(host, port) as listener:  # before anything that takes long
             if model is not None and method is not None and epsilon is not None:
                 catalogue = _offer_model(model, method, epsilon, delta)
             else:
                 catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
-            app = create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide))
+            app = create_app(
+                catalogue,
+                access=access,
+                ledger=opened_ledger,
+                command_options=_list_vocabulary_options(space, metric, hide),
+            )
             with show_nothing():
                 run_server(app, listener, lambda url: typer.echo(f"serving on {url}; stop with Ctrl-C", err=True))
     except BaseException as error:
@@ -184,8 +210,8 @@ def _build_access(host: str, variable: str | None, path: Path | None, allowed_ho
     return Access.of(token, [host, *allowed_hosts])
 
 
-def _read_token(variable: str | None, path: Path | None) -> str | None:
-    """Return the token, None for none.
+def _read_token(variable: str | None, path: Path | None) -> str | dict[str, str] | None:
+    """Return the token, or those of several callers by their names; None for none.
 
     Raises:
         InputError: it cannot be read, or cannot be used. No message shows it.
@@ -197,11 +223,32 @@ def _read_token(variable: str | None, path: Path | None) -> str | None:
     if path is None:
         return None
     try:
-        return path.read_text(encoding="ascii")
+        content = path.read_text(encoding="ascii")
     except UnicodeDecodeError:
         raise InputError(f"The token file {str(path)!r} must hold ASCII characters alone.") from None
     except OSError as error:
         raise InputError(f"The token file {str(path)!r} cannot be read: {error.strerror}.") from None
+    lines = [line.split() for line in content.splitlines() if line.strip()]
+    return content if len(lines) <= 1 and len(content.split()) <= 1 else _parse_callers(lines, path)
+
+
+def _parse_callers(lines: list[list[str]], path: Path) -> dict[str, str]:
+    """Return the tokens of callers by their names.
+
+    Raises:
+        InputError: a line is no name and token, or a name is there twice.
+    """
+    tokens: dict[str, str] = {}
+    for number, parts in enumerate(lines, 1):
+        if len(parts) != 2:  # noqa: PLR2004 - a name and a token
+            raise InputError(
+                f"The token file {str(path)!r} must hold one token, or a line NAME TOKEN for each caller. "
+                f"Line {number} of those with text has {len(parts)} words."
+            )
+        if parts[0] in tokens:
+            raise InputError(f"The token file {str(path)!r} names the caller {parts[0]!r} twice: name each once.")
+        tokens[parts[0]] = parts[1]
+    return tokens
 
 
 def _offer_words(

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from deniable import __version__
 from deniable.serve.bodies import ChoiceBody, ExplainBody, PrivatizeBody, TuneBody, read_body
 from deniable.serve.explanation import explain_word
+from deniable.serve.guard import get_caller
 from deniable.serve.ladder import describe_ladder
 from deniable.serve.metrics import METRICS_TYPE
 from deniable.serve.offers import Offer, PrivateTexts, WordOffer
@@ -76,6 +77,7 @@ async def list_options(request: Request) -> Response:
             "default": dataclasses.asdict(default),
             "release": None if offer is None else offer.description,
             "limits": dataclasses.asdict(service.limits),
+            "budget": None if service.budgets is None else service.budgets.describe(),
         }
     )
 
@@ -92,7 +94,7 @@ async def privatize_texts(request: Request) -> Response:
     body = await read_body(request, service, PrivatizeBody)
     offer = await service.find_offer(body.mechanism, body.epsilon)
     shown = _check_shown(offer, body)
-    released = await service.privatize(offer, body.texts)
+    released = await service.privatize(offer, body.texts, get_caller(request.scope))
     response = make_json_response({"texts": released.texts, "release": offer.description})
     if shown is None:
         return response
