@@ -38,6 +38,7 @@ def create_app(
     access: Access | None = None,
     limits: Limits | None = None,
     command_options: Sequence[str] = (),
+    release_options: Sequence[str] = (),
 ) -> FastAPI:
     """Return the ASGI application of a service.
 
@@ -49,6 +50,7 @@ def create_app(
         access: who may send requests; None for anybody on this machine.
         limits: what is refused beyond; None for the defaults.
         command_options: options of the vocabulary, such as ``--space FILE``, with which a command does the same.
+        release_options: options of the release, such as ``--unknown mask``, with which ``deniable privatize`` does.
 
     Raises:
         InputError: a release with a key or a public seed: noise is always fresh.
@@ -85,7 +87,7 @@ def create_app(
     )
     app.state.service = service
     add_routes(app.router)
-    add_page_routes(app.router, command_options)
+    add_page_routes(app.router, [*command_options, *release_options])
     add_check_routes(app.router)
     add_measurement_routes(app.router, command_options)
     access = access or Access()
