@@ -41,6 +41,7 @@ def create_app(
     limits: Limits | None = None,
     ledger: Ledger | None = None,
     command_options: Sequence[str] = (),
+    release_options: Sequence[str] = (),
 ) -> FastAPI:
     """Return the ASGI application of a service.
 
@@ -53,6 +54,7 @@ def create_app(
         limits: what is refused beyond; None for the defaults.
         ledger: counts what callers spend on a fixed release; None for nobody.
         command_options: options of the vocabulary, such as ``--space FILE``, with which a command does the same.
+        release_options: options of the release, such as ``--unknown mask``, with which ``deniable privatize`` does.
 
     Raises:
         InputError: a release with a key or a public seed: noise is always fresh; or a ledger that cannot count it.
@@ -89,7 +91,7 @@ def create_app(
     )
     app.state.service = service
     add_routes(app.router)
-    add_page_routes(app.router, command_options)
+    add_page_routes(app.router, [*command_options, *release_options])
     add_check_routes(app.router)
     add_measurement_routes(app.router, command_options)
     access = access or Access()

@@ -64,7 +64,10 @@ async def report_health(request: Request) -> Response:
 
 
 async def list_options(request: Request) -> Response:
-    """Say what the service offers: whether its release is fixed, mechanisms, epsilons, limits, version."""
+    """Say what the service offers: whether its release is fixed, mechanisms, epsilons, limits, version.
+
+    ``shows_words`` says whether a request may ask for the pieces of a text.
+    """
     service = get_service(request)
     catalogue, default = service.catalogue, service.catalogue.default
     offer = catalogue.get(default)
@@ -76,6 +79,7 @@ async def list_options(request: Request) -> Response:
             "epsilons": list(catalogue.epsilons),
             "default": dataclasses.asdict(default),
             "release": None if offer is None else offer.description,
+            "shows_words": isinstance(offer, WordOffer) and has_pieces(offer.release),
             "limits": dataclasses.asdict(service.limits),
             "budget": None if service.budgets is None else service.budgets.describe(),
         }
